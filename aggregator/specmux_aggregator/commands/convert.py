@@ -35,6 +35,7 @@ from specmux_converters.group_versions import GroupVersion, group_version_of
 from specmux_converters.losses import Grade, Loss
 from specmux_converters.openapi2.conversion import joined, piece_of
 from specmux_converters.recognise import DocumentKind
+from specmux_converters.release import Release, release_in
 from specmux_converters.smd import to_merge_schema
 from specmux_converters.swagger2.conversion import convert as convert_documents
 from specmux_converters.swagger2.conversion import convert_whole
@@ -69,12 +70,20 @@ def _yaml(document: Document, _: codecs.Fragments) -> bytes:
     return to_yaml(document)
 
 
-def _merge_schema(document: Document, _: codecs.Fragments) -> bytes:
-    return to_yaml(to_merge_schema(document))
+MERGE_SCHEMAS: Final[Mapping[str, tuple[str, Callable[[Document], bytes]]]] = {
+    "smd": (".yaml", to_yaml),
+    "smd-json": (".json", orjson.dumps),
+}
+"""Formats of structured-merge-diff's schema."""
 
 
-def _merge_schema_json(document: Document, _: codecs.Fragments) -> bytes:
-    return orjson.dumps(to_merge_schema(document))
+def _merge_schema(name: str, release: Release | None = None) -> DocumentFormat:
+    suffix, write = MERGE_SCHEMAS[name]
+
+    def encode(document: Document, _: codecs.Fragments) -> bytes:
+        return write(to_merge_schema(document, release=release))
+
+    return DocumentFormat(suffix, True, encode, encode)
 
 
 SWAGGER: Final = "v2"
@@ -85,8 +94,7 @@ FORMATS: Final[Mapping[str, DocumentFormat]] = {
     "yaml": DocumentFormat(".yaml", True, _yaml, _yaml),
     "pb": DocumentFormat(".pb", False, _codec(media_types.PROTOBUF), _codec(media_types.PROTOBUF)),
     "cbor": DocumentFormat(".cbor", False, _codec(media_types.CBOR), _codec(media_types.CBOR)),
-    "smd": DocumentFormat(".yaml", True, _merge_schema, _merge_schema),
-    "smd-json": DocumentFormat(".json", True, _merge_schema_json, _merge_schema_json),
+    **{name: _merge_schema(name) for name in MERGE_SCHEMAS},
 }
 
 
@@ -148,6 +156,11 @@ FORMATS: Final[Mapping[str, DocumentFormat]] = {
     help="Output format. smd, smd-json: the schema of structured-merge-diff, as YAML or JSON."
     " v2: OpenAPI v3 and CustomResourceDefinitions as one document of Swagger 2.0, in JSON.",
 )
+@click.option(
+    "--release",
+    metavar="1.N",
+    help="With --to smd: as this release of Kubernetes has it.  [default: the newest]",
+)
 @source_options
 def convert(
     words: tuple[str, ...],
@@ -158,6 +171,7 @@ def convert(
     report: str | None,
     strict: bool,
     verify: bool,
+    release: str | None,
     source: SourceOptions,
 ) -> None:
     """Convert a document to OpenAPI v3.
@@ -178,6 +192,8 @@ def convert(
         raise click.UsageError("--split writes a folder, --output-file one document: give one of them")
     if verify and form != "pb":
         raise click.UsageError("--verify reads Protobuf back; give it with --to pb")
+    if release is not None and (form not in MERGE_SCHEMAS or release_in(release) is None):
+        raise click.UsageError("--release takes a release such as 1.36; give it with --to smd or smd-json")
     if form == SWAGGER and split is not None:
         raise click.UsageError("--to v2 writes one document: give --output-file instead of --split")
     if not words and not source.names_one:
@@ -192,7 +208,8 @@ def convert(
         _report(result.losses, report)
         if strict and any(loss.grade is Grade.LOSS for loss in result.losses):
             raise click.exceptions.Exit(LOSSES)
-        _write(result, FORMATS[form], where, split, output_file, is_verified=verify)
+        written = FORMATS[form] if release is None else _merge_schema(form, release_in(release))
+        _write(result, written, where, split, output_file, is_verified=verify)
 
 
 @dataclass(frozen=True, slots=True)

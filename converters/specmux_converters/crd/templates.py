@@ -7,7 +7,6 @@ apiserver publishes (``templates_of``); without one, they are BUNDLED.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -28,9 +27,7 @@ from specmux_converters.crd.bundled import (
 )
 from specmux_converters.document import Document
 from specmux_converters.references import name_in, references
-
-Release = tuple[int, int]
-"""Major and minor."""
+from specmux_converters.release import Release, release_in
 
 MAX_BYTES: Final = 1024 * 1024
 """Of all templates as JSON; Kubernetes' own take 40 KB."""
@@ -97,12 +94,6 @@ def templates_of(document: Document) -> Templates | None:
     except orjson.JSONEncodeError:
         return None
     return made
-
-
-def release_in(version: Any) -> Release | None:
-    """Major and minor of a version ("1.34", "v1.34.4-eks-1"); None for one that names none."""
-    match = re.match(r"v?(\d{1,3})\.(\d{1,3})(?!\d)", version) if isinstance(version, str) else None
-    return None if match is None else (int(match[1]), int(match[2]))
 
 
 def _made(

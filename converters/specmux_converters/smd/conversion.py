@@ -3,6 +3,7 @@
 A type is an *atom* with a name: what it is as a scalar, a list and a map. References become names and are
 never followed, so neither a ring nor a dangling one needs care. The rules are those of kube-openapi,
 pkg/schemaconv (``ToSchemaFromOpenAPI``); types and fields come sorted, where Go's order is that of its maps.
+Since Kubernetes 1.37 (structured-merge-diff 6.4) a type reference says whether null is a value of it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any, Final
 from specmux_converters.document import Document
 from specmux_converters.errors import InvalidDocument, InvalidSchemas, LimitExceeded
 from specmux_converters.losses import pointer_to
+from specmux_converters.release import Release
 from specmux_converters.smd.relationships import list_relationship, map_relationship
 
 ATOMIC_TYPE: Final = "__untyped_atomic_"
@@ -36,8 +38,14 @@ _SCALARS: Final = {"integer": "numeric", "number": "numeric", "boolean": "boolea
 _STRING_FORMATS: Final = (None, "", "byte")
 
 
-def to_merge_schema(document: Document, *, preserve_unknown_fields: bool = False) -> Document:
-    """``{"types": [...]}`` of the document's ``components.schemas``.
+_NULLABLE_SINCE: Final = (1, 37)
+
+
+def to_merge_schema(
+    document: Document, *, preserve_unknown_fields: bool = False, release: Release | None = None
+) -> Document:
+    """``{"types": [...]}`` of the document's ``components.schemas``, as the release has it, the newest by
+    default.
 
     Raises InvalidSchemas with everything that Go's conversion finds wrong, InvalidDocument where something is
     not the JSON type that OpenAPI has there, LimitExceeded for schemas nested too deeply to walk.
@@ -45,6 +53,7 @@ def to_merge_schema(document: Document, *, preserve_unknown_fields: bool = False
     components = _typed(document, "components", dict, "")
     schemas = _typed(components or {}, "schemas", dict, "/components") or {}
     errors: list[str] = []
+    tells_null = release is None or release >= _NULLABLE_SINCE
     types = [(ATOMIC_TYPE, _ANYTHING), (DEDUCED_TYPE, _DEDUCED)]
     for name, schema in schemas.items():
         pointer = f"/components/schemas{pointer_to(name)}"
@@ -53,7 +62,8 @@ def to_merge_schema(document: Document, *, preserve_unknown_fields: bool = False
         if _typed(schema, "$ref", str, pointer):
             continue
         try:
-            atom = _FIXED.get(name) or _Place(name, pointer, preserve_unknown_fields, errors).atom(schema)
+            place = _Place(name, pointer, preserve_unknown_fields, tells_null, errors)
+            atom = _FIXED.get(name) or place.atom(schema)
         except RecursionError:
             raise LimitExceeded("nested too deeply", pointer=pointer) from None
         types.append((name, atom))
@@ -66,12 +76,15 @@ def to_merge_schema(document: Document, *, preserve_unknown_fields: bool = False
 class _Place:
     """One component, or a schema inlined below it. What it preserves is inherited by what is inlined."""
 
-    __slots__ = ("errors", "pointer", "preserves", "where")
+    __slots__ = ("errors", "pointer", "preserves", "tells_null", "where")
 
-    def __init__(self, where: str, pointer: str, preserves: bool, errors: list[str]) -> None:
+    def __init__(
+        self, where: str, pointer: str, preserves: bool, tells_null: bool, errors: list[str]
+    ) -> None:
         self.where = where
         self.pointer = pointer
         self.preserves = preserves
+        self.tells_null = tells_null
         self.errors = errors
 
     def report(self, text: str) -> None:
@@ -110,11 +123,14 @@ class _Place:
         if not isinstance(schema, dict):
             raise InvalidDocument("a schema must be an object", pointer=self.pointer + pointer_to(*steps))
         name = _referred(schema)
+        pointer = self.pointer + pointer_to(*steps)
+        is_nullable = True if _typed(schema, "nullable", bool, pointer) and self.tells_null else None
         if name:
             relationship = map_relationship(schema, self.report)
-            return _present({"namedType": name, "elementRelationship": relationship})
-        pointer = self.pointer + pointer_to(*steps)
-        return _Place(f"inlined in {self.where}", pointer, self.preserves, self.errors).atom(schema)
+            told = {"namedType": name, "elementRelationship": relationship, "nullable": is_nullable}
+            return _present(told)
+        place = _Place(f"inlined in {self.where}", pointer, self.preserves, self.tells_null, self.errors)
+        return _present({**place.atom(schema), "nullable": is_nullable})
 
     def _list(self, schema: Document) -> Document:
         relationship = list_relationship(schema, self.report)
@@ -174,7 +190,7 @@ def _typed(holder: Document, key: str, kind: type[Any], pointer: str) -> Any:
     return value
 
 
-_JSON_NAMES: Final[Mapping[type[Any], str]] = {dict: "an object", str: "a string"}
+_JSON_NAMES: Final[Mapping[type[Any], str]] = {dict: "an object", str: "a string", bool: "a boolean"}
 
 
 def _present(fields: Document) -> Document:

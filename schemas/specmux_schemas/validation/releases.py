@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from specmux_converters.crd.templates import release_in
+from specmux_converters.release import release_in
 
 OLDEST: Final = 30
 NEWEST: Final = 37

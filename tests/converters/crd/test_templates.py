@@ -12,9 +12,10 @@ import pytest
 from converters.crd.widgets import KEY, of_spec, widget
 from shared_data import DATA, load, shared
 from specmux_converters.crd import BUNDLED, CRDMemo, Templates, build, templates_of
-from specmux_converters.crd.templates import MAX_BYTES, release_in
+from specmux_converters.crd.templates import MAX_BYTES
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
+from specmux_converters.release import release_in
 
 V1 = GroupVersion(KEY)
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
