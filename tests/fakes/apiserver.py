@@ -70,6 +70,7 @@ class FakeAPIServer:
         self.discovery = FakeDiscovery()
         """Has a log of its own."""
         self.url = ""
+        self.host = "127.0.0.1"
         self._runner: web.AppRunner | None = None
         self._port = 0
 
@@ -82,10 +83,10 @@ class FakeAPIServer:
             application.router.add_get(path, self._discovery)
         self._runner = web.AppRunner(application, access_log=None)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", self._port)
+        site = web.TCPSite(self._runner, self.host, self._port)
         await site.start()
         self._port = self._runner.addresses[0][1]
-        self.url = f"http://127.0.0.1:{self._port}"
+        self.url = f"http://{self.host}:{self._port}"
 
     async def stop(self) -> None:
         """Close the port; ``start`` opens the same one again."""

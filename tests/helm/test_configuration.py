@@ -42,6 +42,7 @@ REVIEWS = {
 }
 API_SERVICES = {f"{verb} apiregistration.k8s.io/apiservices" for verb in ("list", "watch")}
 CRDS = {f"{verb} apiextensions.k8s.io/customresourcedefinitions" for verb in ("list", "watch")}
+SLICES = {f"{verb} discovery.k8s.io/endpointslices" for verb in ("list", "watch")}
 OPENAPI = {"get /openapi/*"}
 DISCOVERY = {"get /api", "get /api/*", "get /apis", "get /apis/*", "get /version"}
 
@@ -105,22 +106,39 @@ def test_changed_settings_replace_pods() -> None:
 @pytest.mark.parametrize(
     ("example", "arguments", "wanted"),
     [
-        ("default", [], REVIEWS | API_SERVICES | CRDS | OPENAPI | DISCOVERY),
-        ("default", ["--set=config.kubernetes.crds=false"], REVIEWS | API_SERVICES | OPENAPI | DISCOVERY),
-        ("default", ["--set=config.kubernetes.api_services=false"], REVIEWS | CRDS | OPENAPI | DISCOVERY),
-        ("default", ["--set=config.kubernetes.apiserver=false"], REVIEWS | API_SERVICES | CRDS),
+        ("default", [], REVIEWS | API_SERVICES | SLICES | CRDS | OPENAPI | DISCOVERY),
+        (
+            "default",
+            ["--set=config.kubernetes.crds=false"],
+            REVIEWS | API_SERVICES | SLICES | OPENAPI | DISCOVERY,
+        ),
+        (
+            "default",
+            ["--set=config.kubernetes.api_services=false"],
+            REVIEWS | CRDS | SLICES | OPENAPI | DISCOVERY,
+        ),
+        ("default", ["--set=config.kubernetes.apiserver=false"], REVIEWS | API_SERVICES | SLICES | CRDS),
         (
             "default",
             ["--set=config.kubernetes.apiserver=false,config.kubernetes.service_token_file=/token"],
+            REVIEWS | API_SERVICES | SLICES | CRDS | OPENAPI | DISCOVERY,
+        ),
+        (
+            "default",
+            ["--set=config.discovery.enabled=false"],
+            REVIEWS | API_SERVICES | SLICES | CRDS | OPENAPI,
+        ),
+        ("auth-none", [], API_SERVICES | SLICES | CRDS | OPENAPI | DISCOVERY),
+        ("auth-mtls", [], API_SERVICES | SLICES | CRDS | OPENAPI | DISCOVERY),
+        (
+            "default",
+            ["--set-string=config.kubernetes.endpoint_slices=off"],
             REVIEWS | API_SERVICES | CRDS | OPENAPI | DISCOVERY,
         ),
-        ("default", ["--set=config.discovery.enabled=false"], REVIEWS | API_SERVICES | CRDS | OPENAPI),
-        ("auth-none", [], API_SERVICES | CRDS | OPENAPI | DISCOVERY),
-        ("auth-mtls", [], API_SERVICES | CRDS | OPENAPI | DISCOVERY),
         ("static-backends", [], REVIEWS),
         ("static-backends", ["--set=config.auth.mode=none"], set()),
         ("service-account", [], set()),
-        ("extras", [], REVIEWS | API_SERVICES | CRDS | OPENAPI | DISCOVERY | {"list /namespaces"}),
+        ("extras", [], REVIEWS | API_SERVICES | SLICES | CRDS | OPENAPI | DISCOVERY | {"list /namespaces"}),
     ],
 )
 def test_rights_are_what_the_configuration_uses(example: str, arguments: list[str], wanted: set[str]) -> None:

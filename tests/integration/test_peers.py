@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -12,11 +13,16 @@ import pytest
 
 from fakes.apiserver import FakeAPIServer, document, serving
 from fakes.balanced import AlternatingServer, balanced
+from fakes.cluster import FakeCluster
 from running.service import Client, backend, service
+from specmux_aggregator.config.settings import KubernetesSettings
+from specmux_aggregator.kubernetes.service_endpoints import ENDPOINT_SLICES
 
 A, OLD, NEW = "apis/a.example.org/v1", "apis/old.example.org/v1", "apis/new.example.org/v1"
 BEFORE = {A: document(A, "1"), OLD: document(OLD)}
 AFTER = {A: document(A, "2"), NEW: document(NEW)}
+
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
 def server(documents: dict[str, bytes], version: str | None = None) -> FakeAPIServer:
@@ -24,6 +30,44 @@ def server(documents: dict[str, bytes], version: str | None = None) -> FakeAPISe
     if version is not None:
         made.discovery.version = {"gitVersion": version}
     return made
+
+
+def endpoint_slice(name: str, url: str) -> dict[str, Any]:
+    host, _, port = url.removeprefix("http://").partition(":")
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": "default",
+            "labels": {"kubernetes.io/service-name": "kubernetes"},
+        },
+        "addressType": "IPv4",
+        "endpoints": [{"addresses": [host], "conditions": {"ready": True}}],
+        "ports": [{"name": "https", "port": int(port)}],
+    }
+
+
+async def backend_status(client: Client, name: str) -> dict[str, Any]:
+    shown: dict[str, Any] = (await client.status())["backends"][name]
+    return shown
+
+
+async def metrics(client: Client) -> str:
+    return (await client.get("/metrics"))[2].decode()
+
+
+async def listed(client: Client, accept: str) -> set[str]:
+    status, _, body = await client.get("/apis", Accept=accept)
+    items = orjson.loads(body)["items"] if status == 200 else ()  # 503 while nothing is known
+    return {
+        f"apis/{item['metadata']['name']}/{version['version']}"
+        for item in items
+        for version in item["versions"]
+    }
+
+
+async def until_listed(client: Client, accept: str, keys: set[str]) -> None:
+    while await listed(client, accept) != keys:
+        await asyncio.sleep(0.02)
 
 
 async def published(client: Client) -> dict[str, Any]:
@@ -71,7 +115,7 @@ async def test_documents_of_servers_behind_a_balancer_of_connections() -> None:
         assert await read_all(client, 100) == []
         status = orjson.loads((await client.get("/status"))[2])["backends"]["lb"]["servers"]
         assert len(status["servers"]) == 2
-        assert "not on all of them" in status["summary"]
+        assert "on one of them" in status["summary"]
 
 
 async def test_documents_of_servers_behind_a_balancer_of_requests() -> None:
@@ -109,6 +153,96 @@ async def test_listed_server_that_dies_is_said_and_noticed_by_no_reader() -> Non
             shown = orjson.loads((await client.get("/status"))[2])["backends"]["ha"]
             assert shown["state"] == "up"
             assert any(urls[0] in note for note in shown["notes"])
+
+
+async def test_server_that_hangs_among_three_is_said_and_noticed_by_no_reader() -> None:
+    servers = [server(AFTER, "v1.37.2"), server(AFTER, "v1.37.2"), server(AFTER, "v1.37.2")]
+    async with serving(servers[0]), serving(servers[1]), serving(servers[2]):
+        urls = tuple(each.url for each in servers)
+        async with service(backend("ha", urls[0], urls=urls)) as client:
+            await until_published(client, {A, NEW})
+            servers[0].delay = 30.0
+            assert await read_all(client, 5) == []  # documents that nobody has asked for before
+            failed: list[dict[str, Any]] = []
+            while not failed:
+                shown = await backend_status(client, "ha")
+                failed = [each for each in shown["servers"]["servers"] if each["state"] == "failed"]
+                assert await read_all(client, 1) == []
+            assert [(each["name"], each["error"]["cause"]) for each in failed] == [(urls[0], "timeout")]
+            assert shown["state"] == "up"
+            assert "1 of them fails" in shown["servers"]["summary"]
+            assert 'specmux_backend_servers_failing{backend="ha"} 1.0' in await metrics(client)
+
+
+async def test_each_address_of_a_name_is_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    servers = [server(BEFORE, "v1.36.2"), server(AFTER, "v1.37.0")]
+    servers[1].host = "127.0.0.2"
+    async with serving(servers[0]):
+        servers[1]._port = port = servers[0]._port
+        look_up = socket.getaddrinfo
+
+        def resolved(host: Any, *rest: Any, **more: Any) -> Any:
+            if host != "ha.example.org":
+                return look_up(host, *rest, **more)
+            kind = (socket.AF_INET, socket.SOCK_STREAM, 6, "")
+            return [(*kind, (address, port)) for address in ("127.0.0.1", "127.0.0.2")]
+
+        monkeypatch.setattr(socket, "getaddrinfo", resolved)
+        async with serving(servers[1]), service(backend("ha", f"http://ha.example.org:{port}")) as client:
+            paths = await until_published(client, {A, OLD, NEW})
+            assert (await client.get(paths[A]))[2] == AFTER[A]
+            assert await read_all(client, 20) == []
+            shown = (await backend_status(client, "ha"))["servers"]
+            assert [each["name"] for each in shown["servers"]] == [f"127.0.0.2:{port}", f"127.0.0.1:{port}"]
+            assert shown["summary"].startswith("2 servers: 1 × v1.36.2, 1 × v1.37.0; ")
+            assert servers[0].headers[-1]["Host"] == f"ha.example.org:{port}"  # as its certificate would say
+
+
+async def test_endpoint_slices_name_the_apiservers() -> None:
+    cluster, peer = FakeCluster(dict(BEFORE)), server(AFTER, "v1.37.0")
+    cluster.kinds[ENDPOINT_SLICES] = "EndpointSlice"
+    cluster.pages["/version"] = b'{"gitVersion": "v1.36.2"}'
+    async with cluster, serving(peer):
+        cluster.put(ENDPOINT_SLICES, endpoint_slice("kubernetes-a", cluster.url))
+        settings = KubernetesSettings(endpoint_slices="on", context="x")
+        reached = backend("kubernetes", cluster.url)
+        async with service(cluster=reached, kubernetes=settings) as client:
+            await until_published(client, {A, OLD})
+            assert (await backend_status(client, "kubernetes"))["servers"] is None
+            cluster.put(ENDPOINT_SLICES, endpoint_slice("kubernetes-b", peer.url))
+            paths = await until_published(client, {A, OLD, NEW})
+            assert (await client.get(paths[A]))[2] == AFTER[A]
+            assert await read_all(client, 20) == []
+            cluster.delete(ENDPOINT_SLICES, "default/kubernetes-b")
+            await until_published(client, {A, OLD})
+            assert (await backend_status(client, "kubernetes"))["servers"] is None
+            watched = (await client.status())["sources"]["kubernetes"]["watches"]["endpointslices"]
+            assert watched["state"] == "synced"
+
+
+async def test_endpoint_slices_that_may_not_be_read_cost_nothing() -> None:
+    cluster = FakeCluster(dict(BEFORE))
+    cluster.kinds[ENDPOINT_SLICES] = "EndpointSlice"
+    cluster.forbidden.add(ENDPOINT_SLICES)
+    async with cluster:
+        settings = KubernetesSettings(endpoint_slices="on", context="x")
+        async with service(cluster=backend("kubernetes", cluster.url), kubernetes=settings) as client:
+            await until_published(client, {A, OLD})
+            assert await read_all(client, 5) == []
+
+
+async def test_nopeer_answers_for_one_server() -> None:
+    servers = server(BEFORE, "v1.36.2"), server(AFTER, "v1.37.0")
+    async with serving(servers[0]), serving(servers[1]):
+        urls = tuple(each.url for each in servers)
+        async with service(backend("ha", urls[0], urls=urls)) as client:
+            await until_published(client, {A, OLD, NEW})
+            await until_listed(client, AGGREGATED, {A, OLD, NEW})
+            assert await listed(client, f"{AGGREGATED};profile=nopeer") == {A, NEW}
+            before = await client.get("/apis", Accept=AGGREGATED)
+            alone = await client.get("/apis", Accept=f"{AGGREGATED};profile=nopeer")
+            assert alone[1]["ETag"] != before[1]["ETag"]
+            assert alone[1]["Content-Type"] == before[1]["Content-Type"] == AGGREGATED
 
 
 async def test_one_server_is_asked_no_more_than_before() -> None:

@@ -54,7 +54,8 @@ def refresher_of(
         if url
     }
     client = next(iter(connect.values()))() if connect else None
-    peers = Peers(connect) if connect else None
+    # Behind a proxy its name is the proxy's to look up.
+    peers = Peers(connect, has_addresses=backend.proxy_url is None) if connect else None
     if backend.kind.is_directory:
         polling = replace(polling, interval=min(polling.interval, DIRECTORY_INTERVAL))
     origin = origin_of(

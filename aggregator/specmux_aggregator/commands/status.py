@@ -102,6 +102,8 @@ def _lines(known: Mapping[str, Any], url: str) -> Iterator[str]:
         if each["error"] is not None:
             state = coloured(each["state"], _COLOURS[each["state"]])
             yield f"\n{name} {state}: {each['error']['cause']}: {each['error']['detail']}"
+        if each.get("servers"):
+            yield f"{name}: {each['servers']['summary']}"
         yield from (f"{name}: {note}" for note in each["notes"])
     for conflict in known["conflicts"]:
         others = ", ".join(conflict["losers"])

@@ -159,6 +159,17 @@ class KubernetesSettings:
         None, "user name for services of APIServices that trust that certificate as a front proxy's"
     )
 
+    endpoint_slices: str = _setting(
+        "auto",
+        "ask each apiserver and each replica by its own address, as EndpointSlices say: auto, on, or off; "
+        "auto: within the cluster, where those addresses lead somewhere",
+        choices=("auto", "on", "off"),
+    )
+
+    @property
+    def reads_endpoint_slices(self) -> bool:
+        return self.endpoint_slices == "on" or (self.endpoint_slices == "auto" and self.in_cluster)
+
     @property
     def is_meant(self) -> bool:
         """Whether there is a cluster at all."""

@@ -24,6 +24,8 @@ class DiscoveryForm:
     media_type: MediaType
     version: str | None = None
     """Of the aggregated form: "v2" or "v2beta1"; None: the legacy form."""
+    is_of_one: bool = False
+    """What one of several servers has (``profile=nopeer``, KEP-4020), under the same content type."""
 
     @property
     def content_type(self) -> str:
@@ -39,7 +41,8 @@ AGGREGATED: Final = (
     DiscoveryForm(JSON, "v2beta1"),
     DiscoveryForm(CBOR, "v2beta1"),
 )
-ALL: Final = (*LEGACY, *AGGREGATED)
+NO_PEERS: Final = (DiscoveryForm(JSON, "v2", is_of_one=True), DiscoveryForm(CBOR, "v2", is_of_one=True))
+ALL: Final = (*LEGACY, *AGGREGATED, *NO_PEERS)
 """What ``/api`` and ``/apis`` have."""
 
 
@@ -50,6 +53,7 @@ class _Range:
     types: MediaRange
     asked: tuple[str, str, str] | None
     """Group, version and kind that it asks to be answered as."""
+    is_of_one: bool
 
     @property
     def quality(self) -> float:
@@ -60,6 +64,9 @@ class _Range:
             named = form.version and (DISCOVERY_GROUP, form.version, LIST_KIND.lower())
             if self.asked != named:
                 return None
+        # An apiserver of v2beta1 knows no peers (aggregated/wrapper.go).
+        if form.is_of_one != (self.is_of_one and form.version == "v2"):
+            return None
         return self.types.specificity(form.media_type)
 
 
@@ -73,15 +80,15 @@ def form_for(accept: str | None, offered: tuple[DiscoveryForm, ...]) -> Discover
 def _form_for(accept: str | None, offered: tuple[DiscoveryForm, ...]) -> DiscoveryForm | None:
     if accept is None or not accept.strip(" \t,"):
         return offered[0]
-    return best_of(offered, [_Range(types, _asked(parameters)) for types, parameters in media_ranges(accept)])
+    return best_of(offered, [_range(types, parameters) for types, parameters in media_ranges(accept)])
 
 
-def _asked(parameters: list[str]) -> tuple[str, str, str] | None:
-    """Others are skipped: ``profile=nopeer`` asks for what we always do, a charset changes nothing."""
+def _range(types: MediaRange, parameters: list[str]) -> _Range:
+    """Other parameters are skipped: a charset changes nothing."""
     pairs = [parameter.partition("=") for parameter in parameters]
     values = {name.strip(): value.strip().strip('"') for name, _, value in pairs}
     asked = (values.get("g", ""), values.get("v", ""), values.get("as", ""))
-    return asked if any(asked) else None
+    return _Range(types, asked if any(asked) else None, values.get("profile") == "nopeer")
 
 
 _remembered_form = lru_cache(maxsize=REMEMBERED)(_form_for)

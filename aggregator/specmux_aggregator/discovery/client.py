@@ -115,12 +115,12 @@ class BackendDiscovery:
             self._told = Sightings(time.monotonic)
         told_by_all = self._told
         outcomes = await self._peers.each(self._ask_by)
-        for outcome in outcomes:
+        for name, outcome in outcomes:
             if isinstance(outcome, BackendListings):
-                told_by_all.note(digest_of_told(outcome), outcome)
-        told_by_all.expire()
-        if not any(isinstance(outcome, BackendListings) for outcome in outcomes):
-            return outcomes[0]
+                told_by_all.note(name or digest_of_told(outcome), outcome)
+        told_by_all.expire(kept={server.name for server in self._peers.servers()})
+        if not any(isinstance(outcome, BackendListings) for _, outcome in outcomes):
+            return outcomes[0][1]
         told = united([each for _, each in told_by_all.items()])
         self.version = told.version
         return told

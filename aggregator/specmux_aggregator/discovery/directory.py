@@ -24,6 +24,8 @@ class ListedVersion:
     lapse: Lapse | None = None
     is_known: bool = True
     """False where the resources never could be had."""
+    is_peers_only: bool = False
+    """Of its owner's servers the highest does not have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,12 @@ class Group:
         """What clients take: the first that is not stale."""
         return next((item for item in self.versions if item.freshness is Freshness.CURRENT), self.versions[0])
 
+    @property
+    def without_peers(self) -> Group | None:
+        """What one server alone would list of it (KEP-4020)."""
+        own = tuple(version for version in self.versions if not version.is_peers_only)
+        return Group(self.name, own) if own else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Directory:
@@ -50,6 +58,11 @@ class Directory:
     """The JSON object at ``/version``, of the backend that goes first."""
     changes_at: float | None = None
     """Monotonic seconds at which time alone makes something stale."""
+
+    @property
+    def has_peers(self) -> bool:
+        """Whether one server alone would list less."""
+        return any(version.is_peers_only for version in self.versions())
 
     def versions(self) -> tuple[ListedVersion, ...]:
         groups = self.groups if self.core is None else (self.core, *self.groups)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import orjson
@@ -123,7 +123,7 @@ class DiscoveryIndex:
                 digest = hashlib.sha256(body).hexdigest().upper()
             else:
                 # Forms of one version share their content's hash.
-                plain = yield from self.steps(path, subject, DiscoveryForm(JSON, form.version))
+                plain = yield from self.steps(path, subject, replace(form, media_type=JSON))
                 digest = plain.json_digest
                 body = self_described((yield from written(self._tree(subject, form), CBOR_WRITER)))
             self._renderings[key] = Rendering(digest, body)
@@ -146,6 +146,8 @@ class DiscoveryIndex:
             case _ if form.version is not None:
                 core = () if directory.core is None else (directory.core,)
                 groups = core if subject == CORE_PATH else directory.groups
+                if form.is_of_one:
+                    groups = tuple(own for group in groups if (own := group.without_peers) is not None)
                 return render.aggregated_list(groups, version=form.version)
             case _ if subject == CORE_PATH:
                 return render.core_versions(directory)

@@ -7,7 +7,7 @@ among those that may and do offer it. Who cannot tell its resources wins only wh
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from specmux_aggregator.aggregation.ownership import rank
 from specmux_aggregator.discovery.directory import Directory, Group, ListedVersion
@@ -25,6 +25,8 @@ class _Offers:
     """Who offers one group-version, in order of precedence."""
 
     by: list[tuple[Backend, Listing]] = field(default_factory=list)
+    peers_only: set[BackendName] = field(default_factory=set)
+    """Those of whose servers the highest does not have it."""
 
     def chosen(self) -> tuple[Backend, Listing]:
         return next((item for item in self.by if item[1].is_known), self.by[0])
@@ -39,7 +41,10 @@ def merge(known: Iterable[Knowledge], *, now: float, grace: float) -> Directory:
     ends: list[float] = []
     for group_version, offered in _offers(ordered).items():
         backend, listing = offered.chosen()
-        chosen.append((backend, _version(group_version, backend.name, listing, now, grace)))
+        version = _version(group_version, backend.name, listing, now, grace)
+        if backend.name in offered.peers_only:
+            version = replace(version, is_peers_only=True)
+        chosen.append((backend, version))
         until = listing.current_until(grace)
         if until is not None and until > now:
             ends.append(until)
@@ -77,7 +82,10 @@ def _offers(known: Iterable[Knowledge]) -> dict[GroupVersion, _Offers]:
     for item in known:
         for group_version, listing in item.listings.items():
             if item.backend.owns(group_version) and split(group_version) is not None:
-                offers.setdefault(group_version, _Offers()).by.append((item.backend, listing))
+                offered = offers.setdefault(group_version, _Offers())
+                offered.by.append((item.backend, listing))
+                if group_version in item.peers_only:
+                    offered.peers_only.add(item.backend.name)
     return offers
 
 

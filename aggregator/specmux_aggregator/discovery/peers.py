@@ -24,15 +24,17 @@ def united(servers: Iterable[BackendListings]) -> BackendListings:
     order of the servers does not matter. There is one at least."""
     listings: dict[GroupVersion, Resources | UnconfirmedResources] = {}
     ranked = sorted(servers, key=_rank)
+    highest = ranked[-1]
     for told in ranked:
         for key, listing in told.listings.items():
             is_confirmed_already = key in listings and not isinstance(listings[key], UnconfirmedResources)
             if not (isinstance(listing, UnconfirmedResources) and is_confirmed_already):
                 listings[key] = listing
     forms = {told.form for told in ranked}
-    form = DiscoverySource.LEGACY if DiscoverySource.LEGACY in forms else ranked[-1].form
+    form = DiscoverySource.LEGACY if DiscoverySource.LEGACY in forms else highest.form
     notes = tuple(dict.fromkeys(note for told in ranked for note in told.notes))
-    return BackendListings(form, listings, ranked[-1].version, notes)
+    peers_only = frozenset(listings.keys() - highest.listings.keys())
+    return BackendListings(form, listings, highest.version, notes, peers_only)
 
 
 def _rank(told: BackendListings) -> tuple[tuple[int, ...], int, str]:

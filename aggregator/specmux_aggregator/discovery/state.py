@@ -79,6 +79,8 @@ class BackendListings:
     version: bytes | None = None
     """The JSON object at ``/version``."""
     notes: tuple[str, ...] = ()
+    peers_only: frozenset[GroupVersion] = frozenset()
+    """Of ``listings``, where there are several servers, those that the highest of them does not have."""
 
 
 Outcome = BackendListings | Failure
@@ -95,6 +97,8 @@ class Knowledge:
     failure: Failure | None = None
     attempted: bool = False
     notes: tuple[str, ...] = ()
+    peers_only: frozenset[GroupVersion] = frozenset()
+    """As of the listings."""
 
 
 UNLISTED: Final = Failure(Cause.NOT_FOUND, "no longer listed")
@@ -113,7 +117,7 @@ def after(last: Knowledge, outcome: Outcome, *, now: float, grace: float = 0.0) 
             for key in last.backend.group_versions or ():
                 known.setdefault(key, Listing((), Lapse(now, outcome), is_known=False))
             return replace(last, listings=known, failure=outcome, attempted=True)
-        case BackendListings(form, listings, version, notes):
+        case BackendListings(form, listings, version, notes, peers_only):
             return _unless_equal(
                 last,
                 Knowledge(
@@ -128,6 +132,7 @@ def after(last: Knowledge, outcome: Outcome, *, now: float, grace: float = 0.0) 
                     version=version,
                     attempted=True,
                     notes=notes,
+                    peers_only=peers_only,
                 ),
             )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from specmux_aggregator.discovery.accept import DiscoveryForm, form_for
@@ -55,7 +56,9 @@ def decide(
     offered = forms_of(path)
     form = form_for(request.accept, offered)
     if form is None:
-        return not_acceptable((item.content_type for item in offered), request, route=ROUTE)
+        return not_acceptable(dict.fromkeys(item.content_type for item in offered), request, route=ROUTE)
+    if form.is_of_one and not index.directory.has_peers:
+        form = replace(form, is_of_one=False)  # the same bytes
     return _represented(index, path, subject, form, request, is_private=is_private)
 
 

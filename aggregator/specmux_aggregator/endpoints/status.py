@@ -13,6 +13,7 @@ from specmux_aggregator.aggregation.checks import BackendCheck
 from specmux_aggregator.checking.findings import PublishedCheck
 from specmux_aggregator.documents.representations import Usage
 from specmux_aggregator.model.backend import BackendName
+from specmux_aggregator.model.failure import Failure
 from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.model.servers import difference_text
 from specmux_aggregator.model.snapshot import Snapshot
@@ -93,7 +94,7 @@ def _backend(observation: Observation, check: BackendCheck, now: float) -> dict[
         else round(max(0.0, now - observation.changed_at), 3),
         "failedChecks": check.failures,
         "nextCheckSeconds": round(check.next_delay, 3),
-        "error": None if failure is None else {"cause": failure.cause.value, "detail": failure.detail},
+        "error": _error(failure),
         "notes": list(observation.notes),
         "servers": _servers(observation),
     }
@@ -106,10 +107,20 @@ def _servers(observation: Observation) -> dict[str, Any] | None:
     return {
         "summary": difference_text(observation.servers),
         "servers": [
-            {"name": server.name, "version": server.version, "groupVersions": len(server.offers)}
+            {
+                "name": server.name,
+                "version": server.version,
+                "groupVersions": len(server.offers),
+                "state": "up" if server.failure is None else "failed",
+                "error": _error(server.failure),
+            }
             for server in observation.servers
         ],
     }
+
+
+def _error(failure: Failure | None) -> dict[str, str] | None:
+    return None if failure is None else {"cause": failure.cause.value, "detail": failure.detail}
 
 
 def _state(observation: Observation) -> str:

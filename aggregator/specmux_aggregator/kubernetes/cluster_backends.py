@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Final
 
 from specmux_aggregator.kubernetes.api_services import APIService, ServiceReference
+from specmux_aggregator.kubernetes.endpoint_slices import ServerAddress, ServiceName
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName, ClusterFacts, group_of
 from specmux_cache.access.server_access import Credentials, ServerTLS
 from specmux_converters.group_versions import GroupVersion
@@ -20,6 +21,8 @@ from specmux_converters.group_versions import GroupVersion
 APISERVER: Final = BackendName("kubernetes")
 CUSTOM_RESOURCES: Final = BackendName("kubernetes-crds")
 """The names of APIServices have a dot, so that these two are never theirs."""
+
+APISERVER_SERVICE: Final[ServiceName] = ("default", "kubernetes")
 
 CRD_PRIORITIES: Final = (1000, 100)
 """What an apiserver registers CustomResourceDefinitions with (crdregistration_controller.go)."""
@@ -45,6 +48,7 @@ def cluster_backends(
     has_custom_resources: bool,
     withdrawn: frozenset[GroupVersion] = frozenset(),
     defined: frozenset[GroupVersion] = frozenset(),
+    servers: Mapping[ServiceName, tuple[ServerAddress, ...]] = MappingProxyType({}),
 ) -> tuple[Backend, ...]:
     """The apiserver itself, each extension apiserver, and the watched CustomResourceDefinitions.
 
@@ -54,6 +58,8 @@ def cluster_backends(
 
     ``defined``: what definitions want served. Of their groups it stands in for nothing that neither they nor
     an APIService name: a version that was taken out of a definition stays in its root until its restart.
+
+    ``servers``: of the Services whose servers are known one by one.
     """
     known = tuple(services)
     elsewhere = shadowed(known)
@@ -65,6 +71,7 @@ def cluster_backends(
         existing=elsewhere,
         priorities=priorities,
         versions=_versions(defined, (item.group_version for item in known)),
+        servers=servers.get(APISERVER_SERVICE, ()),
     )
     backends = (
         [replace(apiserver, name=APISERVER, kind=BackendKind.AUTO, found=fallback)] if has_apiserver else []
@@ -82,7 +89,7 @@ def cluster_backends(
             )
         )
     backends += [
-        _backend(item, item.service, reach, cluster=apiserver.url)
+        _backend(item, item.service, reach, cluster=apiserver.url, servers=servers)
         for item in known
         if item.service is not None
     ]
@@ -117,7 +124,14 @@ def _priorities(services: Iterable[APIService]) -> Mapping[GroupVersion, tuple[i
     )
 
 
-def _backend(item: APIService, service: ServiceReference, reach: Reach, *, cluster: str) -> Backend:
+def _backend(
+    item: APIService,
+    service: ServiceReference,
+    reach: Reach,
+    *,
+    cluster: str,
+    servers: Mapping[ServiceName, tuple[ServerAddress, ...]],
+) -> Backend:
     group_priority, version_priority = item.priorities
     url = (
         reach.url.replace("{name}", service.name)
@@ -132,7 +146,7 @@ def _backend(item: APIService, service: ServiceReference, reach: Reach, *, clust
         version_priority=version_priority,
         tls=_tls(service, reach) if url.startswith("https:") else ServerTLS(),
         credentials=Credentials(token_file=reach.token_file, remote_user=reach.remote_user),
-        found=ClusterFacts(cluster=cluster),
+        found=ClusterFacts(cluster=cluster, servers=servers.get((service.namespace, service.name), ())),
     )
 
 

@@ -14,9 +14,17 @@ from typing import Any, Final, Protocol
 
 from specmux_aggregator.config.settings import KubernetesSettings, PollingSettings
 from specmux_aggregator.kubernetes.api_client import ApiClient
-from specmux_aggregator.kubernetes.cluster_backends import APISERVER, Reach, cluster_backends, shadowed
+from specmux_aggregator.kubernetes.cluster_backends import (
+    APISERVER,
+    APISERVER_SERVICE,
+    Reach,
+    cluster_backends,
+    shadowed,
+)
 from specmux_aggregator.kubernetes.custom_resources import Definition, SeenDefinitions, WatchedManifests, kept
+from specmux_aggregator.kubernetes.endpoint_slices import ServiceName
 from specmux_aggregator.kubernetes.seen_services import SeenServices
+from specmux_aggregator.kubernetes.service_endpoints import ServiceEndpoints
 from specmux_aggregator.kubernetes.templates import ClusterTemplates
 from specmux_aggregator.kubernetes.watch import Timing, Watch, WatchPhase, WatchState
 from specmux_aggregator.kubernetes.watch_events import Object
@@ -106,6 +114,11 @@ class ClusterSource:
             keep=kept,
             timing=timing,
         )
+        self._endpoints = (
+            ServiceEndpoints(self._client, changed=self._news.ask, timing=timing)
+            if settings.reads_endpoint_slices
+            else None
+        )
         self.pending: tuple[str, ...] = tuple(name for name, _ in self._watches())
         """The watches of which nothing is known yet, not even a failure."""
 
@@ -123,6 +136,8 @@ class ClusterSource:
                     tasks.create_task(watch.run())
         finally:
             await self._news.close()
+            if self._endpoints is not None:
+                await self._endpoints.close()
             await self._templates.close()
             await self._client.close()
 
@@ -167,7 +182,7 @@ class ClusterSource:
         """For ``/status``."""
         return {
             "server": self.server.url,
-            "watches": {name: _shown(state) for name, state in self.watches.items()},
+            "watches": {name: _shown(state) for name, state in self._shown_watches()},
             "unavailable": [
                 {"name": item.name, "reason": item.available.reason, "message": item.available.message}
                 for item in self._services.items or ()
@@ -181,6 +196,20 @@ class ClusterSource:
             yield "apiservices", self._services_watch
         if self._settings.crds:
             yield "customresourcedefinitions", self._definitions_watch
+
+    def _shown_watches(self) -> Iterator[tuple[str, WatchState]]:
+        yield from self.watches.items()
+        endpoints = None if self._endpoints is None else self._endpoints.state
+        if endpoints is not None:
+            yield "endpointslices", endpoints
+
+    def _followed_services(self) -> Iterator[ServiceName]:
+        """Those behind which backends are."""
+        if self._settings.apiserver:
+            yield APISERVER_SERVICE
+        for item in self._services.items or ():
+            if item.service is not None:
+                yield item.service.namespace, item.service.name
 
     def _note(self, services: bytes) -> None:
         if self._notes is not None:
@@ -197,6 +226,8 @@ class ClusterSource:
     async def _look(self) -> None:
         """What follows from what the watches have seen."""
         states = self.watches
+        if self._endpoints is not None:
+            await self._endpoints.follow(self._followed_services())
         self._services.look(states.get("apiservices"))
         is_custom = self._definitions.look(states.get("customresourcedefinitions"))
         self._find(
@@ -209,6 +240,7 @@ class ClusterSource:
                 has_custom_resources=is_custom and self._services.items is not None,
                 withdrawn=self._withdrawn(is_custom=is_custom),
                 defined=self._definitions.defined if is_custom else frozenset(),
+                servers={} if self._endpoints is None else self._endpoints.servers,
             )
         )
         self.pending = tuple(name for name, state in states.items() if state.phase is WatchPhase.PENDING)

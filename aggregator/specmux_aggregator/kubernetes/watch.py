@@ -117,6 +117,7 @@ class Watch:
     ``on_change`` gets what is held of all objects by name, "namespace/name" where they have one: after the
     first list, even of nothing, and whenever they have changed. ``on_failure`` is called when
     ``state.failure`` or ``state.phase`` is another one. ``keep`` makes of an object what is held of it.
+    ``selector``: of labels, where not all objects are wanted.
     """
 
     def __init__(
@@ -126,12 +127,14 @@ class Watch:
         *,
         on_change: Callable[[Mapping[str, Any]], None],
         on_failure: Callable[[], object] = lambda: None,
+        selector: str | None = None,
         keep: Keep = whole,
         timing: Timing = Timing(),
         random_unit: Callable[[], float] = random.random,
     ) -> None:
         self._client = client
         self._path = path
+        self._selector = {} if selector is None else {"labelSelector": selector}
         self._on_change = on_change
         self._on_failure = on_failure
         self._keep = keep
@@ -211,21 +214,21 @@ class Watch:
 
     async def _pages(self) -> list[Mapping[str, Any]] | Failure:
         pages: list[Mapping[str, Any]] = []
-        query: dict[str, str] = {"limit": str(PAGE)}
+        query: dict[str, str] = {**self._selector, "limit": str(PAGE)}
         while len(pages) < PAGES_MAX:
             page = await self._client.get(f"{self._path}?{urlencode(query)}" if query else self._path)
             if isinstance(page, Failure):
                 if page.status != GONE or "continue" not in query:
                     return page
                 # The token grew too old. In one piece it cannot, and the next pages would be as slow again.
-                pages, query = [], {}
+                pages, query = [], dict(self._selector)
                 continue
             pages.append(page)
             metadata = page.get("metadata")
             token = metadata.get("continue") if isinstance(metadata, dict) else None
             if not isinstance(token, str) or not token:
                 return pages
-            query = {"limit": str(PAGE), "continue": token}
+            query = {**self._selector, "limit": str(PAGE), "continue": token}
         return Failure(Cause.TOO_LARGE, f"the list has more than {PAGES_MAX} pages")
 
     async def _watch(self) -> float:
@@ -235,6 +238,7 @@ class Watch:
         span = timing.longest_life - timing.shortest_life
         life = max(1, round(timing.shortest_life + span * self._random_unit()))
         query = {
+            **self._selector,
             "watch": "1",
             "allowWatchBookmarks": "true",
             "resourceVersion": self._held.version,

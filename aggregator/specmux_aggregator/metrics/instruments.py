@@ -234,6 +234,11 @@ class StateCollector:
             "Servers of the backend that are known to differ, or are listed and answer; 1 for one alone.",
             labels=["backend"],
         )
+        failing = GaugeMetricFamily(
+            "specmux_backend_servers_failing",
+            "Of the servers of the backend those that failed when they were asked last.",
+            labels=["backend"],
+        )
         unavailable = GaugeMetricFamily(
             "aggregator_unavailable_apiservice",
             "1 when the backend is unavailable, or its APIService not Available, as kube-aggregator has it.",
@@ -252,10 +257,12 @@ class StateCollector:
                 up.add_metric([name], float(is_up))
             closed.add_metric([name], float(observation.is_closed))
             servers.add_metric([name], float(len(observation.servers) or 1))
+            failed = sum(server.failure is not None for server in observation.servers)
+            failing.add_metric([name], float(failed))
             unavailable.add_metric([name], float(said.get(name, not is_up)))
             if check.succeeded_at is not None:
                 age.add_metric([name], max(0.0, self._now() - check.succeeded_at))
-        yield from (up, closed, servers, unavailable, age)
+        yield from (up, closed, servers, failing, unavailable, age)
 
     def _group_versions(self, snapshot: Snapshot) -> Iterator[Metric]:
         info = GaugeMetricFamily(

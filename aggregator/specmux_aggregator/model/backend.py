@@ -58,6 +58,9 @@ class ClusterFacts:
     """``groupPriorityMinimum`` and ``versionPriority`` of single group-versions, where they are not the
     backend's."""
 
+    servers: tuple[tuple[str, int], ...] = ()
+    """Addresses and ports of its servers, by its EndpointSlices; none where these were not read."""
+
     def allows(self, group_version: GroupVersion) -> bool:
         """Whether the backend is to publish it."""
         if group_version in self.excluded:

@@ -98,17 +98,13 @@ class HTTPOrigin:
             return own
         unhashed = self._unhashed.get(group_version)
         is_unhashed = unhashed is not None and unhashed.offer.hash == hash
-        if self._peers is not None and self._peers.are_listed and not is_unhashed:
-            unlisted = Failure(Cause.NOT_FOUND, "no server of the backend lists the document")
-            return await self._peers.document(group_version, hash, unlisted, self._root)
+        if self._peers is not None and not is_unhashed:
+            return await self._peers.document(group_version, hash, client=self._client, held=self._root)
         answer = await self._client.document(
             group_version, hash=None if is_unhashed else hash, accept_gzip=accept_gzip
         )
         if isinstance(answer, NotModified):
             return Failure(Cause.UNEXPECTED_STATUS, "304 to a plain request")
-        if self._peers is not None and not is_unhashed and _contradicts(answer):
-            assert isinstance(answer, MovedDocument | Failure)
-            answer = await self._peers.document(group_version, hash, answer, self._root)
         if is_unhashed and isinstance(answer, Payload) and not await self._hashes_to(hash, answer):
             return MovedDocument(None)
         return answer
@@ -135,6 +131,8 @@ class HTTPOrigin:
 
     async def _observe_v3(self, last: Observation) -> Outcome:
         held = self._root if last.dialect is Dialect.V3 else None
+        if self._peers is not None:
+            await self._peers.find(last.backend)
         if self._peers is not None and self._peers.are_known:
             answer: BackendRoot | NotModified | Failure = await self._peers.current()
         else:
@@ -267,10 +265,3 @@ class HTTPOrigin:
         self._swagger_etag = payload.etag
         self._has_delivered = True
         return seen_of(Dialect.V2, built)
-
-
-def _contradicts(answer: Payload | MovedDocument | Failure) -> bool:
-    """Whether it says that the root listed what is not there."""
-    return isinstance(answer, MovedDocument) or (
-        isinstance(answer, Failure) and answer.cause is Cause.NOT_FOUND
-    )

@@ -1,5 +1,5 @@
-"""The servers of one backend: listed in its configuration, or hidden by one address, where a balancer hands
-connections, or requests, to several of them.
+"""The servers of one backend: known by name (``listed_servers``), or hidden by one address, where a balancer
+hands connections, or requests, to several of them.
 
 Hidden ones are told apart by their roots. Two are known once one root was seen, then another, then the first
 again: a server that changes does not go back. From then on each check asks by new connections, which the
@@ -15,12 +15,16 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, TypeVar
 
-from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash
-from specmux_aggregator.model.servers import BackendServer, Offers, digest_of, git_version, union_of
+from specmux_aggregator.model.servers import BackendServer, Offers, digest_of, union_of
+from specmux_aggregator.origins.addresses import BackendAddresses
+from specmux_aggregator.origins.hedge import contradicts, first_document
+from specmux_aggregator.origins.listed_servers import ListedServers, NewClient, version_in
 from specmux_aggregator.origins.sightings import Sightings
 from specmux_aggregator.upstream.client import BackendClient, BackendRoot, MovedDocument, NotModified, Payload
 from specmux_converters.group_versions import GroupVersion
@@ -40,6 +44,14 @@ PROBES: Final = 2
 TRIES: Final = 16
 """Connections by which a document is asked for, before it is believed that no server has it."""
 
+TRIES_ALONE: Final = 6
+"""The same, where all roots say that there is one server."""
+
+ADDRESSES_AGAIN: Final = 60.0
+"""Seconds until addresses that did not answer are tried again, twice as many each time."""
+
+ADDRESSES_AGAIN_MAX: Final = 3600.0
+
 FAILURES_MAX: Final = 3
 """Of these, those that may fail for other reasons."""
 
@@ -51,11 +63,10 @@ FORMER_MAX: Final = 16
 UNASKED_SECONDS: Final = 1.0
 """After a look that found one server, contradictions cause no other for so long."""
 
-VERSION_MAX: Final = 64
-"""Characters of a version that are kept."""
-
 VERSIONS: Final = 2
 """Times that a version must have come by the connection of a root, always the same."""
+
+_NOBODY: Final = Failure(Cause.NOT_FOUND, "no server of the backend has the document")
 
 Answered = TypeVar("Answered")
 
@@ -75,45 +86,76 @@ class _Answers:
     asked: int = 0
     """How often its version was."""
 
-    def version(self, *, least: int) -> str | None:
-        """The one that came each time, ``least`` times at least."""
-        return next(iter(self.versions)) if len(self.versions) == 1 and self.asked >= least else None
+    def version(self) -> str | None:
+        """The one that came each time, often enough."""
+        return next(iter(self.versions)) if len(self.versions) == 1 and self.asked >= VERSIONS else None
 
 
 class Peers:
-    """The servers behind one address, as far as their roots tell them apart. Lives on one event loop."""
+    """The servers of one backend, as far as they are known by name or told apart by their roots. Lives on one
+    event loop."""
 
     def __init__(
         self,
-        connect: Mapping[str, Callable[[], BackendClient]],
+        connect: Mapping[str, NewClient],
         *,
+        has_addresses: bool = False,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``connect``: by URL, what makes a client with connections of its own."""
-        self._connect = connect
-        self.are_listed = len(connect) > 1
-        self._clients = {url: make() for url, make in connect.items()} if self.are_listed else {}
+        """``connect``: by URL. ``has_addresses``: where there is one URL, each address of its host may be a
+        server's."""
+        self._new_client = next(iter(connect.values()))
+        self._listed = ListedServers(connect, now=now)
+        self._addresses = BackendAddresses(now=now) if has_addresses and len(connect) == 1 else None
+        self._addresses_again = 0.0
+        self._addresses_pause = ADDRESSES_AGAIN
         self._now = now
         self._seen: Sightings[_Answers] = Sightings(now)
         self._former: deque[tuple[Offers, float]] = deque(maxlen=FORMER_MAX)
         self._is_per_request = False
         """One connection leads to several servers: what comes by it one after the other is of no one."""
-        self.are_known = self.are_listed
-        """Whether there is more than one server."""
+        self._are_hidden = False
+        """There are several, which their roots tell apart."""
         self._looking = asyncio.Lock()
         self._alone_until = 0.0
 
+    @property
+    def are_listed(self) -> bool:
+        """Whether several are known by name."""
+        return self._listed.are_several
+
+    @property
+    def are_known(self) -> bool:
+        """Whether there is more than one server."""
+        return self._are_hidden or self.are_listed
+
     def servers(self) -> tuple[BackendServer, ...]:
         """Those that answered, the highest first; none where there is one alone."""
-        if not self.are_known or not self._seen:
+        if self.are_listed:
+            return self._listed.known()
+        if not self._are_hidden or not self._seen:
             return ()
-        least = 1 if self.are_listed else VERSIONS
-        seen = [(name, each.root.offers, each.version(least=least)) for name, each in self._seen.items()]
+        seen = [(name, each.root.offers, each.version()) for name, each in self._seen.items()]
         is_versioned = not self._is_per_request and all(version for _, _, version in seen)
         servers = (
             BackendServer(name, offers, version if is_versioned else None) for name, offers, version in seen
         )
         return tuple(sorted(servers, key=lambda each: each.rank, reverse=True))
+
+    async def find(self, backend: Backend) -> None:
+        """Learn which servers there are by the addresses of the backend, as it is now."""
+        if self._addresses is None:
+            return
+        found = await self._addresses.of(backend)
+        await self._listed.keep(found if len(found) > 1 else ())
+        if len(found) > 1 and not self.are_listed and self._now() >= self._addresses_again:
+            await self._listed.look()
+            self._addresses_again = self._now() + self._addresses_pause
+            self._addresses_pause = min(ADDRESSES_AGAIN_MAX, 2 * self._addresses_pause)
+        if self.are_listed:
+            self._addresses_pause = ADDRESSES_AGAIN
+            self._are_hidden = False
+            self._seen.clear()
 
     async def settled(self, root: BackendRoot, held: BackendRoot | None) -> BackendRoot:
         """What the backend offers, given the root that its usual connection had, and the one before."""
@@ -126,76 +168,75 @@ class Peers:
 
     async def current(self) -> BackendRoot | Failure:
         """What the servers offer now, asked by new connections; a Failure where all of these fail."""
-        asked: list[str | None] = list(self._clients) or [None] * PROBES
+        if self.are_listed:
+            failure = await self._listed.look()
+            return failure or BackendRoot(union_of(self.servers()), None, self._listed.notes)
         # At once: a server that hangs holds up what the others have by no more than its own time.
-        answers = await asyncio.gather(*(self._read(url) for url in asked))
+        answers = await asyncio.gather(*(self._read() for _ in range(PROBES)))
         found = [answer for answer in answers if isinstance(answer, BackendRoot)]
         self._seen.expire()
-        self.are_known = self.are_listed or len(self._seen) > 1
+        self._are_hidden = len(self._seen) > 1
         if not found:
             return next(answer for answer in answers if isinstance(answer, Failure))
         united = self._united(found[0])
         failed = (
-            f"server {url}: {answer.cause}: {answer.detail}"
-            for url, answer in zip(asked, answers, strict=True)
-            if url is not None and isinstance(answer, Failure)
+            f"one of its servers: {each.cause}: {each.detail}"
+            for each in answers
+            if isinstance(each, Failure)
         )
-        if not self.are_known:
+        if not self._are_hidden:
             self._seen.clear()
         return replace(united, ignored=(*united.ignored, *failed))
 
     async def document(
-        self,
-        group_version: GroupVersion,
-        hash: Hash,
-        contradiction: MovedDocument | Failure,
-        held: BackendRoot | None,
+        self, group_version: GroupVersion, hash: Hash, *, client: BackendClient, held: BackendRoot | None
     ) -> Payload | MovedDocument | Failure:
-        """A document that the usual connection does not have under this hash, from the server that has it.
-
-        ``held``: what was published. The contradiction stands where no server offers the hash.
-        """
+        """A document under this hash, from whichever server has it. ``client``: of the usual connection;
+        ``held``: what was published."""
         if self.are_listed:
-            return await self._listed_document(group_version, hash, contradiction)
-        if not self.are_known and held is not None and self._now() >= self._alone_until:
-            await self._look(held, agreeing=AGREEING_AGAINST)
-        if not any(answers.root.offers.get(group_version) == hash for _, answers in self._seen.items()):
-            return contradiction
-        failures = 0
-        for _ in range(TRIES):
-            async with self._connection() as client:
-                answer = await client.document(group_version, hash=hash, accept_gzip=True)
-            if isinstance(answer, Payload):
+            answer = await first_document(
+                self._listed.holders(group_version, hash), failures_max=FAILURES_MAX
+            )
+            return answer or Failure(Cause.NOT_FOUND, "no server of the backend lists the document")
+        usual = partial(client.document, group_version, hash=hash, accept_gzip=True)
+        other = partial(self._document_anew, group_version, hash)
+        if not self._are_hidden:
+            answer = await first_document([usual], failures_max=1)
+            assert answer is not None
+            if isinstance(answer, Payload) or not contradicts(answer) or held is None:
                 return answer
-            if isinstance(answer, Failure) and answer.cause is not Cause.NOT_FOUND:
-                failures += 1
-                if failures == FAILURES_MAX:
-                    return answer
-        return contradiction
-
-    async def _listed_document(
-        self, group_version: GroupVersion, hash: Hash, contradiction: MovedDocument | Failure
-    ) -> Payload | MovedDocument | Failure:
-        answer: Payload | MovedDocument | NotModified | Failure = contradiction
-        for url, answers in self._seen.items():
-            if answers.root.offers.get(group_version) == hash:
-                answer = await self._clients[url].document(group_version, hash=hash, accept_gzip=True)
-                if isinstance(answer, Payload):
-                    break
-        return contradiction if isinstance(answer, NotModified) else answer
+            if self._now() >= self._alone_until:
+                await self._look(held, agreeing=AGREEING_AGAINST)
+            if not self._are_hidden:
+                # What the root listed a moment ago: many roots that agree may be so by chance.
+                again = await first_document([other] * TRIES_ALONE, failures_max=1)
+                return again if isinstance(again, Payload) else answer
+        elif not any(each.root.offers.get(group_version) == hash for _, each in self._seen.items()):
+            return await first_document([usual], failures_max=1) or _NOBODY
+        return await first_document([usual, *[other] * TRIES], failures_max=FAILURES_MAX) or _NOBODY
 
     async def close(self) -> None:
-        for client in self._clients.values():
-            await client.close()
+        await self._listed.close()
 
-    async def each(self, ask: Callable[[BackendClient], Awaitable[Answered]]) -> list[Answered]:
-        """Answers of each listed server, or by as many new connections as each check asks by."""
+    async def each(
+        self, ask: Callable[[BackendClient], Awaitable[Answered]]
+    ) -> list[tuple[str | None, Answered]]:
+        """Answers of each listed server with its name, or by as many new connections as each check asks
+        by."""
 
-        async def asked(url: str | None) -> Answered:
-            async with self._connection(url) as client:
+        async def asked() -> Answered:
+            async with self._connection() as client:
                 return await ask(client)
 
-        return await asyncio.gather(*(asked(url) for url in self._clients or [None] * PROBES))
+        if self.are_listed:
+            return list((await self._listed.each(ask)).items())
+        return [(None, answer) for answer in await asyncio.gather(*(asked() for _ in range(PROBES)))]
+
+    async def _document_anew(
+        self, group_version: GroupVersion, hash: Hash
+    ) -> Payload | MovedDocument | NotModified | Failure:
+        async with self._connection() as client:
+            return await client.document(group_version, hash=hash, accept_gzip=True)
 
     async def _look(self, root: BackendRoot, *, agreeing: int) -> None:
         """Find out whether other servers than the one with ``root`` answer; after ``agreeing`` equal roots
@@ -218,7 +259,7 @@ class Peers:
             if _goes_back(names):
                 if names.count(names[0]) == 1:
                     self._seen.forget(names[0])  # what was held is no server's any more
-                self.are_known = len(self._seen) > 1
+                self._are_hidden = len(self._seen) > 1
                 await self._settle_versions()
             else:
                 self._seen.clear()
@@ -231,28 +272,27 @@ class Peers:
         for _ in range(LOOKS):
             if self._is_per_request or all(answers.asked >= VERSIONS for _, answers in self._seen.items()):
                 return
-            await self._read(None)
+            await self._read()
 
-    async def _read(self, url: str | None) -> BackendRoot | Failure:
-        answer = await self._asked(url)
+    async def _read(self) -> BackendRoot | Failure:
+        answer = await self._asked()
         if isinstance(answer, Failure):
             return answer
-        self._note(url or digest_of(answer.root.offers), answer)
+        self._note(digest_of(answer.root.offers), answer)
         return answer.root
 
-    async def _asked(self, url: str | None = None) -> _Answer | Failure:
-        """A root of a listed server, or by a new connection, and the version of the server at its end."""
-        async with self._connection(url) as client:
+    async def _asked(self) -> _Answer | Failure:
+        """A root by a new connection, and the version of the server at its end."""
+        async with self._connection() as client:
             root = await client.root()
             if isinstance(root, NotModified):
                 return Failure(Cause.UNEXPECTED_STATUS, "304 to a plain request")
             if isinstance(root, Failure) or self._is_per_request:
                 return root if isinstance(root, Failure) else _Answer(root, None)
             version = await client.discovery("/version", JSON)
-            if url is None:
-                again = await client.root(etag=root.etag)
-                self._is_per_request |= isinstance(again, BackendRoot) and again.offers != root.offers
-            return _Answer(root, _version_in(version))
+            again = await client.root(etag=root.etag)
+            self._is_per_request |= isinstance(again, BackendRoot) and again.offers != root.offers
+            return _Answer(root, version_in(version))
 
     def _note(self, name: str, answer: _Answer) -> None:
         last = self._seen.get(name)
@@ -270,11 +310,8 @@ class Peers:
         return any(offers == former and now - moment < FORMER_SECONDS for former, moment in self._former)
 
     @asynccontextmanager
-    async def _connection(self, url: str | None = None) -> AsyncIterator[BackendClient]:
-        if url is not None:
-            yield self._clients[url]
-            return
-        client = next(iter(self._connect.values()))()
+    async def _connection(self) -> AsyncIterator[BackendClient]:
+        client = self._new_client()
         try:
             yield client
         finally:
@@ -289,10 +326,3 @@ def _goes_back(names: list[str]) -> bool:
         for second in range(first + 1, len(names))
         if names[second] != names[first]
     )
-
-
-def _version_in(answer: Payload | NotModified | Failure) -> str | None:
-    if not isinstance(answer, Payload) or answer.coding is not Coding.IDENTITY:
-        return None
-    version = git_version(answer.body)
-    return None if version is None else version[:VERSION_MAX]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
@@ -54,9 +54,11 @@ class Sightings(Generic[T]):
     def clear(self) -> None:
         self._seen.clear()
 
-    def expire(self) -> None:
-        """Drop what was not answered for long."""
+    def expire(self, *, kept: Collection[str] = ()) -> None:
+        """Drop what was not answered for long, but what is ``kept``."""
         now = self._now()
         for name, seen in list(self._seen.items()):
+            if name in kept:
+                continue
             if self._reads - seen.reads >= SILENT_READS and now - seen.moment >= SILENT_SECONDS:
                 del self._seen[name]

@@ -43,6 +43,7 @@ from specmux_aggregator.upstream.responses import (
 )
 from specmux_aggregator.upstream.root import BackendRoot, parse_root
 from specmux_aggregator.upstream.transport import CLOSED, BackendTransport
+from specmux_cache.http.addresses import Address
 from specmux_cache.http.direct import UnreadAnswer
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
@@ -78,8 +79,10 @@ class BackendClient:
         limits: LimitSettings,
         identities: Identities | None = None,
         bodies: BodyBudget | None = None,
+        address: Address | None = None,
     ) -> None:
-        """``identities``: as of a Transport. ``bodies``: shared with the clients of other backends."""
+        """``identities`` and ``address``: as of a Transport. ``bodies``: shared with the clients of other
+        backends."""
         self._backend = backend
         self._polling = polling
         self._of_discovery = replace(
@@ -89,7 +92,7 @@ class BackendClient:
         )
         self._limits = limits
         self._base_path = base_path(backend)
-        self._transport = BackendTransport(backend, polling=polling, identities=identities)
+        self._transport = BackendTransport(backend, polling=polling, identities=identities, address=address)
         self._slots = asyncio.Semaphore(CONCURRENT_DOCUMENTS)
         self._bodies = BodyBudget(BODIES * limits.max_document_bytes) if bodies is None else bodies
 

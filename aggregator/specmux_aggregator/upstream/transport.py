@@ -23,6 +23,7 @@ from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.upstream.identities import Identities, RequestIdentity, Unusable
 from specmux_aggregator.upstream.resolver import DaemonResolver
+from specmux_cache.http.addresses import Address
 from specmux_cache.http.connector import CheckedConnector
 from specmux_cache.http.direct import DirectAnswer, UnreadAnswer, asked
 from specmux_cache.http.opening import stream_socket
@@ -63,15 +64,18 @@ class BackendTransport:
         *,
         polling: PollingSettings,
         identities: Identities | None = None,
+        address: Address | None = None,
         connections: int = CONNECTIONS,
         ahead: int = AHEAD,
         keeps_after_no_body: bool = True,
     ) -> None:
         """``identities``: shared with others who ask the same backend; None: with nobody.
+        ``address``: of one server of a backend that has several and no proxy.
         ``keeps_after_no_body``: as in CheckedConnector.
         """
         self._backend = backend
         self._polling = polling
+        self._address = address
         self._connections = connections
         self._ahead = ahead
         self._keeps_after_no_body = keeps_after_no_body
@@ -215,6 +219,7 @@ class BackendTransport:
                     limit=self._connections,
                     resolver=DaemonResolver(),
                     addresses_kept=ADDRESSES_KEPT,
+                    address=self._address,
                     new_socket=_socket,
                 ),
                 cookie_jar=aiohttp.DummyCookieJar(),

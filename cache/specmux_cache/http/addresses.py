@@ -21,8 +21,9 @@ _NUMERIC: Final = re.compile(r"[0-9.]+|0[xX][0-9a-fA-F.xX]*")
 class Addresses:
     """Of the hosts that one connector connects to. Lives on one event loop."""
 
-    def __init__(self, resolver: AbstractResolver, *, kept: float) -> None:
-        """``kept``: seconds that what was found is good for."""
+    def __init__(self, resolver: AbstractResolver, *, kept: float, only: Address | None = None) -> None:
+        """``kept``: seconds that what was found is good for. ``only``: stands for every host."""
+        self._only = only
         self._resolver = resolver
         self._kept = kept
         self._known: dict[tuple[str, int], tuple[float, list[Address]]] = {}
@@ -32,7 +33,7 @@ class Addresses:
     async def of(self, host: str, port: int) -> list[Address]:
         """In the order in which they are to be tried, each the first in its turn. Raises OSError and
         aiohttp.InvalidURL."""
-        literal = _literal(host, port)
+        literal = self._only or _literal(host, port)
         if literal is not None:
             return [literal]
         key = (host, port)
@@ -53,7 +54,7 @@ class Addresses:
 
     async def _look_up(self, host: str, port: int) -> list[Address]:
         found = await self._resolver.resolve(host, port, family=socket.AF_UNSPEC)
-        addresses = [_address(each["host"], each["port"]) for each in found]
+        addresses = [address_of(each["host"], each["port"]) for each in found]
         if not addresses:
             raise OSError(f"no address of {host}")
         return addresses
@@ -64,15 +65,22 @@ class Addresses:
             self._known[key] = (time.monotonic() + self._kept, ended.result())
 
 
-def _address(host: str, port: int) -> Address:
+def address_of(host: str, port: int) -> Address:
     return (socket.AF_INET6, (host, port, 0, 0)) if ":" in host else (socket.AF_INET, (host, port))
 
 
-def _literal(host: str, port: int) -> Address | None:
+def is_literal(host: str) -> bool:
+    """Whether a host is an address, and no name."""
     try:
         ipaddress.ip_address(host)
     except ValueError:
+        return False
+    return True
+
+
+def _literal(host: str, port: int) -> Address | None:
+    if not is_literal(host):
         if _NUMERIC.fullmatch(host):
-            raise aiohttp.InvalidURL(host, "is no IPv4 address in its usual form") from None
+            raise aiohttp.InvalidURL(host, "is no IPv4 address in its usual form")
         return None
-    return _address(host, port)
+    return address_of(host, port)

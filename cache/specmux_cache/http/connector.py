@@ -23,7 +23,7 @@ from aiohttp.abc import AbstractResolver
 from aiohttp.connector import Connection
 from aiohttp.tracing import Trace
 
-from specmux_cache.http.addresses import Addresses
+from specmux_cache.http.addresses import Address, Addresses
 from specmux_cache.http.opening import NewSocket, opened, stream_socket
 from specmux_cache.http.response_reader import ResponseReader, reader_of
 
@@ -48,16 +48,18 @@ class CheckedConnector(aiohttp.BaseConnector):
         ssl: tls.SSLContext | None = None,
         resolver: AbstractResolver | None = None,
         addresses_kept: float = ADDRESSES_KEPT,
+        address: Address | None = None,
         new_socket: NewSocket = stream_socket,
         **options: Any,
     ) -> None:
         """``keeps_after_no_body``: also after requests whose answer may have no body by rule (HEAD, 304),
         where servers most often send one nevertheless. ``ssl``: for requests that bring none; None: one that
-        trusts whom the system trusts."""
+        trusts whom the system trusts. ``address``: of the one server that is connected to, whatever the host
+        of a URL, which its certificate is still checked for."""
         super().__init__(**options)
         self._default_tls = ssl
         self._addresses = Addresses(
-            aiohttp.DefaultResolver() if resolver is None else resolver, kept=addresses_kept
+            aiohttp.DefaultResolver() if resolver is None else resolver, kept=addresses_kept, only=address
         )
         self._new_socket = new_socket
         self._keeps_after_no_body = keeps_after_no_body

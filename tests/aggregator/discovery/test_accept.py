@@ -20,7 +20,7 @@ KUBECTL = f"{V2},{BETA},application/json"
     [
         (KUBECTL, DiscoveryForm(JSON, "v2")),
         (KUBECTL.replace(",", ", ").replace(";", "; "), DiscoveryForm(JSON, "v2")),
-        (f"{V2};profile=nopeer,{V2},application/json", DiscoveryForm(JSON, "v2")),
+        (f"{V2};profile=nopeer,{V2},application/json", DiscoveryForm(JSON, "v2", is_of_one=True)),
         (f"{BETA},application/json", DiscoveryForm(JSON, "v2beta1")),
         (
             f"application/cbor;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,{V2}",
@@ -52,6 +52,8 @@ KUBECTL = f"{V2},{BETA},application/json"
         ("text/html", None),
         ("application/json;q=0", None),
         ("*/json", None),
+        (f"{BETA};profile=nopeer", DiscoveryForm(JSON, "v2beta1")),  # which knows no peers
+        ("application/json;profile=nopeer", DiscoveryForm(JSON)),
     ],
 )
 def test_form(accept: str | None, wanted: DiscoveryForm | None) -> None:
@@ -61,7 +63,8 @@ def test_form(accept: str | None, wanted: DiscoveryForm | None) -> None:
 def test_parameters_count_in_any_order() -> None:
     parameters = ["g=apidiscovery.k8s.io", "v=v2", "as=APIGroupDiscoveryList", "profile=nopeer"]
     for order in itertools.permutations(parameters):
-        assert form_for(";".join(("application/json", *order)), ALL) == DiscoveryForm(JSON, "v2")
+        wanted = DiscoveryForm(JSON, "v2", is_of_one=True)
+        assert form_for(";".join(("application/json", *order)), ALL) == wanted
 
 
 def test_content_type_says_what_it_is_as_clients_decide_by_it() -> None:

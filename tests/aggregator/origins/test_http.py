@@ -18,7 +18,7 @@ from specmux_aggregator.model.observation import Dialect, Hash, Observation
 from specmux_aggregator.origins.http import HTTPOrigin
 from specmux_aggregator.origins.outcome import BackendOffers, Outcome, Unchanged
 from specmux_aggregator.upstream.client import BackendClient, MovedDocument, Payload
-from specmux_converters.document import LimitSettings as DocumentLimits
+from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.group_versions import GroupVersion
 
 APPS, BATCH, VERSION = GroupVersion("apis/apps/v1"), GroupVersion("apis/batch/v1"), GroupVersion("version")

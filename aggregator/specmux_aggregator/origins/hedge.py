@@ -1,0 +1,60 @@
+"""One question to several servers: the next is asked when one says no, or nothing for a moment."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Final
+
+from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.upstream.client import MovedDocument, NotModified
+from specmux_aggregator.upstream.responses import Payload
+
+DocumentAnswer = Payload | MovedDocument | NotModified | Failure
+
+HEDGE: Final = 0.5
+"""Seconds after which a second server is asked beside one that is silent."""
+
+
+def contradicts(answer: DocumentAnswer) -> bool:
+    """Whether it says that the root listed what is not there."""
+    return isinstance(answer, MovedDocument) or (
+        isinstance(answer, Failure) and answer.cause is Cause.NOT_FOUND
+    )
+
+
+async def first_document(
+    asks: Iterable[Callable[[], Awaitable[DocumentAnswer]]], *, failures_max: int
+) -> Payload | MovedDocument | Failure | None:
+    """The first document that comes. Else a failure, if there was one, or the last contradiction; None where
+    nobody is asked. ``failures_max``: failures after which nobody else is."""
+    untried = iter(asks)
+    asking: set[asyncio.Task[DocumentAnswer]] = set()
+    refusal: MovedDocument | Failure | None = None
+    failures = 0
+    try:
+        while True:
+            following = next(untried, None) if failures < failures_max else None
+            if following is not None:
+                asking.add(asyncio.ensure_future(_asked(following)))
+            if not asking:
+                return refusal
+            wait = None if following is None else HEDGE
+            done, asking = await asyncio.wait(asking, timeout=wait, return_when=asyncio.FIRST_COMPLETED)
+            for answer in (task.result() for task in done):
+                if isinstance(answer, Payload):
+                    return answer
+                if isinstance(answer, NotModified):
+                    answer = Failure(Cause.UNEXPECTED_STATUS, "304 to a plain request")
+                is_failure = not contradicts(answer)
+                failures += is_failure
+                if is_failure or refusal is None or contradicts(refusal):
+                    refusal = answer
+    finally:
+        for task in asking:
+            task.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
+
+
+async def _asked(ask: Callable[[], Awaitable[DocumentAnswer]]) -> DocumentAnswer:
+    return await ask()

@@ -1,0 +1,224 @@
+"""The servers of one backend that are known by name: by their URLs, or by addresses of one URL.
+
+Each is asked by a client of its own. One that does not answer holds up no other: it is asked again later and
+later, and what it had counts for as long as it is listed. An address that never answered is no server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, Protocol, TypeVar
+
+from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.model.servers import BackendServer, Hash, git_version
+from specmux_aggregator.origins.hedge import DocumentAnswer
+from specmux_aggregator.upstream.client import BackendClient, BackendRoot, NotModified, Payload
+from specmux_cache.http.addresses import Address
+from specmux_converters.group_versions import GroupVersion
+from specmux_converters.media_types import JSON
+
+SERVERS_MAX: Final = 16
+"""Servers of one backend that are asked."""
+
+STRAGGLING: Final = 5.0
+"""Seconds that a look waits for others once one server has answered."""
+
+PAUSE_MAX: Final = 60.0
+"""Seconds until a server that fails is asked again, at most."""
+
+STEADY: Final = 60.0
+"""Seconds in which a server that failed, and came back as it was, must not fail before it wins again."""
+
+VERSION_MAX: Final = 64
+"""Characters of a version that are kept."""
+
+Answered = TypeVar("Answered")
+
+
+class NewClient(Protocol):
+    """Makes a client with connections of its own, to one address of the backend's if need be."""
+
+    def __call__(self, *, address: Address | None = None) -> BackendClient: ...
+
+
+@dataclass(slots=True)
+class _ListedServer:
+    client: BackendClient
+    root: BackendRoot | None = None
+    version: str | None = None
+    failure: Failure | None = None
+    failures: int = 0
+    """In a row."""
+    ask_at: float = 0.0
+    """Monotonic seconds, as the next."""
+    steady_at: float = 0.0
+    asking: asyncio.Task[None] | None = field(default=None, repr=False)
+
+    @property
+    def is_up(self) -> bool:
+        return self.root is not None and self.failure is None
+
+    def take(self, root: BackendRoot, now: float) -> None:
+        is_same = self.root is not None and self.root.offers == root.offers
+        if not is_same:
+            self.steady_at = now  # another server has come in its place
+        elif self.failures:
+            self.steady_at = now + STEADY
+        self.root, self.failure, self.failures, self.ask_at = root, None, 0, now
+
+    def fail(self, failure: Failure, now: float) -> None:
+        self.failure = failure
+        self.failures += 1
+        self.ask_at = now + min(PAUSE_MAX, 2.0 ** min(self.failures - 1, 10))
+
+
+class ListedServers:
+    """Lives on one event loop, which owns it until ``close``."""
+
+    def __init__(
+        self,
+        connect: Mapping[str, NewClient],
+        *,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``connect``: by URL; where there are several, each is a server's."""
+        self._is_fixed = len(connect) > 1
+        self._servers = (
+            {url: _ListedServer(make()) for url, make in connect.items()} if self._is_fixed else {}
+        )
+        self._new_client = next(iter(connect.values()))
+        self._now = now
+
+    @property
+    def are_several(self) -> bool:
+        return self._is_fixed or sum(each.root is not None for each in self._servers.values()) > 1
+
+    async def keep(self, addresses: Iterable[Address]) -> None:
+        """These are the addresses now. Of the configuration's URLs there are as many as it says."""
+        if self._is_fixed:
+            return
+        named = {name_of(address): address for address in sorted(addresses)[:SERVERS_MAX]}
+        gone = [self._servers.pop(name) for name in self._servers.keys() - named.keys()]
+        for name in named.keys() - self._servers.keys():
+            self._servers[name] = _ListedServer(self._new_client(address=named[name]))
+        for each in gone:
+            await _close(each)
+
+    def known(self) -> tuple[BackendServer, ...]:
+        """Each as it was last seen, the highest first."""
+        now = self._now()
+        versions = [each.version for each in self._servers.values() if each.root is not None]
+        known = (
+            BackendServer(
+                name,
+                {} if each.root is None else each.root.offers,
+                each.version if all(versions) else None,
+                each.failure,
+                each.failure is None and now >= each.steady_at,
+            )
+            for name, each in self._servers.items()
+            if each.root is not None or self._is_fixed
+        )
+        return tuple(sorted(known, key=lambda server: server.rank, reverse=True))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is wrong with some of them."""
+        roots = [each.root for each in self._servers.values() if each.root is not None]
+        failed = (
+            f"server {name}: {each.failure.cause}: {each.failure.detail}"
+            for name, each in self._servers.items()
+            if each.failure is not None and (each.root is not None or self._is_fixed)
+        )
+        return (*dict.fromkeys(key for root in roots for key in root.ignored), *failed)
+
+    async def look(self) -> Failure | None:
+        """Ask each for its root. The Failure of one, where no server has ever answered or none does now."""
+        now = self._now()
+        due = [each for each in self._servers.values() if each.asking is None and each.ask_at <= now]
+        for each in due or self._servers.values():
+            if each.asking is None:
+                each.asking = asyncio.create_task(self._ask(each))
+        pending = {each.asking for each in self._servers.values() if each.asking is not None}
+        until: float | None = None
+        while pending:
+            done, pending = await asyncio.wait(
+                pending,
+                timeout=None if until is None else max(0.0, until - self._now()),
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            if not done:
+                break
+            for asked in done:
+                asked.result()  # a bug is the caller's to log
+            if until is None and any(each.is_up for each in self._servers.values()):
+                until = self._now() + STRAGGLING
+        for each in self._servers.values():
+            if each.asking in pending:
+                each.failure = each.failure or Failure(Cause.TIMEOUT, "has not answered yet")
+        failures = [each.failure for each in self._servers.values()]
+        return None if None in failures or not failures else failures[0]
+
+    def holders(
+        self, group_version: GroupVersion, hash: Hash
+    ) -> list[Callable[[], Awaitable[DocumentAnswer]]]:
+        """What asks for a document, of each server that lists it; those that fail come last."""
+        having = [
+            each
+            for each in self._servers.values()
+            if each.root is not None and each.root.offers.get(group_version) == hash
+        ]
+        having.sort(key=lambda each: each.failures)
+        return [partial(each.client.document, group_version, hash=hash, accept_gzip=True) for each in having]
+
+    async def each(self, ask: Callable[[BackendClient], Awaitable[Answered]]) -> dict[str, Answered]:
+        """Answers by server, of those that do not fail; of all, where all do."""
+        asked = {name: each for name, each in self._servers.items() if each.is_up} or self._servers
+        answers = await asyncio.gather(*(ask(each.client) for each in asked.values()))
+        return dict(zip(asked, answers, strict=True))
+
+    async def close(self) -> None:
+        for each in self._servers.values():
+            await _close(each)
+
+    async def _ask(self, each: _ListedServer) -> None:
+        try:
+            held = each.root
+            root = await each.client.root(etag=None if held is None else held.etag)
+            if isinstance(root, NotModified):
+                root = held or Failure(Cause.UNEXPECTED_STATUS, "304 to a plain request")
+            if isinstance(root, Failure):
+                each.fail(root, self._now())
+                return
+            version = await each.client.discovery("/version", JSON)
+            if not isinstance(version, Failure) or version.cause is Cause.NOT_FOUND:
+                each.version = version_in(version)
+            each.take(root, self._now())
+        finally:
+            each.asking = None
+
+
+async def _close(each: _ListedServer) -> None:
+    if each.asking is not None:
+        each.asking.cancel()
+        await asyncio.gather(each.asking, return_exceptions=True)
+    await each.client.close()
+
+
+def name_of(address: Address) -> str:
+    """``10.0.0.1:6443`` or ``[fd00::1]:6443``."""
+    host, port = address[1][:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def version_in(answer: Payload | NotModified | Failure) -> str | None:
+    """The ``gitVersion`` that a server told at ``/version``."""
+    if not isinstance(answer, Payload) or answer.coding is not Coding.IDENTITY:
+        return None
+    version = git_version(answer.body)
+    return None if version is None else version[:VERSION_MAX]
