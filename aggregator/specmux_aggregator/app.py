@@ -36,6 +36,7 @@ from specmux_aggregator.parts import (
     Sources,
     cluster_version_of,
     merged_swagger_of,
+    prefetch_of,
     published_of,
     schema_files_of,
     schema_routes,
@@ -85,6 +86,7 @@ class App:
         self.history = change_history(settings, published, self.metrics.registry)
         checker = published.workers.checker
         self.document_checks = document_checks_of(settings, self.publisher, published.documents, checker)
+        self._prefetch = prefetch_of(settings, published)
         self.schemas = schema_files_of(settings, published, sources)
         self.swagger = merged_swagger_of(settings, published, sources)
         self._reading = Reading(Reader(counted=self.metrics.reader_job), published.documents, self._snapshot)
@@ -98,7 +100,7 @@ class App:
             has_swagger=settings.ui.swagger,
         )
         self._proxy_handler = proxy_of(settings, self.publisher, self.metrics, sources.identities)
-        self._gate = self._gate_towards(cluster)
+        self._gate = self._proxy_handler.guard = self._gate_towards(cluster)
         seen = state_of(published, sources, document_checks=self.document_checks, config=self.config)
         self.service = service_of(settings, published, sources, routes=self._routes(seen))
         self.server = self._server(is_for_one_user=is_for_one_user)
@@ -136,6 +138,8 @@ class App:
         await self._sources.backend_sets.configure(self.settings.backends)
         if self.document_checks is not None:
             self._run(self.document_checks.run(), "documents are no longer checked")
+        if self._prefetch is not None:
+            self._run(self._prefetch.run(), "documents are no longer fetched ahead")
         if self.schemas is not None and self.schemas.tokens is not None:
             self._run(self.schemas.tokens.run(), "schemas.token_file is no longer read")
         self._run(self.published.workers.warm_up(), "the workers could not be started ahead")

@@ -25,6 +25,7 @@ from specmux_aggregator.config.state import ConfigState
 from specmux_aggregator.discovery.synthesis import Synthesis
 from specmux_aggregator.discovery.watch import discovery_of
 from specmux_aggregator.documents.archive import StateDirectory
+from specmux_aggregator.documents.prefetch import DocumentPrefetch
 from specmux_aggregator.documents.repository import DocumentRepository
 from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.endpoints.health import ServiceState
@@ -42,6 +43,7 @@ from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Failure
 from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.model.servers import git_version
+from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
 from specmux_aggregator.upstream.body_budget import BODIES, BodyBudget
 from specmux_aggregator.upstream.identities import Identities
 
@@ -153,6 +155,20 @@ def cluster_version_of(sources: Sources) -> Callable[[], str | None]:
     """The ``gitVersion`` at ``/version`` of the backend that has it; None where it is not known."""
     discovery = sources.discovery
     return lambda: None if discovery is None else git_version(discovery.index.directory.version)
+
+
+def prefetch_of(settings: Settings, published: Published) -> DocumentPrefetch | None:
+    """A new prefetch, which follows what is published; None where it is off. Whoever asks runs it."""
+    wanted = settings.documents.prefetch
+    if wanted == "off":
+        return None
+
+    def is_wanted(snapshot: Snapshot, key: DocumentKey) -> bool:
+        return wanted == "on" or snapshot.observations[key.owner].backend.found is not None
+
+    prefetch = DocumentPrefetch(published.documents, published.representations, is_wanted=is_wanted)
+    published.publisher.subscribe(prefetch.follow)
+    return prefetch
 
 
 def schema_files_of(settings: Settings, published: Published, sources: Sources) -> SchemaFiles | None:

@@ -16,7 +16,9 @@ ALL_BUT = {
     "jobs": "worker workers",
     "config": "watch",
     "discovery": "client follower metrics rendering synthesis watch",
-    "kubernetes": "api_client custom_resources metrics opening seen_services service_endpoints source templates watch",
+    "kubernetes": (
+        "api_client custom_resources metrics opening seen_services service_endpoints source templates watch"
+    ),
     "proxy": "exchanges handler response upload",
 }
 """Rooms whose modules are pure, but for these."""

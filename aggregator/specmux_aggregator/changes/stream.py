@@ -32,7 +32,7 @@ from specmux_aggregator.changes.events import (
 from specmux_aggregator.http.negotiation import media_type_for
 from specmux_aggregator.http.prepared import refusal
 from specmux_aggregator.server.client_addresses import address_of
-from specmux_aggregator.server.protocols import Guard, Reply, Response, WireRequest
+from specmux_aggregator.server.protocols import Guard, Reply, Response, WireRequest, is_still_permitted
 from specmux_aggregator.server.requests import target_of
 from specmux_converters.media_types import MediaType
 
@@ -172,12 +172,7 @@ class EventStreamWriter:
 
     async def _is_permitted(self) -> bool:
         """Whether a new request like this one would be let in on this connection."""
-        if self._connection.is_ending:
-            return False
-        message = self._request.message
-        if self._guard is None or self._guard.permits(message, self._connection) is not None:
-            return True
-        return await self._guard.refusal(message, self._connection) is None
+        return not self._connection.is_ending and await is_still_permitted(self._guard, self._request)
 
     async def _send(self, data: bytes) -> bool:
         """Send an event, a large one as fast as it is read; False: too much is unread already."""

@@ -280,6 +280,12 @@ class DocumentSettings:
         choices=("off", "warn"),
     )
     check_timeout: float = _setting(300.0, "seconds for the check of one document", at_least=TICK)
+    prefetch: str = _setting(
+        "auto",
+        "fetch documents when they are published, so that an outage costs none: auto, on, or off; "
+        "auto: those of a watched cluster",
+        choices=("auto", "on", "off"),
+    )
     openapi_v2: str = _setting(
         "passthrough",
         "who answers /openapi/v2: off, passthrough (one backend), or merged (we, of all documents)",

@@ -85,6 +85,9 @@ class StateDirectory:
     async def load(self, key: DocumentKey) -> bytes | None:
         return await self._in_thread(self._get, self._key(key))
 
+    async def has(self, key: DocumentKey) -> bool:
+        return await self._in_thread(self._holds, self._key(key)) is True
+
     def save(self, key: DocumentKey, json: CodedBody) -> None:
         self._thread.submit(self._quietly, self._put, self._key(key), json)
 

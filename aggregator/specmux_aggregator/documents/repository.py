@@ -63,6 +63,8 @@ class DocumentArchive(Protocol):
 
     async def load(self, key: DocumentKey) -> bytes | None: ...
 
+    async def has(self, key: DocumentKey) -> bool: ...
+
     def save(self, key: DocumentKey, json: CodedBody) -> None: ...
 
 
@@ -130,6 +132,12 @@ class DocumentRepository:
         """The JSON, gzipped, fetched where it has to be; None where it cannot be had."""
         obtained = await self.obtain(key, JSON, Coding.GZIP)
         return obtained if isinstance(obtained, bytes) else None
+
+    async def fetched(self, key: DocumentKey) -> bool:
+        """Whether the JSON is in memory or on disk, or came from its owner now."""
+        if self._held(key, JSON) is not None or (self._archive is not None and await self._archive.has(key)):
+            return True
+        return await self.gzipped(key) is not None
 
     def held(self, key: DocumentKey) -> CodedBody | None:
         """The JSON in some coding, if it is in memory."""

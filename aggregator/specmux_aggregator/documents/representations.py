@@ -79,6 +79,11 @@ class Representations:
             self._bytes += len(body)
         self._evictions += self._shrink(to=self._max_bytes, keep=at)
 
+    @property
+    def is_half_full(self) -> bool:
+        """More than half of what pinned forms leave of the bound is taken."""
+        return 2 * self._bytes > self._max_bytes - self._pinned_bytes
+
     def shed(self) -> int:
         """Drop half of what is not pinned because memory is short; returns the number of forms that
         went."""

@@ -36,6 +36,10 @@ CONNECT_TIMEOUT: Final = 30.0
 """Seconds that a client's connection may take to be opened, as client-go waits. Informers open a hundred at
 once, each with a TLS handshake: to wait beats an error. Polls have polling.connect_timeout."""
 
+OPENINGS: Final = 8
+"""Connections that are opened to one backend at a time for clients: of a hundred TLS handshakes at once each
+takes longer than all of them one after the other."""
+
 AHEAD: Final = 32 * 1024
 """As in upstream/transport.py; this much is held for every client that reads slowly."""
 
@@ -79,6 +83,7 @@ class Exchanges:
         """The last that asked at the end."""
         self._retiring: dict[asyncio.Task[None], StreamedBackend] = {}
         self._failing: dict[BackendName, Cause] = {}
+        self._openings: dict[BackendName, asyncio.Semaphore] = {}
 
     async def begin(
         self,
@@ -156,7 +161,10 @@ class Exchanges:
         if asker is not None and backend.url.startswith("http:") and not self._is_asked_by_clients(backend):
             logger.warning("backend %s: credentials of clients are passed on without TLS", backend.name)
         polling = self._polling if asker is None else self._relaying
-        upstream = StreamedBackend(wanted, polling=polling, identities=self._identities)
+        openings = None
+        if asker is not None:
+            openings = self._openings.setdefault(backend.name, asyncio.Semaphore(OPENINGS))
+        upstream = StreamedBackend(wanted, polling=polling, identities=self._identities, openings=openings)
         self._upstreams[key] = upstream
         return upstream
 
@@ -166,6 +174,8 @@ class Exchanges:
         gone = [other for other in self._upstreams if other == key or other[0] not in names]
         for other in gone:
             self._failing.pop(other[0], None)
+            if other[0] not in names:
+                self._openings.pop(other[0], None)
             self._retire(self._upstreams.pop(other))
         while len(self._upstreams) >= ASKERS:
             self._retire(self._upstreams.popitem(last=False)[1])
@@ -184,7 +194,14 @@ class StreamedBackend:
 
     It is asked with the credentials that ``backend`` has. Lives on one event loop."""
 
-    def __init__(self, backend: Backend, *, polling: PollingSettings, identities: Identities) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        *,
+        polling: PollingSettings,
+        identities: Identities,
+        openings: asyncio.Semaphore | None,
+    ) -> None:
         self.backend = backend
         # No limit of its own: each connection stands for one of a client, and those are counted
         # (listen.max_connections). A watch must not keep other requests waiting.
@@ -193,6 +210,7 @@ class StreamedBackend:
             polling=polling,
             identities=identities,
             connections=0,
+            openings=openings,
             ahead=AHEAD,
             keeps_after_no_body=False,
         )

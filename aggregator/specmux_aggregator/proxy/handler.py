@@ -38,7 +38,7 @@ from specmux_aggregator.proxy.targets import (
 )
 from specmux_aggregator.proxy.upload import Upload
 from specmux_aggregator.server.dispatch import CROWDED, CROWDED_HEAD
-from specmux_aggregator.server.protocols import Reply, Response, WireRequest
+from specmux_aggregator.server.protocols import Guard, Reply, Response, WireRequest
 from specmux_aggregator.server.requests import target_of
 from specmux_aggregator.upstream.identities import Identities
 from specmux_aggregator.upstream.responses import too_large
@@ -112,6 +112,8 @@ class ProxyHandler:
         self._uploading: Counter[BackendName] = Counter()
         """Requests whose body has not come to its end: they take no place of those that wait."""
         self._exchanges = Exchanges(snapshot, metrics, polling=polling, identities=identities)
+        self.guard: Guard | None = None
+        """Who lets clients in; it asks ``asks_as_the_client``, so it comes to be after this."""
         self._swagger_owner: tuple[int, Backend] | None = None
         """Who had it, in the snapshot of that generation."""
 
@@ -321,6 +323,7 @@ class ProxyHandler:
             upload=upload,
             max_bytes=max_bytes,
             moved=self._metrics.proxy.bytes.labels(begun.backend.name, "answer").inc,
+            guard=self.guard,
         )
 
     def _failed(self, request: WireRequest, backend: Backend, failure: Failure) -> PreparedAnswer:

@@ -21,10 +21,13 @@ from specmux_aggregator.model.failure import Failure
 from specmux_aggregator.proxy.exchanges import Exchanges, ProxyExchange
 from specmux_aggregator.proxy.header_fields import Field
 from specmux_aggregator.proxy.upload import Upload
-from specmux_aggregator.server.protocols import ClientConnection, WireRequest
+from specmux_aggregator.server.protocols import ClientConnection, Guard, WireRequest, is_still_permitted
 from specmux_aggregator.server.sending import SLICE
 from specmux_aggregator.upstream.failures import TRANSPORT_ERRORS
 from specmux_aggregator.upstream.responses import too_large
+
+PERMISSION_LOOK: Final = 15.0
+"""Seconds between looks whether a client whose answer goes on may still ask; reviews are kept as long."""
 
 _RESET_ON_CLOSE: Final = struct.pack("ii", 1, 0)  # struct linger: at once
 
@@ -51,12 +54,16 @@ class ProxiedResponse:
         upload: Upload | None,
         max_bytes: int | None,
         moved: Callable[[int], None],
+        guard: Guard | None = None,
     ) -> None:
-        """Owns ``begun``. ``max_bytes``: of the body; more is cut. ``moved`` is told the bytes of each piece,
-        ``exchanges`` how it ended."""
+        """Owns ``begun``. ``max_bytes``: of the body; more is cut. ``guard`` is asked again while an answer
+        goes on that has no length, such as a watch; None: everybody may ask. ``moved`` is told
+        the bytes of each piece, ``exchanges`` how it ended."""
         self._begun = begun
         self._answer = begun.answer
+        self._request = request
         self._connection: ClientConnection = request.connection
+        self._guard = guard
         self._exchanges = exchanges
         self._upload = upload
         self._max_bytes = max_bytes
@@ -79,7 +86,7 @@ class ProxiedResponse:
     async def write(self) -> None:
         """Write everything. Raises ConnectionError when either side is gone."""
         try:
-            broken = await self._pass_on()
+            broken = await (self._pass_on() if self._has_end else self._pass_on_while_permitted())
         except (ConnectionError, asyncio.CancelledError):
             self._connection.connections.stats.disconnects += 1
             raise
@@ -95,6 +102,24 @@ class ProxiedResponse:
         self._exchanges.broke(self._begun.backend, broken)
         self._cut()
         raise ConnectionResetError("the backend's answer is not whole")
+
+    @property
+    def _has_end(self) -> bool:
+        return self._guard is None or self._framing in (Framing.NONE, Framing.LENGTH)
+
+    async def _pass_on_while_permitted(self) -> Exception | Failure | None:
+        """As ``_pass_on``. Raises ConnectionResetError, and cuts, where the client is let in no more: an
+        apiserver looks at a token when a watch begins, and never again."""
+        passing = asyncio.create_task(self._pass_on())
+        try:
+            while not (await asyncio.wait({passing}, timeout=PERMISSION_LOOK))[0]:
+                if not await is_still_permitted(self._guard, self._request):
+                    self._cut()
+                    raise ConnectionResetError("the permission of the client has ended")
+            return passing.result()
+        finally:
+            passing.cancel()
+            await asyncio.gather(passing, return_exceptions=True)
 
     async def _pass_on(self) -> Exception | Failure | None:
         """Write head and body; returns why it cannot go on to the end."""

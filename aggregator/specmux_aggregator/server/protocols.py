@@ -155,6 +155,14 @@ class Guard(Protocol):
         """The answer to a caller that may not; None for one that may. Raises nothing but CancelledError."""
 
 
+async def is_still_permitted(guard: Guard | None, request: WireRequest) -> bool:
+    """Whether a new request like this one, on its connection, would be let in now."""
+    message, connection = request.message, request.connection
+    if guard is None or guard.permits(message, connection) is not None:
+        return True
+    return await guard.refusal(message, connection) is None
+
+
 class Response(Protocol):
     """An answer that comes piece by piece, and is written by whoever has the pieces."""
 

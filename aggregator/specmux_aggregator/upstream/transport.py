@@ -66,17 +66,20 @@ class BackendTransport:
         identities: Identities | None = None,
         address: Address | None = None,
         connections: int = CONNECTIONS,
+        openings: asyncio.Semaphore | None = None,
         ahead: int = AHEAD,
         keeps_after_no_body: bool = True,
     ) -> None:
         """``identities``: shared with others who ask the same backend; None: with nobody.
         ``address``: of one server of a backend that has several and no proxy.
-        ``keeps_after_no_body``: as in CheckedConnector.
+        ``openings``: of connections that are opened at a time, with others who ask the backend; who waits
+        for that is not late. ``keeps_after_no_body``: as in CheckedConnector.
         """
         self._backend = backend
         self._polling = polling
         self._address = address
         self._connections = connections
+        self._openings = openings
         self._ahead = ahead
         self._keeps_after_no_body = keeps_after_no_body
         self._identities = Identities() if identities is None else identities
@@ -202,7 +205,8 @@ class BackendTransport:
             # A total is the caller's affair.
             timeout = aiohttp.ClientTimeout(
                 total=None,
-                connect=self._polling.connect_timeout,
+                connect=self._polling.connect_timeout if self._openings is None else None,
+                sock_connect=self._polling.connect_timeout,
                 sock_read=self._polling.idle_timeout if idle_timeout is None else _finite(idle_timeout),
             )
             if len(self._timeouts) < KEPT:
@@ -220,6 +224,7 @@ class BackendTransport:
                     resolver=DaemonResolver(),
                     addresses_kept=ADDRESSES_KEPT,
                     address=self._address,
+                    openings=self._openings,
                     new_socket=_socket,
                 ),
                 cookie_jar=aiohttp.DummyCookieJar(),

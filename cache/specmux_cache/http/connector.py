@@ -12,6 +12,7 @@ other's answers needs connectors of their own.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import logging
 import select
@@ -49,19 +50,22 @@ class CheckedConnector(aiohttp.BaseConnector):
         resolver: AbstractResolver | None = None,
         addresses_kept: float = ADDRESSES_KEPT,
         address: Address | None = None,
+        openings: asyncio.Semaphore | None = None,
         new_socket: NewSocket = stream_socket,
         **options: Any,
     ) -> None:
         """``keeps_after_no_body``: also after requests whose answer may have no body by rule (HEAD, 304),
         where servers most often send one nevertheless. ``ssl``: for requests that bring none; None: one that
         trusts whom the system trusts. ``address``: of the one server that is connected to, whatever the host
-        of a URL, which its certificate is still checked for."""
+        of a URL, which its certificate is still checked for. ``openings``: how many are opened at a
+        time; who waits for that is not late."""
         super().__init__(**options)
         self._default_tls = ssl
         self._addresses = Addresses(
             aiohttp.DefaultResolver() if resolver is None else resolver, kept=addresses_kept, only=address
         )
         self._new_socket = new_socket
+        self._openings = openings
         self._keeps_after_no_body = keeps_after_no_body
         self._is_distrusted = False
 
@@ -95,7 +99,7 @@ class CheckedConnector(aiohttp.BaseConnector):
         self, req: aiohttp.ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
     ) -> ResponseReader:
         """What aiohttp's connectors are made different by."""
-        async with asyncio.timeout(timeout.sock_connect):
+        async with self._openings or contextlib.nullcontext(), asyncio.timeout(timeout.sock_connect):
             return await opened(
                 req,
                 self._addresses,
