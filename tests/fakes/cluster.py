@@ -53,7 +53,13 @@ CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
 ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
-KINDS = {API_SERVICES: "APIService", CRDS: "CustomResourceDefinition"}
+ENDPOINT_SLICES = "/apis/discovery.k8s.io/v1/endpointslices"
+
+KINDS = {
+    API_SERVICES: "APIService",
+    CRDS: "CustomResourceDefinition",
+    ENDPOINT_SLICES: "EndpointSlice",
+}
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse | None]]
 

@@ -72,6 +72,7 @@ def test_everything_a_cluster_has_is_published_by_its_owner() -> None:
                 assert {name: watch["state"] for name, watch in source["watches"].items()} == {
                     "apiservices": "synced",
                     "customresourcedefinitions": "synced",
+                    "endpointslices": "synced",
                 }
                 assert not any(seen.headers.get("Authorization") for seen in cluster.requests)
 

@@ -13,10 +13,9 @@ import pytest
 
 from fakes.apiserver import FakeAPIServer, document, serving
 from fakes.balanced import AlternatingServer, balanced
-from fakes.cluster import FakeCluster
+from fakes.cluster import ENDPOINT_SLICES, FakeCluster
 from running.service import Client, backend, service
 from specmux_aggregator.config.settings import KubernetesSettings
-from specmux_aggregator.kubernetes.service_endpoints import ENDPOINT_SLICES
 
 A, OLD, NEW = "apis/a.example.org/v1", "apis/old.example.org/v1", "apis/new.example.org/v1"
 BEFORE = {A: document(A, "1"), OLD: document(OLD)}
@@ -200,7 +199,6 @@ async def test_each_address_of_a_name_is_a_server(monkeypatch: pytest.MonkeyPatc
 
 async def test_endpoint_slices_name_the_apiservers() -> None:
     cluster, peer = FakeCluster(dict(BEFORE)), server(AFTER, "v1.37.0")
-    cluster.kinds[ENDPOINT_SLICES] = "EndpointSlice"
     cluster.pages["/version"] = b'{"gitVersion": "v1.36.2"}'
     async with cluster, serving(peer):
         cluster.put(ENDPOINT_SLICES, endpoint_slice("kubernetes-a", cluster.url))
@@ -222,7 +220,6 @@ async def test_endpoint_slices_name_the_apiservers() -> None:
 
 async def test_endpoint_slices_that_may_not_be_read_cost_nothing() -> None:
     cluster = FakeCluster(dict(BEFORE))
-    cluster.kinds[ENDPOINT_SLICES] = "EndpointSlice"
     cluster.forbidden.add(ENDPOINT_SLICES)
     async with cluster:
         settings = KubernetesSettings(endpoint_slices="on", context="x")

@@ -72,13 +72,13 @@ async def test_connections_are_opened_a_few_at_a_time_and_who_waits_is_not_late(
         opening[0] += 1
         opening[1] = max(opening)
         try:
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.2)
             return await opened(*arguments, **more)
         finally:
             opening[0] -= 1
 
-    monkeypatch.setattr(exchanges, "CONNECT_TIMEOUT", 0.5)
-    async with proxying(watch, polling=replace(QUICK, connect_timeout=0.5)) as (origin, client):
+    monkeypatch.setattr(exchanges, "CONNECT_TIMEOUT", 2.0)
+    async with proxying(watch, polling=replace(QUICK, connect_timeout=2.0)) as (origin, client):
         monkeypatch.setattr(connector, "opened", slowly)
         async with contextlib.AsyncExitStack() as stack:
             for _ in range(126):  # every resource that informers of client-go watch, at once
