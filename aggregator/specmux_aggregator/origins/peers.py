@@ -18,6 +18,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeVar
 
+from yarl import URL
+
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash
@@ -27,6 +29,7 @@ from specmux_aggregator.origins.hedge import contradicts, first_document
 from specmux_aggregator.origins.listed_servers import ListedServers, NewClient, version_in
 from specmux_aggregator.origins.sightings import Sightings
 from specmux_aggregator.upstream.client import BackendClient, BackendRoot, MovedDocument, NotModified, Payload
+from specmux_cache.http.addresses import is_literal
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON
 
@@ -105,8 +108,12 @@ class Peers:
         """``connect``: by URL. ``has_addresses``: where there is one URL, each address of its host may be a
         server's."""
         self._new_client = next(iter(connect.values()))
-        self._listed = ListedServers(connect, now=now)
-        self._addresses = BackendAddresses(now=now) if has_addresses and len(connect) == 1 else None
+        self._connect = connect
+        self._listed = ListedServers(connect, now=now) if len(connect) > 1 else None
+        """None while no more than one is known by name."""
+        self._has_addresses = has_addresses and len(connect) == 1
+        self._is_named = not is_literal(URL(next(iter(connect)), encoded=True).raw_host or "")
+        self._addresses: BackendAddresses | None = None
         self._addresses_again = 0.0
         self._addresses_pause = ADDRESSES_AGAIN
         self._now = now
@@ -122,7 +129,7 @@ class Peers:
     @property
     def are_listed(self) -> bool:
         """Whether several are known by name."""
-        return self._listed.are_several
+        return self._listed is not None and self._listed.are_several
 
     @property
     def are_known(self) -> bool:
@@ -131,7 +138,7 @@ class Peers:
 
     def servers(self) -> tuple[BackendServer, ...]:
         """Those that answered, the highest first; none where there is one alone."""
-        if self.are_listed:
+        if self._listed is not None and self._listed.are_several:
             return self._listed.known()
         if not self._are_hidden or not self._seen:
             return ()
@@ -144,11 +151,20 @@ class Peers:
 
     async def find(self, backend: Backend) -> None:
         """Learn which servers there are by the addresses of the backend, as it is now."""
-        if self._addresses is None:
+        has_slices = backend.found is not None and bool(backend.found.servers)
+        if not self._has_addresses or not (has_slices or self._is_named or self._listed):
             return
+        self._addresses = self._addresses or BackendAddresses(now=self._now)
         found = await self._addresses.of(backend)
-        await self._listed.keep(found if len(found) > 1 else ())
-        if len(found) > 1 and not self.are_listed and self._now() >= self._addresses_again:
+        if len(found) < 2:
+            if self._listed is not None:
+                await self._listed.close()
+                self._listed = None
+            return
+        if self._listed is None:
+            self._listed = ListedServers(self._connect, now=self._now)
+        await self._listed.keep(found)
+        if not self.are_listed and self._now() >= self._addresses_again:
             await self._listed.look()
             self._addresses_again = self._now() + self._addresses_pause
             self._addresses_pause = min(ADDRESSES_AGAIN_MAX, 2 * self._addresses_pause)
@@ -168,7 +184,7 @@ class Peers:
 
     async def current(self) -> BackendRoot | Failure:
         """What the servers offer now, asked by new connections; a Failure where all of these fail."""
-        if self.are_listed:
+        if self._listed is not None and self._listed.are_several:
             failure = await self._listed.look()
             return failure or BackendRoot(union_of(self.servers()), None, self._listed.notes)
         # At once: a server that hangs holds up what the others have by no more than its own time.
@@ -193,7 +209,7 @@ class Peers:
     ) -> Payload | MovedDocument | Failure:
         """A document under this hash, from whichever server has it. ``client``: of the usual connection;
         ``held``: what was published."""
-        if self.are_listed:
+        if self._listed is not None and self._listed.are_several:
             answer = await first_document(
                 self._listed.holders(group_version, hash), failures_max=FAILURES_MAX
             )
@@ -216,7 +232,8 @@ class Peers:
         return await first_document([usual, *[other] * TRIES], failures_max=FAILURES_MAX) or _NOBODY
 
     async def close(self) -> None:
-        await self._listed.close()
+        if self._listed is not None:
+            await self._listed.close()
 
     async def each(
         self, ask: Callable[[BackendClient], Awaitable[Answered]]
@@ -228,7 +245,7 @@ class Peers:
             async with self._connection() as client:
                 return await ask(client)
 
-        if self.are_listed:
+        if self._listed is not None and self._listed.are_several:
             return list((await self._listed.each(ask)).items())
         return [(None, answer) for answer in await asyncio.gather(*(asked() for _ in range(PROBES)))]
 
