@@ -170,7 +170,7 @@ def conflict_status(resource: str, group: str, name: str, message: str) -> dict[
     """``resource`` is the plural name."""
     shown = f"{resource}.{group}" if group else resource
     status = _status(409, "Conflict", f"Operation cannot be fulfilled on {shown} {quoted(name)}: {message}")
-    status["details"] = {"name": name, "group": group, "kind": resource}
+    status["details"] = {"name": name, **({"group": group} if group else {}), "kind": resource}
     return status
 
 
@@ -182,7 +182,8 @@ def _invalid(kind: GroupVersionKind, name: str, messages: list[str]) -> dict[str
         field, _, text = message.partition(": ")
         causes.append({"reason": _reason(field, text), "message": text, "field": field})
     status = _status(422, "Invalid", f"{shown} {quoted(name)} is invalid: {listed}")
-    status["details"] = {"name": name, "group": kind.group, "kind": kind.kind, "causes": causes}
+    named = {"name": name, "group": kind.group, "kind": kind.kind}
+    status["details"] = {**{key: value for key, value in named.items() if value}, "causes": causes}
     return status
 
 

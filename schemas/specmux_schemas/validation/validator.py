@@ -169,6 +169,11 @@ class Validator:
             return _fatal(error, source, found, directive)
         return self._report(source, found, wanted, decoded, directive, old)
 
+    @property
+    def minor(self) -> int:
+        """Of the release of Kubernetes."""
+        return self._minor
+
     def described(self, source: Body) -> tuple[TypeMeta, KindSchema | None]:
         """What the body says it is, and its schema; None for a kind that is not known, or refused.
         Raises Undecodable."""

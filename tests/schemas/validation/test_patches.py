@@ -273,7 +273,8 @@ def test_what_is_applied_is_typed() -> None:
     )
     assert refusal(twice) == (
         400,
-        'error strict decoding patch: yaml: unmarshal errors:\n  line 4: key "a" already set in map',
+        "error strict decoding patch: error converting YAML to JSON: yaml: unmarshal errors:\n"
+        '  line 4: key "a" already set in map',
     )
     assert twice.violations[0].check is Check.DUPLICATE_FIELD
 
@@ -290,10 +291,8 @@ def test_what_is_applied_is_judged_as_created_or_as_an_update() -> None:
     report = patched(managed, widget({"size": 12}), APPLY_PATCH)
     assert (report.is_valid, report.is_complete) == (True, False)
     other = {**widget({}), "apiVersion": "example.com/v2"}
-    assert refusal(patched(other, widget({}), APPLY_PATCH))[1] == (
-        "Incorrect version specified in apply patch. "
-        "Specified patch version: example.com/v1, expected: example.com/v2"
-    )
+    text = "invalid object type: example.com/v1, Kind=Widget"
+    assert refusal(patched(other, widget({}), APPLY_PATCH)) == (400, text)
 
 
 def test_what_is_applied_has_no_managed_fields() -> None:

@@ -11,16 +11,25 @@ import orjson
 from specmux_converters.errors import ConverterError
 from specmux_schemas.kinds import KindSchema
 from specmux_schemas.resources import GroupVersionKind
-from specmux_schemas.validation.decoding.objects import Body
-from specmux_schemas.validation.decoding.type_meta import TypeMeta
+from specmux_schemas.validation.decoding.objects import Body, type_meta_of
+from specmux_schemas.validation.decoding.type_meta import TypeMeta, read_type_meta
 from specmux_schemas.validation.errors import Undecodable
 from specmux_schemas.validation.media_types import BodyFormat
-from specmux_schemas.validation.messages import bad_request, patch_status, strict_message, warning_texts
+from specmux_schemas.validation.messages import (
+    bad_request,
+    patch_status,
+    strict_message,
+    unclassified,
+    warning_texts,
+)
 from specmux_schemas.validation.patching.patch_types import APPLIES, PatchType, patch_type
 from specmux_schemas.validation.patching.patched_object import (
     PatchedObject,
     PatchRefusal,
     applied,
+    apply_word,
+    kind_text,
+    named,
     patched,
     read_applied,
 )
@@ -43,8 +52,10 @@ def judged_patch(
         raise ValueError(f"{form} needs a stored object")
     source = None
     try:
-        source = read_applied(body, form) if form in APPLIES else None
+        source = read_applied(body, form, validator.minor) if form in APPLIES else None
         stored = source if source is not None else _as_body(old)
+        if source is not None and old is not None:
+            _check_kind(source, old)
         found, described = validator.described(stored)
         if described is None:
             return validator.validate_body(stored, directive)
@@ -67,19 +78,22 @@ def _made(
     described: KindSchema,
 ) -> PatchedObject:
     if source is None:
-        return patched(old or {}, body, form, validator.kind(found), described)
-    if old is not None and old.get("apiVersion") != source.value.get("apiVersion"):
-        text = (
-            "Incorrect version specified in apply patch. "
-            f"Specified patch version: {source.value.get('apiVersion')}, expected: {old.get('apiVersion')}"
-        )
-        raise PatchRefusal(text, bad_request(text))
+        kind = validator.kind(found)
+        return patched(old or {}, body, form, kind, described, minor=validator.minor)
     try:
         types = validator.apply_types(described)
     except ConverterError as error:
         text = f"the schema for server-side apply cannot be made: {error.reason}"
         return PatchedObject(source.value, unread=text)
     return applied(old, source, found, types, described)
+
+
+def _check_kind(source: Body, old: dict[str, Any]) -> None:
+    """The URL says which kind is meant. Raises PatchRefusal, Undecodable."""
+    given = type_meta_of(source)
+    if given != read_type_meta(old):
+        text = f"invalid object type: {kind_text(given)}"
+        raise PatchRefusal(text, bad_request(text))
 
 
 def _judged(
@@ -90,7 +104,9 @@ def _judged(
     directive: Directive,
 ) -> ValidationReport:
     is_lenient = made.is_converted or form in APPLIES
-    report = validator.validate_body(_as_body(made.value), Directive.IGNORE if is_lenient else directive, old)
+    # What Go wrote has its keys sorted, and is read in that order.
+    made_body = _as_body(made.value, is_sorted=not is_lenient)
+    report = validator.validate_body(made_body, Directive.IGNORE if is_lenient else directive, old)
     own = () if directive is Directive.IGNORE else made.strict
     strict = (*own, *report.strict_errors)
     violations = [
@@ -99,7 +115,10 @@ def _judged(
     ]
     if made.unread:
         violations.append(Violation(Severity.NOTE, Check.NOT_CHECKED, (), made.unread))
-    status = _status(report, made, form, directive, strict)
+    if report.fatal is not None and form in APPLIES:
+        status: Mapping[str, Any] | None = _unconverted(made.value, report.fatal)
+    else:
+        status = _status(report, made, form, directive, strict, apply_word(validator.minor))
     return replace(
         report,
         directive=directive,
@@ -116,16 +135,27 @@ def _status(
     form: PatchType,
     directive: Directive,
     strict: tuple[str, ...],
+    word: str,
 ) -> Mapping[str, Any] | None:
     if report.fatal is not None:
         return patch_status(made.shown, report.fatal)
     if strict and directive is Directive.STRICT:
         if form in APPLIES:
-            return bad_request(f"error strict decoding patch: {strict[0]}")
+            return bad_request(f"error strict decoding {word}: {strict[0]}")
         return patch_status(made.shown, strict_message(strict))
     # The URL says which object is meant, not a uid: another one is an error of its metadata.
     is_uid = report.status is not None and "UID in precondition" in str(report.status.get("message"))
     return None if is_uid else report.status
+
+
+def _unconverted(value: Any, fatal: str) -> dict[str, Any]:
+    """Of an applied object that its schema takes and its Go type does not."""
+    found = read_type_meta(value)
+    place, kind = named(value, found), kind_text(found)
+    return unclassified(
+        f"failed to convert new object ({place}) to proper version: "
+        f"unable to convert unstructured object to {kind}: error decoding from json: {fatal}"
+    )
 
 
 def _strict_violation(text: str, directive: Directive) -> Violation:
@@ -150,6 +180,6 @@ def _refused(text: str, status: Mapping[str, Any], directive: Directive, value: 
     )
 
 
-def _as_body(value: Any) -> Body:
-    data = orjson.dumps(value, default=float)
+def _as_body(value: Any, *, is_sorted: bool = False) -> Body:
+    data = orjson.dumps(value, default=float, option=orjson.OPT_SORT_KEYS if is_sorted else None)
     return Body(data, BodyFormat.JSON, orjson.loads(data), is_plain=True)

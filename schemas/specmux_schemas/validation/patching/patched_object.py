@@ -18,6 +18,7 @@ from specmux_schemas.validation.decoding.json_reader import read_json
 from specmux_schemas.validation.decoding.json_syntax import syntax_error
 from specmux_schemas.validation.decoding.objects import Body, read
 from specmux_schemas.validation.decoding.type_meta import TypeMeta, kind_of
+from specmux_schemas.validation.decoding.typed_nodes import Interface, Node
 from specmux_schemas.validation.decoding.yaml_reader import strict_yaml_error
 from specmux_schemas.validation.errors import PatchError, Undecodable
 from specmux_schemas.validation.kinds import CustomKind, TypedKind
@@ -43,6 +44,7 @@ from specmux_schemas.validation.patching.strict import (
     strict_errors_of_merge_patch,
 )
 from specmux_schemas.validation.patching.typed_objects import faults_text, type_faults
+from specmux_schemas.validation.releases import NEWEST
 
 _BAD_REQUESTS: Final = (
     strategic.BAD_PRIMITIVE_LIST,
@@ -73,31 +75,57 @@ class PatchedObject:
     """What of the request could not be taken into account."""
 
 
-def read_applied(body: bytes, form: PatchType) -> Body:
-    """What is applied. Raises PatchRefusal."""
+def apply_word(minor: int) -> str:
+    """What is applied, as messages call it: before 1.37 it was YAML."""
+    return "patch" if minor >= 37 else "YAML"
+
+
+def read_applied(body: bytes, form: PatchType, minor: int = NEWEST) -> Body:
+    """What is applied. ``minor`` is the release of Kubernetes. Raises PatchRefusal."""
     format_ = BodyFormat.CBOR if form is PatchType.APPLY_CBOR else BodyFormat.YAML
     try:
         source = read(body, format_)
     except Undecodable as error:
-        word = "decoding" if form is PatchType.APPLY_CBOR else "encoding"
-        raise _bad_request(f"error {word} patch: {error.text}") from error
+        raise _bad_request(_unread(error.text, form, minor)) from error
     if not isinstance(source.value, dict):
         text = f"cannot unmarshal {kind_of(source.value)} into Go value of type map[string]interface {{}}"
         where = "error unmarshaling JSON: while decoding JSON"
-        raise _bad_request(f"error decoding patch: {where}: json: {text}")
+        raise _bad_request(f"error decoding {apply_word(minor)}: {where}: json: {text}")
     return source
 
 
+def _unread(text: str, form: PatchType, minor: int) -> str:
+    if form is PatchType.APPLY_CBOR:
+        return f"error decoding patch: {text}"
+    if minor >= 37:
+        return f"error encoding patch: {text}"
+    return f"error decoding YAML: error converting YAML to JSON: {text}"
+
+
 def patched(
-    old: dict[str, Any], body: bytes, form: PatchType, kind: TypedKind | CustomKind, described: KindSchema
+    old: dict[str, Any],
+    body: bytes,
+    form: PatchType,
+    kind: TypedKind | CustomKind,
+    described: KindSchema,
+    *,
+    minor: int,
 ) -> PatchedObject:
     """The stored object with a patch applied that is no apply. Raises PatchRefusal."""
-    if syntax_error(body) is not None:
+    node = None if isinstance(kind, CustomKind) else kind.node
+    if form is PatchType.STRATEGIC and node is None:
+        text = (
+            "the body of the request was in an unknown format - accepted media types include: "
+            f"{PatchType.JSON}, {PatchType.MERGE}, {PatchType.APPLY}"
+        )
+        raise PatchRefusal(text, generic_status(415, "UnsupportedMediaType", text))
+    if minor >= 37 and syntax_error(body) is not None:
         raise _bad_request("invalid JSON patch")
     try:
         patch = _plain(body)
     except Undecodable as error:
-        raise _bad_request(error.text) from error
+        where = "" if form is PatchType.STRATEGIC else "error decoding patch: "
+        raise _bad_request(where + error.text) from error
     old = orjson.loads(orjson.dumps(old))
     match form:
         case PatchType.JSON:
@@ -105,7 +133,7 @@ def patched(
         case PatchType.MERGE:
             return _by_merge_patch(old, body, patch)
         case _:
-            return _by_strategic_patch(old, body, patch, kind, described)
+            return _by_strategic_patch(old, body, patch, node or Interface(), described)
 
 
 def _by_json_patch(old: dict[str, Any], body: bytes, patch: Any) -> PatchedObject:
@@ -137,14 +165,8 @@ def _by_merge_patch(old: dict[str, Any], body: bytes, patch: Any) -> PatchedObje
 
 
 def _by_strategic_patch(
-    old: dict[str, Any], body: bytes, patch: Any, kind: TypedKind | CustomKind, described: KindSchema
+    old: dict[str, Any], body: bytes, patch: Any, node: Node, described: KindSchema
 ) -> PatchedObject:
-    if isinstance(kind, CustomKind):
-        text = (
-            "the body of the request was in an unknown format - accepted media types include: "
-            f"{PatchType.JSON}, {PatchType.MERGE}, {PatchType.APPLY}"
-        )
-        raise PatchRefusal(text, generic_status(415, "UnsupportedMediaType", text))
     try:
         strict = strict_errors_of_merge_patch(body)
     except Undecodable as error:
@@ -156,7 +178,7 @@ def _by_strategic_patch(
         raise PatchRefusal(error.text, _strategic_status(error.text)) from error
     shown = plain(patch, keeps_integers=True)
     try:
-        strict += strict_errors_of_converted(value, kind.node)
+        strict += strict_errors_of_converted(value, node)
     except Undecodable as error:
         raise PatchRefusal(error.text, patch_status(shown, error.text)) from error
     return PatchedObject(value, tuple(strict), shown, is_converted=True)
@@ -179,14 +201,13 @@ def applied(
         raise _bad_request("metadata.managedFields must be nil")
     faults = type_faults(types, described.component, value)
     if faults:
-        place = f"{_named(value, found)}"
-        text = f"failed to create typed patch object ({place}): {faults_text(faults)}"
+        text = f"failed to create typed patch object ({named(value, found)}): {faults_text(faults)}"
         raise PatchRefusal(text, unclassified(text))
     unread = ""
     if old is not None:
         faults = type_faults(types, described.component, old, allows_duplicates=True)
         if faults:
-            text = f"failed to create typed live object ({_named(old, found)}): {faults_text(faults)}"
+            text = f"failed to create typed live object ({named(old, found)}): {faults_text(faults)}"
             raise PatchRefusal(text, unclassified(text))
         value = merged(types, described.component, old, value)
         if metadata_of(old).get("managedFields"):
@@ -195,14 +216,18 @@ def applied(
                 "that this one applied before and leaves out now, are not known"
             )
     duplicates = source.duplicates
-    strict = (strict_yaml_error(duplicates),) if duplicates else ()
+    strict = (f"error converting YAML to JSON: {strict_yaml_error(duplicates)}",) if duplicates else ()
     return PatchedObject(value, strict, unread=unread)
 
 
-def _named(value: dict[str, Any], found: TypeMeta) -> str:
+def kind_text(found: TypeMeta) -> str:
+    """GroupVersionKind.String."""
+    return f"{found.group}/{found.version}, Kind={found.kind}"
+
+
+def named(value: Any, found: TypeMeta) -> str:
     metadata = metadata_of(value)
-    version = f"{found.group}/{found.version}" if found.group else f"/{found.version}"
-    return f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}; {version}, Kind={found.kind}"
+    return f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}; {kind_text(found)}"
 
 
 def _bad_request(text: str) -> PatchRefusal:

@@ -84,6 +84,7 @@ def _convert(value: Any, node: Node, path: Path, found: list[str]) -> None:
                 _convert(item, node.item, (*path, index), found)
         case Bytes():
             _restore(isinstance(value, str), "slice from", value)
+            _convert_by_reader(value, node, "error decoding from json: ")
         case Text() | Boolean() | Integer() | Float():
             _convert_scalar(value, node)
         case Time() | Quantity() | IntOrString():
@@ -119,12 +120,12 @@ def _convert_scalar(value: Any, node: Text | Boolean | Integer | Float) -> None:
     raise Undecodable(f"unrecognized type: {wanted}")
 
 
-def _convert_by_reader(value: Any, node: Node) -> None:
+def _convert_by_reader(value: Any, node: Node, prefix: str = "") -> None:
     """Types that read JSON themselves are given it."""
     state = Decoding()
     node.decode(value, state)
     if state.mismatch is not None:
-        raise Undecodable(mismatch_text(Interface(), state.mismatch))
+        raise Undecodable(prefix + mismatch_text(Interface(), state.mismatch))
 
 
 def _go_kind(value: Any) -> str:
