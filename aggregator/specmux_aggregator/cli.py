@@ -56,6 +56,9 @@ SECTIONS: Final = {
         "merge": LazyCommand(
             f"{_COMMANDS}.merge:merge", "Merge all group-versions into one OpenAPI v3 document."
         ),
+        "upgrade": LazyCommand(
+            f"{_COMMANDS}.upgrade:upgrade", "Tell which objects have to be changed before an upgrade."
+        ),
         "diff": LazyCommand(f"{_COMMANDS}.diff:diff", "Compare documents: what changed, and whom it breaks."),
     },
     "Objects": {

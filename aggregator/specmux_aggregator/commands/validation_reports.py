@@ -10,7 +10,7 @@ from specmux_aggregator.sources.validated_objects import ObjectVerdict, Validate
 from specmux_schemas.reports import Case, FindingReport, Level, ReportFinding, Suite, Where
 from specmux_schemas.validation import Check, Severity, Violation
 
-_LEVELS: Final = {
+LEVELS: Final = {
     Severity.ERROR: Level.ERROR,
     Severity.WARNING: Level.WARNING,
     Severity.NOTE: Level.NOTE,
@@ -62,7 +62,7 @@ def _findings(each: ValidatedObject) -> Iterator[ReportFinding]:
     for violation in each.report.violations:
         yield ReportFinding(
             rule=violation.check.value,
-            level=_LEVELS[violation.severity],
+            level=LEVELS[violation.severity],
             message=_message(violation),
             where=Where(each.file, violation.line or each.line, violation.column or 1),
             subject=each.label,

@@ -140,10 +140,15 @@ def _of_server(word: str, source: SourceOptions, *, allows_unread: bool) -> Side
         from specmux_aggregator.sources.answers import download
 
         return _of_files({word: download(source.at(word))}, where=word, allows_unread=allows_unread)
+    return side_of_source(source.at(word), allows_unread=allows_unread)
+
+
+def side_of_source(source: SourceOptions, *, allows_unread: bool = False) -> Side:
+    """What a server serves, or files that options name."""
     from specmux_aggregator.sources import opened
 
     served = ServedSide()
-    with opened(source.at(word)) as server:
+    with opened(source) as server:
         loaded = server.load()
     if loaded.unread and not allows_unread:
         # A document that is missing would be told as a group-version that is gone.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import quote
@@ -58,10 +58,10 @@ def judged_objects(
 
     Raises FileRefused where no object is of a kind that a side has, SourceError.
     """
-    validators = [_validator(each, side, source) for each, side in (before, sides)]
+    validators = [validator_of(each, side, source) for each, side in (before, sides)]
     counts: defaultdict[GroupVersionKind, _KindCount] = defaultdict(_KindCount)
     others = 0
-    for data, media_type in _objects(word, source, sides[1]):
+    for data, media_type in objects_at(word, source, sides[1]):
         reports = [each.validate_all(data, media_type) for each in validators]
         for was, now in zip(*reports, strict=True):
             if now.kind == _LIST:  # its items are judged each
@@ -106,14 +106,25 @@ def _notes(kind: GroupVersionKind, count: _KindCount) -> Iterator[str]:
         yield f"{said}; specmux validate says why"
 
 
-def _validator(word: str, side: Side, source: SourceOptions) -> Validator:
+def validator_of(
+    word: str, side: Side, source: SourceOptions, own: Sequence[Document] = (), *, release: str | None = None
+) -> Validator:
+    """Of one side: ``word`` is what it was read of, "" the source itself. ``own``: definitions beside the
+    objects, where the side has no other of the same kind."""
     manifests = [each.document for each in side.sources if each.is_manifest]
+    documents: Mapping[GroupVersion, Document]
     if side.sources or word.startswith(GIT):
-        documents: Mapping[GroupVersion, Document] = {**_keyed(side), **build(manifests).documents}
+        documents = {**_keyed(side), **build(manifests).documents}
     else:
-        with opened(source.at(word)) as opened_source:
+        with opened(source.at(word) if word else source) as opened_source:
             documents = opened_source.load(schemas_only=True).documents.documents
-    return Validator(DocumentSet(documents), preserving=preserving_kinds(manifests))
+    beside = [each for each in own if not build([each]).documents.keys() & documents.keys()]
+    return Validator(
+        DocumentSet({**build(beside).documents, **documents} if beside else documents),
+        preserving=preserving_kinds([*manifests, *beside]),
+        definitions=[*beside, *manifests],
+        release=release,
+    )
 
 
 def _keyed(side: Side) -> dict[GroupVersion, Document]:
@@ -133,12 +144,16 @@ def _keyed(side: Side) -> dict[GroupVersion, Document]:
     return found
 
 
-def _objects(word: str, source: SourceOptions, side: Side) -> Iterator[tuple[bytes, str]]:
+def objects_at(word: str, source: SourceOptions, side: Side) -> Iterator[tuple[bytes, str]]:
     if not word.startswith(CONTEXT):
         for item in read_inputs(files_below([word])):
             yield item.part.data, MEDIA_TYPES[item.part.format]
         return
-    cluster = source.at(word)
+    yield from stored_objects(source.at(word), side)
+
+
+def stored_objects(cluster: SourceOptions, side: Side) -> Iterator[tuple[bytes, str]]:
+    """What a cluster stores, with its media type, of each resource that the side has."""
     for name, plural in _resources(side):
         for stored in _listed(cluster, name, plural):
             yield orjson.dumps(stored), "application/json"

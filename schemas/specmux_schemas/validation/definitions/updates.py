@@ -71,9 +71,11 @@ def immutable_faults(spec: Mapping[str, Any], old: Mapping[str, Any]) -> Iterato
 def storage_faults(spec: Mapping[str, Any], old: Mapping[str, Any] | None) -> Iterator[DefinitionFault]:
     """Of the versions that are stored: an apiserver adds the first that says so."""
     versions = objects(spec.get("versions"))
-    names = [each.get("name") or "" for each in versions if each.get("storage") is True]
+    names = _stored_in(spec)
     found = _inside(old or {}, "status").get("storedVersions")
     stored = [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
+    if not stored and old is not None:  # a manifest has no status: what it stores is there
+        stored = _stored_in(_inside(old, "spec"))[:1]
     stored += [name for name in names[:1] if name not in stored]
     path: Path = ("spec", "versions")
     place = "status.storedVersions"
@@ -94,6 +96,10 @@ def storage_faults(spec: Mapping[str, Any], old: Mapping[str, Any] | None) -> It
             f"removes {name} from status.storedVersions"
         )
         yield DefinitionFault(path, f"{place}[{index}]: Invalid value: {quoted(name)}: {words}")
+
+
+def _stored_in(spec: Mapping[str, Any]) -> list[str]:
+    return [each.get("name") or "" for each in objects(spec.get("versions")) if each.get("storage") is True]
 
 
 def _takes_any_structure(spec: Mapping[str, Any]) -> bool:

@@ -1,0 +1,139 @@
+"""``specmux upgrade``: whether objects are ready for what will serve them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from specmux_aggregator.commands.listing import examples
+from specmux_aggregator.commands.output import format_option
+from specmux_aggregator.commands.progress import progress
+from specmux_aggregator.commands.validation_reports import LEVELS
+from specmux_aggregator.console import is_coloured, warn
+from specmux_aggregator.exits import reported_errors
+from specmux_aggregator.sources import SourceOptions, source_options
+from specmux_aggregator.sources.document_files import reported_refusals, write_out
+from specmux_aggregator.version import VERSION
+from specmux_schemas.reports import FORMS, Case, FindingReport, ReportFinding, Suite, Where, render
+from specmux_schemas.validation.releases import RELEASES
+
+if TYPE_CHECKING:  # the help is shown without reading a document
+    from specmux_aggregator.sources.upgraded_objects import UpgradedObject
+
+NOT_READY: Final = 1
+
+
+@click.command(
+    epilog=examples(
+        ("this cluster's manifests, before 1.35", "specmux upgrade --to openapi-1.35/ manifests/"),
+        ("a release of Helm", "helm get manifest web | specmux upgrade --to openapi-1.35/ -"),
+        ("without a cluster", "specmux upgrade --from openapi-1.34/ --to openapi-1.35/ manifests/"),
+        ("what a cluster stores", "specmux upgrade --context production --live --to context:staging"),
+    )
+)
+@click.argument("paths", metavar="[PATH…|-]", nargs=-1)
+@click.option(
+    "--to",
+    "target",
+    metavar="DOCS",
+    required=True,
+    help="What will serve the objects: files, a folder, a URL, git:REV:PATH or context:NAME.",
+)
+@click.option(
+    "--from",
+    "origin",
+    metavar="DOCS",
+    default="",
+    help="What serves them now, named as --to.  [default: the server or files of the options below]",
+)
+@click.option(
+    "--live",
+    is_flag=True,
+    help="Judge what the cluster stores, too: that of --from, or of the options below.",
+)
+@click.option(
+    "--allow-unchecked", is_flag=True, help="Accept objects of which something could not be checked."
+)
+@click.option(
+    "--release", type=click.Choice(RELEASES), default=None, help="Take this release's CEL after the upgrade."
+)
+@format_option(*FORMS)
+@source_options
+def upgrade(
+    paths: Sequence[str],
+    target: str,
+    origin: str,
+    live: bool,
+    allow_unchecked: bool,
+    release: str | None,
+    output: str,
+    source: SourceOptions,
+) -> None:
+    """Tell which objects have to be changed before an upgrade.
+
+    Each object is judged under the documents that serve it now and under those of --to. Reported are kinds
+    that are gone and where they live now, fields that are gone or refused, defaults and values that changed,
+    Roles that name what is gone, and definitions that the new ones cannot replace. PATH is a file, a folder,
+    or - for standard input.
+
+    Exit codes: 0 all ready, 1 something is not, or was not checked, 2 usage, 4 the server was not reached.
+    """
+    from specmux_aggregator.sources.upgraded_objects import Upgrade
+    from specmux_schemas.upgrades.verdicts import UpgradeOutcome
+
+    if not paths and not live:
+        raise click.UsageError("name manifests as PATH, or ask for what a cluster stores with --live")
+    with reported_errors(), reported_refusals(), progress("judging"):
+        judged = Upgrade(origin, target, source, release).judged(paths, live=live)
+        if not judged:
+            warn("no object was found: nothing was judged")
+        report = _report(judged, origin, target)
+        write_out(render(report, output, is_coloured=is_coloured(), version=VERSION), is_text=True)
+    failing = {UpgradeOutcome.NOT_READY} | (set() if allow_unchecked else {UpgradeOutcome.NOT_CHECKED})
+    if any(each.verdict.outcome in failing for each in judged):
+        raise click.exceptions.Exit(NOT_READY)
+
+
+def _report(judged: Sequence[UpgradedObject], origin: str, target: str) -> FindingReport:
+    from specmux_schemas.upgrades.verdicts import counted
+
+    counts = counted(each.verdict for each in judged)
+    document: dict[str, Any] = {
+        "from": origin,
+        "to": target,
+        "objects": [each.as_document() for each in judged],
+        "summary": {outcome.value: count for outcome, count in counts.items()},
+    }
+    said = ", ".join(f"{count} {outcome.value}" for outcome, count in counts.items() if count)
+    return FindingReport(
+        command="specmux upgrade",
+        title="Ready to upgrade?",
+        suites=tuple(
+            Suite(file, tuple(map(_case, group))) for file, group in groupby(judged, lambda each: each.file)
+        ),
+        document=document,
+        summary=f"Summary: {len(judged)} objects: {said or 'none'}",
+    )
+
+
+def _case(each: UpgradedObject) -> Case:
+    kind = each.verdict.report.kind
+    group = f"{kind.kind}@{kind.group or 'core'}/{kind.version}" if kind else "unknown"
+    return Case(each.label, group, tuple(_findings(each)))
+
+
+def _findings(each: UpgradedObject) -> Iterator[ReportFinding]:
+    for violation in each.verdict.report.violations:
+        yield ReportFinding(
+            rule=violation.check.value,
+            level=LEVELS[violation.severity],
+            message=violation.message,
+            where=Where(each.file, violation.line or each.line, violation.column or 1),
+            subject=each.label,
+            word=violation.severity.value,
+            title=each.label,
+            fails=each.is_failing,
+        )

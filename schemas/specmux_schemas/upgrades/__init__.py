@@ -1,0 +1,1 @@
+"""Objects judged for an upgrade: under what serves them now, and under what will."""

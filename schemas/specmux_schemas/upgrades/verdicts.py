@@ -1,0 +1,129 @@
+"""One object's verdict: what it has to be changed for before an upgrade, and what could not be looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from specmux_converters.document import Document
+from specmux_schemas.differences.places import Place
+from specmux_schemas.kind_places import REMOVED, place_of
+from specmux_schemas.resources import GroupVersionKind, api_version
+from specmux_schemas.upgrades.field_changes import by_kind, changes_in
+from specmux_schemas.upgrades.roles import gone_resources, is_role
+from specmux_schemas.validation import Check, Directive, Severity, ValidationReport, Validator, Violation
+from specmux_schemas.validation.decoding.located import located
+from specmux_schemas.validation.decoding.objects import Body
+from specmux_schemas.validation.definitions.definition_fault import DEFINITION
+from specmux_schemas.validation.definitions.faults import definition_faults
+
+
+class UpgradeOutcome(StrEnum):
+    READY = "ready"
+    CHANGED = "changed"
+    """It stays valid, and means something else."""
+    NOT_READY = "not-ready"
+    REFUSED_BEFORE = "refused-before"
+    """What serves it now refuses it for the same reasons."""
+    NOT_CHECKED = "not-checked"
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradeSides:
+    """What serves objects now, and what will."""
+
+    old: Validator
+    new: Validator
+    places: tuple[Place, ...] = ()
+    """Where the two differ."""
+    old_resources: frozenset[tuple[str, str]] = frozenset()
+    new_resources: frozenset[tuple[str, str]] = frozenset()
+    new_kinds: tuple[GroupVersionKind, ...] = ()
+    definitions: Mapping[str, Document] = field(default_factory=dict)
+    """Of the new side, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradeVerdict:
+    outcome: UpgradeOutcome
+    report: ValidationReport
+    """Under the new side, with the violations that the upgrade brings alone."""
+
+
+class UpgradeJudge:
+    def __init__(self, sides: UpgradeSides) -> None:
+        self._sides = sides
+        self._changes = by_kind(sides.places)
+
+    def verdict(self, body: Body) -> UpgradeVerdict:
+        was = self._sides.old.validate_body(body, Directive.STRICT)
+        now = self._sides.new.validate_body(body, Directive.STRICT)
+        if now.kind is None:
+            return unread(now)
+        found = list(self._found(body, was, now))
+        if any(each.severity is Severity.ERROR for each in found):
+            outcome = UpgradeOutcome.NOT_READY
+        elif not (now.is_known and now.is_complete):
+            outcome = UpgradeOutcome.NOT_CHECKED
+            found += [each for each in now.violations if each.check is Check.NOT_CHECKED]
+        elif not now.is_valid:
+            outcome = UpgradeOutcome.REFUSED_BEFORE
+        else:
+            outcome = UpgradeOutcome.CHANGED if found else UpgradeOutcome.READY
+        return UpgradeVerdict(outcome, replace(now, violations=tuple(found)))
+
+    def _found(self, body: Body, was: ValidationReport, now: ValidationReport) -> Iterator[Violation]:
+        assert now.kind is not None
+        if not now.is_known:
+            yield from located([self._gone(now.kind, is_known=was.is_known)], body)
+            return
+        told = {each.message for each in was.violations} if was.is_known else set()
+        yield from (
+            each for each in now.violations if each.severity is Severity.ERROR and each.message not in told
+        )
+        yield from located([*self._differing(body.value, now.kind)], body)
+
+    def _gone(self, kind: GroupVersionKind, *, is_known: bool) -> Violation:
+        version = api_version(kind.group, kind.version)
+        place = place_of(kind, self._sides.new_kinds)
+        if not is_known and (version, kind.kind) not in REMOVED:
+            text = f"{version} {kind.kind} is described neither now nor then: give its definition"
+            return Violation(Severity.NOTE, Check.NOT_CHECKED, ("kind",), text)
+        text = f"{version} {kind.kind} is not served any more"
+        said = f"{text}: {place.text}" if place is not None else text
+        return Violation(Severity.ERROR, Check.DECODING, ("apiVersion",), said)
+
+    def _differing(self, value: Any, kind: GroupVersionKind) -> Iterator[Violation]:
+        yield from changes_in(value, self._changes.get(kind, ()))
+        if is_role(kind):
+            yield from gone_resources(value, self._sides.old_resources, self._sides.new_resources)
+        if kind == DEFINITION:
+            yield from self._of_definition(value)
+
+    def _of_definition(self, value: Mapping[str, Any]) -> Iterator[Violation]:
+        """What an apiserver says where the definition of the new side replaces it."""
+        metadata = value.get("metadata")
+        name = metadata.get("name") if isinstance(metadata, Mapping) else None
+        replacement = self._sides.definitions.get(str(name))
+        if replacement is None or replacement.get("spec") == value.get("spec"):
+            return
+        for each in definition_faults(replacement, old=value):
+            text = f"its definition after the upgrade is refused: {each.text}"
+            yield Violation(Severity.ERROR, Check.DEFINITION, ("spec",), text)
+
+
+def unread(report: ValidationReport) -> UpgradeVerdict:
+    """Of what is no object, now or then."""
+    found = tuple(
+        replace(each, severity=Severity.NOTE, check=Check.NOT_CHECKED) for each in report.violations
+    )
+    return UpgradeVerdict(UpgradeOutcome.NOT_CHECKED, replace(report, violations=found))
+
+
+def counted(verdicts: Iterable[UpgradeVerdict]) -> dict[UpgradeOutcome, int]:
+    found = dict.fromkeys(UpgradeOutcome, 0)
+    for each in verdicts:
+        found[each.outcome] += 1
+    return found
