@@ -14,6 +14,7 @@ from specmux_aggregator.commands.listing import examples
 from specmux_aggregator.commands.operation_options import Operation, operation_options, unmatched_hints
 from specmux_aggregator.commands.output import format_option
 from specmux_aggregator.commands.progress import progress
+from specmux_aggregator.commands.stored_output import OBJECT_FORMS, stored_text
 from specmux_aggregator.commands.validation_reports import report_of
 from specmux_aggregator.console import is_coloured, warn, write_error
 from specmux_aggregator.errors import NoBackendReachable, SourceError
@@ -119,7 +120,7 @@ _DIRECTIVES: Final = {
     default=None,
     help="Processes for many objects.  [default: one for each processor]",
 )
-@format_option(*FORMS)
+@format_option(*FORMS, *OBJECT_FORMS)
 @source_options
 def validate(
     paths: Sequence[str],
@@ -143,7 +144,8 @@ def validate(
     Unknown and duplicate fields, types, the schemas of custom resources, and metadata are reported in the
     apiserver's words, with file, line and column. PATH is a file, a folder, git:REV:PATH, or - for standard
     input. Kinds of CustomResourceDefinitions among the files count, too. With --old the objects are updates
-    of those that are stored; with --patch they are stored, and patched.
+    of those that are stored; with --patch they are stored, and patched. With -o yaml or -o object-json the
+    valid objects are printed as they would be stored.
 
     Exit codes: 0 all valid, 1 something is not, or was not checked, 2 usage, 4 the server was not reached.
     """
@@ -163,6 +165,7 @@ def validate(
             operation.stored(files),
             operation.read_patch(),
             fail_on == "warning",
+            output in OBJECT_FORMS,
         )
         inputs = operation.inputs(files)
         definitions = [found for item in inputs if (found := definition_in(item.part)) is not None]
@@ -173,9 +176,12 @@ def validate(
     for hint in (*places, *_hints(inputs, paths, checked, places), *unmatched):
         warn(hint)
     report = report_of(checked, has_summary=summary)
-    written = render(report, output, is_coloured=is_coloured(), version=VERSION)
     with reported_refusals():
-        write_out(written, is_text=True)
+        if output in OBJECT_FORMS:
+            click.echo(render(report, "text", is_coloured=False, version=VERSION), err=True, nl=False)
+            write_out(stored_text(checked, output), is_text=True)
+        else:
+            write_out(render(report, output, is_coloured=is_coloured(), version=VERSION), is_text=True)
     failing = (ObjectVerdict.INVALID, ObjectVerdict.NOT_CHECKED)
     if fail_on != "never" and any(each.outcome in failing for each in checked):
         raise click.exceptions.Exit(INVALID)
@@ -294,6 +300,7 @@ def _validator(
 ) -> Validator:
     return Validator(
         DocumentSet(documents),
+        keeps_objects=rules.keeps_objects,
         preserving=preserving_kinds(definitions),
         unions=rules.unions,
         release=rules.release,

@@ -126,6 +126,8 @@ class Rules:
     patch: ObjectPatch | None = None
     is_strict_of_warnings: bool = False
     """A warning is an error."""
+    keeps_objects: bool = False
+    """As they would be stored."""
 
     def skips(self, kind: GroupVersionKind | None) -> bool:
         if kind is None:

@@ -98,6 +98,9 @@ class ValidationReport:
     """False where no schema describes the kind."""
     is_update: bool = False
     """A stored object was found that this one replaces."""
+    stored: Any = field(default=None, compare=False, repr=False)
+    """The object as it would be stored, where the validator keeps it: pruned, with its schema's defaults,
+    unions normalized; without what an apiserver adds in code."""
     status: Mapping[str, Any] | None = field(default=None, compare=False)
     """The Status with which an apiserver refuses the request before it validates the object: an update of
     another object, a patch that does not apply."""

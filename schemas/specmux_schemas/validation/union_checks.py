@@ -8,7 +8,7 @@ cannot be read is reported where an object comes by it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from specmux_schemas.kinds import KindSchema
@@ -40,20 +40,21 @@ _Judge: TypeAlias = Callable[
 ]
 
 
-def check_unions(
+def judge_unions(
     described: KindSchema, value: _Object, old: Any, algorithm: UnionAlgorithm, *, is_custom: bool
-) -> list[Violation]:
-    """``value`` was decoded; ``old`` is the object as it is stored, None where it is created.
+) -> tuple[_Object, list[Violation]]:
+    """The object with its unions normalized, and what is wrong with them. ``value`` was decoded; ``old`` is
+    the object as it is stored, None where it is created.
 
     Items of lists are compared with stored ones by ``x-kubernetes-list-map-keys``; in other lists they count
     as new.
     """
     judge = _JUDGES.get(algorithm)
     if judge is None:
-        return []
+        return value, []
     has_all = algorithm is UnionAlgorithm.SEED and not is_custom
     walk = _Walk(schemas_of(described.document), judge, frozenset(UnionForm) if has_all else _DECLARED)
-    return list(walk.of_object(described.schema, described.component, value, old, ()))
+    return walk.of_object(described.schema, described.component, value, old, ()), walk.found
 
 
 class _Walk:
@@ -63,38 +64,43 @@ class _Walk:
         self._schemas = schemas
         self._judge = judge
         self._forms = forms
+        self.found: list[Violation] = []
 
     def of_object(
         self, schema: Mapping[str, Any], component: str, value: _Object, old: Any, path: Path
-    ) -> Iterator[Violation]:
+    ) -> _Object:
         before = old if isinstance(old, dict) else None
         declared = read_unions(schema, component)
         unions = [union for union in declared.unions if union.form in self._forms]
         if unions:
             value, violations = self._judge(unions, before, value, path)
-            yield from violations
+            self.found += violations
         for fault in declared.faults:
-            yield Violation(
-                Severity.NOTE, Check.NOT_CHECKED, path, f"{field_path(path)}: not checked: {fault}"
-            )
+            text = f"{field_path(path)}: not checked: {fault}"
+            self.found.append(Violation(Severity.NOTE, Check.NOT_CHECKED, path, text))
         properties, others = schema.get("properties"), schema.get("additionalProperties")
         described = properties if isinstance(properties, dict) else {}
+        changed = {}
         for name, item in value.items():
             inner = described.get(name, others)
-            yield from self._of_any(inner, item, before.get(name) if before else None, (*path, name))
+            made = self._of_any(inner, item, before.get(name) if before else None, (*path, name))
+            if made is not item:
+                changed[name] = made
+        return {**value, **changed} if changed else value
 
-    def _of_any(self, schema: Any, value: Any, old: Any, path: Path) -> Iterator[Violation]:
+    def _of_any(self, schema: Any, value: Any, old: Any, path: Path) -> Any:
         if not isinstance(schema, dict) or not isinstance(value, dict | list):
-            return
+            return value
         component = component_of(schema) or ""
         schema = resolved(self._schemas, schema)
         if isinstance(value, dict):
-            yield from self.of_object(schema, component, value, old, path)
-            return
+            return self.of_object(schema, component, value, old, path)
         stored = _by_keys(schema, old)
-        for index, item in enumerate(value):
-            before = stored.get(_keys_of(schema, item))
-            yield from self._of_any(schema.get("items"), item, before, (*path, index))
+        made = [
+            self._of_any(schema.get("items"), item, stored.get(_keys_of(schema, item)), (*path, index))
+            for index, item in enumerate(value)
+        ]
+        return made if any(new is not item for new, item in zip(made, value, strict=True)) else value
 
 
 def _by_keys(schema: Mapping[str, Any], old: Any) -> dict[tuple[str, ...], Any]:

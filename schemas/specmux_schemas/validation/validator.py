@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain
@@ -15,6 +15,7 @@ from specmux_schemas.resources import GroupVersionKind
 from specmux_schemas.validation.built_in import check_typed
 from specmux_schemas.validation.decoding.decoding_state import StrictError
 from specmux_schemas.validation.decoding.defaulting import settled
+from specmux_schemas.validation.decoding.known_fields import known_fields
 from specmux_schemas.validation.decoding.located import located
 from specmux_schemas.validation.decoding.objects import (
     Body,
@@ -63,14 +64,17 @@ class Validator:
         ratchets: bool = True,
         release: str | None = None,
         definitions: Iterable[Document] = (),
+        keeps_objects: bool = False,
     ) -> None:
         """``preserving``: kinds whose definitions say ``spec.preserveUnknownFields: true``. ``ratchets``: an
         update leaves alone what it does not change, as apiservers do from 1.30 on (KEP-4008). ``release`` of
         Kubernetes, such as "1.34", says what rules can use; None is the newest. ``definitions``: those that
-        the documents were built of; objects of one that an apiserver refuses are not checked."""
+        the documents were built of; objects of one that an apiserver refuses are not checked.
+        ``keeps_objects``: reports have the objects as they would be stored."""
         self._documents = documents
         self._unions = unions
         self._ratchets = ratchets
+        self._keeps_objects = keeps_objects
         self._minor = NEWEST if release is None else minor_release(release)
         self._refused = RefusedDefinitions(definitions, minor=self._minor)
         self._kinds = Kinds(documents, frozenset(preserving), minor=self._minor)
@@ -244,15 +248,17 @@ class Validator:
         is_strict = directive is not Directive.IGNORE
         left_out = decoded.left_out + (decoded.strict_left_out if is_strict else 0)
         name, namespace = names_of(source.value)
+        listed = located(bounded(violations, left_out), source)  # judges the object
         return ValidationReport(
             kind=found.as_kind(),
             directive=directive,
-            violations=located(bounded(violations, left_out), source),
+            violations=listed,
             fatal=decoded.faults[0].message if decoded.faults else None,
             strict_errors=tuple(decoded.strict_errors) if is_strict and not decoded.faults else (),
             name=name,
             namespace=namespace,
             is_update=isinstance(old, dict),
+            stored=decoded.stored,
             status=status,
         )
 
@@ -261,8 +267,10 @@ class Validator:
     ) -> Iterable[Violation]:
         """What is wrong with an object that could be decoded."""
         if isinstance(wanted, TypedKind):
-            unions = self._union_errors(wanted, decoded.value, old)
             stored = old if isinstance(old, dict) else None
+            value, unions = self._unions_of(wanted, decoded.value, old)
+            if self._keeps_objects:
+                decoded.stored = known_fields(value, wanted.node)
             return chain(check_typed(decoded.value, wanted, stored, minor=self._minor), unions)
         described = self._kinds.find(found.as_kind())
         if not isinstance(described, CustomKind):
@@ -272,23 +280,27 @@ class Validator:
         older = _stored(old, described) if isinstance(old, dict) else None
         checked = check_custom(decoded.value, described, older, ratchets=self._ratchets)
         decoded.left_out += checked.left_out
-        violations = (*checked.violations, *self._union_errors(described, checked.value, old))
+        value, unions = self._unions_of(described, checked.value, old)
+        decoded.stored = value if self._keeps_objects else None
+        violations = (*checked.violations, *unions)
         if not described.rules.has_rules:
             return violations
         return (*violations, *self._rules(checked, described, older))
 
-    def _union_errors(self, kind: TypedKind | CustomKind, value: Any, old: Any) -> list[Violation]:
+    def _unions_of(
+        self, kind: TypedKind | CustomKind, value: Any, old: Any
+    ) -> tuple[Mapping[str, Any], list[Violation]]:
         if self._unions is UnionAlgorithm.OFF:
-            return []
-        from specmux_schemas.validation.union_checks import check_unions
+            return value, []
+        from specmux_schemas.validation.union_checks import judge_unions
 
         is_custom = isinstance(kind, CustomKind)
         if isinstance(kind, CustomKind) and isinstance(old, dict):
             old = settled(old, kind.structural)
         described = self._documents.find(kind.kind)
         if described is None:
-            return []
-        return check_unions(described, value, old, self._unions, is_custom=is_custom)
+            return value, []
+        return judge_unions(described, value, old, self._unions, is_custom=is_custom)
 
     def _rules(
         self, checked: CustomResourceCheck, kind: CustomKind, old: dict[str, Any] | None

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from click.testing import CliRunner, Result
 
 from shared_data import DATA, read, shared
@@ -406,3 +407,54 @@ def test_options_of_patches_go_together(files: dict[str, str]) -> None:
         assert against(files, files["good"], *options).exit_code == 2
     assert run().exit_code == 2
     assert against(files, "--patch", files["good"], "--patch-type", "merge").exit_code == 2
+
+
+DEFAULTED = DEFINITION.replace(
+    "              colour: {type: string}", "              colour: {type: string, default: blue}"
+).replace("    storage: true\n", "    storage: true\n    subresources: {status: {}}\n")
+
+
+def test_objects_are_printed_as_they_would_be_stored(files: dict[str, str], tmp_path: Path) -> None:
+    Path(files["crd"]).write_text(DEFAULTED)
+    text = GOOD.replace("size: 1", "size: 1, color: red") + "status: {x: 1}\n---\n" + BAD
+    result = against(files, "--field-validation", "warn", "-o", "yaml", "-", stdin=text)
+    assert result.exit_code == 1
+    assert SIZE in result.stderr
+    assert SIZE not in result.stdout
+    expected = {
+        "apiVersion": "example.com/v1",
+        "kind": "Box",
+        "metadata": {"name": "good"},
+        "spec": {"size": 1, "colour": "blue"},
+    }
+    assert list(yaml.safe_load_all(result.stdout)) == [expected]
+    as_json = against(files, "-o", "object-json", files["good"])
+    assert json.loads(as_json.stdout) == expected
+    both = against(files, "-o", "object-json", files["good"], files["good"])
+    assert json.loads(both.stdout) == {"apiVersion": "v1", "kind": "List", "items": [expected, expected]}
+
+
+def test_patched_objects_are_printed_as_they_would_be_stored(files: dict[str, str], tmp_path: Path) -> None:
+    patch = tmp_path / "patch.json"
+    patch.write_text('{"spec":{"size":2,"colour":"red"}}')
+    options = ("--patch", str(patch), "--patch-type", "merge", "-o", "yaml")
+    assert yaml.safe_load(against(files, files["good"], *options).stdout)["spec"] == {
+        "size": 2,
+        "colour": "red",
+    }
+
+
+@shared
+def test_unknown_fields_of_built_in_kinds_are_not_stored(tmp_path: Path) -> None:
+    text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: {x: y1}, foo: 1}\n"
+    text += "data: {a: b}\ndota: {}\n"
+    directory = str(DATA / "k8s-pairs" / "1.35" / "v3")
+    result = CliRunner().invoke(
+        validate, ["--directory", directory, "--field-validation", "ignore", "-o", "yaml", "-"], input=text
+    )
+    assert yaml.safe_load(result.stdout) == {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "a", "labels": {"x": "y1"}},
+        "data": {"a": "b"},
+    }

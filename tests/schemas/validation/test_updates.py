@@ -173,3 +173,14 @@ def test_where_updates_are_required_a_new_object_is_not_checked_in_full() -> Non
     report = VALIDATOR.validate_all(orjson.dumps(widget({})), stored=stored)[0]
     assert not report.is_complete
     assert report.violations[-1].message == "the update was not checked: Widget shop/a is not in old/"
+
+
+def test_unions_are_stored_normalized() -> None:
+    documents = DocumentSet({"apis/example.io/v1": UNION})  # type: ignore[dict-item]
+    validator = Validator(documents, unions=UnionAlgorithm.SEED, keeps_objects=True)
+    head = {"apiVersion": "example.io/v1", "kind": "Gate"}
+    old, new = {**head, "type": "A", "a": "1"}, {**head, "type": "B", "a": "1", "b": "2"}
+    report = validator.update(old, orjson.dumps(new))
+    assert report.is_valid
+    assert report.stored == {**head, "type": "B", "b": "2"}
+    assert Validator(documents).update(old, orjson.dumps(new)).stored is None

@@ -90,6 +90,8 @@ class DecodedObject:
     """Errors that are not listed."""
     strict_left_out: int = 0
     """Of ``strict``."""
+    stored: Any = None
+    """The object as it would be stored, once it was checked."""
 
 
 def read(data: bytes, form: BodyFormat, *, plainly: bool = True) -> Body:
