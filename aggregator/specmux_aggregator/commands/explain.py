@@ -23,11 +23,11 @@ if TYPE_CHECKING:  # the types bring the converters with them, which --help does
     from specmux_schemas.explanation.field_path import Step
     from specmux_schemas.explanation.kind_names import KindName, KindReference
 
-Form = Literal["plaintext", "text", "json", "yaml", "skeleton"]
+Form = Literal["plaintext", "text", "json", "yaml", "skeleton", "kyaml"]
 
 _VERSION: Final = re.compile(r"([a-z0-9.-]+/)?v[0-9]+((alpha|beta)[0-9]+)?")
 
-FORMS: Final = ("text", "plaintext", "json", "yaml", "skeleton")
+FORMS: Final = ("text", "plaintext", "json", "yaml", "skeleton", "kyaml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,10 @@ class FieldView:
 @click.option("--all-versions", is_flag=True, help="Explain the kind in each of its versions.")
 @click.option("-R", "--recursive", is_flag=True, help="All fields below, in one line each.")
 @click.option(
-    "--max-depth", metavar="N", type=click.IntRange(1, 64), help="Levels of fields in JSON and YAML."
+    "--max-depth",
+    metavar="N",
+    type=click.IntRange(1, 64),
+    help="Levels of fields in JSON and YAML; with -R in text.",
 )
 @format_option(*FORMS)
 @source_options
@@ -73,11 +76,14 @@ def explain(
     text       kubectl's text with defaults, enums, limits, lists, rules and deprecations added
     plaintext  kubectl's text to the byte
     skeleton   a manifest with the required fields
+    kyaml      the same as KYAML, which indentation and unquoted words cannot break
 
     Exit codes: 0 ok, 1 no such kind or field, or nothing to read, 2 usage, 4 no answer.
     """
     from specmux_aggregator.sources.kinds import chosen_in, kinds_of_source, versions_of
 
+    if max_depth and not recursive and output in ("text", "plaintext"):
+        raise click.UsageError(f"--max-depth requires --recursive with -o {output}")
     subject, api_version = _subject(words, api_version)
     with reported_errors(), reported_unknown(), opened(source) as documents:
         kinds = kinds_of_source(documents, is_ordered=not source.is_local)
@@ -182,15 +188,28 @@ def _explained(
             from specmux_schemas.explanation.skeleton import skeleton
 
             return skeleton(found.document, name.kind, found.schema)
+        case "kyaml":
+            from specmux_converters.yaml.kyaml import to_kyaml
+            from specmux_schemas.explanation.skeleton import skeleton
+
+            return to_kyaml(skeleton(found.document, name.kind, found.schema))
         case "plaintext":
             from specmux_schemas.explanation.plaintext import of_kind
 
-            return of_kind(found.document, name.kind, place.names, recursive=wanted.is_recursive)
+            recursive, depth = wanted.is_recursive, wanted.depth or 0
+            return of_kind(found.document, name.kind, place.names, recursive=recursive, max_depth=depth)
         case "text":
             from specmux_schemas.explanation.text import text
 
             others = [_version(each) for each in also if _has(loaded, each, steps)]
-            return text(found.document, name.kind, place.names, recursive=wanted.is_recursive, also_in=others)
+            return text(
+                found.document,
+                name.kind,
+                place.names,
+                recursive=wanted.is_recursive,
+                max_depth=wanted.depth or 0,
+                also_in=others,
+            )
     from specmux_schemas.explanation.as_json import as_json
 
     depth = wanted.depth or (MOST_DEPTH if wanted.is_recursive else 1)

@@ -122,13 +122,16 @@ def kind_called(document: Document, group_version: GroupVersion, name: str) -> t
 def _explained(document: Document, request: ExplainRequest) -> bytes:
     name, found = kind_called(document, request.group_version, request.kind)
     place = find(document, found.schema, parse(request.path))
+    levels = request.depth or 0
     match request.output:
         case "skeleton":
             return skeleton(document, name.kind, found.schema).encode()
         case "text":
-            return _cut(text(document, name.kind, place.names, recursive=request.is_recursive))
+            told = text(document, name.kind, place.names, recursive=request.is_recursive, max_depth=levels)
+            return _cut(told)
         case "plaintext":
-            return _cut(of_kind(document, name.kind, place.names, recursive=request.is_recursive))
+            told = of_kind(document, name.kind, place.names, recursive=request.is_recursive, max_depth=levels)
+            return _cut(told)
     depth = request.depth or (MOST_DEPTH if request.is_recursive else 1)
     while True:
         made = orjson.dumps(as_json(document, name.kind, place.names, tree_of(document, place, depth=depth)))

@@ -1,6 +1,6 @@
-"""The output of ``kubectl explain -o plaintext``, byte for byte as kubectl 1.32 renders it.
+"""The output of ``kubectl explain -o plaintext``, byte for byte as kubectl 1.37 renders it.
 
-The rules are those of ``pkg/explain/v2/templates/plaintext.tmpl`` of k8s.io/kubectl 0.32, with what Go's
+The rules are those of ``pkg/explain/v2/templates/plaintext.tmpl`` of k8s.io/kubectl 0.37, with what Go's
 templates take for true: an empty map or list is nothing.
 """
 
@@ -36,13 +36,20 @@ def no_notes(schema: Schema) -> Sequence[Note]:
 
 
 def plaintext(
-    document: Document, resource: tuple[str, str, str], path: Sequence[str], *, recursive: bool = False
+    document: Document,
+    resource: tuple[str, str, str],
+    path: Sequence[str],
+    *,
+    recursive: bool = False,
+    max_depth: int = 0,
 ) -> str:
     """What kubectl prints for a field of a resource: ``resource`` is group, version and plural.
+    ``max_depth``: levels of fields where it is recursive; 0 for all.
 
     Raises UnknownKind where the document has no such resource, UnknownField where it has no such field.
     """
-    return of_kind(document, _kind_of(document, *resource), path, recursive=recursive)
+    kind = _kind_of(document, *resource)
+    return of_kind(document, kind, path, recursive=recursive, max_depth=max_depth)
 
 
 def of_kind(
@@ -51,10 +58,11 @@ def of_kind(
     path: Sequence[str],
     *,
     recursive: bool = False,
+    max_depth: int = 0,
     notes: Notes = no_notes,
 ) -> str:
     """The same for any kind of the document, with ``notes`` put after what kubectl says of a field."""
-    text = _body(_Printer(document, recursive, notes), kind, path)
+    text = _body(_Printer(document, recursive, max_depth, notes), kind, path)
     group = f"GROUP:      {kind.group}\n" if kind.group else ""
     return printable_lines(f"{group}KIND:       {kind.kind}\nVERSION:    {kind.version}\n\n{text}\n")
 
@@ -86,6 +94,7 @@ class _Printer:
 
     document: Document
     recursive: bool
+    max_depth: int
     notes: Notes
 
     def output(self, schema: Schema, path: Sequence[str], seen: frozenset[str]) -> str:
@@ -96,6 +105,7 @@ class _Printer:
             described = "".join(self.descriptions(found)) or "<empty>"
             fields = "".join(self.field_list(found, 1, frozenset()))
             head = f"DESCRIPTION:\n{_indented(wrapped(described, 76), 4)}\n"
+            head += _external_docs(found, 0, 4)
             return f"{head}FIELDS:\n{fields}" if fields else head
         if reference and reference in seen:
             return ""
@@ -131,7 +141,7 @@ class _Printer:
         for name in sorted(properties, key=str.encode):
             field = properties[name]
             yield self.field(name, field, level, is_required=name in (found.get("required") or ()))
-            if self.recursive:
+            if self.recursive and (not self.max_depth or level < self.max_depth):
                 yield from self.field_list(field, level + 1, seen)
         for part in _inner(found):
             yield from self.field_list(part, level, seen)
@@ -144,7 +154,8 @@ class _Printer:
         if self.recursive:
             return line
         described = wrapped(schema.get("description") or "<no description>", 78 - len(pad))
-        return f"{line}{_indented(described, len(pad) + 2)}\n\n"
+        outside = _external_docs(schema, len(pad) + 2, len(pad) + 4)
+        return f"{line}{_indented(described, len(pad) + 2)}\n{outside}\n"
 
 
 def _kind_of(document: Document, group: str, version: str, plural: str) -> GroupVersionKind:
@@ -205,6 +216,19 @@ def _target(document: Document, reference: Any) -> Schema:
         if token:
             found = _mapping(found, token)
     return found
+
+
+def _external_docs(schema: Schema, head: int, inner: int) -> str:
+    """Behind an empty line. Since kubectl 1.36."""
+    said = _mapping(schema, "externalDocs")
+    if not said:
+        return ""
+    lines = ["", _indented("EXTERNAL DOCS:", head)]
+    if said.get("description"):
+        lines.append(_indented(wrapped(str(said["description"]), 80 - inner), inner))
+    if said.get("url"):
+        lines.append(_indented(f"URL: {said['url']}", inner))
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _indented(text: str, amount: int) -> str:

@@ -25,10 +25,12 @@ def text(
     path: Sequence[str],
     *,
     recursive: bool = False,
+    max_depth: int = 0,
     also_in: Sequence[str] = (),
 ) -> str:
     """Raises as ``plaintext``. ``also_in``: the group-versions whose kind of that name has the field too."""
-    written = of_kind(document, kind, path, recursive=recursive, notes=_Noting(document))
+    noting = _Noting(document)
+    written = of_kind(document, kind, path, recursive=recursive, max_depth=max_depth, notes=noting)
     if also_in:
         written = f"{written[:-1]}ALSO IN:\n    {', '.join(also_in)}\n\n"
     lines = [] if path else [f"    {line}\n" for line in media_type_lines(document, kind)]
