@@ -18,6 +18,7 @@ from specmux_aggregator.model.snapshot import DocumentKey
 from specmux_converters.codecs import protobuf_v2
 from specmux_converters.document import Limits, parse
 from specmux_converters.media_types import PROTOBUF_V2, MediaType
+from specmux_converters.openapi2.conversion import ReleaseMemo
 from specmux_converters.openapi2.encoded import EncodedPiece, encoded_piece, joined_json
 
 
@@ -58,9 +59,10 @@ def merged_swagger(
     limits: Limits,
 ) -> SwaggerForm | NeededDocuments | Unencodable:
     """The merged document of ``keys``; ``documents`` is the JSON of those that were needed."""
+    memo = ReleaseMemo()
     for key, json in documents:
         try:
-            _MEMO.pieces[key] = encoded_piece(parse(json, limits=limits), limits=limits)
+            _MEMO.pieces[key] = encoded_piece(parse(json, limits=limits), limits=limits, memo=memo)
         except REFUSALS:
             _MEMO.pieces[key] = None
     _MEMO.keep_only(keys)

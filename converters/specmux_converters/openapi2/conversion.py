@@ -12,8 +12,9 @@ from specmux_converters.losses import Loss
 from specmux_converters.openapi2.operations import convert_path_item
 from specmux_converters.openapi2.schemas import custom_schema, published_schema, valid_schema
 from specmux_converters.openapi2.security import convert_schemes, convert_servers
-from specmux_converters.openapi2.shared_parameters import share_parameters
+from specmux_converters.openapi2.shared_parameters import Known, share_parameters
 from specmux_converters.openapi2.source import OpenAPISource, items_of
+from specmux_converters.swagger2.encoding import encode
 from specmux_converters.swagger2.given import check_profile
 from specmux_converters.swagger2.source import Profile
 from specmux_converters.swagger2.trace import OutputBudget, Trace
@@ -41,6 +42,19 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
+class ReleaseMemo:
+    """What documents of one release repeat, which are converted one after the other, in one profile."""
+
+    definitions: dict[tuple[str, bytes], tuple[Document, list[Loss]]] = field(default_factory=dict)
+    """By name and by the JSON of the schema."""
+    texts: dict[int, bytes] = field(default_factory=dict)
+    """Canonical JSON of definitions, by their identity."""
+    objects: dict[tuple[str, bytes], Any] = field(default_factory=dict)
+    """``OpenAPISource.among``."""
+    parameters: Known = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class SwaggerConversion:
     document: Document = field(repr=False)
     losses: tuple[Loss, ...]
@@ -54,13 +68,18 @@ def convert_to_v2(
 
 
 def piece_of(
-    document: Document, *, profile: Profile = "kubernetes", limits: Limits = DEFAULT_LIMITS
+    document: Document,
+    *,
+    profile: Profile = "kubernetes",
+    limits: Limits = DEFAULT_LIMITS,
+    memo: ReleaseMemo | None = None,
 ) -> Piece:
-    """Raises as ``convert_to_v2``."""
+    """``memo``: of documents converted before. Raises as ``convert_to_v2``."""
     check_profile(profile)
     if not str(document.get("openapi", "")).startswith("3."):
         raise InvalidDocument("OpenAPI v3 is wanted", pointer="/openapi")
-    source = OpenAPISource(document, profile)
+    memo = memo or ReleaseMemo()
+    source = OpenAPISource(document, profile, among=memo.objects)
     trace = Trace([], [], set(), [], OutputBudget.of(document, limits))
     try:
         frame = _frame(source, trace)
@@ -72,16 +91,17 @@ def piece_of(
             schemas,
             trace,
             ("components", "schemas"),
-            lambda name, node: _definition(name, node, profile, trace),
+            lambda name, node: _known_definition(name, node, profile, trace, memo),
         )
     except RecursionError:
         raise LimitExceeded("nested too deeply") from None
     return Piece(frame, paths, definitions, tuple(dict.fromkeys(trace.losses)))
 
 
-def joined(pieces: Mapping[str, Piece]) -> SwaggerConversion:
+def joined(pieces: Mapping[str, Piece], *, known: Known | None = None) -> SwaggerConversion:
     """The pieces as one document, in order of keys. Of paths, and of unlike definitions with one name, the
-    first stays and the others are reported; a loss of several documents says which."""
+    first stays and the others are reported; a loss of several documents says which. ``known``: parameters
+    of pieces that were joined before."""
     paths: Document = {}
     definitions: dict[str, Document] = {}
     losses: list[Loss] = []
@@ -112,7 +132,7 @@ def joined(pieces: Mapping[str, Piece]) -> SwaggerConversion:
     result["definitions"] = dict(sorted(definitions.items()))
     if _is_kubernetes(frame):
         result.pop(_MARK)
-        parameters = share_parameters(paths.values())
+        parameters = share_parameters(paths.values(), known)
         if parameters:
             result["parameters"] = parameters
     return SwaggerConversion(result, tuple(losses))
@@ -155,6 +175,18 @@ def _each(
 
 def _path(node: Any, source: OpenAPISource, trace: Trace) -> Document:
     return convert_path_item(node, source, trace)
+
+
+def _known_definition(name: str, node: Any, profile: Profile, trace: Trace, memo: ReleaseMemo) -> Document:
+    key = name, encode(node)
+    known = memo.definitions.get(key)
+    if known is None:
+        before = len(trace.losses)
+        made = _definition(name, node, profile, trace)
+        known = memo.definitions[key] = made, trace.losses[before:]
+    else:
+        trace.losses += known[1]
+    return known[0]
 
 
 def _definition(name: str, node: Any, profile: Profile, trace: Trace) -> Document:

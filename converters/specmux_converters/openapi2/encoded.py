@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import orjson
 
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
-from specmux_converters.openapi2.conversion import joined, one_definition, piece_of
+from specmux_converters.openapi2.conversion import ReleaseMemo, joined, one_definition, piece_of
 from specmux_converters.swagger2.encoding import encode
 
 
@@ -29,14 +29,26 @@ class EncodedPiece:
 _MEMBERS = ("definitions", "parameters", "paths")
 
 
-def encoded_piece(document: Document, *, limits: Limits = DEFAULT_LIMITS) -> EncodedPiece:
-    """Of the ``kubernetes`` profile. Raises InvalidDocument, LimitExceeded."""
-    made = joined({"": piece_of(document, limits=limits)})
+def encoded_piece(
+    document: Document, *, limits: Limits = DEFAULT_LIMITS, memo: ReleaseMemo | None = None
+) -> EncodedPiece:
+    """Of the ``kubernetes`` profile. ``memo``: of documents encoded before. Raises InvalidDocument,
+    LimitExceeded."""
+    memo = memo or ReleaseMemo()
+    piece = piece_of(document, limits=limits, memo=memo)
+    made = joined({"": piece}, known=memo.parameters)
     frame = {key: value for key, value in made.document.items() if key not in _MEMBERS}
     members = {
-        key: {name: encode(value) for name, value in made.document.get(key, {}).items()} for key in _MEMBERS
+        key: {name: encode(value) for name, value in made.document.get(key, {}).items()}
+        for key in ("parameters", "paths")
     }
-    return EncodedPiece(frame, members, len(made.losses))
+    definitions = {}
+    for name, value in piece.definitions.items():
+        text = memo.texts.get(id(value))
+        if text is None:
+            text = memo.texts[id(value)] = encode(value)
+        definitions[name] = text
+    return EncodedPiece(frame, {"definitions": definitions, **members}, len(made.losses))
 
 
 def joined_json(pieces: Mapping[str, EncodedPiece]) -> bytes:

@@ -32,6 +32,7 @@ _KUBERNETES_ORDER: Final = (
     "application/cbor-seq",
 )
 """Media types as apiservers list them: v3 has them as keys, which have no order."""
+_RANKS: Final = {media_type: rank for rank, media_type in enumerate(_KUBERNETES_ORDER)}
 
 
 def convert_path_item(node: Any, source: OpenAPISource, trace: Trace) -> Document:
@@ -71,21 +72,33 @@ def _operation(node: Document, source: OpenAPISource, trace: Trace) -> Document:
         if source.profile == "kubernetes":
             parameters.sort(key=lambda parameter: (parameter["name"], parameter["in"]))
         result["parameters"] = parameters
-    responses, produces = _responses(items_of(node, "responses"), source, trace)
+    trace.path.append("responses")
+    responses, produces = source.once("responses", items_of(node, "responses"), trace, _responses)
+    trace.path.pop()
     if produces:
-        result["produces"] = _ordered(produces, source)
+        result["produces"] = produces
     result["responses"] = responses
     return result
 
 
 def _parameters(node: Document, source: OpenAPISource, trace: Trace) -> list[Document]:
+    written = list_of(node, "parameters")
+    if not written:
+        return []
+    trace.path.append("parameters")
+    found = source.once("parameters", written, trace, _converted)
+    trace.path.pop()
+    return [*found]  # which a body, and sharing, write into
+
+
+def _converted(nodes: list[Any], source: OpenAPISource, trace: Trace) -> list[Document]:
     found = []
-    for index, written in enumerate(list_of(node, "parameters")):
-        trace.path += ("parameters", index)
+    for index, written in enumerate(nodes):
+        trace.path.append(index)
         parameter = source.once("parameter", written, trace, convert_parameter)
         if parameter is not None:
             found.append(parameter)
-        del trace.path[-2:]
+        trace.path.pop()
     return found
 
 
@@ -93,15 +106,13 @@ def _ordered(media_types: Iterable[str], source: OpenAPISource) -> list[str]:
     unique = list(dict.fromkeys(media_types))
     if source.profile != "kubernetes":
         return unique
-    ranks = {media_type: rank for rank, media_type in enumerate(_KUBERNETES_ORDER)}
-    return sorted(unique, key=lambda media_type: (ranks.get(media_type, len(ranks)), media_type))
+    return sorted(unique, key=lambda media_type: (_RANKS.get(media_type, len(_RANKS)), media_type))
 
 
 def _responses(nodes: Document, source: OpenAPISource, trace: Trace) -> tuple[Document, list[str]]:
     """The responses, and the media types of all of them."""
     result: Document = {}
     produces: list[str] = []
-    trace.path.append("responses")
     for status, node in nodes.items():
         trace.path.append(status)
         if status.startswith("x-"):
@@ -112,8 +123,7 @@ def _responses(nodes: Document, source: OpenAPISource, trace: Trace) -> tuple[Do
             result[status], media_types = source.once("response", node, trace, _response)
             produces += media_types
         trace.path.pop()
-    trace.path.pop()
-    return result or {"default": {"description": ""}}, produces
+    return result or {"default": {"description": ""}}, _ordered(produces, source)
 
 
 def _response(node: Any, source: OpenAPISource, trace: Trace) -> tuple[Document, list[str]]:

@@ -17,16 +17,24 @@ ONLY_V3: Final = ("oneOf", "anyOf", "not", "nullable", "writeOnly", "deprecated"
 
 _KEPT: Final = (FIELDS.keys() - set(ONLY_V3)) | {"type", "required", "enum", "externalDocs", "xml", "default"}
 _REF: Final = "$ref"
+_CHANGED: Final = frozenset(
+    (_REF, "properties", "items", "additionalProperties", "allOf", "default", "discriminator", *ONLY_V3)
+)
+"""Keywords that do not go into a published schema as they are; most schemas have none."""
 
 
 def published_schema(node: Any, trace: Trace) -> dict[str, Any]:
     """As kube-openapi publishes the schemas of Go types in v2."""
     if not isinstance(node, dict):
         return {}
+    if _CHANGED.isdisjoint(node):
+        return {**node}
     target = _wrapped(node)
     result: dict[str, Any] = {}
     for key, value in node.items():
         match key:
+            case _ if key not in _CHANGED:
+                result[key] = value
             case "$ref":
                 result[_REF] = written_reference(value) if isinstance(value, str) else value
             case "allOf" if target is not None:
@@ -35,7 +43,10 @@ def published_schema(node: Any, trace: Trace) -> dict[str, Any]:
                 trace.lose("default", "Kubernetes publishes none in v2; left out", key)
             case "properties" if isinstance(value, dict):
                 result[key] = {
-                    name: _below(published_schema, item, trace, key, name) for name, item in value.items()
+                    name: {**item}
+                    if isinstance(item, dict) and _CHANGED.isdisjoint(item)
+                    else _below(published_schema, item, trace, key, name)
+                    for name, item in value.items()
                 }
             case "items" | "additionalProperties" if isinstance(value, dict):
                 result[key] = _below(published_schema, value, trace, key)

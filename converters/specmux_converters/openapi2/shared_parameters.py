@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import orjson
 
@@ -29,25 +29,29 @@ _FNV_OFFSET: Final = 14695981039346656037
 _FNV_PRIME: Final = 1099511628211
 
 
-def share_parameters(paths: Iterable[Document]) -> Document:
-    """The shared parameters of these paths, which refer to them from now on."""
-    names: dict[bytes, str] = {}
-    known: dict[int, str] = {}
-    """By identity, since equal parameters are mostly one object."""
+Known: TypeAlias = dict[int, tuple[str | None, Document]]
+"""Name of a shared parameter by identity, since equal ones are mostly one object; None: it is not shared. The
+object is kept, so that no other takes its identity."""
+
+
+def share_parameters(paths: Iterable[Document], known: Known | None = None) -> Document:
+    """The shared parameters of these paths, which refer to them from now on. ``known``: of paths before."""
+    known = {} if known is None else known
     shared: Document = {}
     for parameters in (each for item in paths for each in _lists(item)):
         for index, parameter in enumerate(parameters):
-            name = known.get(id(parameter))
-            if name is None and _is_shared(parameter):
-                text = _text(parameter)
-                name = names.get(text)
-                if name is None:
-                    name = names[text] = f"{parameter['name']}-{_hash(text)}"
-                    shared[name] = parameter
-                known[id(parameter)] = name
+            found = known.get(id(parameter))
+            if found is None:
+                found = known[id(parameter)] = _shared_name(parameter), parameter
+            name = found[0]
             if name is not None:
+                shared.setdefault(name, parameter)
                 parameters[index] = {"$ref": f"#/parameters/{name}"}
     return dict(sorted(shared.items()))
+
+
+def _shared_name(parameter: Document) -> str | None:
+    return f"{parameter['name']}-{_hash(_text(parameter))}" if _is_shared(parameter) else None
 
 
 def _lists(item: Document) -> Iterator[list[Any]]:

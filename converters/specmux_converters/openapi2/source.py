@@ -27,6 +27,8 @@ class OpenAPISource:
     memo: dict[tuple[str, bytes], Any] = field(default_factory=dict, repr=False, compare=False)
     """Objects that were converted without a loss, by their kind and JSON: a release repeats 47 parameters
     6,784 times. They are shared: read them, never write into them."""
+    among: dict[tuple[str, bytes], Any] = field(default_factory=dict, repr=False, compare=False)
+    """Those without references, which mean the same in every document of one profile."""
 
     def once(
         self, kind: str, node: Any, trace: Trace, convert: Callable[[Any, OpenAPISource, Trace], T]
@@ -36,13 +38,14 @@ class OpenAPISource:
             key = kind, orjson.dumps(node)
         except orjson.JSONEncodeError:
             return convert(node, self, trace)
-        if key in self.memo:
-            known: T = self.memo[key]
+        memo = self.memo if b'"$ref"' in key[1] else self.among
+        if key in memo:
+            known: T = memo[key]
             return known
         before = len(trace.losses)
         made = convert(node, self, trace)
         if len(trace.losses) == before:
-            self.memo[key] = made
+            memo[key] = made
         return made
 
     def component(self, node: Any, trace: Trace) -> Any:
