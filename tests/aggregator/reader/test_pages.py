@@ -75,6 +75,9 @@ GARDEN = {
     GroupVersion("apis/zoo.example.org/v1"): renamed("zoo.example.org", "v1", "Cage"),
     GroupVersion("apis/storage.k8s.io/v1"): renamed("storage.k8s.io", "v1", "StorageClass"),
 }
+GARDEN[KEY]["paths"]["/apis/garden.example.org/v1/beds"]["get"]["responses"] = {
+    "200": {"content": {"application/json": {}, "application/cbor": {}}}
+}
 
 
 def text_of(found: object) -> str:
@@ -148,6 +151,7 @@ def test_kind_is_shown_with_all_that_is_known_of_it() -> None:
     ):
         assert f'href="../../../../{link}"' in html, link
     assert '<a href="Bed" aria-current="page">Bed</a>' in html
+    assert "<b>GET</b> gives application/json, application/cbor" in html
     example = yaml.safe_load(
         unescape(html.partition("<pre")[2].partition("<code>")[2].partition("</code>")[0])
     )

@@ -18,6 +18,7 @@ import pytest
 
 from fakes.widgets import DEFINITION, widget
 from shared_data import DATA, read, shared
+from specmux_converters.codecs.objects.cbor import encode_object
 from specmux_converters.crd import build
 from specmux_schemas.kinds import DocumentSet, KindSchema
 from specmux_schemas.references import reference_to, schemas_of
@@ -298,6 +299,13 @@ def test_what_is_applied_is_judged_as_created_or_as_an_update() -> None:
 def test_what_is_applied_has_no_managed_fields() -> None:
     report = patched(None, widget({}, managedFields=[]), APPLY_PATCH)
     assert refusal(report) == (400, "metadata.managedFields must be nil")
+
+
+def test_what_is_applied_in_cbor_is_read_as_kubernetes_writes_it() -> None:
+    media_type = "application/apply-patch+cbor"
+    assert CUSTOM.patch(None, encode_object(widget({"size": 1})), media_type).is_valid
+    report = CUSTOM.patch(None, encode_object(widget({"size": 12})), media_type)
+    assert "less than or equal to 9" in refusal(report)[1]
 
 
 def test_other_media_types_are_no_patches() -> None:
