@@ -11,6 +11,7 @@ from specmux_converters.document_kinds import DocumentKind as DocumentKind
 from specmux_converters.document_kinds import kind_of
 from specmux_converters.errors import InvalidDocument, NoDocument, cut
 from specmux_converters.losses import Loss
+from specmux_converters.openapi31.lowering import as_openapi_30, is_openapi_31
 from specmux_converters.revisions import Revisions
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
@@ -21,7 +22,7 @@ _CRD_LIST: Final = "CustomResourceDefinitionList"
 @dataclass(frozen=True, slots=True)
 class RecognisedInput:
     """``documents`` is one for the two specifications, any number of manifests for CRDS. ``losses`` is what
-    reading changed: integers that no JSON parser keeps."""
+    reading changed: integers that no JSON parser keeps, and what OpenAPI 3.0 has not of 3.1."""
 
     kind: DocumentKind
     documents: tuple[Document, ...]
@@ -31,9 +32,9 @@ class RecognisedInput:
 def recognise(
     data: bytes, *, limits: Limits = DEFAULT_LIMITS, revisions: Revisions | None = None
 ) -> RecognisedInput:
-    """Swagger 2.0 as JSON, YAML or Protobuf; OpenAPI 3.0 as JSON, YAML, CBOR or Protobuf; CRD manifests as
-    JSON or YAML, a stream or a List of them too. Manifests are read as YAML 1.1, as kubectl does, anything
-    else as YAML 1.2.
+    """Swagger 2.0 as JSON, YAML or Protobuf; OpenAPI 3.0 as JSON, YAML, CBOR or Protobuf, and 3.1 as what 3.0
+    has of it; CRD manifests as JSON or YAML, a stream or a List of them too. Manifests are read as YAML 1.1,
+    as kubectl does, anything else as YAML 1.2.
 
     With ``revisions``, documents are read and not written into: some are kept there.
     Raises NoDocument for anything else, and InvalidDocument for what breaks off or lies about what it is.
@@ -57,7 +58,10 @@ def _recognised(reading: _Reading) -> RecognisedInput:
         return RecognisedInput(DocumentKind.CRDS, crds, tuple(losses))
     if len(documents) != 1:
         raise NoDocument(f"{len(documents)} documents, and none is a CustomResourceDefinition")
-    kind = kind_of(documents[0])
+    kind, document = kind_of(documents[0]), documents[0]
+    if kind is DocumentKind.OPENAPI_3 and is_openapi_31(document):
+        lowered, more = as_openapi_30(document)
+        return RecognisedInput(kind, (lowered,), (*losses, *more))
     if kind is None:
         raise NoDocument("neither Swagger 2.0, OpenAPI 3.0 nor CustomResourceDefinitions")
     return RecognisedInput(kind, documents, tuple(losses))

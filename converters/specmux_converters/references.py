@@ -25,7 +25,7 @@ OPERATION_IDS: Final = "operationIds"
 
 METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 
-_ONE: Final[Mapping[str, Mapping[str, str]]] = {
+ONE_OF: Final[Mapping[str, Mapping[str, str]]] = {
     "path_item": dict.fromkeys(METHODS, "operation"),
     "operation": {"requestBody": "request_body"},
     "parameter": {"schema": "schema"},
@@ -34,7 +34,7 @@ _ONE: Final[Mapping[str, Mapping[str, str]]] = {
     "schema": {"items": "schema", "additionalProperties": "schema", "not": "schema"},
     "document": {"components": "components"},
 }
-_MAP: Final[Mapping[str, Mapping[str, str]]] = {
+MAPS_OF: Final[Mapping[str, Mapping[str, str]]] = {
     "document": {"paths": "path_item"},
     "components": {
         "schemas": "schema",
@@ -56,12 +56,12 @@ _MAP: Final[Mapping[str, Mapping[str, str]]] = {
     "response": {"headers": "header", "content": "media_type", "links": "link"},
     "schema": {"properties": "schema"},
 }
-_LIST: Final[Mapping[str, Mapping[str, str]]] = {
+LISTS_OF: Final[Mapping[str, Mapping[str, str]]] = {
     "path_item": {"parameters": "parameter"},
     "operation": {"parameters": "parameter"},
     "schema": {"allOf": "schema", "anyOf": "schema", "oneOf": "schema"},
 }
-KINDS: Final = _MAP["components"]
+KINDS: Final = MAPS_OF["components"]
 """A section of ``components`` -> the kind of object in it."""
 
 
@@ -111,7 +111,7 @@ def _rewrite(node: Any, kind: str, rename: Rename) -> Any:
     if not isinstance(node, dict):
         return node
     changed: dict[str, Any] = {}
-    one, maps, lists = _ONE.get(kind, {}), _MAP.get(kind, {}), _LIST.get(kind, {})
+    one, maps, lists = ONE_OF.get(kind, {}), MAPS_OF.get(kind, {}), LISTS_OF.get(kind, {})
     for key, value in node.items():
         if key == "$ref" and isinstance(value, str):
             new: Any = rename(value)

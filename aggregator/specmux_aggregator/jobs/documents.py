@@ -16,7 +16,7 @@ from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.jobs.built import BuiltDocument, FileBuilt, Owned
 from specmux_aggregator.jobs.crds import CRDsBuilt, DirectoryMemo, Manifest, Missing, build_crds
 from specmux_aggregator.jobs.file_names import COMPRESSED, group_version_of_file
-from specmux_aggregator.jobs.losses import Losses, losses_by_group_version
+from specmux_aggregator.jobs.losses import Losses, losses_by_group_version, losses_of
 from specmux_aggregator.jobs.resources import resources_of
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Offer, Provenance
@@ -125,7 +125,8 @@ def build_file(
             return FileBuilt((), f"{cut(group_version)} {fault}")
         if owned is not None and group_version not in owned:
             return FileBuilt((), f"{group_version} is not among the group-versions of this backend")
-        built = _built(group_version, canonical(document), Provenance.FILE, Losses(), held)
+        losses = losses_of(recognised.losses)
+        built = _built(group_version, canonical(document), Provenance.FILE, losses, held)
         return FileBuilt((replace(built, resources=_resources(document, group_version)),))
     except REFUSALS as error:
         return _failure(error)

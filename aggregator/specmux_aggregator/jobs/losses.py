@@ -34,6 +34,15 @@ class Losses:
         return Losses(self.count + other.count, (*self.named, *other.named)[:NAMED])
 
 
+def losses_of(losses: Iterable[Loss]) -> Losses:
+    """Of one document. Notes are none."""
+    found = Losses()
+    for loss in losses:
+        if loss.grade is Grade.LOSS:
+            found = found.with_one(loss)
+    return found
+
+
 def losses_by_group_version(
     outlines: Mapping[GroupVersion, Outline], losses: Iterable[Loss]
 ) -> dict[GroupVersion, Losses]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 from typing import Any
 
@@ -75,3 +76,17 @@ def test_resources_of_a_release_are_those_of_its_stored_documents(key: str) -> N
 def test_a_document_of_no_group_version_has_no_resources() -> None:
     (item,) = built("version.json", {"openapi": "3.0.0", "info": {}, "paths": {}}).documents
     assert item.resources is None
+
+
+def test_openapi_31_becomes_30_with_losses_that_are_counted() -> None:
+    document = {"openapi": "3.1.0", "info": {"title": "t", "version": "1"}, "webhooks": {}, "paths": {}}
+    schema = {"type": ["string", "null"], "if": {}}
+    (item,) = built(f"{APPS}.json", {**document, "components": {"schemas": {"A": schema}}}).documents
+    assert item.gzip is not None
+    made = orjson.loads(gzip.decompress(item.gzip))
+    assert (made["openapi"], made["components"]["schemas"]["A"]) == (
+        "3.0.3",
+        {"type": "string", "nullable": True},
+    )
+    assert item.offer.losses == 2
+    assert item.offer.loss_examples[0].startswith("/webhooks: webhooks: OpenAPI 3.0 has no such keyword")

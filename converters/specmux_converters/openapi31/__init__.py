@@ -1,0 +1,1 @@
+"""OpenAPI 3.1, read as 3.0."""
