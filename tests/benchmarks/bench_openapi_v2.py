@@ -36,7 +36,8 @@ from specmux_aggregator.jobs.openapi_v2 import merged_swagger  # noqa: E402
 from specmux_aggregator.model.backend import BackendName  # noqa: E402
 from specmux_aggregator.model.observation import Hash  # noqa: E402
 from specmux_aggregator.model.snapshot import DocumentKey  # noqa: E402
-from specmux_converters.document import DEFAULT_LIMITS  # noqa: E402
+from specmux_cache import CacheOptions, SchemaCache  # noqa: E402
+from specmux_converters.document import DEFAULT_LIMITS, parse  # noqa: E402
 from specmux_converters.group_versions import GroupVersion  # noqa: E402
 from specmux_converters.media_types import JSON  # noqa: E402
 from specmux_converters.profiles import PROFILES  # noqa: E402
@@ -143,6 +144,9 @@ async def commands(rounds: int) -> None:
         print(f"{'specmux explain --help':<40} {1000 * bare:7.0f} ms CPU")
         async with service(directory("release", DATA / "k8s-pairs" / "1.35" / "v3")) as client:
             await client.says_ready()
+            fetched = await asyncio.to_thread(fetching, client.base, rounds)
+            for media, used in fetched.items():
+                print(f"core's document fetched and parsed, {media:<9} {1000 * used:5.1f} ms CPU")
             for name, words in shown.items():
                 taken: dict[int, list[float]] = {0: [], len(known): []}
                 for number in range(rounds + 1):
@@ -158,6 +162,20 @@ async def commands(rounds: int) -> None:
                     f"{f'specmux {name}, cold':<40} {whole:7.0f} ms CPU of a server without profiles,"
                     f" {schemas:.0f} with them: {schemas / whole:.2f}"
                 )
+
+
+def fetching(server: str, rounds: int) -> dict[str, float]:
+    """What of a cold command the form of a document changes: to fetch, check, store and parse it."""
+    taken: dict[str, list[float]] = {"json": [], "schemas": []}
+    for number in range(rounds + 1):
+        for media, found in taken.items():
+            options = CacheOptions(directory=None)
+            with SchemaCache(server, options, background=False) as cache:
+                cache.paths()
+                started = time.thread_time()
+                parse(cache.schema("v1", media=media).body)
+                found += [time.thread_time() - started] if number else []
+    return {media: min(found) for media, found in taken.items()}
 
 
 def run(words: list[Any]) -> float:

@@ -9,6 +9,7 @@ from specmux_converters.errors import cut
 from specmux_converters.openapi2.schemas import published_schema, valid_schema
 from specmux_converters.openapi2.source import OpenAPISource, items_of, list_of
 from specmux_converters.swagger2.bodies import MULTIPART, URLENCODED, USUAL_NAME
+from specmux_converters.swagger2.keywords import TYPES
 from specmux_converters.swagger2.parameters import LOCATIONS, SCHEMA_KEYS, STYLES
 from specmux_converters.swagger2.trace import Trace
 
@@ -17,7 +18,8 @@ _FORMS: Final = (MULTIPART, URLENCODED)
 _DEPTH_MAX: Final = 8
 """Lists in each other: a schema may refer to itself, and a parameter has no references."""
 
-_SCALARS: Final = frozenset({"string", "number", "integer", "boolean", "array"})
+_VALUES: Final = TYPES - {"object"}
+"""What a parameter may be."""
 
 
 def schema_of(source: OpenAPISource) -> Callable[[Any, Trace], dict[str, Any]]:
@@ -82,7 +84,7 @@ def _open(schema: Any, source: OpenAPISource, trace: Trace, depth: int = 0) -> d
         trace.lose(f"field {key}", "Swagger 2.0 has no such field in a parameter; left out", key)
     if "allOf" in converted or "$ref" in converted:
         trace.lose("composition", "a parameter of Swagger 2.0 has no schema; left out")
-    if not isinstance(kept.get("type"), str) or kept["type"] not in _SCALARS:
+    if not isinstance(kept.get("type"), str) or kept["type"] not in _VALUES:
         if converted:
             trace.lose("type", "a parameter of Swagger 2.0 has one simple type; a string", "type")
         kept = {"type": "string", **{key: value for key, value in kept.items() if key.startswith("x-")}}

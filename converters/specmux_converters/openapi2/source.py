@@ -10,10 +10,11 @@ import orjson
 
 from specmux_converters.document import Document
 from specmux_converters.losses import tokens_of
+from specmux_converters.references import PREFIX
 from specmux_converters.swagger2.source import Profile
 from specmux_converters.swagger2.trace import Trace
 
-_SCHEMAS: Final = "#/components/schemas/"
+_SCHEMAS: Final = f"{PREFIX}schemas/"
 T = TypeVar("T")
 
 _CHAIN: Final = 50
