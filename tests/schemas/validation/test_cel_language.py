@@ -277,7 +277,7 @@ def test_numbers_of_many_digits_are_refused(text: str) -> None:
         ("string(timestamp('2020-01-01T00:00:00.5+05:00'))", "2020-01-01T00:00:00.5+05:00"),
         ("string(duration('1h1ms'))", "3600.001s"),
         ("string(1e21)", "1e+21"),
-        ("'%f %e'.format([1234567.891, 0.00012])", "1,234,567.891000 1.200000\u202f×\u202f10⁻⁰⁴"),
+        ("'%f %e'.format([1234567.891, 0.00012])", "1,234,567.891000 1.200000×10⁻⁰⁴"),
         ("url('https://h/a b?k=v%26w&k=2').getEscapedPath()", "/a%20b"),
         ("cidr('10.0.0.0/8').containsCIDR('10.1.0.0/16')", True),
         ("[3, 1, 2].sortBy(v, -v)", (3, 2, 1)),

@@ -173,7 +173,7 @@ def _scientific(value: Any, _: int | None) -> str:
         return number
     mantissa, exponent = f"{number:.{_PRECISION}e}".split("e")
     sign = "-" if exponent[0] == "-" else ""
-    return f"{mantissa}\u202f×\u202f10{(sign + exponent[1:]).translate(_SUPERSCRIPTS)}"
+    return f"{mantissa}×10{(sign + exponent[1:]).translate(_SUPERSCRIPTS)}"
 
 
 def _hex(value: Any, _: int | None) -> str:
