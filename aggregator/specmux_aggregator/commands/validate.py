@@ -175,7 +175,7 @@ def validate(
     unmatched = unmatched_hints(rules.stored, checked) if rules.stored is not None else ()
     for hint in (*places, *_hints(inputs, paths, checked, places), *unmatched):
         warn(hint)
-    report = report_of(checked, has_summary=summary)
+    report = report_of(checked, has_summary=summary, has_notes=summary or output != "text")
     with reported_refusals():
         if output in OBJECT_FORMS:
             click.echo(render(report, "text", is_coloured=False, version=VERSION), err=True, nl=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any, Final
@@ -15,11 +16,20 @@ LEVELS: Final = {
     Severity.WARNING: Level.WARNING,
     Severity.NOTE: Level.NOTE,
 }
+_IN_CODE: Final = (
+    "rules that apiservers have in code are not checked; kubectl apply --dry-run=server has them"
+)
 _UNJUDGED: Final = (ObjectVerdict.SKIPPED, ObjectVerdict.NO_SCHEMA, ObjectVerdict.NO_OBJECT)
 
 
-def report_of(checked: Sequence[ValidatedObject], *, has_summary: bool) -> FindingReport:
+def report_of(
+    checked: Sequence[ValidatedObject], *, has_summary: bool, has_notes: bool = True
+) -> FindingReport:
+    """``has_notes``: it says what was not looked at."""
+    notes = tuple(_unlooked(checked))
     document: dict[str, Any] = {"objects": [each.as_document() for each in checked]}
+    if notes:
+        document["notLookedAt"] = list(notes)
     if has_summary:
         document["summary"] = {outcome.value: count for outcome, count in counts(checked).items()}
     suites = (
@@ -31,7 +41,25 @@ def report_of(checked: Sequence[ValidatedObject], *, has_summary: bool) -> Findi
         suites=tuple(suites),
         document=document,
         summary=summary_line(checked) if has_summary else "",
+        notes=notes if has_notes else (),
     )
+
+
+def _unlooked(checked: Sequence[ValidatedObject]) -> Iterator[str]:
+    """The kinds whose rules are code of an apiserver, with how many objects there are."""
+    judged = (each.report for each in checked if each.outcome not in _UNJUDGED and each.report.is_built_in)
+    kinds = Counter(report.kind.kind for report in judged if report.kind)
+    if kinds:
+        listed = ", ".join(f"{count} {_plural(kind, count)}" for kind, count in sorted(kinds.items()))
+        yield f"{listed}: {_IN_CODE}"
+
+
+def _plural(kind: str, count: int) -> str:
+    if count == 1 or kind.endswith("points"):
+        return kind
+    if kind.endswith("y"):
+        return f"{kind[:-1]}ies"
+    return f"{kind}es" if kind.endswith(("s", "x")) else f"{kind}s"
 
 
 def summary_line(checked: Sequence[ValidatedObject]) -> str:

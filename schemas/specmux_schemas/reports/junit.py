@@ -13,8 +13,9 @@ def render_junit(report: FindingReport) -> str:
     lines.append(f"<testsuites name={_attribute(report.command)} {_counts([*report.cases], skipped=False)}>")
     for suite in report.suites:
         lines += _suite_lines(suite)
-        if report.summary:
-            lines.append(f"    <system-out>{_text(report.summary)}</system-out>")
+        said = "\n".join(filter(None, (report.summary, *report.notes)))
+        if said:
+            lines.append(f"    <system-out>{_text(said)}</system-out>")
         lines.append("  </testsuite>")
     return "".join(f"{line}\n" for line in (*lines, "</testsuites>"))
 

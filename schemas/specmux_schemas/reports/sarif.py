@@ -15,11 +15,14 @@ _URL_MARKS: Final = "/:?#[]@!$&'()*+,;=~"
 def render_sarif(report: FindingReport, *, version: str) -> str:
     used = sorted({finding.rule for finding in report.findings})
     rules = [{"id": rule, "shortDescription": {"text": report.rules.get(rule, rule)}} for rule in used]
-    run = {
+    run: dict[str, Any] = {
         "tool": {"driver": {"name": "specmux", "version": version, "rules": rules}},
         "results": [_result(finding, used) for finding in report.findings],
         "columnKind": "unicodeCodePoints",
     }
+    if report.notes:
+        said = [{"level": "note", "message": {"text": printable(note)}} for note in report.notes]
+        run["invocations"] = [{"executionSuccessful": True, "toolExecutionNotifications": said}]
     return json_text({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})
 
 

@@ -3,41 +3,23 @@ code in an apiserver."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from specmux_schemas.validation.decoding.typed_nodes import Struct
+from specmux_schemas.validation.decoding.typed_nodes import Node, Struct
 from specmux_schemas.validation.definitions.definition_fault import DEFINITION
 from specmux_schemas.validation.kinds import TypedKind
-from specmux_schemas.validation.metadata.object_metadata import metadata_errors
+from specmux_schemas.validation.metadata.field_errors import field_path, invalid
+from specmux_schemas.validation.metadata.kind_names import length_faults, name_rule
+from specmux_schemas.validation.metadata.object_metadata import (
+    MetadataError,
+    metadata_errors,
+    template_errors,
+)
 from specmux_schemas.validation.metadata.updated_metadata import metadata_of, update_errors
-from specmux_schemas.validation.report import Check, Severity, Violation
+from specmux_schemas.validation.report import Check, Path, Severity, Violation
 
-_SUBDOMAIN_GROUPS: Final = frozenset(
-    (
-        *("admissionregistration.k8s.io", "apps", "autoscaling", "batch", "discovery.k8s.io"),
-        *("flowcontrol.apiserver.k8s.io", "networking.k8s.io", "node.k8s.io", "policy", "storage.k8s.io"),
-    )
-)
-_SUBDOMAIN_KINDS: Final = frozenset(
-    (
-        *(
-            "ConfigMap",
-            "Endpoints",
-            "Event",
-            "LimitRange",
-            "Node",
-            "PersistentVolume",
-            "PersistentVolumeClaim",
-        ),
-        *("Pod", "PodTemplate", "ReplicationController", "ResourceQuota", "Secret", "ServiceAccount"),
-    )
-)
-"""Of the core group. Services and namespaces are named by stricter rules, roles by looser ones."""
-_SUBDOMAIN_OTHERS: Final = frozenset(
-    (("coordination.k8s.io", "Lease"), ("scheduling.k8s.io", "PriorityClass"))
-)
-"""By group and kind (pkg/apis/*/validation)."""
+_POD_TEMPLATE: Final = "PodTemplateSpec"
 
 
 def check_typed(
@@ -53,9 +35,11 @@ def check_typed(
     errors = metadata_errors(
         metadata,
         needs_name=kind.needs_name,
-        is_subdomain=None if kind.kind == DEFINITION else _is_subdomain(kind),
+        rule=None if kind.kind == DEFINITION else name_rule(kind.kind.group, kind.kind.kind, minor),
     )
     for error in (*errors, *(update_errors(metadata, metadata_of(old)) if old is not None else ())):
+        yield Violation(Severity.ERROR, Check.METADATA, error.path, error.text)
+    for error in (*_template_errors(value, node), *(_length_errors(metadata, kind) if old is None else ())):
         yield Violation(Severity.ERROR, Check.METADATA, error.path, error.text)
     if kind.kind == DEFINITION:
         from specmux_schemas.validation.definitions.faults import definition_faults
@@ -64,8 +48,21 @@ def check_typed(
             yield Violation(Severity.ERROR, Check.DEFINITION, fault.path, fault.text)
 
 
-def _is_subdomain(kind: TypedKind) -> bool:
-    group, name = kind.kind.group, kind.kind.kind
-    if not group:
-        return name in _SUBDOMAIN_KINDS
-    return group in _SUBDOMAIN_GROUPS or (group, name) in _SUBDOMAIN_OTHERS
+def _length_errors(metadata: Mapping[str, Any], kind: TypedKind) -> Iterator[MetadataError]:
+    name = metadata.get("name")
+    for fault in length_faults(kind.kind.group, kind.kind.kind, name) if isinstance(name, str) else ():
+        yield MetadataError(("metadata", "name"), invalid("metadata.name", name, fault))
+
+
+def _template_errors(value: Any, node: Node, path: Path = ()) -> Iterator[MetadataError]:
+    """Of templates of pods wherever they are; no template holds another."""
+    if isinstance(node, Struct) and isinstance(value, dict):
+        if node.name == _POD_TEMPLATE:
+            metadata = value.get("metadata")
+            if isinstance(metadata, dict):
+                yield from template_errors(metadata, (*path, "metadata"), field_path(path))
+            return
+        for name, item in value.items():
+            inner = node.fields.get(name)
+            if inner is not None:
+                yield from _template_errors(item, inner, (*path, name))

@@ -96,6 +96,8 @@ class ValidationReport:
     namespace: str = ""
     is_known: bool = True
     """False where no schema describes the kind."""
+    is_built_in: bool = False
+    """Of a Go type: an apiserver has rules in code for it that no document tells."""
     is_update: bool = False
     """A stored object was found that this one replaces."""
     stored: Any = field(default=None, compare=False, repr=False)

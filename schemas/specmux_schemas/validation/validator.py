@@ -29,6 +29,7 @@ from specmux_schemas.validation.decoding.objects import (
 )
 from specmux_schemas.validation.decoding.pruning import prune
 from specmux_schemas.validation.decoding.type_meta import TypeMeta, read_type_meta
+from specmux_schemas.validation.definitions.definition_fault import DEFINITION
 from specmux_schemas.validation.definitions.refusals import RefusedDefinitions
 from specmux_schemas.validation.errors import Undecodable
 from specmux_schemas.validation.hints import hint_for
@@ -260,6 +261,7 @@ class Validator:
             is_update=isinstance(old, dict),
             stored=decoded.stored,
             status=status,
+            is_built_in=isinstance(wanted, TypedKind) and wanted.kind not in (LIST, DEFINITION),
         )
 
     def _object(

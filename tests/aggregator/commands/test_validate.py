@@ -17,6 +17,7 @@ from shared_data import DATA, read, shared
 from specmux_aggregator.commands.validate import validate
 from specmux_aggregator.sources.validated_objects import Input, ObjectVerdict, Rules, check
 from specmux_schemas.kinds import DocumentSet
+from specmux_schemas.reports import FORMS
 from specmux_schemas.validation import Validator
 from specmux_schemas.validation.decoding.streams import parts_of
 
@@ -458,3 +459,22 @@ def test_unknown_fields_of_built_in_kinds_are_not_stored(tmp_path: Path) -> None
         "metadata": {"name": "a", "labels": {"x": "y1"}},
         "data": {"a": "b"},
     }
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_says_what_was_not_looked_at(form: str, tmp_path: Path) -> None:
+    document = tmp_path / "v1.json"
+    meta = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+    pod = {
+        "type": "object",
+        "properties": {"metadata": {"$ref": f"#/components/schemas/{meta}"}},
+        "x-kubernetes-group-version-kind": [{"group": "", "version": "v1", "kind": "Policy"}],
+    }
+    named = {"type": "object", "properties": {"name": {"type": "string"}}}
+    components = {"schemas": {"io.k8s.api.core.v1.Policy": pod, meta: named}}
+    written = {"openapi": "3.0.0", "paths": {"/api/v1/": {}}, "components": components}
+    document.write_text(json.dumps(written))
+    objects = "".join(f"---\napiVersion: v1\nkind: Policy\nmetadata: {{name: {name}}}\n" for name in "ab")
+    result = run("--file", str(document), "--summary", "-o", form, "-", stdin=objects)
+    assert result.exit_code == 0, result.output
+    assert "2 Policies: rules that apiservers have in code are not checked" in result.stdout

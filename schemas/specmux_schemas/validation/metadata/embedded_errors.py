@@ -10,6 +10,7 @@ from specmux_schemas.validation.decoding.structural import Structural
 from specmux_schemas.validation.decoding.type_meta import parse_group_version
 from specmux_schemas.validation.errors import Undecodable
 from specmux_schemas.validation.metadata.field_errors import invalid
+from specmux_schemas.validation.metadata.kind_names import NameRule
 from specmux_schemas.validation.metadata.names import label_1035_faults
 from specmux_schemas.validation.metadata.object_metadata import MetadataError, metadata_errors
 from specmux_schemas.validation.report import Path
@@ -55,7 +56,7 @@ def _embedded(value: dict[str, Any], path: Path, place: str) -> Iterator[Metadat
             f"{prefix}metadata",
             is_namespaced=is_namespaced,
             needs_name=False,
-            is_subdomain=False,
+            rule=NameRule.PATH_SEGMENT,
         )
 
 

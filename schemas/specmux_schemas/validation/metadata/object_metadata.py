@@ -10,14 +10,8 @@ from specmux_converters.go.text import json_text, size_of
 from specmux_schemas.validation.decoding.type_meta import parse_group_version
 from specmux_schemas.validation.errors import Undecodable
 from specmux_schemas.validation.metadata.field_errors import field_path, shown
-from specmux_schemas.validation.metadata.names import (
-    label_faults,
-    label_value_faults,
-    path_segment_faults,
-    qualified_name_faults,
-    subdomain_faults,
-    without_trailing_dash,
-)
+from specmux_schemas.validation.metadata.kind_names import NameRule, name_faults
+from specmux_schemas.validation.metadata.names import label_faults, label_value_faults, qualified_name_faults
 from specmux_schemas.validation.report import Path
 
 MOST_ANNOTATIONS: Final = 256 * 1024
@@ -47,16 +41,16 @@ def metadata_errors(
     *,
     is_namespaced: bool | None = None,
     needs_name: bool = True,
-    is_subdomain: bool | None = True,
+    rule: NameRule | None = NameRule.SUBDOMAIN,
 ) -> Iterator[MetadataError]:
     """Of metadata that was decoded as ObjectMeta; ``place`` is how messages call ``path``.
 
     ``is_namespaced`` is None where the scope is not known: then a namespace may be there or not.
-    ``is_subdomain``: whether the name must be one; False for kinds whose names are freer, None for no check.
+    ``rule`` is that of the name; None for no check.
     """
     checks = _Checks(metadata, path, place)
-    if is_subdomain is not None:
-        yield from checks.names(is_subdomain, needs_name=needs_name)
+    if rule is not None:
+        yield from checks.names(rule, needs_name=needs_name)
     yield from checks.namespace(is_namespaced)
     yield from checks.generation()
     yield from checks.labels()
@@ -66,24 +60,25 @@ def metadata_errors(
     yield from checks.managed_fields()
 
 
+def template_errors(metadata: Mapping[str, Any], path: Path, place: str) -> Iterator[MetadataError]:
+    """Labels and annotations of the metadata of a template at ``place`` (core ValidatePodTemplateSpec)."""
+    checks = _Checks(metadata, path, place)
+    yield from checks.labels()
+    yield from checks.annotations()
+
+
 class _Checks:
     def __init__(self, metadata: Mapping[str, Any], path: Path, place: str) -> None:
         self._metadata = metadata
         self._path = path
         self._place = place
 
-    def names(self, is_subdomain: bool, *, needs_name: bool) -> Iterator[MetadataError]:
+    def names(self, rule: NameRule, *, needs_name: bool) -> Iterator[MetadataError]:
         prefix, name = self._text("generateName"), self._text("name")
         if prefix:
-            faults = (
-                subdomain_faults(without_trailing_dash(prefix))
-                if is_subdomain
-                else path_segment_faults(prefix, is_prefix=True)
-            )
-            yield from self._invalid(("generateName",), prefix, faults)
+            yield from self._invalid(("generateName",), prefix, name_faults(rule, prefix, is_prefix=True))
         if name:
-            faults = subdomain_faults(name) if is_subdomain else path_segment_faults(name)
-            yield from self._invalid(("name",), name, faults)
+            yield from self._invalid(("name",), name, name_faults(rule, name))
         elif not prefix and needs_name:
             detail = "Required value: name or generateName is required"
             yield self._error(("name",), detail)
