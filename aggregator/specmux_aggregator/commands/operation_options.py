@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 import click
 
+from specmux_aggregator.sources.options import SourceOptions
 from specmux_aggregator.sources.validated_objects import (
     Input,
     ObjectPatch,
     ObjectVerdict,
     ValidatedObject,
     files_below,
+    object_of,
     patch_bytes,
     read_inputs,
     read_stored,
 )
+from specmux_converters.document import Document
+from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.validation.patching.patch_types import PatchType
 from specmux_schemas.validation.stored_objects import StoredObjects
 
@@ -39,6 +43,7 @@ class Operation:
     old: str | None = None
     """A file, a folder, or ``git:REV:PATH``."""
     operation: str | None = None
+    old_from_cluster: bool = False
     patch: str | None = None
     """A file; ``-`` is standard input."""
     patch_type: str | None = None
@@ -58,6 +63,17 @@ class Operation:
         if self.old is None:
             return None
         return read_stored(files_below([self.old]), self.old, are_required=self.operation == "update")
+
+    def stored_in_cluster(
+        self, inputs: Sequence[Input], documents: Mapping[GroupVersion, Document], source: SourceOptions
+    ) -> StoredObjects | None:
+        """Raises SourceError."""
+        if not self.old_from_cluster:
+            return None
+        from specmux_aggregator.sources.cluster_objects import stored_in_cluster  # imports an event loop
+
+        values = [value for item in inputs if (value := object_of(item)) is not None]
+        return stored_in_cluster(values, documents, source, are_required=self.operation == "update")
 
     def read_patch(self) -> ObjectPatch | None:
         """Raises SourceError."""
@@ -85,11 +101,14 @@ def _checked(asked: Operation, paths: Sequence[str]) -> Operation:
     """Raises click.UsageError for options that do not go together."""
     if (asked.patch is None) != (asked.patch_type is None):
         raise click.UsageError("--patch and --patch-type go together")
-    if asked.patch is not None and (asked.old is not None or asked.operation is not None):
+    has_old = asked.old is not None or asked.old_from_cluster
+    if asked.old is not None and asked.old_from_cluster:
+        raise click.UsageError("--old and --old-from-cluster name different objects; give one of them")
+    if asked.patch is not None and (has_old or asked.operation is not None):
         raise click.UsageError("--patch patches the objects in PATH: leave out --old and --operation")
-    if asked.operation == "update" and asked.old is None:
-        raise click.UsageError("--operation update needs the stored objects: --old OLD")
-    if asked.operation == "create" and asked.old is not None:
+    if asked.operation == "update" and not has_old:
+        raise click.UsageError("--operation update needs the stored objects: --old OLD, --old-from-cluster")
+    if asked.operation == "create" and has_old:
         raise click.UsageError("--old is for updates: leave out --operation create")
     if not paths and not asked.applies:
         raise click.UsageError("Missing argument '[PATH…|-]'.")
@@ -102,8 +121,12 @@ _OPTIONS: Final = (
         help="The stored objects that the manifests update: a file, a folder, or git:REV:PATH.",
     ),
     click.option(
+        "--old-from-cluster", is_flag=True,
+        help="The stored objects are those of the server that the documents come from.",
+    ),
+    click.option(
         "--operation", type=click.Choice(OPERATIONS),
-        help="With update, each object must have a stored one.  [default: update for what is in --old]",
+        help="With update, each object must have a stored one.  [default: update for what is stored]",
     ),
     click.option("--patch", metavar="FILE", help="Judge this patch of the objects in PATH: JSON or YAML."),
     click.option(

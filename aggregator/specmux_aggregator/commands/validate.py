@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Final
 
 import click
@@ -170,6 +171,8 @@ def validate(
         inputs = operation.inputs(files)
         definitions = [found for item in inputs if (found := definition_in(item.part)) is not None]
         documents = _documents(inputs, definitions, source)
+        if (stored := operation.stored_in_cluster(inputs, documents, source)) is not None:
+            rules = replace(rules, stored=stored)
         checked = _run(inputs, documents, definitions, rules, workers)
         checked, places = with_places(checked, lambda: _kinds(documents, source))
     unmatched = unmatched_hints(rules.stored, checked) if rules.stored is not None else ()

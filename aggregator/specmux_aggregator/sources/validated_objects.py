@@ -190,6 +190,14 @@ def patch_bytes(path: str) -> bytes:
     return orjson.dumps(_value(path, parts[0]), default=float)
 
 
+def object_of(item: Input) -> Any:
+    """None for what cannot be read."""
+    try:
+        return read(item.part.data, item.part.format).value
+    except Undecodable:
+        return None
+
+
 def _value(file: str, part: StreamPart) -> Any:
     try:
         return read(part.data, part.format).value
@@ -248,10 +256,7 @@ def _applied(item: Input, validator: Validator, rules: Rules) -> ValidationRepor
     """JSON is YAML, and CBOR has a media type of its own."""
     form = PatchType.APPLY_CBOR if item.part.format is BodyFormat.CBOR else PatchType.APPLY
     stored = rules.stored or StoredObjects((), "")
-    try:
-        value = read(item.part.data, item.part.format).value
-    except Undecodable:
-        value = None
+    value = object_of(item)
     match = stored.match(value) if isinstance(value, dict) else StoredMatch()
     report = validator.patch(match.old, item.part.data, form, rules.directive)
     return with_refused_match(report, match)

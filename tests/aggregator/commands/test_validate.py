@@ -13,9 +13,12 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
+from fakes.openapi_server import Reference, Reply, Request
+from fakes.openapi_thread import serving_in_thread
 from shared_data import DATA, read, shared
 from specmux_aggregator.commands.validate import validate
 from specmux_aggregator.sources.validated_objects import Input, ObjectVerdict, Rules, check
+from specmux_converters.crd import build
 from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.reports import FORMS
 from specmux_schemas.validation import Validator
@@ -342,6 +345,31 @@ def test_updates_without_stored_objects_are_a_usage_error(files: dict[str, str],
     assert run("--operation", "update", files["good"]).exit_code == 2
     assert run("--operation", "create", "--old", stored, files["good"]).exit_code == 2
     assert run("--old", "git:main", files["good"]).exit_code == 2
+
+
+def test_old_from_cluster_asks_the_server(files: dict[str, str]) -> None:
+    definition = yaml.safe_load(DEFINITION)
+    ((key, document),) = build([definition]).documents.items()
+    stored = {**yaml.safe_load(GOOD), "spec": {"size": 12}}
+    reference = Reference({key: json.dumps(document).encode()})
+
+    def answer(request: Request) -> Any:
+        if request.path == f"/{key}/namespaces/default/boxes/good":
+            return Reply(body=json.dumps(stored).encode())
+        return reference(request) if request.path.startswith("/openapi") else Reply(404)
+
+    path = Path(files["good"])
+    path.write_text(
+        GOOD.replace("size: 1", "size: 12, colour: red") + "---\n" + BAD.replace("color:", "colour:")
+    )
+    with serving_in_thread(answer) as server:
+        options = ("--server", server.url, "--cache-directory", str(path.parent / "cache"), str(path))
+        alone = run(*options)
+        result = run(*options, "--old-from-cluster")
+    assert alone.stdout.count(SIZE.replace("10", "12")) == 1
+    assert SIZE.replace("10", "12") not in result.stdout
+    assert SIZE in result.stdout
+    assert f"1 object is not in {server.url}, checked as created: Box shop/bad" in result.stderr
 
 
 def test_field_validation_takes_the_words_of_kubectl(files: dict[str, str]) -> None:
