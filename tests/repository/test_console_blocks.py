@@ -151,6 +151,7 @@ def furnish(here: Path) -> None:
     (here / "openapi.yaml").write_text(yaml.safe_dump(whole))
     (here / "document.yaml").write_text(yaml.safe_dump(whole))
     (here / "deploy.yaml").write_text(DEPLOYMENT)
+    (here / "scale.yaml").write_text("spec: {replicaz: 3}\n")
     (here / "deployment.yaml").write_text(
         DEPLOYMENT.replace("replicaz", "replicas").replace(", image: c", "")
     )

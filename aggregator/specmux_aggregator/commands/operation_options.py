@@ -39,7 +39,7 @@ _SHOWN: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class OperationOptions:
     old: str | None = None
     """A file, a folder, or ``git:REV:PATH``."""
     operation: str | None = None
@@ -84,12 +84,12 @@ class Operation:
 
 
 def operation_options(command: Command) -> Command:
-    """Adds the options; the command gets them as ``operation: Operation``."""
+    """Adds the options; the command gets them as ``operation: OperationOptions``."""
 
     @functools.wraps(command)
     def with_operation(*arguments: Any, **values: Any) -> Any:
-        mine = {name: values.pop(name) for name in Operation.__dataclass_fields__}
-        return command(*arguments, operation=_checked(Operation(**mine), values["paths"]), **values)
+        mine = {name: values.pop(name) for name in OperationOptions.__dataclass_fields__}
+        return command(*arguments, operation=_checked(OperationOptions(**mine), values["paths"]), **values)
 
     decorated: Any = with_operation
     for option in reversed(_OPTIONS):
@@ -97,7 +97,7 @@ def operation_options(command: Command) -> Command:
     return decorated  # type: ignore[no-any-return]
 
 
-def _checked(asked: Operation, paths: Sequence[str]) -> Operation:
+def _checked(asked: OperationOptions, paths: Sequence[str]) -> OperationOptions:
     """Raises click.UsageError for options that do not go together."""
     if (asked.patch is None) != (asked.patch_type is None):
         raise click.UsageError("--patch and --patch-type go together")

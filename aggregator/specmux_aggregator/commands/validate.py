@@ -12,7 +12,7 @@ from typing import Any, Final
 import click
 
 from specmux_aggregator.commands.listing import examples
-from specmux_aggregator.commands.operation_options import Operation, operation_options, unmatched_hints
+from specmux_aggregator.commands.operation_options import OperationOptions, operation_options, unmatched_hints
 from specmux_aggregator.commands.output import format_option
 from specmux_aggregator.commands.progress import progress
 from specmux_aggregator.commands.stored_output import OBJECT_FORMS, stored_text
@@ -135,7 +135,7 @@ def validate(
     skip_non_objects: bool,
     ignore_filename_pattern: tuple[str, ...],
     fail_on: str,
-    operation: Operation,
+    operation: OperationOptions,
     summary: bool,
     workers: int | None,
     source: SourceOptions,

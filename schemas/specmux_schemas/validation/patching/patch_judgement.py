@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 import orjson
 
@@ -14,6 +14,7 @@ from specmux_schemas.resources import GroupVersionKind
 from specmux_schemas.validation.decoding.objects import Body, type_meta_of
 from specmux_schemas.validation.decoding.type_meta import TypeMeta, read_type_meta
 from specmux_schemas.validation.errors import Undecodable
+from specmux_schemas.validation.kinds import CustomKind, TypedKind
 from specmux_schemas.validation.media_types import BodyFormat
 from specmux_schemas.validation.messages import (
     bad_request,
@@ -22,6 +23,7 @@ from specmux_schemas.validation.messages import (
     unclassified,
     warning_texts,
 )
+from specmux_schemas.validation.patching.apply_types import ApplyTypes
 from specmux_schemas.validation.patching.patch_types import APPLIES, PatchType, patch_type
 from specmux_schemas.validation.patching.patched_object import (
     PatchedObject,
@@ -36,15 +38,26 @@ from specmux_schemas.validation.patching.patched_object import (
 from specmux_schemas.validation.report import Check, Directive, Severity, ValidationReport, Violation
 from specmux_schemas.validation.stored_objects import key_of
 
-if TYPE_CHECKING:
-    from specmux_schemas.validation.validator import Validator
-
 _SEVERITIES: Final = {Directive.STRICT: Severity.ERROR, Directive.WARN: Severity.WARNING}
-_CONFLICT: Final = 409
+
+
+class ObjectValidator(Protocol):
+    """Of a Validator, what a patch is judged with."""
+
+    @property
+    def minor(self) -> int: ...
+
+    def described(self, source: Body) -> tuple[TypeMeta, KindSchema | None]: ...
+
+    def kind(self, found: TypeMeta) -> TypedKind | CustomKind: ...
+
+    def apply_types(self, described: KindSchema) -> ApplyTypes: ...
+
+    def validate_body(self, source: Body, directive: Directive, old: Any = None) -> ValidationReport: ...
 
 
 def judged_patch(
-    validator: Validator, old: dict[str, Any] | None, body: bytes, media_type: str, directive: Directive
+    validator: ObjectValidator, old: dict[str, Any] | None, body: bytes, media_type: str, directive: Directive
 ) -> ValidationReport:
     """Raises UnsupportedMediaType, ValueError."""
     form = patch_type(media_type)
@@ -69,7 +82,7 @@ def judged_patch(
 
 
 def _made(
-    validator: Validator,
+    validator: ObjectValidator,
     old: dict[str, Any] | None,
     body: bytes,
     form: PatchType,
@@ -97,7 +110,7 @@ def _check_kind(source: Body, old: dict[str, Any]) -> None:
 
 
 def _judged(
-    validator: Validator,
+    validator: ObjectValidator,
     old: dict[str, Any] | None,
     made: PatchedObject,
     form: PatchType,
