@@ -21,7 +21,26 @@ from specmux_schemas.validation import Severity, Validator
 Schema = dict[str, Any]
 
 NAMES: Final = ("a", "b", "c")
-TEXTS: Final = ("", "a", "b", "ab", "abc", "abcd", "abcde", "x1", "Z", "a-b", "12", "2024-01-01", "a.b")
+TEXTS: Final = (
+    "",
+    "1",
+    "a1",
+    "ab1",
+    "Zb",
+    "aZ",
+    "a",
+    "b",
+    "ab",
+    "abc",
+    "abcd",
+    "abcde",
+    "x1",
+    "Z",
+    "a-b",
+    "12",
+    "2024-01-01",
+    "a.b",
+)
 UNDECIDED: Final = frozenset({"composition-changed", "constraint-changed", "field-typed", "nullable-removed"})
 """Warnings by contract: the schemas alone do not say whom the change concerns."""
 PATTERNS: Final = ("^a", "^[a-z]+$", "b", "^.{2,3}$", "[0-9]", "^(a|b)$", "^[a-z]*$")
@@ -231,10 +250,10 @@ class Instances:
         self._sides = old, new
         numbers, texts = set[float](), set(TEXTS)
         _constants((old, new), numbers, texts)
-        near = {number + more for number in numbers for more in (-1, 0, 1)}
+        near = {number + more for number in numbers for more in (-1, -0.5, 0, 0.5, 1)}
         self._numbers = sorted(near | {0, 7, 12, 0.5, 2.5})
         self._texts = sorted(texts)
-        self._sizes = sorted({int(number) for number in near if 0 <= number <= 5} | {0, 1, 2})
+        self._sizes = sorted({int(number) for number in near if 0 <= number <= 5} | {0, 1, 2, 3})
 
     def make(self) -> Any:
         old, new = self._sides if self._chance.random() < 0.6 else self._sides[::-1]
@@ -357,7 +376,8 @@ def _constants(value: Any, numbers: set[float], texts: set[str]) -> None:
     if isinstance(value, dict):
         for key, each in value.items():
             if key in ("minLength", "maxLength") and isinstance(each, int):
-                texts.update("a" * max(each + more, 0) for more in (-1, 0, 1))
+                lengths = [max(each + more, 0) for more in (-1, 0, 1)]
+                texts.update(of * length for length in lengths for of in ("a", "b", "1", "Z"))
             _constants(each, numbers, texts)
     elif isinstance(value, list | tuple):
         for each in value:
@@ -417,6 +437,13 @@ class Outcome:
         return len(self.taken_values)
 
     @property
+    def is_reached(self) -> bool:
+        """Whether a value that was taken before has something at a place that breaks writers. Where none has,
+        the old schema may let none through: nothing can be said of noise."""
+        broken = {place.path for place in self.places if place.impacts.write is Impact.BREAKING}
+        return any(broken & {"", *paths} for paths in map(_paths, self.taken_values))
+
+    @property
     def ids(self) -> set[str]:
         return {place.id for place in self.places}
 
@@ -427,6 +454,18 @@ class Outcome:
     @property
     def readers(self) -> Impact:
         return max((place.impacts.read for place in self.places), default=Impact.NONE)
+
+
+def _paths(value: Any, above: str = "spec") -> Iterator[str]:
+    """Those that a value has something at, as places are written; a map's keys are fields, too."""
+    yield above
+    if isinstance(value, dict):
+        for name, each in value.items():
+            yield from _paths(each, f"{above}.{name}")
+            yield from _paths(each, f"{above}{{}}")
+    elif isinstance(value, list):
+        for each in value:
+            yield from _paths(each, f"{above}[]")
 
 
 def outcome(chance: Random, old: Schema, new: Schema, tries: int) -> Outcome | None:

@@ -12,6 +12,7 @@ from typing import Any, Final
 import orjson
 
 from specmux_schemas.differences.branch_overlaps import is_implied, may_overlap
+from specmux_schemas.differences.constraints import takes
 from specmux_schemas.differences.findings import ComparisonBudget, Finding
 from specmux_schemas.differences.impacts import Impact, Impacts
 from specmux_schemas.differences.value_types import types_alone
@@ -85,14 +86,34 @@ def _change(before: Branches, after: Branches) -> str:
 
 def _asks_nothing(branches: Branches, keyword: str, holder: Mapping[str, Any]) -> bool:
     """All values of the schema fit a branch anyway."""
+    listed = _listed(holder)
+    if listed:
+        read = [orjson.loads(each) for each in branches]
+        return all(_fits(value, read, keyword) for value in listed)
     if keyword == "oneOf" and len(branches) > 1:
         return False
     return any(isinstance(read := orjson.loads(each), dict) and is_implied(read, holder) for each in branches)
 
 
+def _listed(holder: Mapping[str, Any]) -> list[Any]:
+    listed = holder.get("enum")
+    return listed if isinstance(listed, list) else []
+
+
+def _fits(value: Any, branches: list[Any], keyword: str) -> bool:
+    """Whether a listed value certainly fits one branch, of ``oneOf`` exactly one."""
+    verdicts = [takes(branch, value) if isinstance(branch, dict) else None for branch in branches]
+    if keyword == "anyOf":
+        return True in verdicts
+    return None not in verdicts and verdicts.count(True) == 1
+
+
 def _may_meet(refused: bytes, holder: Mapping[str, Any]) -> bool:
     """Whether a value of the schema may be one of those that ``not`` refuses."""
     read = orjson.loads(refused)
+    listed = _listed(holder)
+    if listed and isinstance(read, dict):
+        return any(takes(read, value) is not False for value in listed)
     others = {key: value for key, value in holder.items() if key != "not"}
     return not isinstance(read, dict) or may_overlap(read, others, others)
 

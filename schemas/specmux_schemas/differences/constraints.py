@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sized
 from typing import Any, Final, TypeGuard
 
 from specmux_schemas.differences.findings import Finding
+from specmux_schemas.differences.values import text
 from specmux_schemas.differences.views import conjuncts
 
 LOWER: Final = ("minimum", "minLength", "minItems", "minProperties")
@@ -179,6 +180,27 @@ def _all_meet(old: Mapping[str, Any], keyword: str, schema: Mapping[str, Any]) -
     return (
         isinstance(values, list) and bool(values) and all(_meets(value, keyword, schema) for value in values)
     )
+
+
+def takes(schema: Mapping[str, Any], value: Any) -> bool | None:
+    """Whether a branch takes a listed value; None where it has keywords that are not read here."""
+    verdicts = [_takes(schema, keyword, asked, value) for keyword, asked in schema.items()]
+    if False in verdicts:
+        return False
+    return None if None in verdicts else True
+
+
+def _takes(schema: Mapping[str, Any], keyword: str, asked: Any, value: Any) -> bool | None:
+    if keyword in KEYWORDS:
+        return _set(schema, keyword) is None or _meets(value, keyword, schema)
+    if keyword == "enum" and isinstance(asked, list):
+        return text(value) in {text(each) for each in asked}
+    if keyword == "not" and isinstance(asked, dict):
+        refused = takes(asked, value)
+        return None if refused is None else not refused
+    if keyword == "pattern" and isinstance(asked, str):
+        return not isinstance(value, str) or _matches(asked, value) or None
+    return None
 
 
 def _meets(value: Any, keyword: str, schema: Mapping[str, Any]) -> bool:

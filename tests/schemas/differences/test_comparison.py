@@ -296,3 +296,23 @@ def test_a_required_field_that_loses_its_default_breaks_what_is_stored_without_i
 
     (place,) = compared_specs(required(default="x"), required()).places
     assert (place.id, letters(place)) == ("default-removed", "BWB")
+
+
+@pytest.mark.parametrize(
+    ("values", "added", "breaks"),
+    [
+        ([0, 4], {"anyOf": [{"minimum": 0}]}, False),
+        ([0, 4], {"anyOf": [{"minimum": 1, "maximum": 4}, {"multipleOf": 2}]}, False),
+        ([0, 4], {"anyOf": [{"minimum": 1}, {"maximum": -1}]}, True),
+        ([1, 3], {"oneOf": [{"maximum": 1}, {"minimum": 3}]}, False),
+        ([1, 3], {"oneOf": [{"maximum": 3}, {"minimum": 3}]}, True),
+        ([1, 3], {"not": {"minimum": 4}}, False),
+        ([1, 3], {"not": {"enum": [3]}}, True),
+        ([1, 3], {"not": {"format": "made-up"}}, True),
+    ],
+)
+def test_branches_are_tried_on_listed_values(values: list[int], added: dict[str, Any], breaks: bool) -> None:
+    old = fields(a={"type": "integer", "enum": values})
+    new = fields(a={"type": "integer", "enum": values, **added})
+    impacts = [place.impacts.write for place in compared_specs(old, new).places]
+    assert (Impact.BREAKING in impacts) == breaks
