@@ -5,18 +5,22 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import signal
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from html import unescape
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 import orjson
 import pytest
 
 from data.explained_documents import bed
-from running.service import DEADLINE, Client, directory, service
+from fakes.apiserver import FakeAPIServer, serving
+from running.service import DEADLINE, Client, backend, directory, service
 from specmux_aggregator.questions.page_answers import POLICY
 from specmux_aggregator.questions.process import Reader, ReaderBusy, ReaderFailed, ReaderFault
 from specmux_aggregator.questions.state import ReaderState
@@ -274,6 +278,73 @@ async def test_time_of_a_client_is_not_the_time_of_its_job() -> None:
         assert await process_of(reader) == process
     finally:
         await reader.close()
+
+
+async def test_first_visitor_finds_a_reader_that_has_what_costs_no_request(tmp_path: Path) -> None:
+    write(tmp_path, name=NAME)
+    async with (
+        serving(FakeAPIServer({"apis/apps/v1": orjson.dumps(bed())})) as apiserver,
+        service(directory("garden", tmp_path), backend("cluster", apiserver.url)) as client,
+    ):
+        await client.ready()
+        reading = client.app._reading
+
+        async def until(wanted: set[str]) -> None:
+            async with asyncio.timeout(DEADLINE):
+                while True:
+                    await asyncio.sleep(0.1)
+                    with contextlib.suppress(ReaderFailed):  # too slow an answer, on a machine that is busy
+                        if (
+                            reading._reader._starting is not None
+                            and await reading._reader.ask(held) == wanted
+                        ):
+                            return
+
+        await until({KEY})
+        assert apiserver.count("/openapi/v3/") == 0
+        # Whoever comes is shown the rest, too.
+        assert (await client.get("/openapi/ui/"))[0] == 200
+        await until({KEY, "apis/apps/v1"})
+        assert apiserver.count("/openapi/v3/apis/apps/v1") == 1
+
+
+def held(state: ReaderState) -> set[str]:
+    return set(state.index.documents)
+
+
+async def test_error_is_in_the_frame_and_leads_on(tmp_path: Path) -> None:
+    async with garden(tmp_path) as client:
+        for page, link in (
+            (f"kind/{KEY}/Bet", f"kind/{KEY}/Bed"),
+            ("kind/apis/garden.example.org/v2/Bed", f"group-version/{KEY}"),
+            (f"compare/{KEY}/Bed?with=apis/garden.example.org/v2", f"group-version/{KEY}"),
+        ):
+            status, headers, body = await client.get(f"/openapi/ui/{page}")
+            assert (status, headers["Content-Security-Policy"]) == (404, POLICY)
+            assert f'/{link}">' in body.decode(), page
+            assert b'role="search"' in body
+
+
+async def test_links_of_the_page_lead_somewhere(tmp_path: Path) -> None:
+    write(tmp_path, name=NAME, soil={"$ref": "#/components/schemas/Soil"})
+    async with service(directory("garden", tmp_path)) as client:
+        await client.says_ready()
+        waiting, seen = ["/openapi/ui/"], set[str]()
+        while waiting:
+            page = waiting.pop()
+            for _ in range(10):
+                status, headers, body = await client.get(page)
+                if status != 503:
+                    break
+            assert status in (200, 302), page
+            seen.add(page)
+            if headers.get("Content-Type", "").startswith("text/html"):
+                for link in re.findall(r'href="([^"#?]*)', body.decode()):
+                    target = urljoin(page, unescape(link))
+                    if target.startswith("/") and target not in seen:
+                        waiting.append(target)
+        assert {f"/openapi/v3/{KEY}", f"/openapi/ui/kind/{KEY}/Bed", "/openapi/ui/status"} < seen
+        assert {"/schemas/garden.example.org/bed_v1.json", f"/openapi/ui/type/{KEY}/Soil"} < seen
 
 
 def test_page_that_was_rendered_is_not_asked_of_the_reader_again(

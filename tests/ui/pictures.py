@@ -50,8 +50,8 @@ def main() -> None:
     with chromium() as browser:
         for scheme in ("light", "dark"):
             if options.docs:
-                path = "kind/apis/apps/v1/Deployment#spec.strategy.type"
-                picture(browser, options, path, f"page-{scheme}", scheme, (1280, 800))
+                path = "kind/apis/autoscaling/v2/HorizontalPodAutoscaler"
+                picture(browser, options, path, f"page-{scheme}", scheme, (1280, 720))
                 continue
             for name, path in PAGES.items():
                 for width, height in WIDTHS.items():

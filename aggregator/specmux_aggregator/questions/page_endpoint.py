@@ -157,7 +157,7 @@ class Ui:
             return await self._of_document(request, _OF_KINDS[part], unquote(key), unquote(name))
         if part == "group-version":
             return await self._of_document(request, group_version_page, unquote(rest), "")
-        raise NoSuchPage(f"There is no page {below}.")
+        raise NoSuchPage(f"There is no page {below}")
 
     async def _of_all(
         self,
@@ -202,10 +202,9 @@ class Ui:
             entries, partial(document_page, page, self._site, question, representation.coding)
         )
         if isinstance(found, QuestionRefusal) and found.code == 404:
-            pages = [
-                (each, f"{'kind' if page is kind_page else 'compare'}/{key}/{each}") for each in found.similar
-            ]
-            raise NoSuchPage(found.message.partition("; did you mean")[0], pages if name else ())
+            kinds = [each for each in found.similar if each[:1].isupper()] or found.similar
+            similar = [(each, f"kind/{key}/{each}") for each in kinds]
+            raise NoSuchPage(found.message.partition("; did you mean")[0], similar)
         is_complete = self._reading.is_complete and self._reading.version == version
         if is_complete and isinstance(found, ReaderAnswer):
             self._rendered.put(representation.etag, found.body)
@@ -217,7 +216,7 @@ class Ui:
         found = entries.get(GroupVersion(key))
         if found is None:
             similar = [(each, f"group-version/{each}") for each in similar_to(key, entries)]
-            raise NoSuchPage(f"The group-version {key} is not published.", similar)
+            raise NoSuchPage(f"The group-version {key} is not published", similar)
         return found
 
     async def _of_state(

@@ -16,7 +16,7 @@ from specmux_aggregator.questions.state import QueryTooLong, ReaderState, Wants,
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.errors import SchemasError
 from specmux_schemas.explanation.field_path import written
-from specmux_schemas.order import discovery_rank
+from specmux_schemas.order import version_rank
 from specmux_schemas.resources import GroupVersionKind, api_version, split
 from specmux_schemas.search_index.places import group_class
 from specmux_schemas.search_index.query import SchemaHit, SearchResult, search
@@ -76,9 +76,9 @@ def _groups(state: ReaderState) -> list[dict[str, Any]]:
 
 
 def _home_rank(key: GroupVersion) -> tuple[Any, ...]:
-    group = (split(key) or ("", ""))[0]
+    group, version = split(key) or ("", key)
     first = _FIRST.index(group) if group in _FIRST else len(_FIRST)
-    return first, group_class(group), discovery_rank(key)
+    return first, group_class(group), group, version_rank(version)
 
 
 def search_page(

@@ -45,7 +45,7 @@ ALIGN_SECONDS: Final = 3.0
 """For which a request waits for documents that are not in the index yet."""
 HOME_SECONDS: Final = 0.4
 """The same for the home page, which says of the rest that it is not read yet."""
-WARM_UP_SECONDS: Final = 1.0
+WARM_UP_SECONDS: Final = 2.0
 """After which a service that knows its documents starts the process: a start has enough to do."""
 _LOOKS_AGAIN: Final = 0.25
 PER_BACKEND: Final = 2
@@ -111,10 +111,17 @@ class Reading:
             await asyncio.sleep(_LOOKS_AGAIN)
         await asyncio.sleep(WARM_UP_SECONDS)
         version = self.version
-        with contextlib.suppress(Unready):
-            if self._aligning is None and self._snapshot().entries:
-                await self._hand_over(self._snapshot(), version, fetches=False)
+        for _ in range(_ATTEMPTS):
+            if self._aligning is not None and not self._aligning[1].done():
+                return  # somebody came first
+            task = self._following(version, fetches=False)
+            self._aligning = version, task
+            await asyncio.wait((task,))
+            if task.cancelled() or task.exception() is not None or task.result() is not None:
+                continue  # on a machine that is busy the process takes longer to start than a request waits
+            with contextlib.suppress(Unready):
                 await self._ask(job, version, tuple(sorted(self._missing)))
+                return
 
     async def of_all(
         self, job: JobOfAll, *, seconds: float = ALIGN_SECONDS
@@ -213,9 +220,7 @@ class Reading:
         if self._aligning is None or self._aligning[0] != version or self._aligning[1].done():
             if self._aligning is not None:
                 self._aligning[1].cancel()
-            task = asyncio.create_task(self._follow(self._snapshot(), version), name="reader")
-            log_failure(task, logger, "the index could not follow")
-            self._aligning = version, task
+            self._aligning = version, self._following(version)
         _, task = self._aligning
         await asyncio.wait((task,), timeout=seconds)
         if task.done() and not task.cancelled() and task.exception() is None:
@@ -223,15 +228,21 @@ class Reading:
             if unready is not None:
                 raise unready
 
-    async def _follow(self, snapshot: Snapshot, version: str) -> Unready | None:
+    def _following(self, version: str, *, fetches: bool = True) -> asyncio.Task[Unready | None]:
+        work = self._follow(self._snapshot(), version, fetches=fetches)
+        task = asyncio.create_task(work, name="reader")
+        log_failure(task, logger, "the index could not follow")
+        return task
+
+    async def _follow(self, snapshot: Snapshot, version: str, *, fetches: bool) -> Unready | None:
         """What kept the index from following, which is no bug and not logged as one: the reader says it."""
         try:
-            await self._hand_over(snapshot, version)
+            await self._hand_over(snapshot, version, fetches=fetches)
         except Unready as error:
             return error
         return None
 
-    async def _hand_over(self, snapshot: Snapshot, version: str, *, fetches: bool = True) -> None:
+    async def _hand_over(self, snapshot: Snapshot, version: str, *, fetches: bool) -> None:
         """Without ``fetches``, only documents that no backend is asked for. Raises Unready."""
         wanted = {key: entry for key, entry in snapshot.entries.items() if split(key) is not None}
         hashes = {key: str(entry.key.hash) for key, entry in wanted.items()}

@@ -150,7 +150,6 @@ KINDS: Final[Mapping[tuple[str, str], Mapping[str, Any]]] = {
     },
     ("apps", "ControllerRevision"): {"data": {}, "revision": 1},
     ("authentication.k8s.io", "TokenReview"): {"spec": {"token": "example"}},
-    ("authentication.k8s.io", "TokenRequest"): {"spec": {"audiences": ["https://kubernetes.default.svc"]}},
     ("authorization.k8s.io", "LocalSubjectAccessReview"): {
         "metadata": {"namespace": "default"},
         "spec": {"user": "jane", "resourceAttributes": _READ_PODS},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,9 +10,17 @@ import yaml
 
 from data.explained_documents import KIND, bed, release_kinds, schema_of
 from shared_data import shared
+from specmux_schemas.explanation.example import KINDS, example
 from specmux_schemas.explanation.layers import element_of, layers_of, properties_of, said_by
 from specmux_schemas.explanation.skeleton import MOST_LINES, skeleton
 from specmux_schemas.references import schemas_of
+from specmux_schemas.resources import GroupVersionKind
+
+STRING = {"type": "string"}
+CONTAINERS = {
+    "type": "array",
+    "items": {"type": "object", "required": ["name"], "properties": {"name": STRING, "image": STRING}},
+}
 
 
 def written(**spec: Any) -> str:
@@ -144,3 +153,47 @@ def test_micro_time_has_six_digits() -> None:
     document["components"]["schemas"][name] = {"type": "string", "format": "date-time"}
     text = skeleton(document, KIND, schema_of(document))
     assert yaml.safe_load(text)["spec"] == {"a": "1970-01-01T00:00:00.000000Z"}
+
+
+@shared
+def test_every_kind_of_the_release_has_an_example_without_unknown_fields(
+    tally: Callable[[str, int], None],
+) -> None:
+    checked = 0
+    for found in release_kinds():
+        value = yaml.safe_load(example(found.document, found.kind, found.schema))
+        schemas = schemas_of(found.document)
+        assert unknown_fields(schemas, found.schema, value) == [], found.kind
+        assert missing_fields(schemas, found.schema, value) == [], found.kind
+        checked += 1
+    assert {kind for _, kind in KINDS} <= {found.kind.kind for found in release_kinds()}
+    tally("examples of kinds without an unknown field", checked)
+
+
+def test_example_of_a_pod_has_an_image() -> None:
+    pod = {"type": "object", "required": ["containers"], "properties": {"containers": CONTAINERS}}
+    schema: dict[str, Any] = {"type": "object", "properties": {"kind": STRING, "metadata": {}, "spec": pod}}
+    text = example({"components": {"schemas": {}}}, GroupVersionKind("", "v1", "Pod"), schema)
+    assert text == (
+        "kind: Pod\nmetadata:\n  name: example\nspec:\n  containers:\n  - name: app\n    image: nginx\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"type": "string"}, "example"),
+        ({"type": "string", "pattern": "^[0-9]+h$"}, "1h"),
+        ({"type": "string", "pattern": "^https://"}, "https://example.com"),
+        ({"type": "string", "format": "uri"}, "https://example.com"),
+        ({"type": "string", "format": "byte"}, "ZXhhbXBsZQ=="),
+        ({"type": "string", "minLength": 9}, "example.com"),
+        ({"type": "string", "maxLength": 2}, "1h"),
+        ({"type": "string", "pattern": "^nothing fits$"}, "example"),
+        ({"type": "array", "minItems": 1, "items": {"type": "string"}}, ["example"]),
+    ],
+)
+def test_text_of_an_example_is_one_that_its_schema_takes(schema: dict[str, Any], value: Any) -> None:
+    document = bed(a=schema)
+    schema_of(document)["properties"]["spec"]["required"] = ["a"]
+    assert yaml.safe_load(example(document, KIND, schema_of(document)))["spec"] == {"a": value}
