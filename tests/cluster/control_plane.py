@@ -60,7 +60,7 @@ class ControlPlane:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for name in ("wardle", "metrics-server", "second", "apiserver", "etcd"):
+        for name in ("wardle", "metrics-server", "first", "second", "apiserver", "etcd"):
             self.stop(name, signal.SIGKILL)
 
     # Servers

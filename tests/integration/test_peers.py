@@ -257,3 +257,16 @@ async def test_one_server_is_asked_no_more_than_before() -> None:
         origin.documents = {A: BEFORE[A]}  # it loses: it is looked at again, and there is one alone
         await until_published(client, {A})
         assert orjson.loads((await client.get("/status"))[2])["backends"]["one"]["servers"] is None
+
+
+async def test_documents_that_flap_make_no_second_server() -> None:
+    """``version`` of an aggregating apiserver is another server's at each request."""
+    reference = "apis/apiregistration.k8s.io/v1"
+    origin = server({**BEFORE, reference: document(reference), "version": document("version")}, "v1.37.2")
+    origin.listed = dict(origin.documents or {})
+    async with serving(origin), service(backend("one", origin.url)) as client:
+        await until_published(client, {A, OLD, reference, "version"})
+        for number in range(20):
+            origin.listed["version"] = document("version", str(number % 2))
+            await asyncio.sleep(0.11)
+        assert (await backend_status(client, "one"))["servers"] is None

@@ -177,6 +177,8 @@ class Seen:
     redirects: int = 0
     longest: int = 0
     """Redirects in a row."""
+    unavailable: int = 0
+    """503 with Retry-After, where that is allowed: a document whose servers are all away."""
     wrong: list[str] = field(default_factory=list)
 
     def note(self, what: str) -> None:
@@ -187,7 +189,8 @@ class Seen:
 class Clients:
     """Clients that read the root and some of its documents, over keep-alive connections."""
 
-    def __init__(self, port: int, *, seed: int = 7) -> None:
+    def __init__(self, port: int, *, seed: int = 7, takes_unavailable: bool = False) -> None:
+        self._takes_unavailable = takes_unavailable
         self._base = f"http://127.0.0.1:{port}"
         self._choice = random.Random(seed)
         self.seen = Seen()
@@ -219,8 +222,10 @@ class Clients:
         self.seen.documents += 1
         self.seen.redirects += hops
         self.seen.longest = max(self.seen.longest, hops)
-        if status != 200:
-            self.seen.note(f"{key} answered {status}")
+        if status == 503 and self._takes_unavailable and "Retry-After" in headers:
+            self.seen.unavailable += 1
+        elif status != 200:
+            self.seen.note(f"{key} answered {status}: {body[:200]!r}")
         elif hashlib.sha512(body).hexdigest().upper() != promised_hash(url, headers):
             self.seen.note(f"{key}: the body is not what its URL says")
         return body

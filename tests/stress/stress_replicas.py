@@ -1,12 +1,14 @@
 """Three replicas behind nginx while their backend changes and they are replaced, and shared caches in front.
 
-    python tests/stress/stress_replicas.py [--seconds 30] [--write docs/reliability.md]
+    python tests/stress/stress_replicas.py [--seconds 30] [--reads 5000] [--write docs/reliability.md]
 
 Loopback only; ends by itself. Needs nginx, and varnishd for its part (Debian packages nginx-light, varnish).
 Prints a table in Markdown, and writes it into a page where one is named; exits 1 when a promise was broken:
 
 * with a changing backend, at most one document request in a thousand is redirected, and never twice in a row;
 * equal hashes on all replicas; replacing all three under load costs no client an error;
+* three replicas before three servers of one backend, while these change one by one, hang and are killed, and
+  replicas are killed: nothing but 200 and documented 503, every body what its URL says, no 404;
 * behind a cache, 200 requests cost one; a backend that goes back to an earlier document is believed.
 """
 
@@ -14,8 +16,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -50,6 +54,16 @@ FULL = 30.0
 """Seconds from which on the share of redirects is judged."""
 
 REDIRECTS_MAX = 0.001
+HARM_PAUSE = 5.0
+KILL_PAUSE = 12.0
+"""Seconds between harms of a server, and between kills of a replica."""
+
+PEERS = """\
+polling: {{interval: 1, connect_timeout: 1, idle_timeout: 2, total_timeout: 5}}
+documents: {{prefetch: "on"}}
+backends: [{{name: cluster, urls: {urls}}}]
+"""
+
 REQUESTS = 200
 CYCLED = "apis/cycled.example.com/v1"
 
@@ -57,8 +71,10 @@ CYCLED = "apis/cycled.example.com/v1"
 class Replicas:
     """One run. ``table`` is what it found."""
 
-    def __init__(self, folder: Path, *, seconds: float) -> None:
+    def __init__(self, folder: Path, *, seconds: float, reads: int = 0) -> None:
+        """``reads``: documents that are read of the servers of one backend; 0: that part is left out."""
         self.seconds = seconds
+        self.reads = reads
         self.folder = folder
         keys = sorted(documents().items())[:12]
         self.backend = FaultyBackend({**dict(keys), CYCLED: document(CYCLED, "A")})
@@ -75,6 +91,8 @@ class Replicas:
                 await replica.start()
                 stack.push_async_callback(replica.kill)
             port = await stack.enter_async_context(nginx_in_front(self.folder, self.replicas))
+            if self.reads:
+                await self._peers()
             await self._redirects(port)
             await self._same_hashes()
             await self._replaced(port)
@@ -89,6 +107,43 @@ class Replicas:
             for replica in self.replicas:
                 if (code := await replica.end()) != 0 or "Traceback" in replica.log:
                     self.wrong.append(f"a replica ended with {code}:\n{replica.log[-2000:]}")
+
+    async def _peers(self) -> None:
+        """Three replicas before three servers of one backend."""
+        folder = self.folder / "peers"
+        folder.mkdir()
+        async with AsyncExitStack() as stack:
+            peers = [FaultyBackend(dict(self.backend.documents)) for _ in range(3)]
+            for peer in peers:
+                await stack.enter_async_context(peer)
+            config = PEERS.format(urls=orjson.dumps([peer.url for peer in peers]).decode())
+            replicas = [Replica(folder, number, config=config) for number in (1, 2, 3)]
+            for replica in replicas:
+                await replica.start()
+                stack.push_async_callback(replica.kill)
+            port = await stack.enter_async_context(nginx_in_front(folder, replicas))
+            clients = Clients(port, takes_unavailable=True)
+            counts: Counter[str] = Counter()
+            upheaval = [_churn(peers, counts), _harm(peers, counts), _kill(replicas, counts)]
+            tasks = [asyncio.create_task(work) for work in (clients.read(CLIENTS), *upheaval)]
+            try:
+                while clients.seen.documents < self.reads:
+                    ended, _ = await asyncio.wait(tasks, timeout=0.5, return_when=asyncio.FIRST_COMPLETED)
+                    if ended:
+                        break
+            finally:
+                for task in tasks:
+                    task.cancel()
+                results = await asyncio.gather(*tasks, return_exceptions=True)
+            seen = clients.seen
+            self.wrong += seen.wrong
+            self.wrong += [repr(item) for item in results if isinstance(item, Exception)]
+            told = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
+            self.table.add(
+                f"{seen.documents:,} documents, three replicas before three servers",
+                told,
+                f"{len(seen.wrong)} wrong, {seen.unavailable} documented 503, {seen.redirects} redirects",
+            )
 
     async def _redirects(self, port: int) -> None:
         before = self.changes
@@ -193,15 +248,62 @@ class Replicas:
         return sum([await replica.hits() for replica in self.replicas])
 
 
+async def _churn(peers: list[FaultyBackend], counts: Counter[str]) -> None:
+    """Change one document after the other, at one server after the other; a definition comes and goes."""
+    keys = sorted(peers[0].documents)
+    for number in itertools.count():
+        key = keys[number % len(keys)]
+        body = document(key, f"change {number}")
+        extra = f"apis/extra{number % 3}.example.com/v1"
+        for peer in peers:
+            peer.documents[key] = body
+            if number % 6 < 3:
+                peer.documents[extra] = document(extra)
+            elif number % 12 == 11:
+                peer.documents.pop(extra, None)
+            await asyncio.sleep(CHANGE_PAUSE / 4)
+        counts["changes"] += 1
+        await asyncio.sleep(CHANGE_PAUSE / 4)
+
+
+async def _harm(peers: list[FaultyBackend], counts: Counter[str]) -> None:
+    """Have one server at a time refuse everybody, or say nothing."""
+
+    async def silence(_: object) -> None:
+        await asyncio.sleep(3600)
+
+    for number in itertools.count():
+        peer = peers[number % len(peers)]
+        await asyncio.sleep(HARM_PAUSE)
+        if number % 2:
+            peer.fault = silence
+            counts["silences"] += 1
+        else:
+            await peer.refuse()
+            counts["deaths of servers"] += 1
+        await asyncio.sleep(HARM_PAUSE)
+        peer.fault = None
+        await peer.listen()
+
+
+async def _kill(replicas: list[Replica], counts: Counter[str]) -> None:
+    for number in itertools.count():
+        await asyncio.sleep(KILL_PAUSE)
+        replica = replicas[number % len(replicas)]
+        await replica.kill()
+        counts["kills of replicas"] += 1
+        await replica.start()
+
+
 async def _paths(port: int) -> dict[str, dict[str, str]]:
     paths: dict[str, dict[str, str]] = orjson.loads(await fetch(port, "/openapi/v3"))["paths"]
     return paths
 
 
-def stress(seconds: float) -> Replicas:
+def stress(seconds: float, reads: int = 0) -> Replicas:
     """Run it all; the run with its table and what was wrong."""
     with tempfile.TemporaryDirectory() as folder:
-        run = Replicas(Path(folder), seconds=seconds)
+        run = Replicas(Path(folder), seconds=seconds, reads=reads)
         asyncio.run(run.run())
     return run
 
@@ -209,16 +311,18 @@ def stress(seconds: float) -> Replicas:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--reads", type=int, default=5000, help="of three servers; 100000 takes an hour")
     parser.add_argument("--write", type=Path, help="the page that holds the table")
     arguments = parser.parse_args()
     if nginx() is None:
         sys.exit("nginx is not installed: apt-get install nginx-light")
-    run = stress(arguments.seconds)
+    run = stress(arguments.seconds, arguments.reads)
     print(run.table)
     for wrong in run.wrong:
         print(f"BROKEN: {wrong}")
     if arguments.write is not None:
-        command = f"python tests/stress/stress_replicas.py --seconds {arguments.seconds:g}"
+        options = f"--seconds {arguments.seconds:g} --reads {arguments.reads}"
+        command = f"python tests/stress/stress_replicas.py {options}"
         run.table.write_into(arguments.write, maker=Path(__file__).name, command=command)
     sys.exit(1 if run.wrong else 0)
 

@@ -17,6 +17,7 @@ from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.servers import BackendServer, Hash, git_version
 from specmux_aggregator.origins.hedge import DocumentAnswer
+from specmux_aggregator.origins.shared_documents import digest_of_own
 from specmux_aggregator.upstream.client import BackendClient, BackendRoot, NotModified, Payload
 from specmux_cache.http.addresses import Address
 from specmux_converters.group_versions import GroupVersion
@@ -64,7 +65,7 @@ class _ListedServer:
         return self.root is not None and self.failure is None
 
     def take(self, root: BackendRoot, now: float) -> None:
-        is_same = self.root is not None and self.root.offers == root.offers
+        is_same = self.root is not None and digest_of_own(self.root) == digest_of_own(root)
         if not is_same:
             self.steady_at = now  # another server has come in its place
         elif self.failures:

@@ -23,10 +23,11 @@ from yarl import URL
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash
-from specmux_aggregator.model.servers import BackendServer, Offers, digest_of, union_of
+from specmux_aggregator.model.servers import BackendServer, Offers, union_of
 from specmux_aggregator.origins.addresses import BackendAddresses
 from specmux_aggregator.origins.hedge import contradicts, first_document
 from specmux_aggregator.origins.listed_servers import ListedServers, NewClient, version_in
+from specmux_aggregator.origins.shared_documents import digest_of_own
 from specmux_aggregator.origins.sightings import Sightings
 from specmux_aggregator.upstream.client import BackendClient, BackendRoot, MovedDocument, NotModified, Payload
 from specmux_cache.http.addresses import is_literal
@@ -118,7 +119,7 @@ class Peers:
         self._addresses_pause = ADDRESSES_AGAIN
         self._now = now
         self._seen: Sightings[_Answers] = Sightings(now)
-        self._former: deque[tuple[Offers, float]] = deque(maxlen=FORMER_MAX)
+        self._former: deque[tuple[str, float]] = deque(maxlen=FORMER_MAX)
         self._is_per_request = False
         """One connection leads to several servers: what comes by it one after the other is of no one."""
         self._are_hidden = False
@@ -175,11 +176,11 @@ class Peers:
 
     async def settled(self, root: BackendRoot, held: BackendRoot | None) -> BackendRoot:
         """What the backend offers, given the root that its usual connection had, and the one before."""
-        if held is not None and not self.are_known and root.offers != held.offers:
-            is_back = self._was_former(root.offers)
+        if held is not None and not self.are_known and digest_of_own(root) != digest_of_own(held):
+            is_back = self._was_former(digest_of_own(root))
             if is_back or held.offers.keys() - root.offers.keys():
                 await self._look(root, agreeing=AGREEING)
-            self._former.append((held.offers, self._now()))
+            self._former.append((digest_of_own(held), self._now()))
         return self._united(root) if self.are_known else root
 
     async def current(self) -> BackendRoot | Failure:
@@ -262,12 +263,12 @@ class Peers:
         async with self._looking:
             if self.are_known or self._alone_until != before:
                 return  # another has looked meanwhile
-            names = [digest_of(root.offers)]
+            names = [digest_of_own(root)]
             for _ in range(LOOKS):
                 answer = await self._asked()
                 if isinstance(answer, Failure):
                     continue
-                names.append(digest_of(answer.root.offers))
+                names.append(digest_of_own(answer.root))
                 self._note(names[-1], answer)
                 if _goes_back(names):
                     break
@@ -295,7 +296,7 @@ class Peers:
         answer = await self._asked()
         if isinstance(answer, Failure):
             return answer
-        self._note(digest_of(answer.root.offers), answer)
+        self._note(digest_of_own(answer.root), answer)
         return answer.root
 
     async def _asked(self) -> _Answer | Failure:
@@ -308,13 +309,13 @@ class Peers:
                 return root if isinstance(root, Failure) else _Answer(root, None)
             version = await client.discovery("/version", JSON)
             again = await client.root(etag=root.etag)
-            self._is_per_request |= isinstance(again, BackendRoot) and again.offers != root.offers
+            self._is_per_request |= isinstance(again, BackendRoot) and digest_of_own(again) != digest_of_own(
+                root
+            )
             return _Answer(root, version_in(version))
 
     def _note(self, name: str, answer: _Answer) -> None:
-        last = self._seen.get(name)
-        if last is None or last.root.offers != answer.root.offers:
-            last = _Answers(answer.root)
+        last = self._seen.get(name) or _Answers(answer.root)
         self._seen.note(name, _Answers(answer.root, last.versions | {answer.version}, last.asked + 1))
 
     def _united(self, root: BackendRoot) -> BackendRoot:
@@ -322,9 +323,9 @@ class Peers:
         offers: Offers = union_of(servers) if servers else root.offers
         return BackendRoot(offers, None, root.ignored)
 
-    def _was_former(self, offers: Offers) -> bool:
+    def _was_former(self, digest: str) -> bool:
         now = self._now()
-        return any(offers == former and now - moment < FORMER_SECONDS for former, moment in self._former)
+        return any(digest == former and now - moment < FORMER_SECONDS for former, moment in self._former)
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[BackendClient]:

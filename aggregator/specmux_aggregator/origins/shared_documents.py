@@ -17,6 +17,7 @@ from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.jobs.shared_documents import SharedDocument, shared_document
 from specmux_aggregator.jobs.worker import Worker
 from specmux_aggregator.model.observation import Hash, Offer
+from specmux_aggregator.model.servers import digest_of
 from specmux_aggregator.upstream.client import BackendClient, BackendRoot, Payload
 from specmux_aggregator.upstream.responses import INLINE_MAX
 from specmux_converters.document import Limits
@@ -40,6 +41,12 @@ class SettledDocuments:
 
     offers: Mapping[GroupVersion, Offer] = field(default_factory=lambda: MappingProxyType({}))
     bodies: Mapping[GroupVersion, bytes] = field(default_factory=lambda: MappingProxyType({}))
+
+
+def digest_of_own(root: BackendRoot) -> str:
+    """What tells one server's root from another's: all but what flaps from request to request."""
+    shared = SharedDocuments.of(root)
+    return digest_of({key: hash for key, hash in root.offers.items() if key not in shared})
 
 
 class SharedDocuments:
