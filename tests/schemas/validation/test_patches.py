@@ -313,3 +313,30 @@ def test_other_media_types_are_no_patches() -> None:
         patched(widget({}), {}, "application/json")
     with pytest.raises(ValueError, match="needs a stored object"):
         CUSTOM.patch(None, b"{}", MERGE_PATCH)
+
+
+def test_patches_that_nest_without_end_are_refused() -> None:
+    deeper = [{"op": "move", "from": "/spec/a", "path": "/spec/b"}]
+    deeper += [
+        {"op": "add", "path": "/spec/a", "value": {}},
+        {"op": "move", "from": "/spec/b", "path": "/spec/a/x"},
+    ]
+    report = patched(widget({"a": {}}), deeper * 400, JSON_PATCH)
+    assert refusal(report) == (400, "the patched object is nested too deeply")
+    copied = patched(
+        widget({"a": {}}), [*deeper * 400, {"op": "copy", "from": "/spec", "path": "/x"}], JSON_PATCH
+    )
+    assert not copied.is_valid
+
+
+def test_numbers_that_are_unusual_are_patched() -> None:
+    old = orjson.loads(orjson.dumps(widget({"size": 1})))
+    for body in (
+        b'{"spec":{"size":1e0}}',
+        b'{"spec":{"size":1,"unit":"m"},"metadata":{"generation":99999999999999999999}}',
+    ):
+        patched(old, body, MERGE_PATCH)
+    copied = b'{"op":"copy","from":"/spec/x","path":"/spec/y"}'
+    operations = b'[{"op":"add","path":"/spec/x","value":123456789012345678901},%s]' % copied
+    report = patched(old, operations, JSON_PATCH, directive=Directive.IGNORE)
+    assert report.is_valid, report

@@ -123,7 +123,10 @@ def _copy(target: _Target, fields: Mapping[str, Any]) -> None:
     container, key = target.parent(
         path, f"copy operation does not apply: doc is missing destination path: {path}"
     )
-    written = orjson.dumps(value)
+    try:
+        written = orjson.dumps(value, default=float)
+    except orjson.JSONEncodeError as error:
+        raise PatchError("Unable to complete the copy: nested too deeply") from error
     target.copied += len(written)
     if target.copied > MOST_COPIED:
         raise PatchError(

@@ -126,7 +126,7 @@ def patched(
     except Undecodable as error:
         where = "" if form is PatchType.STRATEGIC else "error decoding patch: "
         raise _bad_request(where + error.text) from error
-    old = orjson.loads(orjson.dumps(old))
+    old = orjson.loads(orjson.dumps(old, default=float))
     match form:
         case PatchType.JSON:
             return _by_json_patch(old, body, patch)
@@ -150,7 +150,11 @@ def _by_json_patch(old: dict[str, Any], body: bytes, patch: Any) -> PatchedObjec
         value = apply_json_patch(old, operations)
     except PatchError as error:
         raise PatchRefusal(error.text, generic_status(422, "Invalid", UNPROCESSABLE)) from error
-    return PatchedObject(value, tuple(strict), _json(value))
+    try:
+        shown = _json(value)
+    except orjson.JSONEncodeError as error:
+        raise _bad_request("the patched object is nested too deeply") from error
+    return PatchedObject(value, tuple(strict), shown)
 
 
 def _by_merge_patch(old: dict[str, Any], body: bytes, patch: Any) -> PatchedObject:
