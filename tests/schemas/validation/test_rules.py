@@ -18,7 +18,7 @@ from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.references import schemas_of
 from specmux_schemas.validation import Check, Severity, Validator
 from specmux_schemas.validation.releases import UnknownRelease
-from specmux_schemas.validation.rules.compiled import RuleCompiler
+from specmux_schemas.validation.rules.compiled import NOT_INSTANTIATED, RuleCompiler
 from specmux_schemas.validation.rules.declared import RuleNode, escaped_name, rule_tree
 
 RECORDED = Path(__file__).parent / "recorded" / "rules.jsonl.gz"
@@ -242,6 +242,13 @@ def test_nothing_absorbs_what_ends_an_evaluation_upstream(rule: str, words: str)
     report = validator(with_rules({"type": "integer"}, {"rule": rule})).validate(widget(0))
     said = f"internal error: interface conversion: {words} evaluating rule: {rule}"
     assert [each.message for each in report.violations] == [f'spec: Invalid value: "integer": {said}']
+
+
+def test_a_message_that_cannot_be_instantiated_is_a_warning() -> None:
+    rule = {"rule": "self > 0", "messageExpression": "'abc'.find('[')"}
+    report = validator(with_rules({"type": "integer"}, rule)).validate(widget(0))
+    assert [each.severity for each in report.violations] == [Severity.WARNING, Severity.ERROR]
+    assert NOT_INSTANTIATED in report.violations[0].message
 
 
 @pytest.mark.parametrize(("number", "shown"), [("-2.5", "-2.500000×10⁰⁰"), ("1e300", "1.000000×10³⁰⁰")])

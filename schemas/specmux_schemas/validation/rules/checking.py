@@ -14,7 +14,13 @@ from specmux_schemas.validation.metadata.field_errors import shown
 from specmux_schemas.validation.report import Check, Path, Severity, Violation
 from specmux_schemas.validation.rules.cel.metering import OBJECT_BUDGET, PER_CALL_LIMIT
 from specmux_schemas.validation.rules.cel.values import NONE, CelError, CostExceeded, Optional
-from specmux_schemas.validation.rules.compiled import OLD_SELF, SELF, CompiledRule, RuleCompiler
+from specmux_schemas.validation.rules.compiled import (
+    NOT_INSTANTIATED,
+    OLD_SELF,
+    SELF,
+    CompiledRule,
+    RuleCompiler,
+)
 from specmux_schemas.validation.rules.data import value_of
 from specmux_schemas.validation.rules.declared import RuleNode
 from specmux_schemas.validation.schema.ratcheting import Correlation, Standing
@@ -130,7 +136,10 @@ class _Walk:
                 if rule.fault:
                     self._add(Severity.NOTE, Check.NOT_CHECKED, place, _refused(rule))
                 else:  # the rule is checked; only its words are not there
-                    self._add(Severity.NOTE, Check.DEFINITION, place, _refused(rule))
+                    # One that compiles ends as one that fails when it runs: the rule's own words are there.
+                    is_compiled = rule.message_fault.startswith(NOT_INSTANTIATED)
+                    severity = Severity.WARNING if is_compiled else Severity.NOTE
+                    self._add(severity, Check.DEFINITION, place, _refused(rule))
             if rule.expression is None or (rule.uses_old and is_new and not rule.rule.takes_missing_old):
                 continue
             if fault is not None and SELF in rule.expression.names:

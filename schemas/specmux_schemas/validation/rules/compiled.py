@@ -24,6 +24,8 @@ from specmux_schemas.validation.rules.field_paths import BadFieldPath, read_fiel
 
 SELF: Final = "self"
 OLD_SELF: Final = "oldSelf"
+NOT_INSTANTIATED: Final = "messageExpression instantiation failed"
+"""How the fault of a message begins that compiles."""
 
 
 _NO_PATH: Final[tuple[Path, str]] = ((), "")
