@@ -423,6 +423,10 @@ def test_what_is_applied_may_be_new(files: dict[str, str]) -> None:
     result = against(files, "--patch", files["good"], "--patch-type", "apply", "--summary")
     assert (result.exit_code, result.stderr) == (0, "")
     assert "1 valid" in result.stdout
+    wrong = Path(files["both"])
+    wrong.write_text(GOOD.replace("size", "siez"))
+    refused = against(files, files["good"], "--patch", str(wrong), "--patch-type", "apply")
+    assert (refused.exit_code, refused.stderr) == (1, "")
     beside = against(files, files["bad"], "--patch", files["good"], "--patch-type", "apply")
     assert f"1 object is not in {files['bad']}, checked as created: Box good" in beside.stderr
 

@@ -74,10 +74,12 @@ def judged_patch(
             return validator.validate_body(stored, directive)
         made = _made(validator, old, body, form, source, found, described)
     except Undecodable as error:
-        return _refused(error.text, bad_request(error.text), directive, old)
+        refused = _refused(error.text, bad_request(error.text), directive, old)
+        return replace(refused, is_update=old is not None)
     except PatchRefusal as refusal:
         about = old if old is not None else source.value if source is not None else None
-        return _refused(refusal.text, refusal.status, directive, about)
+        refused = _refused(refusal.text, refusal.status, directive, about)
+        return replace(refused, is_update=old is not None)
     return _judged(validator, old, made, form, directive)
 
 
