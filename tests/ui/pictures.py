@@ -51,7 +51,7 @@ def main() -> None:
         for scheme in ("light", "dark"):
             if options.docs:
                 path = "kind/apis/autoscaling/v2/HorizontalPodAutoscaler"
-                picture(browser, options, path, f"page-{scheme}", scheme, (1280, 720))
+                picture(browser, options, path, f"page-{scheme}", scheme, (1280, 640))
                 continue
             for name, path in PAGES.items():
                 for width, height in WIDTHS.items():
