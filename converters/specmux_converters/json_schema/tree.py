@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Final
@@ -29,6 +30,9 @@ MODELS: Final = "models"
 LAYOUTS: Final = ("grouped", "standalone", "bundle", "partial", MODELS)
 
 _WHOLE: Final = ("all.json", "_definitions.json")
+
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
 
 
 def layout_of(path: str) -> str:
@@ -150,8 +154,11 @@ def gone(before: Schema, after: Schema, *, release: str) -> Iterator[str]:
 
 
 def _kinds_in(listed: Schema) -> Iterator[Kind]:
+    """Names that are none lead out of the folder: the file may be anybody's."""
     kinds = listed.get("kinds")
     for entry in kinds if isinstance(kinds, list) else ():
         match entry:
-            case {"group": str(group), "version": str(version), "kind": str(kind)}:
+            case {"group": str(group), "version": str(version), "kind": str(kind)} if all(
+                map(_NAME.fullmatch, (group or "core", version, kind))
+            ):
                 yield Kind(group, version, kind, "")

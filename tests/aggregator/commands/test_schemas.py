@@ -178,3 +178,15 @@ def test_the_layout_of_models_is_two_files_of_each_group_version(tmp_path: Path,
     assert run(target, source, "--layout", "models", "--kinds", "Other").exit_code == 0
     kinds = json.loads((target / "models/apps.example_v1.json").read_bytes())["anyOf"]
     assert kinds == [{"$ref": "#/definitions/Other"}]
+
+
+def test_index_that_names_a_place_elsewhere_removes_nothing(tmp_path: Path, source: Path) -> None:
+    target, mine = tmp_path / "schemas", tmp_path / "mine"
+    run(target, source)
+    mine.mkdir()
+    (mine / "notes_v1.json").write_text("{}")
+    index = json.loads((target / "index.json").read_text())
+    index["kinds"].append({**index["kinds"][0], "group": "../mine", "version": "v1", "kind": "Notes"})
+    (target / "index.json").write_text(json.dumps(index))
+    assert run(target, source).exit_code == 0
+    assert (mine / "notes_v1.json").is_file()
