@@ -61,7 +61,7 @@ def number_text(value: Any) -> str:
 
 def float_text(value: float) -> str:
     """A finite float as Go's encoding/json writes it: plain digits from 1e-6 up to 1e21."""
-    if value.is_integer() and abs(value) < 1e21:
+    if value.is_integer() and abs(value) < 1e16:  # beyond, not all digits are written: zeros follow
         return "-0" if value == 0 and math.copysign(1, value) < 0 else str(int(value))
     text = repr(float(value))
     mantissa, has_exponent, exponent = text.partition("e")

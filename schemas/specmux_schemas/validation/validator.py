@@ -222,7 +222,12 @@ class Validator:
     def _decode(self, source: Body, found: TypeMeta, wanted: TypedKind | CustomKind) -> DecodedObject:
         if isinstance(wanted, TypedKind):
             return decode_typed(source, wanted)
-        if (found.group, found.kind) != (wanted.kind.group, wanted.kind.kind):
+        version = source.value.get("apiVersion", "")
+        if version is None:  # unstructured/helpers.go, NestedString
+            text = ".apiVersion accessor error: <nil> is of the type <nil>, expected string"
+            raise Undecodable(text, path=("apiVersion",))
+        # An apiVersion in another case is none to what prunes: the object is of no known group there.
+        if not version or (found.group, found.kind) != (wanted.kind.group, wanted.kind.kind):
             return decode_custom(source, found, wanted, None)
         same = wanted if found.version == wanted.kind.version else self._kinds.find(found.as_kind())
         return decode_custom(source, found, wanted, same.structural if isinstance(same, CustomKind) else None)

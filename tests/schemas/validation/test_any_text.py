@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from data.compared import definition
 from specmux_converters.crd import build
 from specmux_schemas.kinds import DocumentSet
+from specmux_schemas.resources import GroupVersionKind
 from specmux_schemas.validation import Validator
 from specmux_schemas.validation.decoding.json_reader import read_json
 from specmux_schemas.validation.schema.formats import registered_formats
@@ -97,3 +99,31 @@ def test_keys_that_differ_in_lone_surrogates_are_one_key_twice(validator: Valida
 def test_kind_of_a_custom_resource_is_written_in_lower_case(validator: Validator, name: str) -> None:
     body = b'{"apiVersion":"example.org/v1","%s":"Widget","metadata":{"name":"a"}}' % name.encode()
     assert validator.validate(body).fatal == f"Object 'Kind' is missing in '{body.decode()}'"
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (
+            b'{"apiVersion":null,"kind":"Widget","metadata":{"name":"a"}}',
+            ".apiVersion accessor error: <nil> is of the type <nil>, expected string",
+        ),
+        (
+            b'{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"generation":-9223372036854775809}}',
+            "json: cannot unmarshal number -9223372036854776000 into Go struct field"
+            " ObjectMeta.generation of type int64",
+        ),
+        (b'{"Apiversion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"zz":1}', None),
+    ],
+)
+def test_odd_head_of_custom_resource(body: bytes, said: str | None) -> None:
+    """apiextensions-apiserver 0.37.2 beside: an apiVersion in another case prunes nothing."""
+    validator = Validator(DocumentSet(build([definition({"type": "object"})]).documents))
+    report = validator.validate(body, kind=GroupVersionKind("example.com", "v1", "Widget"))
+    assert report.fatal == said
+    assert report.strict_errors == ()
+
+
+def test_kind_of_no_schema_is_quoted_as_go_does() -> None:
+    report = Validator(DocumentSet({})).validate(b'{"apiVersion":"v1","kind":"a\\n\\u2028"}')
+    assert report.fatal == 'no kind "a\\n\\u2028" is registered for version "v1"'

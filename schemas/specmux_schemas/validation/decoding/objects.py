@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from specmux_converters.document import DEFAULT_LIMITS
 from specmux_converters.errors import ConverterError
-from specmux_converters.go.text import json_text
+from specmux_converters.go.text import json_text, quoted
 from specmux_converters.go.yaml_reader import DuplicateKey, Parsed
 from specmux_schemas.resources import api_version
 from specmux_schemas.validation.decoding import embedded
@@ -220,4 +220,4 @@ def _finished(body: Body, decoded: DecodedObject) -> DecodedObject:
 def unregistered(found: TypeMeta) -> str:
     """Of a kind that no schema describes; an apiserver adds the place of its scheme."""
     version = api_version(found.group, found.version)
-    return f'no kind "{found.kind}" is registered for version "{version}"'
+    return f"no kind {quoted(found.kind)} is registered for version {quoted(version)}"
