@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
-from fakes.apiserver import document
+from fakes.apiserver import FakeAPIServer, document, serving
 from fakes.cluster import API_SERVICES, CRDS, FakeCluster
 from fakes.freezable_way import FreezableWay
 from running.cluster_service import (
@@ -19,7 +21,7 @@ from running.cluster_service import (
     port_of,
     until_ready,
 )
-from running.service import Client, service
+from running.service import QUICK, Client, backend, service
 from specmux_aggregator.config.settings import KubernetesSettings
 from specmux_aggregator.kubernetes.watch import WatchPhase
 from specmux_aggregator.model.backend import Backend, BackendName
@@ -110,3 +112,20 @@ async def test_a_version_that_was_taken_out_is_published_by_none() -> None:
                 await second.until(lambda: owner(second, WIDGETS) == "kubernetes-crds", "built")
                 assert OLD not in await second.paths()
                 assert await first.paths() == await second.paths()
+
+
+async def test_group_version_that_only_the_other_replica_knows_is_asked_for() -> None:
+    new = "apis/new.example.org/v1"
+    async with serving(FakeAPIServer({APPS: document(APPS)})) as origin:
+        slow = replace(QUICK, interval=600.0)
+        async with service(backend("a", origin.url), polling=slow) as late:
+            await late.says_ready()
+            await asyncio.sleep(QUICK.revalidate_interval)
+            origin.documents = {APPS: document(APPS), new: document(new)}
+            async with service(backend("a", origin.url)) as other:
+                await other.says_ready()
+                url = (await other.paths())[new]
+            assert new not in await late.paths()
+            status, _, body = await late.get(url)
+            assert (status, body) == (200, document(new))
+            assert (await late.get("/openapi/v3/apis/none.example.org/v1?hash=1"))[0] == 404

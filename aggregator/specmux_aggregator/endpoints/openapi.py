@@ -86,12 +86,15 @@ def decide(
         return method_not_allowed(request, route=ROUTE_DOCUMENT)
     group_version = GroupVersion(path[len(DOCUMENT_PREFIX) :])
     entry = snapshot.entries.get(group_version)
-    if entry is None:
+    if entry is None and not request.query:
         return _unknown(snapshot, group_version, request)
     try:
         asked = asked_hash(request.query)
     except BadQuery as error:
         return status_reply(400, str(error), route=ROUTE_DOCUMENT, request=request)
+    if entry is None:
+        owner = None if asked is None else _unasked_owner(snapshot, group_version, vouched_until)
+        return _unknown(snapshot, group_version, request) if owner is None else Revalidate(owner)
     is_stale = snapshot.observations[entry.owner].failure is not None
     is_current = asked is not None and asked.hash == entry.offer.hash
     if asked is not None and not is_current:
@@ -208,6 +211,18 @@ def _redirect(
     )
 
 
+def _unasked_owner(
+    snapshot: Snapshot, group_version: GroupVersion, vouched_until: Callable[[BackendName], float | None]
+) -> BackendName | None:
+    """A backend that may have a group-version by now, whose hash somebody knows: from another replica, which
+    has asked it since."""
+    for name, observation in snapshot.observations.items():
+        backend = observation.backend
+        if backend.url and backend.owns(group_version) and vouched_until(name) is None:
+            return name
+    return None
+
+
 def _unknown(snapshot: Snapshot, group_version: GroupVersion, request: Request) -> PreparedAnswer:
     """404, but 503 while it may still turn out to exist: a backend was not heard yet, or its owner is
     failing."""
@@ -216,6 +231,9 @@ def _unknown(snapshot: Snapshot, group_version: GroupVersion, request: Request) 
         if observation.failure is not None and owned is not None and group_version in owned:
             retry_after = observation.failure.retry_after or 1
             return unavailable(observation.failure, request, retry_after=retry_after)
+        if request.query and any(server.failure is not None for server in observation.servers):
+            # Another replica may have it from the server that does not answer here.
+            return unready("a server that may have the document does not answer", request, retry_after=1)
     if not snapshot.is_partial:
         return status_reply(
             404, "the server could not find the requested resource", route=ROUTE_DOCUMENT, request=request
