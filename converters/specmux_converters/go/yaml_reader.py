@@ -25,6 +25,7 @@ MAX_TAG_DIRECTIVES: Final = 1000
 NODE_BYTES: Final = 128
 """What a value counts for beside its text: 256 MiB are two million of them, which take eight seconds."""
 _MERGE_TAG: Final = "tag:yaml.org,2002:merge"
+_UNKNOWN_ANCHOR: Final = "yaml: unknown anchor"
 _WANT_MAP: Final = "yaml: map merge requires map or sequence of maps as the value"
 
 Path: TypeAlias = tuple[str | int, ...]
@@ -197,6 +198,13 @@ class _Composer:
                     marks.clear()
                 elif kind is yaml.DocumentEndEvent:
                     yield Parsed(self._root, tuple(self._duplicates), marks[:-1], tuple(self._losses))
+        except InvalidDocument as error:
+            if event is not None:
+                error.line = event.start_mark.line + 1
+            # go-yaml parses a document before it decodes it: what breaks its syntax is said first.
+            if not self._dialect.scalar_keys and not error.reason.startswith(_UNKNOWN_ANCHOR):
+                next((each for each in events if each.__class__ is yaml.DocumentEndEvent), None)
+            raise
         except ConverterError as error:
             if event is not None:
                 error.line = event.start_mark.line + 1
@@ -282,7 +290,7 @@ class _Composer:
         if anchored is None:
             if name in self._anchors:
                 self._refuse(f"yaml: anchor '{cut(name)}' value contains itself")
-            self._refuse(f"yaml: unknown anchor '{cut(name)}' referenced")
+            self._refuse(f"{_UNKNOWN_ANCHOR} '{cut(name)}' referenced")
         if len(self._open) + anchored.height > self._limits.max_depth:
             self._refuse_depth()
         self._spend(anchored.cost)

@@ -127,3 +127,13 @@ def test_odd_head_of_custom_resource(body: bytes, said: str | None) -> None:
 def test_kind_of_no_schema_is_quoted_as_go_does() -> None:
     report = Validator(DocumentSet({})).validate(b'{"apiVersion":"v1","kind":"a\\n\\u2028"}')
     assert report.fatal == 'no kind "a\\n\\u2028" is registered for version "v1"'
+
+
+def test_broken_syntax_is_said_before_what_cannot_be_decoded() -> None:
+    """go-yaml's parser has the whole document before a tag or a key is decoded."""
+    validator = Validator(DocumentSet({}))
+    report = validator.validate(b"kind: A\n[a]: 1\nb: c: d\n", "application/yaml")
+    assert report.fatal == "yaml: line 3: mapping values are not allowed in this context"
+    assert validator.validate(b"kind: *x\nb: c: d\n", "application/yaml").fatal == (
+        "yaml: unknown anchor 'x' referenced"
+    )
