@@ -10,9 +10,9 @@ from typing import Final
 
 import click
 
-from specmux_aggregator.commands.common_options import verbosity_options
-from specmux_aggregator.commands.listing import CommandList, LazyCommand
-from specmux_aggregator.commands.output import output_of_group
+from specmux_aggregator.command_line.common_options import verbosity_options
+from specmux_aggregator.command_line.listing import CommandList, LazyCommand
+from specmux_aggregator.command_line.output import output_of_group
 from specmux_aggregator.version import VERSION
 
 _COMMANDS: Final = "specmux_aggregator.commands"

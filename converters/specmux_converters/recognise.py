@@ -11,7 +11,7 @@ from specmux_converters.document_kinds import DocumentKind as DocumentKind
 from specmux_converters.document_kinds import kind_of
 from specmux_converters.errors import InvalidDocument, NoDocument, cut
 from specmux_converters.losses import Loss
-from specmux_converters.openapi31.lowering import as_openapi_30, is_openapi_31
+from specmux_converters.openapi31 import is_openapi_31
 from specmux_converters.revisions import Revisions
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
@@ -60,6 +60,8 @@ def _recognised(reading: _Reading) -> RecognisedInput:
         raise NoDocument(f"{len(documents)} documents, and none is a CustomResourceDefinition")
     kind, document = kind_of(documents[0]), documents[0]
     if kind is DocumentKind.OPENAPI_3 and is_openapi_31(document):
+        from specmux_converters.openapi31.lowering import as_openapi_30  # few documents take it
+
         lowered, more = as_openapi_30(document)
         return RecognisedInput(kind, (lowered,), (*losses, *more))
     if kind is None:

@@ -72,10 +72,10 @@ def test_answers_without_work_import_nothing_heavy(arguments: list[str], environ
     ours = sorted(name for name in imported if name.startswith("specmux_aggregator."))
     assert ours == [
         "specmux_aggregator.cli",
-        "specmux_aggregator.commands",
-        "specmux_aggregator.commands.common_options",
-        "specmux_aggregator.commands.listing",
-        "specmux_aggregator.commands.output",
+        "specmux_aggregator.command_line",
+        "specmux_aggregator.command_line.common_options",
+        "specmux_aggregator.command_line.listing",
+        "specmux_aggregator.command_line.output",
         "specmux_aggregator.console",
         "specmux_aggregator.errors",
         "specmux_aggregator.exits",

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from specmux_aggregator.commands.listing import SuggestingGroup, examples
-from specmux_aggregator.commands.output import Output, json_of_group, output_of_group, output_option, show
-from specmux_aggregator.commands.progress import progress
+from specmux_aggregator.command_line.listing import SuggestingGroup, examples
+from specmux_aggregator.command_line.output import Output, json_of_group, output_of_group, output_option, show
+from specmux_aggregator.command_line.progress import progress
 from specmux_aggregator.console import size, table, warn, write_error
 from specmux_aggregator.errors import SourceError, SourceUnreachable
 from specmux_aggregator.sources.completion import complete_group_versions

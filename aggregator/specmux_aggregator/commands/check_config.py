@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from specmux_aggregator.commands.listing import examples
+from specmux_aggregator.command_line.listing import examples
 from specmux_aggregator.config.setting_fields import setting_fields
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.config.source import ConfigSource, environment

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from specmux_aggregator.commands.listing import examples
-from specmux_aggregator.commands.output import format_option
+from specmux_aggregator.command_line.listing import examples
+from specmux_aggregator.command_line.output import format_option
 from specmux_aggregator.console import is_coloured
 from specmux_aggregator.exits import FOUND, fail_on_option, reported_errors
 from specmux_aggregator.sources import SourceOptions, service_options

@@ -10,9 +10,9 @@ from typing import Final, TypeAlias
 import click
 import orjson
 
-from specmux_aggregator.commands.listing import examples
-from specmux_aggregator.commands.loss_counts import counted, listed
-from specmux_aggregator.commands.progress import progress
+from specmux_aggregator.command_line.listing import examples
+from specmux_aggregator.command_line.loss_counts import counted, listed
+from specmux_aggregator.command_line.progress import progress
 from specmux_aggregator.exits import reported_errors
 from specmux_aggregator.sources import SourceOptions, source_options
 from specmux_aggregator.sources.document_files import (
@@ -141,6 +141,11 @@ FORMATS: Final[Mapping[str, DocumentFormat]] = {
     help="Write nothing and exit with 3 when something would be lost. Notes do not count.",
 )
 @click.option(
+    "--release",
+    metavar="1.N",
+    help="With --to smd: as this release of Kubernetes has it.  [default: the newest]",
+)
+@click.option(
     "--verify",
     is_flag=True,
     help="With --to pb: read back with the protobuf library what is written.",
@@ -155,11 +160,6 @@ FORMATS: Final[Mapping[str, DocumentFormat]] = {
     show_default=True,
     help="Output format. smd, smd-json: the schema of structured-merge-diff, as YAML or JSON."
     " v2: OpenAPI v3 and CustomResourceDefinitions as one document of Swagger 2.0, in JSON.",
-)
-@click.option(
-    "--release",
-    metavar="1.N",
-    help="With --to smd: as this release of Kubernetes has it.  [default: the newest]",
 )
 @source_options
 def convert(

@@ -12,7 +12,7 @@ import click
 import orjson
 
 from specmux_aggregator.app import App
-from specmux_aggregator.commands.listing import examples
+from specmux_aggregator.command_line.listing import examples
 from specmux_aggregator.config.settings import ListenSettings, LogSettings, PollingSettings, Settings
 from specmux_aggregator.demo.backends import serving, v2_application, v3_application
 from specmux_aggregator.demo.documents import (

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from specmux_aggregator.commands.listing import examples
-from specmux_aggregator.commands.output import format_option
-from specmux_aggregator.commands.progress import progress
+from specmux_aggregator.command_line.listing import examples
+from specmux_aggregator.command_line.output import format_option
+from specmux_aggregator.command_line.progress import progress
 from specmux_aggregator.console import is_coloured
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.exits import FOUND, fail_on_option, reported_errors

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 
-from specmux_aggregator.commands.listing import examples
-from specmux_aggregator.commands.output import format_option, show
+from specmux_aggregator.command_line.listing import examples
+from specmux_aggregator.command_line.output import format_option, show
 from specmux_aggregator.console import warn, write_error, write_line
 from specmux_aggregator.exits import RUNTIME, reported_errors
 from specmux_aggregator.sources import SourceOptions, opened, report_unread, source_options

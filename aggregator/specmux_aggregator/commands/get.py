@@ -8,8 +8,8 @@ from typing import Final, Literal
 
 import click
 
-from specmux_aggregator.commands.listing import examples
-from specmux_aggregator.commands.output import document_format
+from specmux_aggregator.command_line.listing import examples
+from specmux_aggregator.command_line.output import document_format
 from specmux_aggregator.console import warn
 from specmux_aggregator.exits import reported_errors
 from specmux_aggregator.sources.completion import complete_group_versions

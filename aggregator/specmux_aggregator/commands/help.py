@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from specmux_aggregator.commands.listing import examples
-from specmux_aggregator.commands.output import Output, output_option, show
+from specmux_aggregator.command_line.listing import examples
+from specmux_aggregator.command_line.output import Output, output_option, show
 from specmux_aggregator.version import VERSION
 
 

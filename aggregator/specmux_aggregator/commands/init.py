@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from specmux_aggregator.commands.listing import examples
+from specmux_aggregator.command_line.listing import examples
 
 SCHEMA_NAME = "specmux.schema.json"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from specmux_aggregator.commands.listing import examples
+from specmux_aggregator.command_line.listing import examples
 from specmux_aggregator.exits import reported_errors
 from specmux_aggregator.sources import SourceOptions, opened, source_options
 

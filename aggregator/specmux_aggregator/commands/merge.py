@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from specmux_aggregator.commands.listing import examples
-from specmux_aggregator.commands.loss_counts import counted
-from specmux_aggregator.commands.output import document_format
-from specmux_aggregator.commands.progress import progress
+from specmux_aggregator.command_line.listing import examples
+from specmux_aggregator.command_line.loss_counts import counted
+from specmux_aggregator.command_line.output import document_format
+from specmux_aggregator.command_line.progress import progress
 from specmux_aggregator.exits import reported_errors
 from specmux_aggregator.sources import SourceOptions, source_options
 from specmux_aggregator.sources.document_files import (
@@ -44,10 +44,12 @@ from specmux_converters.yaml.writer import to_yaml
 )
 @click.argument("words", metavar="[SOURCE|-]...", nargs=-1, type=SourceWord())
 @output_file_option
-@document_format
 @click.option(
-    "--short-names", is_flag=True, help="Names of schemas without package paths; those that collide are told."
+    "--short-names",
+    is_flag=True,
+    help="Names of schemas without package paths; those that collide are reported.",
 )
+@document_format
 @source_options
 def merge(
     words: tuple[str, ...], output: str, output_file: Path | None, short_names: bool, source: SourceOptions

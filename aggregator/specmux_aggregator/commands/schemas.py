@@ -11,9 +11,9 @@ from typing import Final
 import click
 import orjson
 
+from specmux_aggregator.command_line.listing import examples
+from specmux_aggregator.command_line.progress import progress
 from specmux_aggregator.commands.editor_config import EDITORS
-from specmux_aggregator.commands.listing import examples
-from specmux_aggregator.commands.progress import progress
 from specmux_aggregator.console import size, warn, write_line
 from specmux_aggregator.exits import reported_errors
 from specmux_aggregator.jobs.schema_examples import example_of

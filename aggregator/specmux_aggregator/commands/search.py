@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from specmux_aggregator.command_line.listing import examples
+from specmux_aggregator.command_line.output import Output, output_option, show
 from specmux_aggregator.commands.explain import reported_unknown
-from specmux_aggregator.commands.listing import examples
-from specmux_aggregator.commands.output import Output, output_option, show
 from specmux_aggregator.console import table, warn
 from specmux_aggregator.exits import RUNTIME, reported_errors
 from specmux_aggregator.sources import SourceOptions, opened, report_unread, source_options

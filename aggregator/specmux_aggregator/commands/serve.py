@@ -6,8 +6,8 @@ import asyncio
 
 import click
 
-from specmux_aggregator.commands.listing import examples
-from specmux_aggregator.commands.settings_help import SettingsCommand, help_all
+from specmux_aggregator.command_line.listing import examples
+from specmux_aggregator.command_line.settings_help import SettingsCommand, help_all
 from specmux_aggregator.config.flags import config_flags
 from specmux_aggregator.config.source import ConfigSource
 from specmux_aggregator.exits import reported_errors

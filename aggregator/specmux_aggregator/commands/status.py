@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import click
 
-from specmux_aggregator.commands.listing import examples
-from specmux_aggregator.commands.output import Output, output_option, show
+from specmux_aggregator.command_line.listing import examples
+from specmux_aggregator.command_line.output import Output, output_option, show
 from specmux_aggregator.console import age, coloured, size, table
 from specmux_aggregator.errors import SourceUnreachable
 from specmux_aggregator.exits import reported_errors

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from specmux_aggregator.commands.listing import examples
+from specmux_aggregator.command_line.listing import examples
 from specmux_aggregator.console import write_line
 from specmux_aggregator.exits import reported_errors
 from specmux_aggregator.sources import SourceOptions, page_options

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from specmux_aggregator.commands.listing import examples
-from specmux_aggregator.commands.output import format_option
-from specmux_aggregator.commands.progress import progress
-from specmux_aggregator.commands.validation_reports import LEVELS
+from specmux_aggregator.command_line.listing import examples
+from specmux_aggregator.command_line.output import format_option
+from specmux_aggregator.command_line.progress import progress
+from specmux_aggregator.command_line.validation_reports import LEVELS
 from specmux_aggregator.console import is_coloured, warn
 from specmux_aggregator.exits import reported_errors
 from specmux_aggregator.sources import SourceOptions, source_options

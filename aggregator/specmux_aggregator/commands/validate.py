@@ -11,12 +11,16 @@ from typing import Any, Final
 
 import click
 
-from specmux_aggregator.commands.listing import examples
-from specmux_aggregator.commands.operation_options import OperationOptions, operation_options, unmatched_hints
-from specmux_aggregator.commands.output import format_option
-from specmux_aggregator.commands.progress import progress
-from specmux_aggregator.commands.stored_output import OBJECT_FORMS, stored_text
-from specmux_aggregator.commands.validation_reports import report_of
+from specmux_aggregator.command_line.listing import examples
+from specmux_aggregator.command_line.operation_options import (
+    OperationOptions,
+    operation_options,
+    unmatched_hints,
+)
+from specmux_aggregator.command_line.output import format_option
+from specmux_aggregator.command_line.progress import progress
+from specmux_aggregator.command_line.stored_output import OBJECT_FORMS, stored_text
+from specmux_aggregator.command_line.validation_reports import report_of
 from specmux_aggregator.console import is_coloured, warn, write_error
 from specmux_aggregator.errors import NoBackendReachable, SourceError
 from specmux_aggregator.exits import NO_BACKEND_REACHABLE, fail_on_option

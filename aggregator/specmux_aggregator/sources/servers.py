@@ -35,7 +35,7 @@ from specmux_converters.document import DEFAULT_LIMITS, Document, parse
 from specmux_converters.document_kinds import DocumentKind, kind_of
 from specmux_converters.errors import ConverterError, InvalidDocument
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.openapi31.lowering import as_openapi_30, is_openapi_31
+from specmux_converters.openapi31 import is_openapi_31
 from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.resources import Resources, split
 
@@ -221,7 +221,11 @@ class ServerSource:
         document = parse(schema.body)
         if kind_of(document) is not DocumentKind.OPENAPI_3:
             raise InvalidDocument("no OpenAPI 3.0")
-        return as_openapi_30(document)[0] if is_openapi_31(document) else document
+        if not is_openapi_31(document):
+            return document
+        from specmux_converters.openapi31.lowering import as_openapi_30  # few servers have it
+
+        return as_openapi_30(document)[0]
 
     def _swagger(self) -> Mapping[GroupVersion, Document]:
         """What its Swagger 2.0 document converts to. Raises SourceUnreachable where it has none either."""

@@ -42,11 +42,6 @@ _BOUNDS: Final[Mapping[str, tuple[str, Callable[[Any, Any], Any]]]] = {
 }
 
 
-def is_openapi_31(document: Document) -> bool:
-    version = document.get("openapi")
-    return isinstance(version, str) and (version == "3.1" or version.startswith("3.1."))
-
-
 def as_openapi_30(document: Document) -> tuple[Document, list[Loss]]:
     """Raises InvalidDocument when it is nested too deeply to walk."""
     lowering = _Lowering(document)

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from specmux_converters.unions import DeclaredUnions, Member, Union, declared_unions
-from specmux_schemas.unions.rules import EXTENSION, unions_of_rules
+from specmux_converters.unions import DeclaredUnions, Member, Union, UnionForm, declared_unions
 
 
 def read_unions(schema: Mapping[str, Any], component: str = "") -> DeclaredUnions:
     """Those of one object's schema, each once. ``component`` is its name, by which published values are
     corrected."""
     declared = declared_unions(schema, component)
-    if EXTENSION not in schema:
+    if UnionForm.RULES.value not in schema:
         return declared
+    from specmux_schemas.unions.rules import unions_of_rules  # built-in kinds have none
+
     known = {union.fields for union in declared.unions}
     ruled = tuple(union for union in unions_of_rules(schema) if union.fields not in known)
     return DeclaredUnions((*declared.unions, *ruled), declared.faults)

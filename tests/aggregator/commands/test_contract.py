@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from specmux_aggregator.cli import main
-from specmux_aggregator.commands.common_options import HABITS
+from specmux_aggregator.command_line.common_options import HABITS
 
 SERVER = {
     "--server",

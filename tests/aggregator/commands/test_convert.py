@@ -18,8 +18,8 @@ import yaml
 from click.testing import CliRunner, Result
 
 from shared_data import DATA, documents, files, read, shared
+from specmux_aggregator.command_line.progress import progress
 from specmux_aggregator.commands.convert import convert
-from specmux_aggregator.commands.progress import progress
 from specmux_aggregator.sources.document_files import file_of
 from specmux_converters import codecs, media_types
 from specmux_converters.group_versions import GroupVersion

@@ -11,7 +11,7 @@ from typing import Final
 
 import click
 
-from specmux_aggregator.commands.output import group_output
+from specmux_aggregator.command_line.output import group_output
 from specmux_aggregator.console import set_verbosity
 
 Listener = Callable[[click.Context, click.Parameter, bool], None]

@@ -15,7 +15,7 @@ from typing import Any, Final
 import click
 from click.shell_completion import CompletionItem
 
-from specmux_aggregator.commands.common_options import habit, with_common_options
+from specmux_aggregator.command_line.common_options import habit, with_common_options
 from specmux_aggregator.console import forget_standard_output
 from specmux_aggregator.exits import RUNTIME
 
