@@ -57,6 +57,8 @@ class Revalidate:
     """The asked hash is not the one published; the owner may know it already."""
 
     owner: BackendName
+    is_unknown: bool = False
+    """Nothing is published of the group-version."""
 
 
 Decision = PreparedAnswer | Deliver | Revalidate
@@ -68,6 +70,7 @@ def decide(
     *,
     offered: Callable[[DocumentKey], tuple[MediaType, ...]] = lambda _: MEDIA_TYPES,
     vouched_until: Callable[[BackendName], float | None] = lambda _: None,
+    is_checked: bool = False,
     is_private: bool = False,
 ) -> Decision | None:
     """What to answer; None for a path that is not ours.
@@ -75,6 +78,7 @@ def decide(
     ``offered``: media types that a document has a form in (it may have none in Protobuf).
     ``vouched_until``: monotonic seconds until which a published hash may be taken as the backend's own;
     None: not at all, and a hash that differs ends in ``Revalidate``.
+    ``is_checked``: a backend was asked since the request came.
     ``is_private``: not everybody may have the answer, so no shared cache may keep it.
     """
     path = request.path
@@ -93,8 +97,12 @@ def decide(
     except BadQuery as error:
         return status_reply(400, str(error), route=ROUTE_DOCUMENT, request=request)
     if entry is None:
-        owner = None if asked is None else _unasked_owner(snapshot, group_version, vouched_until)
-        return _unknown(snapshot, group_version, request) if owner is None else Revalidate(owner)
+        owner = None if asked is None or is_checked else _possible_owner(snapshot, group_version)
+        return (
+            _unknown(snapshot, group_version, request)
+            if owner is None
+            else Revalidate(owner, is_unknown=True)
+        )
     is_stale = snapshot.observations[entry.owner].failure is not None
     is_current = asked is not None and asked.hash == entry.offer.hash
     if asked is not None and not is_current:
@@ -211,14 +219,12 @@ def _redirect(
     )
 
 
-def _unasked_owner(
-    snapshot: Snapshot, group_version: GroupVersion, vouched_until: Callable[[BackendName], float | None]
-) -> BackendName | None:
+def _possible_owner(snapshot: Snapshot, group_version: GroupVersion) -> BackendName | None:
     """A backend that may have a group-version by now, whose hash somebody knows: from another replica, which
     has asked it since."""
     for name, observation in snapshot.observations.items():
         backend = observation.backend
-        if backend.url and backend.owns(group_version) and vouched_until(name) is None:
+        if backend.url and observation.failure is None and backend.owns(group_version):
             return name
     return None
 

@@ -6,6 +6,7 @@ from the refreshers; everything else from the endpoint that has the path.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -133,6 +134,9 @@ class Service:
         for _ in range(ATTEMPTS):
             decision, known = known or await self._decided(request), None
             if isinstance(decision, Revalidate):
+                if decision.is_unknown and (until := self._vouched_until(decision.owner)) is not None:
+                    # A check from before the request says nothing: another replica may have looked since.
+                    await asyncio.sleep(until - time.monotonic())
                 await self._revalidate(decision.owner)
                 decision = await self._decided(request, is_revalidated=True)
             match decision:
@@ -193,6 +197,7 @@ class Service:
             request,
             offered=self._offered,
             vouched_until=self._vouched_after_check if is_revalidated else self._vouched_until,
+            is_checked=is_revalidated,
             is_private=self._is_private,
         )
         is_missing = isinstance(decision, PreparedAnswer) and decision.status == 404
