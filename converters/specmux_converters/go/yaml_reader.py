@@ -98,10 +98,16 @@ def read_all(
         # Not yaml.parse, which asks for each event whether there is one first.
         yield from composer.documents(iter(loader.get_event, None), with_marks=with_marks)
     except (yaml.YAMLError, UnicodeError) as error:
+        if getattr(error, "problem", None) == _TOO_DEEP:
+            raise LimitExceeded(f"nested more than {min(limits.max_depth, 1000)} deep") from None
         raise _refusal(error) from error
     finally:
         if loader is not None:
             loader.dispose()
+
+
+_TOO_DEEP: Final = "exceeded maximum nesting depth"
+"""libyaml's own limit, of 1,000, from 0.2.6 on: it looks ahead of what the composer has counted."""
 
 
 def _refusal(error: yaml.YAMLError | UnicodeError) -> InvalidDocument:

@@ -10,7 +10,8 @@ import pytest
 
 from specmux_converters.errors import InvalidDocument
 from specmux_converters.losses import Grade
-from specmux_converters.openapi31.lowering import as_openapi_30, is_openapi_31
+from specmux_converters.openapi31 import is_openapi_31
+from specmux_converters.openapi31.lowering import as_openapi_30
 from specmux_converters.recognise import DocumentKind, recognise
 
 VALUES: list[Any] = [None, True, 0, 1, 3, 5, 7.5, "a", "b", "ab", [], ["a"], [1], {}, {"a": 1}, {"a": "x"}]
