@@ -27,7 +27,7 @@ from specmux_aggregator.model.servers import BackendServer, Offers, union_of
 from specmux_aggregator.origins.addresses import BackendAddresses
 from specmux_aggregator.origins.hedge import contradicts, first_document
 from specmux_aggregator.origins.listed_servers import ListedServers, NewClient, version_in
-from specmux_aggregator.origins.shared_documents import digest_of_own
+from specmux_aggregator.origins.shared_documents import digest_of_own, own_offers
 from specmux_aggregator.origins.sightings import Sightings
 from specmux_aggregator.upstream.client import BackendClient, BackendRoot, MovedDocument, NotModified, Payload
 from specmux_cache.http.addresses import is_literal
@@ -119,7 +119,7 @@ class Peers:
         self._addresses_pause = ADDRESSES_AGAIN
         self._now = now
         self._seen: Sightings[_Answers] = Sightings(now)
-        self._former: deque[tuple[str, float]] = deque(maxlen=FORMER_MAX)
+        self._former: deque[tuple[Offers, float]] = deque(maxlen=FORMER_MAX)
         self._is_per_request = False
         """One connection leads to several servers: what comes by it one after the other is of no one."""
         self._are_hidden = False
@@ -176,11 +176,11 @@ class Peers:
 
     async def settled(self, root: BackendRoot, held: BackendRoot | None) -> BackendRoot:
         """What the backend offers, given the root that its usual connection had, and the one before."""
-        if held is not None and not self.are_known and digest_of_own(root) != digest_of_own(held):
-            is_back = self._was_former(digest_of_own(root))
+        if held is not None and not self.are_known and own_offers(root) != own_offers(held):
+            is_back = self._was_former(own_offers(root))
             if is_back or held.offers.keys() - root.offers.keys():
                 await self._look(root, agreeing=AGREEING)
-            self._former.append((digest_of_own(held), self._now()))
+            self._former.append((own_offers(held), self._now()))
         return self._united(root) if self.are_known else root
 
     async def current(self) -> BackendRoot | Failure:
@@ -323,9 +323,9 @@ class Peers:
         offers: Offers = union_of(servers) if servers else root.offers
         return BackendRoot(offers, None, root.ignored)
 
-    def _was_former(self, digest: str) -> bool:
+    def _was_former(self, offers: Offers) -> bool:
         now = self._now()
-        return any(digest == former and now - moment < FORMER_SECONDS for former, moment in self._former)
+        return any(offers == former and now - moment < FORMER_SECONDS for former, moment in self._former)
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[BackendClient]:

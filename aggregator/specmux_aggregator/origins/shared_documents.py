@@ -43,10 +43,14 @@ class SettledDocuments:
     bodies: Mapping[GroupVersion, bytes] = field(default_factory=lambda: MappingProxyType({}))
 
 
-def digest_of_own(root: BackendRoot) -> str:
+def own_offers(root: BackendRoot) -> dict[GroupVersion, Hash | None]:
     """What tells one server's root from another's: all but what flaps from request to request."""
     shared = SharedDocuments.of(root)
-    return digest_of({key: hash for key, hash in root.offers.items() if key not in shared})
+    return {key: hash for key, hash in root.offers.items() if key not in shared}
+
+
+def digest_of_own(root: BackendRoot) -> str:
+    return digest_of(own_offers(root))
 
 
 class SharedDocuments:
