@@ -136,7 +136,7 @@ def _write(
         count, total = count + 1, total + len(data)
         changed += _replaced(folder / path, data)
     removed = 0 if kinds else _removed(folder, before, release)
-    write_line(f"{count} files, {size(total)}: {changed} written, {removed} removed, the rest as it was")
+    write_line(f"{count} files, {size(total)}: {changed} written, {removed} removed, the rest unchanged")
     if left_out:
         raise click.exceptions.Exit(1)
 

@@ -149,10 +149,10 @@ class KubernetesSettings:
         "https://{name}.{namespace}.svc:{port}", "where the service of an APIService is reached"
     )
     service_token_file: Path | None = _setting(
-        None, "bearer token that is shown to every service of an APIService; none: none"
+        None, "bearer token sent to every service of an APIService; default: none"
     )
     service_cert_file: Path | None = _setting(
-        None, "PEM client certificate that is shown to every service of an APIService; none: none"
+        None, "PEM client certificate sent to every service of an APIService; default: none"
     )
     service_key_file: Path | None = _setting(None, "PEM private key of that certificate, unless it holds it")
     service_remote_user: str | None = _setting(

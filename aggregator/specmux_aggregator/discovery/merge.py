@@ -1,7 +1,7 @@
 """What is known of every backend's discovery, merged into one Directory. Pure.
 
 The owner of a group-version follows from the same rule as that of its document (snapshot.py): precedence
-among those that may and do offer it. Who cannot tell its resources wins only where nobody can.
+among those that may and do offer it. A backend that cannot list its resources wins only if no other can.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A kubeconfig, read as client-go reads it: files merged, one context chosen, one server found.
 
-No complaint repeats a value: half of them are secret. Entries that the context does not name are not looked
-at, and unknown keys are not ours to judge.
+Error messages never repeat a value: half of them are secret. Entries that the context does not name are
+skipped, and unknown keys are not ours to judge.
 """
 
 from __future__ import annotations

@@ -58,5 +58,5 @@ def _base_path(path: str) -> str:
     if fault is not None:
         raise BadValue(f"its path {fault}")
     if re.search(r"/openapi(/v[23])?$", base):
-        raise BadValue("ends in /openapi; wanted is what stands before it")
+        raise BadValue("ends in /openapi; give the URL without it")
     return base

@@ -1,4 +1,4 @@
-"""YAML read node by node, so that every complaint names its line and key, and all of them are told at once.
+"""YAML read node by node: every complaint names its line and key, and all are reported together.
 
 Nothing is constructed from tags: a node is a mapping, a list or a scalar with a text.
 """
@@ -18,7 +18,7 @@ from specmux_converters.errors import cut
 DEPTH_MAX: Final = 32
 
 FAULTS_MAX: Final = 20
-"""Complaints told at once; a file that is something else altogether has as many as lines."""
+"""Complaints reported together; a file that is something else altogether has as many as lines."""
 
 _TAG: Final = "tag:yaml.org,2002:"
 _SECRETS: Final = ("token", "password", "secret", "_data", "bearer", "authorization")

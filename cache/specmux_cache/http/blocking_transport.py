@@ -84,7 +84,7 @@ class BlockingTransport:
         except http.client.RemoteDisconnected as error:
             raise ServerUnreachable("it closed the connection before it answered", url=url) from error
         except http.client.HTTPException as error:
-            raise BadAnswer("the answer broke off, or is not HTTP", url=url) from error
+            raise BadAnswer("the response was cut off or is not HTTP", url=url) from error
         except OverflowError as error:
             raise BadAnswer("the body is larger than max_body_bytes", url=url) from error
         except (OSError, ValueError) as error:

@@ -94,7 +94,7 @@ class Transport:
                 received = fields_of(response.headers.items())
                 status, body = response.status, await self._body(response, url)
         except (aiohttp.ClientPayloadError, aiohttp.ClientResponseError) as error:
-            raise BadAnswer("the answer broke off, or is not HTTP", url=url) from error
+            raise BadAnswer("the response was cut off or is not HTTP", url=url) from error
         except TimeoutError as error:
             raise ServerUnreachable("no whole answer in time", url=url) from error
         except (aiohttp.ClientError, OSError, ValueError) as error:
@@ -120,9 +120,9 @@ class Transport:
             ) as response:
                 yield Streaming(response.status, response.content_type, self._lines(response, url))
         except (aiohttp.ClientPayloadError, aiohttp.ClientResponseError) as error:
-            raise BadAnswer("the answer broke off, or is not HTTP", url=url) from error
+            raise BadAnswer("the response was cut off or is not HTTP", url=url) from error
         except TimeoutError as error:
-            raise ServerUnreachable("nothing came for too long", url=url) from error
+            raise ServerUnreachable("timed out: no data arrived", url=url) from error
         except (aiohttp.ClientError, OSError) as error:
             raise ServerUnreachable(_reason(error), url=url) from error
 

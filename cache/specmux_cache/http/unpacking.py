@@ -33,7 +33,7 @@ def unpacked(answer: Answer, limit: int, url: str) -> Answer:
     try:
         body = unpack(answer.body, limit)
     except (zlib.error, zstandard.ZstdError, EOFError) as error:
-        raise BadAnswer("the body does not unpack", url=url) from error
+        raise BadAnswer("the body could not be decompressed", url=url) from error
     except OverflowError as error:
         raise BadAnswer("the body unpacks to more than max_body_bytes", url=url) from error
     fields = tuple(pair for pair in answer.fields if pair[0] not in ("content-encoding", "content-length"))

@@ -96,7 +96,9 @@ def _read(manifests: Iterable[Document], problems: list[Problem]) -> list[CRD]:
             problems.append(Problem(shown_name(manifest), fault.pointer, "manifest", fault.reason))
             continue
         if crds.get(crd.name, crd) != crd:
-            problems.append(Problem(crd.name, "", "manifest", "a later one of the same CRD replaces it"))
+            problems.append(
+                Problem(crd.name, "", "manifest", "overridden by a later definition of the same CRD")
+            )
         crds[crd.name] = crd
     return list(crds.values())
 
