@@ -24,6 +24,10 @@ _TAG: Final = "tag:yaml.org,2002:"
 _SECRETS: Final = ("token", "password", "secret", "_data", "bearer", "authorization")
 
 
+_TOO_DEEP: Final = "exceeded maximum nesting depth"
+"""libyaml's own limit, from 0.2.6 on: it looks ahead of the events that are counted here."""
+
+
 class Refusal(Protocol):
     """An exception's class."""
 
@@ -48,6 +52,8 @@ class YAMLReader:
             root: yaml.Node | None = yaml.compose(text, Loader=loader)
         except yaml.MarkedYAMLError as error:
             where = self._where(error.problem_mark or error.context_mark)
+            if error.problem == _TOO_DEEP:
+                raise self._refusal(f"nested deeper than {DEPTH_MAX} levels", where=where) from error
             raise self._refusal(f"not YAML: {error.problem or error.context}", where=where) from error
         except yaml.YAMLError as error:
             raise self._refusal("not YAML: a character is not allowed", where=str(self._path)) from error
