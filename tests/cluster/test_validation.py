@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from cluster.binaries import VERSION
 from cluster.control_plane import ControlPlane
 from cluster.faulty_manifests import DEFINITION, DESCRIBED, GROUP, IN_CODE
 from specmux_converters.group_versions import GroupVersion
@@ -122,7 +123,8 @@ def server(plane: ControlPlane) -> Iterator[Server]:
         time.sleep(0.5)
     keys = [key for key in paths if split(GroupVersion(key)) is not None]
     found = DocumentSet({GroupVersion(key): plane.json(paths[key]["serverRelativeURL"]) for key in keys})
-    yield Server(plane, Validator(found), found)
+    release = VERSION.removeprefix("v").rpartition(".")[0]
+    yield Server(plane, Validator(found, release=release), found)
     plane.kubectl("delete", "crd", f"widgets.{GROUP}")
 
 
