@@ -139,11 +139,18 @@ def _alternatives(
 ) -> set[Branches]:
     """The branches of each time that the keyword holds."""
     listed = [value for value in conjuncts(keywords, keyword) if isinstance(value, list) and value]
-    return {
-        frozenset(_text(schemas, branch, budget) for branch in value)
+    found = (
+        [_text(schemas, branch, budget) for branch in value]
         for value in listed
         if not (says_types and types_alone(schemas, value))
-    }
+    )
+    return {frozenset(_apart(texts) if keyword == "oneOf" else texts) for texts in found}
+
+
+def _apart(branches: list[bytes]) -> Iterator[bytes]:
+    """A branch that ``oneOf`` lists twice is refused by it: the second is written as one that overlaps."""
+    for number, branch in enumerate(branches):
+        yield b'{"allOf":[' + branch + b"]}" if branch in branches[:number] else branch
 
 
 def _refused(schemas: ComponentSchemas, keywords: Mapping[str, Any], budget: ComparisonBudget) -> set[bytes]:

@@ -36,7 +36,8 @@ def value_type(schemas: ComponentSchemas, keywords: Mapping[str, Any]) -> ValueT
     branches_of, by_branches = _of_branches(schemas, keywords)
     said, text = keywords.get("type"), keywords.get("format")
     if keywords.get("x-kubernetes-int-or-string") is True:
-        return ValueType(_EITHER, None, branches_of)
+        of_texts = text if isinstance(text, str) and text != INT_OR_STRING else None
+        return ValueType(_EITHER, of_texts, branches_of)
     named = said if isinstance(said, list) else [said]
     types = frozenset(name for name in named if isinstance(name, str) and name != "null")
     if text == INT_OR_STRING:

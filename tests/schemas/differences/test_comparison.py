@@ -316,3 +316,22 @@ def test_branches_are_tried_on_listed_values(values: list[int], added: dict[str,
     new = fields(a={"type": "integer", "enum": values, **added})
     impacts = [place.impacts.write for place in compared_specs(old, new).places]
     assert (Impact.BREAKING in impacts) == breaks
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ({**INT_OR_STRING}, {**INT_OR_STRING, "format": "date"}),
+        (
+            {"type": "object", "oneOf": [{"required": ["a"]}]},
+            {"type": "object", "oneOf": [{"required": ["a"]}, {"required": ["a"]}]},
+        ),
+        (
+            {"type": "object"},
+            {"type": "object", "allOf": [{"oneOf": [{"required": ["a"]}, {"required": ["a"]}]}]},
+        ),
+    ],
+)
+def test_what_random_pairs_found_breaks_writers(old: dict[str, Any], new: dict[str, Any]) -> None:
+    places = compared_specs(fields(x=old), fields(x=new)).places
+    assert Impact.BREAKING in [place.impacts.write for place in places]
