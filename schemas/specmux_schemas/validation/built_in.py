@@ -36,6 +36,7 @@ def check_typed(
         metadata,
         needs_name=kind.needs_name,
         rule=None if kind.kind == DEFINITION else name_rule(kind.kind.group, kind.kind.kind, minor),
+        minor=minor,
     )
     for error in (*errors, *(update_errors(metadata, metadata_of(old)) if old is not None else ())):
         yield Violation(Severity.ERROR, Check.METADATA, error.path, error.text)

@@ -17,6 +17,7 @@ from specmux_schemas.validation.metadata.embedded_errors import embedded_errors
 from specmux_schemas.validation.metadata.names import qualified_name_faults
 from specmux_schemas.validation.metadata.object_metadata import MetadataError, metadata_errors
 from specmux_schemas.validation.metadata.updated_metadata import metadata_of, update_errors
+from specmux_schemas.validation.releases import NEWEST
 from specmux_schemas.validation.report import Check, Severity, Violation
 from specmux_schemas.validation.schema.errors import SchemaError
 from specmux_schemas.validation.schema.list_types import list_errors
@@ -43,7 +44,12 @@ class CustomResourceCheck:
 
 
 def check_custom(
-    value: dict[str, Any], kind: CustomKind, old: dict[str, Any] | None = None, *, ratchets: bool = True
+    value: dict[str, Any],
+    kind: CustomKind,
+    old: dict[str, Any] | None = None,
+    *,
+    ratchets: bool = True,
+    minor: int = NEWEST,
 ) -> CustomResourceCheck:
     """``value`` was decoded and pruned; ``old`` is the stored object, settled, of an update. ``ratchets``:
     what an update does not change is no error (KEP-4008)."""
@@ -56,10 +62,10 @@ def check_custom(
     schema_errors = _once(_left(walk.found, correlation), lambda error: error.detail)
     metadata = value.get("metadata")
     around = [
-        *_violations(Check.METADATA, embedded_errors(value, kind.structural)),
+        *_violations(Check.METADATA, embedded_errors(value, kind.structural, minor=minor)),
         *_violations(Check.LIST, _list_errors(value, old, kind.structural)),
     ]
-    own = _violations(Check.METADATA, _metadata_errors(metadata, old))
+    own = _violations(Check.METADATA, _metadata_errors(metadata, old, minor))
     violations = (
         *own,
         *(Violation(Severity.ERROR, Check.SCHEMA, error.path, error.text) for error in schema_errors),
@@ -127,9 +133,9 @@ def _with_metadata(value: dict[str, Any]) -> dict[str, Any]:
     return {**value, "metadata": {}} if value.get("metadata", "") is None else value
 
 
-def _metadata_errors(metadata: Any, old: dict[str, Any] | None) -> list[MetadataError]:
+def _metadata_errors(metadata: Any, old: dict[str, Any] | None, minor: int) -> list[MetadataError]:
     decoded = marshalled(metadata) if isinstance(metadata, dict) else {}
-    found = list(metadata_errors(decoded))
+    found = list(metadata_errors(decoded, minor=minor))
     return found if old is None else [*found, *update_errors(decoded, metadata_of(old))]
 
 

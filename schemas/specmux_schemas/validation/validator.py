@@ -285,7 +285,7 @@ class Validator:
         from specmux_schemas.validation.custom import check_custom
 
         older = _stored(old, described) if isinstance(old, dict) else None
-        checked = check_custom(decoded.value, described, older, ratchets=self._ratchets)
+        checked = check_custom(decoded.value, described, older, ratchets=self._ratchets, minor=self._minor)
         decoded.left_out += checked.left_out
         value, unions = self._unions_of(described, checked.value, old)
         decoded.stored = value if self._keeps_objects else None

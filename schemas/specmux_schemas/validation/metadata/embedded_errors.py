@@ -16,29 +16,32 @@ from specmux_schemas.validation.metadata.object_metadata import MetadataError, m
 from specmux_schemas.validation.report import Path
 
 
-def embedded_errors(value: Any, schema: Structural) -> list[MetadataError]:
-    return list(_walk(value, schema, (), "")) if schema.has_embedded else []
+def embedded_errors(value: Any, schema: Structural, *, minor: int) -> list[MetadataError]:
+    """``minor`` is the release of Kubernetes."""
+    return list(_walk(value, schema, (), "", minor)) if schema.has_embedded else []
 
 
-def _walk(value: Any, schema: Structural | None, path: Path, place: str) -> Iterator[MetadataError]:
+def _walk(
+    value: Any, schema: Structural | None, path: Path, place: str, minor: int
+) -> Iterator[MetadataError]:
     """``place`` is the path as messages have it: keys of maps in brackets."""
     if schema is None or not schema.has_embedded:
         return
     if isinstance(value, dict):
         if schema.is_embedded:
-            yield from _embedded(value, path, place)
+            yield from _embedded(value, path, place, minor)
         for key, item in value.items():
             inner = schema.properties.get(key)
             if inner is not None:
-                yield from _walk(item, inner, (*path, key), f"{place}.{key}" if place else key)
+                yield from _walk(item, inner, (*path, key), f"{place}.{key}" if place else key, minor)
             else:
-                yield from _walk(item, schema.additional, (*path, key), f"{place}[{key}]")
+                yield from _walk(item, schema.additional, (*path, key), f"{place}[{key}]", minor)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _walk(item, schema.items, (*path, index), f"{place}[{index}]")
+            yield from _walk(item, schema.items, (*path, index), f"{place}[{index}]", minor)
 
 
-def _embedded(value: dict[str, Any], path: Path, place: str) -> Iterator[MetadataError]:
+def _embedded(value: dict[str, Any], path: Path, place: str, minor: int) -> Iterator[MetadataError]:
     prefix = f"{place}." if place else ""
     for name, faults in (("apiVersion", _version_faults), ("kind", _kind_faults)):
         if name not in value:
@@ -57,6 +60,7 @@ def _embedded(value: dict[str, Any], path: Path, place: str) -> Iterator[Metadat
             is_namespaced=is_namespaced,
             needs_name=False,
             rule=NameRule.PATH_SEGMENT,
+            minor=minor,
         )
 
 

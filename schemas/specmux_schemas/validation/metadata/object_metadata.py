@@ -12,6 +12,7 @@ from specmux_schemas.validation.errors import Undecodable
 from specmux_schemas.validation.metadata.field_errors import field_path, shown
 from specmux_schemas.validation.metadata.kind_names import NameRule, name_faults
 from specmux_schemas.validation.metadata.names import label_faults, label_value_faults, qualified_name_faults
+from specmux_schemas.validation.releases import NEWEST
 from specmux_schemas.validation.report import Path
 
 MOST_ANNOTATIONS: Final = 256 * 1024
@@ -22,6 +23,9 @@ _ORPHAN: Final = "orphan"
 _FOREGROUND: Final = "foregroundDeletion"
 _ONE_CONTROLLER: Final = "Only one reference can have Controller set to true"
 _MOST_OWNERS: Final = 100
+_INDEXED_OWNERS: Final = 37
+"""Minor release from which faults of owners name the owner's place."""
+_EVENT_OWNS: Final = "/v1, Kind=Event is disallowed from being an owner"
 _OWNER_TEXTS: Final = ("kind", "name", "uid")
 
 
@@ -42,11 +46,12 @@ def metadata_errors(
     is_namespaced: bool | None = None,
     needs_name: bool = True,
     rule: NameRule | None = NameRule.SUBDOMAIN,
+    minor: int = NEWEST,
 ) -> Iterator[MetadataError]:
     """Of metadata that was decoded as ObjectMeta; ``place`` is how messages call ``path``.
 
     ``is_namespaced`` is None where the scope is not known: then a namespace may be there or not.
-    ``rule`` is that of the name; None for no check.
+    ``rule`` is that of the name; None for no check. ``minor`` is the release of Kubernetes.
     """
     checks = _Checks(metadata, path, place)
     if rule is not None:
@@ -55,7 +60,7 @@ def metadata_errors(
     yield from checks.generation()
     yield from checks.labels()
     yield from checks.annotations()
-    yield from checks.owners()
+    yield from checks.owners(is_indexed=minor >= _INDEXED_OWNERS)
     yield from checks.finalizers()
     yield from checks.managed_fields()
 
@@ -108,14 +113,14 @@ class _Checks:
         if size > MOST_ANNOTATIONS:
             yield self._error(("annotations",), f"Too long: may not be more than {MOST_ANNOTATIONS} bytes")
 
-    def owners(self) -> Iterator[MetadataError]:
+    def owners(self, *, is_indexed: bool) -> Iterator[MetadataError]:
         owners = self._objects("ownerReferences")
         # Said once for each controller: of thousands the end is left out.
         listed = ",".join(map(_owner_text, owners[:_MOST_OWNERS]))
         listed += ",…" if len(owners) > _MOST_OWNERS else ""
         controllers: list[str] = []
-        for owner in owners:
-            yield from self._owner(owner)
+        for index, owner in enumerate(owners):
+            yield from self._indexed_owner(owner, index) if is_indexed else self._owner(owner)
             if owner.get("controller") is True:
                 controllers.append(f"{owner.get('kind') or ''}/{owner.get('name') or ''}")
                 if len(controllers) > 1:
@@ -137,8 +142,23 @@ class _Checks:
             if not owner.get(name):
                 yield from self._invalid(("ownerReferences", name), "", ["must not be empty"])
         if (group, version, owner.get("kind")) == ("", "v1", "Event"):
-            detail = "/v1, Kind=Event is disallowed from being an owner"
-            yield self._invalid_owners(_owner_text(owner), detail)
+            yield self._error(("ownerReferences",), f"Invalid value: {_owner_text(owner)}: {_EVENT_OWNS}")
+
+    def _indexed_owner(self, owner: Mapping[str, Any], index: int) -> Iterator[MetadataError]:
+        """As from Kubernetes 1.37 on (apimachinery, pkg/api/validation/objectmeta.go)."""
+        place: Path = ("ownerReferences", index)
+        text = owner.get("apiVersion") or ""
+        try:
+            group, version = parse_group_version(text)
+        except Undecodable:
+            group, version = "", ""
+        if text and not version:
+            yield from self._invalid((*place, "apiVersion"), text, ["must be <group>/<version> or <version>"])
+        for name in ("apiVersion", *_OWNER_TEXTS):
+            if not owner.get(name):
+                yield self._error((*place, name), "Required value: must not be empty")
+        if (group, version, owner.get("kind")) == ("", "v1", "Event"):
+            yield self._error(place, f"Invalid value: {_owner_text(owner)}: {_EVENT_OWNS}")
 
     def _invalid_owners(self, owners: str, detail: str) -> MetadataError:
         return self._error(("ownerReferences",), f"Invalid value: {owners}: {detail}")
