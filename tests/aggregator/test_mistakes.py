@@ -217,7 +217,7 @@ MISTAKES = [
     wrong("validate --file $dir/none.json $dir/widget.yaml", 2, "does not exist"),
     wrong("validate --field-validation strickt $dir/widget.yaml", 2, "'strickt' is not one of", "strict"),
     wrong("validate -o xml $dir/widget.yaml", 2, "'xml' is not one of", "junit"),
-    wrong("-o yaml validate --file $dir/crd.yaml $dir/widget.yaml", 2, "cannot be printed as yaml", "json"),
+    wrong("-o yaml check $dir/crd.yaml", 2, "cannot be printed as yaml", "json"),
     wrong("validate --workers 0 $dir/widget.yaml", 2, "0 is not in the range"),
     wrong("validate --server http://127.0.0.1:1 $dir/widget.yaml", 4, "refused"),
     # explain, search

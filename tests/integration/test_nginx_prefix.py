@@ -27,7 +27,7 @@ pytestmark = needs_nginx
 
 PREFIX = "/some/prefix"
 KEY = "apis/garden.example.org/v1"
-HTML = {"Accept": "text/html"}
+HTML = {"Accept": "text/html,*/*;q=0.8"}  # as browsers ask
 LINK = re.compile(rb'(?:href|src|action)="([^"]*)"')
 PAGES_MAX = 200
 
