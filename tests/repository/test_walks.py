@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -23,7 +24,7 @@ MOST_DECIDED, MOST_POLLED, MOST_REMEMBERED, MOST_SIMILAR = 13, 11, 5, 6
 """Modules of ours that a GET enters whose answer is in memory: a document's bytes decided anew, a 304 of the
 root decided anew, remembered, and known again by what of it decides. The first two without ``heads``, which
 is asked where a request with the same line is known."""
-MOST_OF_A_CHANGE, MOST_OF_A_DEFINITION = 25, 30
+MOST_OF_A_CHANGE, MOST_OF_A_DEFINITION = 24, 30
 """Modules that a backend's change enters, and an event of a definition, until it is published; but for those
 that answer clients and follow discovery meanwhile."""
 SETTLED = 0.3
@@ -76,6 +77,23 @@ async def entered_by(client: Client, url: str, status: int = 200, **fields: str)
     return entered
 
 
+BY_TIME = {"specmux_aggregator.model.failure", "specmux_aggregator.upstream.credential_files"}
+"""Looked at again after a while, whatever changes: whether a failure lasts, whether a token was exchanged."""
+TURNS = 3
+"""Changes of which a way is what all of them enter: what else the service does falls into one of them."""
+
+
+async def entered_until_published(client: Client, change: Callable[[], object]) -> set[str]:
+    before = client.app.publisher.current.generation
+    with modules_entered() as entered:
+        change()
+        await client.until(
+            lambda: client.app.publisher.current.generation > before, "the change is published"
+        )
+    await asyncio.sleep(SETTLED)
+    return entered
+
+
 def test_get_that_is_answered_from_memory() -> None:
     async def scenario() -> tuple[set[str], ...]:
         async with (
@@ -114,18 +132,16 @@ def test_change_of_a_backend() -> None:
         async with serving(origin), service(backend("a", origin.url), polling=SELDOM) as client:
             await client.says_ready()
             await asyncio.sleep(SETTLED)
-            before = client.app.publisher.current.generation
-            origin.documents = {APPS: document(APPS, "changed")}
-            with modules_entered() as entered:
-                client.app.backends.poke(backend("a", origin.url).name)
-                await client.until(
-                    lambda: client.app.publisher.current.generation > before, "the change is published"
-                )
-            return entered
+            ways = []
+            for turn in range(TURNS):
+                origin.documents = {APPS: document(APPS, f"changed {turn}")}
+                poke = partial(client.app.backends.poke, backend("a", origin.url).name)
+                ways.append(await entered_until_published(client, poke))
+            return set.intersection(*ways)
 
     entered = asyncio.run(scenario())
     assert walk("A change of a backend") <= rooms(entered)
-    on_the_way = {name for name in entered if not rooms({name}) & BESIDE}
+    on_the_way = {name for name in entered if not rooms({name}) & BESIDE} - BY_TIME
     assert len(on_the_way) <= MOST_OF_A_CHANGE, "\n".join(sorted(on_the_way))
 
 
@@ -137,13 +153,11 @@ def test_event_of_a_definition() -> None:
                 cluster, settings={"polling": SELDOM, "discovery": DiscoverySettings(interval=60.0)}
             ) as client:
                 await asyncio.sleep(SETTLED)
-                before = client.app.publisher.current.generation
-                with modules_entered() as entered:
-                    cluster.put(CRDS, definition("Widget", description="changed"))
-                    await client.until(
-                        lambda: client.app.publisher.current.generation > before, "the change is published"
-                    )
-                return entered
+                ways = []
+                for turn in range(TURNS):
+                    put = partial(cluster.put, CRDS, definition("Widget", description=f"changed {turn}"))
+                    ways.append(await entered_until_published(client, put))
+                return set.intersection(*ways)
 
     entered = asyncio.run(scenario())
     # The worker process builds: of build only what hands it the work is entered here.
