@@ -1,7 +1,8 @@
 """Explain, search, validate and diff over parsed documents: what programs call, as the commands do.
 
 Documents are mappings from group-versions (``apps/v1``, or ``apis/apps/v1`` as in ``/openapi/v3``) to parsed
-OpenAPI v3 documents, such as ``SchemaCache.spec`` gives. They are read, never written.
+OpenAPI v3 documents, such as ``SchemaCache.spec`` gives. They are read, never written. What is none
+of them raises SchemasError.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from specmux_converters.group_versions import GroupVersion
-from specmux_schemas.errors import InvalidPath, UnknownKind
+from specmux_schemas.errors import InvalidPath, SchemasError, UnknownKind
 from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.resources import joined
 
@@ -115,6 +116,10 @@ def _side(documents: Documents) -> ServedSide:
 
 
 def _document_set(documents: Documents) -> DocumentSet:
+    """Raises SchemasError for what is no OpenAPI v3: read as one, it would be empty and change nothing."""
+    for name, document in documents.items():
+        if not str(document.get("openapi", "")).startswith("3."):
+            raise SchemasError(f"{name}: not an OpenAPI v3 document; specmux_converters.convert makes one")
     return DocumentSet({_key(name): dict(document) for name, document in documents.items()})
 
 
