@@ -1,7 +1,7 @@
 """Documents in the shape of the reference data, for benchmarks on machines that do not have it.
 
 They are like Kubernetes': one Swagger 2.0 document of many group-versions with shared components, v3
-documents by release, CustomResourceDefinitions. Figures measured on them are not those of docs/benchmarks.md.
+documents by release, CustomResourceDefinitions. Figures measured on them are not those of docs/benchmarks/.
 """
 
 from __future__ import annotations

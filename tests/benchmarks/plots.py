@@ -1,6 +1,6 @@
 """Draws figures as bars, as SVG for light and dark screens: ``python tests/benchmarks/plots.py``.
 
-Without arguments the tables of docs/benchmarks.md are drawn into docs/images/benchmarks, one image for each
+Without arguments the tables of docs/benchmarks/ are drawn into docs/images/benchmarks, one image for each
 plot of ``PLOTS``; with ``--kept`` what benchmarks left in bench-out, beside it. Bars begin at zero, and one
 scale holds for a plot. Each image says all of its values in its description, for who cannot see it.
 """
@@ -14,9 +14,9 @@ from xml.sax.saxutils import escape
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from figures import FOLDER, PLOTS, Column, Figures, Row, in_page, kept
+from pages import pages
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "benchmarks.md"
 IMAGES = ROOT / "docs" / "images" / "benchmarks"
 
 WIDTH, LEFT, RIGHT, BAR, GAP = 760, 196, 118, 17, 3
@@ -52,8 +52,8 @@ def main() -> int:
     if sys.argv[1:] == ["--kept"]:
         drawn = draw_kept()
     else:
-        page = PAGE.read_text(encoding="utf-8")
-        drawn = [draw(in_page(page, name), IMAGES) for name in PLOTS]
+        shown = "\n".join(pages().values())
+        drawn = [draw(in_page(shown, name), IMAGES) for name in PLOTS]
     for path in drawn:
         print(path.relative_to(ROOT))
     return 0

@@ -45,7 +45,7 @@ def data_for(folder: Path) -> dict[str, str]:
         return dict(os.environ)
     print(f"no reference data beside the checkout: {write_documents(folder)}", flush=True)
     print(
-        "What is measured on them is not comparable with docs/benchmarks.md, nor meant for its bars.",
+        "What is measured on them is not comparable with docs/benchmarks/, nor meant for its bars.",
         flush=True,
     )
     return {**os.environ, "SPECMUX_SHARED": str(folder), "SPECMUX_MADE_DOCUMENTS": "1"}

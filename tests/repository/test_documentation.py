@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
     *(ROOT / name for name in ("README.md", "CHANGELOG.md", "helm/specmux/README.md")),
-    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
 ]
 LINK = re.compile(r"\]\(([^)#:]*)(?:#([^)]*))?\)")
 
@@ -51,7 +51,8 @@ def test_readme_is_short() -> None:
 
 
 def test_every_page_is_in_the_index_and_in_the_site() -> None:
-    pages = {path.name for path in (ROOT / "docs").glob("*.md")}
-    linked = {link for link, _ in LINK.findall((ROOT / "docs/index.md").read_text())}
-    listed = set(re.findall(r"- ([\w-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE))
+    pages = {str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md")}
+    indexes = {name: (ROOT / "docs" / name).read_text() for name in ("index.md", "benchmarks.md")}
+    linked = {link for text in indexes.values() for link, _ in LINK.findall(text)}
+    listed = set(re.findall(r"- ([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE))
     assert (pages - linked - {"index.md"}, pages - listed) == (set(), set())

@@ -1,4 +1,4 @@
-"""The plots of docs/benchmarks.md are drawn from its tables, and are SVG that everybody can read."""
+"""Pages of docs/benchmarks/ are made from their data, and their plots, readable by all, from their tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "benchmarks.md"
+FOLDER = ROOT / "docs" / "benchmarks"
 IMAGES = ROOT / "docs" / "images" / "benchmarks"
 NAMES = sorted(path.stem for path in IMAGES.glob("*.svg"))
 SVG = "{http://www.w3.org/2000/svg}"
@@ -24,18 +24,27 @@ def plots(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     import plots
 
     yield plots
-    for name in ("plots", "figures"):
+    for name in ("plots", "figures", "pages"):
         sys.modules.pop(name, None)
 
 
-def test_every_plot_has_its_image_on_the_page(plots: ModuleType) -> None:
-    shown = re.findall(r"!\[[^\]]{10,}\]\(images/benchmarks/(\w+)\.svg\)", PAGE.read_text())
+def page_text() -> str:
+    return "\n".join(path.read_text() for path in sorted(FOLDER.glob("*.md")))
+
+
+def test_pages_are_made_from_the_tables(plots: ModuleType) -> None:
+    written = {path.name: path.read_text() for path in FOLDER.glob("*.md")}
+    assert written == plots.pages(), "python tests/benchmarks/pages.py"
+
+
+def test_every_plot_has_its_image_on_a_page(plots: ModuleType) -> None:
+    shown = re.findall(r"!\[[^\]]{10,}\]\(\.\./images/benchmarks/(\w+)\.svg\)", page_text())
     assert sorted(shown) == sorted(plots.PLOTS) == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_plot_is_drawn_from_the_table_below_it(name: str, plots: ModuleType) -> None:
-    figures = plots.in_page(PAGE.read_text(), name)
+    figures = plots.in_page(page_text(), name)
     assert figures.rows
     drawn = (IMAGES / f"{name}.svg").read_text()
     assert drawn == plots.svg(figures), "the table has changed: python tests/benchmarks/plots.py"
