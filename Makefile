@@ -88,11 +88,11 @@ stress: setup
 	$(BIN)/python tests/stress/stress_exchanges.py
 	$(BIN)/python tests/stress/stress_collections.py
 	$(BIN)/python tests/stress/stress_tiers.py --streams $(STRESS_STREAMS)
-	$(BIN)/python tests/stress/stress_service.py --form $(STRESS_FORM) --write docs/reliability.md
-	$(BIN)/python tests/stress/stress_handshakes.py --bodies $(STRESS_BODIES) --write docs/reliability.md
-	$(BIN)/python tests/stress/stress_replicas.py --write docs/reliability.md
-	$(BIN)/python tests/stress/stress_followers.py --seconds $(STRESS_FOLLOWING) --write docs/reliability.md
-	$(BIN)/python tests/stress/stress_reader.py --write docs/reliability.md
+	$(BIN)/python tests/stress/stress_service.py --form $(STRESS_FORM) --write docs/benchmarks/stress.md
+	$(BIN)/python tests/stress/stress_handshakes.py --bodies $(STRESS_BODIES) --write docs/benchmarks/stress.md
+	$(BIN)/python tests/stress/stress_replicas.py --write docs/benchmarks/stress.md
+	$(BIN)/python tests/stress/stress_followers.py --seconds $(STRESS_FOLLOWING) --write docs/benchmarks/stress.md
+	$(BIN)/python tests/stress/stress_reader.py --write docs/benchmarks/stress.md
 	$(BIN)/python tests/stress/stress_resumption.py
 	$(BIN)/python tests/stress/stress_diff.py
 

@@ -16,12 +16,8 @@ DATA: Final = Path(__file__).with_name("promises.toml")
 PAGE: Final = ROOT / "docs/promises.md"
 _HEAD: Final = """# Promises and their tests
 
-The five documents that specmux implements, promise by promise, in our words: which test shows it, and where
-specmux differs and why. Feature gates, rollout plans and benchmarks of the documents' own project are left
-out.
-
-`python tests/repository/promises_page.py` makes this page of `tests/repository/promises.toml`; a test
-compares them.
+The five documents that specmux implements, promise by promise: links lead to the tests, and what stands behind a dash
+differs. Generated from `tests/repository/promises.toml` by `python tests/repository/promises_page.py`.
 """
 
 
@@ -48,10 +44,14 @@ def promises() -> Iterator[tuple[str, list[Promise]]]:
 def page() -> str:
     parts = [_HEAD]
     for title, rows in promises():
-        parts.append(f"\n## {title}\n\n| | promise | shown by | differs |\n|---|---|---|---|\n")
+        parts.append(f"\n## {title}\n")
+        section = ""
         for row in rows:
-            tests = ", ".join(f"[{Path(name).name}](../tests/{name})" for name in row.tests)
-            parts.append(f"| {row.section} | {row.words} | {tests} | {row.differs} |\n")
+            if row.section != section:
+                section = row.section
+                parts.append(f"\n**{section}**\n\n")
+            tests = "".join(f"[[{number}]](../tests/{name})" for number, name in enumerate(row.tests, 1))
+            parts.append(f"* {row.words} {tests}{f' – {row.differs}' if row.differs else ''}\n")
     return "".join(parts)
 
 

@@ -1,6 +1,6 @@
 """Every body that leaves while TLS handshakes fail, workers are killed and documents change: is it right?
 
-    python tests/stress/stress_handshakes.py [--bodies 100000] [--write docs/reliability.md]
+    python tests/stress/stress_handshakes.py [--bodies 100000] [--write docs/benchmarks/stress.md]
 
 Loopback only; ends by itself. The service serves a folder of documents beside 40 backends whose handshakes
 hang, are reset, cut or answered with something else. Prints a table in Markdown; exits 1 when a promise was

@@ -1,6 +1,6 @@
 """A reader that is killed, hangs or runs out of memory while 64 clients ask it: does anybody else wait?
 
-    python tests/stress/stress_reader.py [--seconds 20] [--clients 64] [--write docs/reliability.md]
+    python tests/stress/stress_reader.py [--seconds 20] [--clients 64] [--write docs/benchmarks/stress.md]
 
 Loopback only; ends by itself. A process of its own asks for ``/livez`` and for a document all the time, and
 says how late the machine itself wakes it up: on one that has other work, that is what the rest is compared

@@ -1,6 +1,6 @@
 """Three replicas behind nginx while their backend changes and they are replaced, and shared caches in front.
 
-    python tests/stress/stress_replicas.py [--seconds 30] [--reads 5000] [--write docs/reliability.md]
+    python tests/stress/stress_replicas.py [--seconds 30] [--reads 5000] [--write docs/benchmarks/stress.md]
 
 Loopback only; ends by itself. Needs nginx, and varnishd for its part (Debian packages nginx-light, varnish).
 Prints a table in Markdown, and writes it into a page where one is named; exits 1 when a promise was broken:

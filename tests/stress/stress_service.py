@@ -1,6 +1,6 @@
 """The service under load while everything around it goes wrong. Loopback only; ends by itself.
 
-    python tests/stress/stress_service.py [--form short|middle|long] [--write docs/reliability.md]
+    python tests/stress/stress_service.py [--form short|middle|long] [--write docs/benchmarks/stress.md]
 
 Each form is bounded by its counts (``FORMS``): some 20 s, 3 and 15 minutes. Prints a table in Markdown, and
 writes it into a page where one is named; exits 1 when a promise was broken:

@@ -35,7 +35,7 @@ def test_page_without_a_place_is_left_as_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("maker", ["stress_service.py", "stress_replicas.py"])
-def test_page_of_reliability_has_a_place_for_each_run(maker: str, tmp_path: Path) -> None:
-    page = tmp_path / "reliability.md"
-    page.write_text((ROOT / "docs" / "reliability.md").read_text())
+def test_page_of_runs_has_a_place_for_each(maker: str, tmp_path: Path) -> None:
+    page = tmp_path / "stress.md"
+    page.write_text((ROOT / "docs" / "benchmarks" / "stress.md").read_text())
     FindingsTable().write_into(page, maker=maker, command=maker)
