@@ -1,6 +1,6 @@
 """Followers of publications while CustomResourceDefinitions change: nothing lost, nothing doubled.
 
-    python tests/stress/stress_followers.py [--seconds 600] [--followers 256] [--write docs/benchmarks/stress.md]
+    python tests/stress/stress_followers.py [--seconds 600] [--followers 256] [--write PAGE]
 
 Loopback only; ends by itself. Part of the followers leave now and then and resume after the last id that
 they saw; part of them come through nginx as docs/proxies has it, where it is installed. Prints a table in
