@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import hashlib
-import os
 import resource
 import subprocess
 import sys
@@ -23,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import orjson
 
 from running.process import Process
+from running.processor_time import cpu_of, family
 
 GROUP_VERSIONS = 3
 INTERVAL = 10.0
@@ -109,24 +109,6 @@ def listed(process: Process) -> dict[str, str]:
     status, _, body = process.get("/openapi/v3")
     paths = orjson.loads(body)["paths"] if status == 200 else {}
     return {key: item["serverRelativeURL"] for key, item in paths.items()}
-
-
-def family(pid: int) -> list[int]:
-    listing = subprocess.run(["ps", "-eo", "pid,ppid"], capture_output=True, text=True, check=True).stdout
-    parents = dict(tuple(map(int, line.split())) for line in listing.splitlines()[1:])  # type: ignore[misc]
-    found = [pid]
-    for member in found:
-        found += [child for child, parent in parents.items() if parent == member]
-    return found
-
-
-def cpu_of(pid: int) -> float:
-    """Seconds of CPU of a process and those below it (Linux)."""
-    total = 0.0
-    for member in family(pid):
-        fields = Path(f"/proc/{member}/stat").read_text().rpartition(")")[2].split()
-        total += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    return total
 
 
 def idle_percent(pid: int, seconds: float) -> float:

@@ -24,6 +24,7 @@ LIMIT = 3600.0
 
 STAGING = re.compile(r"^\s*(k8s\.io/[a-z-]+) => \./staging", re.MULTILINE)
 METRICS_SERVER, METRICS_SERVER_VERSION = "sigs.k8s.io/metrics-server", "v0.8.0"
+HELM, HELM_VERSION = "helm.sh/helm/v3", "v3.19.0"
 
 
 class Unbuildable(Exception):
@@ -60,17 +61,30 @@ class Binaries:
 
     @property
     def metrics_server(self) -> Path:
-        path = self._folder / "bin" / "metrics-server"
+        return self._program_of("metrics-server", METRICS_SERVER, METRICS_SERVER_VERSION)
+
+    @property
+    def helm(self) -> Path:
+        return self._program_of("helm", HELM, HELM_VERSION)
+
+    @property
+    def informers(self) -> Path:
+        """client-go of the same release."""
+        return self._built("informers", "./informers")
+
+    def _program_of(self, name: str, module: str, version: str) -> Path:
+        """The command ``name`` of another project, in a module of its own."""
+        path = self._folder / "bin" / name
         if not path.exists():
-            folder = self._folder / "metrics-server"
+            folder = self._folder / name
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / "go.mod").write_text("module specmux.example/metrics\n\ngo 1.24\n")
+            (folder / "go.mod").write_text(f"module specmux.example/{name}\n\ngo 1.24\n")
             (folder / "tools.go").write_text(
-                f'//go:build tools\n\npackage metrics\n\nimport _ "{METRICS_SERVER}/cmd/metrics-server"\n'
+                f'//go:build tools\n\npackage tools\n\nimport _ "{module}/cmd/{name}"\n'
             )
-            self._go("get", f"{METRICS_SERVER}@{METRICS_SERVER_VERSION}", inside=folder)
+            self._go("get", f"{module}@{version}", inside=folder)
             self._go("mod", "tidy", "-e", inside=folder)
-            self._build(path, f"{METRICS_SERVER}/cmd/metrics-server", "", inside=folder)
+            self._build(path, f"{module}/cmd/{name}", "", inside=folder)
         return path
 
     def _stamp(self, version: str) -> str:

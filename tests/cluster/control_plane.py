@@ -166,6 +166,9 @@ class ControlPlane:
             process.kill()
             process.wait(30)
 
+    def pid(self, name: str) -> int:
+        return self._running[name].pid
+
     def kill(self, name: str) -> None:
         self.stop(name, signal.SIGKILL)
 
@@ -186,15 +189,19 @@ class ControlPlane:
 
     def get(self, path: str, *, port: int | None = None, **fields: str) -> tuple[int, bytes]:
         """As the cluster's administrator, of the apiserver itself."""
-        context = ssl.create_default_context(cafile=str(self.folder / "ca.crt"))
-        context.load_cert_chain(self.folder / "admin.crt", self.folder / "admin.key")
-        connection = http.client.HTTPSConnection("127.0.0.1", port or self.port, timeout=30, context=context)
+        connection = self.connection(port)
         try:
             connection.request("GET", path, headers=fields)
             answer = connection.getresponse()
             return answer.status, answer.read()
         finally:
             connection.close()
+
+    def connection(self, port: int | None = None) -> http.client.HTTPSConnection:
+        """With the administrator's certificate."""
+        context = ssl.create_default_context(cafile=str(self.folder / "ca.crt"))
+        context.load_cert_chain(self.folder / "admin.crt", self.folder / "admin.key")
+        return http.client.HTTPSConnection("127.0.0.1", port or self.port, timeout=60, context=context)
 
     def json(self, path: str, **fields: str) -> Any:
         status, body = self.get(path, **fields)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import http.client
 import json
-import ssl
 from collections.abc import Callable
+from contextlib import closing
 
 import pytest
 
@@ -24,10 +23,7 @@ NEED_ANOTHER_OBJECT = {"Binding"}
 
 
 def test_every_example_is_accepted(plane: ControlPlane, tally: Callable[[str, int], None]) -> None:
-    file = plane.folder.joinpath
-    context = ssl.create_default_context(cafile=str(file("ca.crt")))
-    context.load_cert_chain(file("admin.crt"), file("admin.key"))
-    connection = http.client.HTTPSConnection("127.0.0.1", plane.port, timeout=60, context=context)
+    connection = plane.connection()
 
     def ask(method: str, target: str, body: str | None = None) -> tuple[int, bytes]:
         connection.request(method, target, body, {"Content-Type": "application/yaml"})
@@ -35,25 +31,26 @@ def test_every_example_is_accepted(plane: ControlPlane, tally: Callable[[str, in
         return answer.status, answer.read()
 
     account = "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: default}\n"
-    ask("POST", "/api/v1/namespaces/default/serviceaccounts", account)  # no controller makes it here
     accepted, refused = 0, {}
-    for name, item in json.loads(ask("GET", "/openapi/v3")[1])["paths"].items():
-        key = GroupVersion(name)
-        if split(key) is None or "wardle" in key:
-            continue
-        document = parse(ask("GET", item["serverRelativeURL"])[1])
-        schemas = {found.kind: found.schema for found in kinds_of(document, key)}
-        for resource in synthesise(document, key):
-            if "create" not in resource.verbs or resource.kind not in schemas:
+    with closing(connection):
+        ask("POST", "/api/v1/namespaces/default/serviceaccounts", account)  # no controller makes it here
+        for name, item in json.loads(ask("GET", "/openapi/v3")[1])["paths"].items():
+            key = GroupVersion(name)
+            if split(key) is None or "wardle" in key:
                 continue
-            text = example(document, resource.kind, schemas[resource.kind])
-            where = "namespaces/default/" if resource.is_namespaced else ""
-            target = f"/{key}/{where}{resource.name}?dryRun=All&fieldValidation=Strict"
-            status, body = ask("POST", target, text)
-            if status in (200, 201):
-                accepted += 1
-            elif resource.kind.kind not in NEED_ANOTHER_OBJECT:
-                refused[f"{key} {resource.kind.kind}"] = json.loads(body).get("message")
+            document = parse(ask("GET", item["serverRelativeURL"])[1])
+            schemas = {found.kind: found.schema for found in kinds_of(document, key)}
+            for resource in synthesise(document, key):
+                if "create" not in resource.verbs or resource.kind not in schemas:
+                    continue
+                text = example(document, resource.kind, schemas[resource.kind])
+                where = "namespaces/default/" if resource.is_namespaced else ""
+                target = f"/{key}/{where}{resource.name}?dryRun=All&fieldValidation=Strict"
+                status, body = ask("POST", target, text)
+                if status in (200, 201):
+                    accepted += 1
+                elif resource.kind.kind not in NEED_ANOTHER_OBJECT:
+                    refused[f"{key} {resource.kind.kind}"] = json.loads(body).get("message")
     tally("examples that an apiserver accepts", accepted)
     assert refused == {}
     assert accepted > 60

@@ -51,6 +51,17 @@ async def test_swagger_is_asked_for_with_our_credentials_and_none_of_the_clients
         assert not {"Cookie", "X-Other"} & sent.keys()
 
 
+async def test_swagger_in_a_type_that_no_apiserver_has_is_406_whoever_is_away() -> None:
+    gone = FakeAPIServer(None, swagger(APPS))
+    async with serving(gone):
+        url = gone.url
+    async with service(backend("gone", url)) as client:
+        for wanted, status in (("application/cbor", 406), ("application/cbor, */*;q=0.1", 503)):
+            assert (await client.get("/openapi/v2", Accept=wanted))[0] == status, wanted
+        kubectls = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+        assert (await client.get("/openapi/v2", Accept=kubectls))[0] == 503
+
+
 async def test_swagger_comes_from_the_first_that_has_it() -> None:
     without = FakeAPIServer({APPS: document(APPS)})
     gone = FakeAPIServer(None, swagger("apis/gone/v1"))

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from functools import cache
 from multiprocessing.context import ForkServerContext
 from multiprocessing.queues import SimpleQueue
+from pathlib import Path
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from specmux_aggregator.errors import TookTooLong, WorkerFailed
@@ -212,6 +213,10 @@ class Worker:
 
 def _new_process() -> WorkerProcess:
     """A pool whose one process is up. Blocks while the fork server imports this package, about a second."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        os.chdir("/")  # a child is started where its parent is; what was a relative path leads nowhere anyway
     # A fork of this process would carry its sockets and threads along; the fork server has neither.
     context = WorkerContext()
     context.set_forkserver_preload(PRELOADED)

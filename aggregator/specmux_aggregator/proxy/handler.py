@@ -16,6 +16,7 @@ from aiohttp.http import RawRequestMessage
 
 from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.config.settings import LimitSettings, PollingSettings, ProxySettings, Settings
+from specmux_aggregator.http.negotiation import SWAGGER_MEDIA_TYPES, media_type_for
 from specmux_aggregator.http.prepared import PreparedAnswer, refusal
 from specmux_aggregator.http.representations import cache_control
 from specmux_aggregator.http.response_fields import status_failure
@@ -240,6 +241,10 @@ class ProxyHandler:
         return 0 < self._max_waiting <= others[backend.name]
 
     async def _swagger(self, request: WireRequest) -> ProxiedResponse | PreparedAnswer:
+        wanted = request.message.headers.get("Accept")
+        if media_type_for(wanted, SWAGGER_MEDIA_TYPES) is None:
+            # As an apiserver says: nobody has it, whoever cannot be reached.
+            return _status(request, 406, "NotAcceptable", f"offered: {', '.join(SWAGGER_MEDIA_TYPES)}")
         snapshot = self._snapshot()
         asked = swagger_candidates(snapshot)
         if self._swagger_owner is not None and self._swagger_owner[0] == snapshot.generation:

@@ -32,6 +32,7 @@ from specmux_cache.errors import (
     StoreReadOnly,
     StoreUnavailable,
 )
+from specmux_cache.store.directory import UNTOUCHED
 from specmux_cache.store.plain_disk import PlainDisk
 from specmux_converters.errors import cut
 
@@ -240,7 +241,7 @@ class Database(diskcache.Cache):  # type: ignore[misc]  # diskcache is untyped
 
     def _connected(self) -> sqlite3.Connection:
         # Of a file that is immutable SQLite makes no log and takes no lock, neither of which it could.
-        form = "?mode=ro&immutable=1" if self.is_read_only else ""
+        form = UNTOUCHED if self.is_read_only else ""
         connection = sqlite3.connect(
             f"{self.path.as_uri()}{form}",
             uri=True,

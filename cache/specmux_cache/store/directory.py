@@ -9,6 +9,7 @@ import contextlib
 import errno
 import os
 import secrets
+import sqlite3
 import stat
 from pathlib import Path
 from typing import Final
@@ -27,6 +28,8 @@ TAG_TEXT: Final = (
 )
 RESERVE_FILE: Final = "reserve"
 INDEX_FILE: Final = "cache.db"
+UNTOUCHED: Final = "?mode=ro&immutable=1"
+"""How the index is opened to be read, by its URI."""
 DAMAGED_FILE: Final = "damaged.db"
 """An index that could not be read, for whoever wants to know why."""
 
@@ -123,10 +126,27 @@ def _refuse_version(directory: Path) -> None:
         if not _is_marked(directory):
             raise StoreUnavailable("its version file is not one of specmux", directory=str(directory))
         # A damaged byte. A newer index says so itself.
-        with contextlib.suppress(FileNotFoundError):
-            (directory / VERSION_FILE).unlink()
+        _forget_version(directory)
     elif int(number) > VERSION:
-        raise StoreUnavailable(f"written by a newer version ({cut(number)})", directory=str(directory))
+        if not _is_marked(directory) or _is_newer(directory / INDEX_FILE):
+            raise StoreUnavailable(f"written by a newer version ({cut(number)})", directory=str(directory))
+        # A digit with a flipped bit: a newer layout has a newer index, too.
+        _forget_version(directory)
+
+
+def _forget_version(directory: Path) -> None:
+    with contextlib.suppress(OSError):  # a read-only store keeps its damaged file
+        (directory / VERSION_FILE).unlink()
+
+
+def _is_newer(index: Path) -> bool:
+    """True where the index says so, or cannot be read. It is left as it is, and so is its log."""
+    try:
+        with contextlib.closing(sqlite3.connect(f"{index.absolute().as_uri()}{UNTOUCHED}", uri=True)) as it:
+            [(version,)] = it.execute("PRAGMA user_version")
+    except sqlite3.Error:
+        return True
+    return bool(version > VERSION)
 
 
 def _is_marked(directory: Path) -> bool:

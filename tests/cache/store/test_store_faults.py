@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 import time
@@ -146,6 +148,14 @@ def test_a_damaged_version_file_is_written_anew_where_tag_and_index_are_there(
     path.write_bytes(good[:at] + bytes([good[at] ^ 0x04]) + good[at + 1 :])
     assert found_in(tmp_path / "cache") == set(NAMES)
     assert path.read_bytes() == good
+
+
+@pytest.mark.parametrize("bit", range(7))
+def test_a_flipped_bit_of_the_version_is_no_newer_version(tmp_path: Path, bit: int) -> None:
+    filled(tmp_path / "cache")
+    path = tmp_path / "cache" / "version"
+    path.write_text(f"specmux-cache {chr(ord('1') ^ 1 << bit)}\n")
+    assert found_in(tmp_path / "cache") == set(NAMES)
 
 
 def test_every_damaged_byte_of_a_body_in_a_row_is_noticed(tmp_path: Path) -> None:
@@ -292,6 +302,8 @@ def test_a_directory_that_is_not_ours_is_refused_and_left_alone(tmp_path: Path, 
         case "of a newer version":
             filled(directory)
             (directory / "version").write_text("specmux-cache 2\n")
+            with contextlib.closing(sqlite3.connect(directory / "cache.db")) as index:
+                index.execute("PRAGMA user_version = 2")
         case _:
             directory.mkdir()
             (directory / "version").write_text("something 1\n")
