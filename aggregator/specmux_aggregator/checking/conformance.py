@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from typing import Any, Final
 from urllib.parse import parse_qsl, urljoin, urlsplit
 
@@ -156,10 +157,20 @@ async def _try_document(ask: Ask, key: str, url: str, note: Note) -> None:
 
 def _immutable_fault(key: str, answer: HTTPAnswer) -> str | None:
     control = {part.strip().lower() for part in answer.field("cache-control").split(",")}
-    age = next((part[8:] for part in control if part.startswith("max-age=")), "0")
-    if "immutable" in control and "no-store" not in control and age.isdigit() and int(age) >= 30 * 86400:
+    age = next((part[8:] for part in control if part.startswith("max-age=")), None)
+    seconds = _expires_in(answer) if age is None else int(age) if age.isdigit() else 0
+    if "immutable" in control and "no-store" not in control and seconds >= 30 * 86400:
         return None
     return f"{cut(key)}: Cache-Control: {cut(answer.field('cache-control') or 'none')}"
+
+
+def _expires_in(answer: HTTPAnswer) -> float:
+    """Seconds until Expires, which counts where there is no max-age (RFC 9111 5.3)."""
+    try:
+        expires, date = (parsedate_to_datetime(answer.field(name)) for name in ("expires", "date"))
+        return (expires - date).total_seconds()
+    except (ValueError, TypeError):
+        return 0
 
 
 async def _try_stale(ask: Ask, key: str, url: str, note: Note) -> None:

@@ -53,6 +53,20 @@ def decoded(body: bytes, coding: Coding, *, max_bytes: int) -> bytes:
     return whole
 
 
+def beginning(body: bytes, coding: Coding, *, size: int) -> bytes:
+    """At most the first ``size`` bytes without their coding; none where that cannot be had of a part."""
+    match coding:
+        case Coding.IDENTITY:
+            return body[:size]
+        case Coding.GZIP:
+            try:
+                return zlib.decompressobj(GZIP_WINDOW).decompress(body, size)
+            except zlib.error:
+                return b""
+        case Coding.ZSTD:
+            return b""
+
+
 def _gunzip(body: bytes, max_bytes: int) -> bytes:
     try:
         return gunzip(body, max_bytes=max_bytes)

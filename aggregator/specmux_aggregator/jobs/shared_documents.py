@@ -9,6 +9,8 @@ import orjson
 
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded, encoded
 from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.jobs.lowering import lowered_document
+from specmux_aggregator.model.failure import Failure
 from specmux_aggregator.model.observation import Hash, Offer, Provenance
 from specmux_converters.document import Limits, content_hash, parse
 from specmux_converters.errors import ConverterError
@@ -30,6 +32,11 @@ def shared_document(body: bytes, coding: Coding, *, limits: Limits) -> SharedDoc
         info = parse(plain, limits=limits).get("info")
     except (BadCoding, TooLarge, ConverterError):
         return None
-    offer = Offer(hash=Hash(content_hash(plain)), provenance=Provenance.NATIVE, size=len(plain))
     publisher = hashlib.sha256(orjson.dumps(info, option=orjson.OPT_SORT_KEYS)).digest()
+    lowered = lowered_document(body, coding, limits=limits)
+    if isinstance(lowered, Failure):
+        return None
+    if lowered is not None:
+        return SharedDocument(lowered.offer(lowered.hash), publisher, lowered.gzip)
+    offer = Offer(hash=Hash(content_hash(plain)), provenance=Provenance.NATIVE, size=len(plain))
     return SharedDocument(offer, publisher, encoded(plain, Coding.GZIP))

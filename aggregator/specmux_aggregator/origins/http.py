@@ -22,6 +22,7 @@ from specmux_aggregator.model.backend import Backend, BackendKind
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Dialect, Hash, Observation, Offer, Provenance
 from specmux_aggregator.model.servers import BackendServer
+from specmux_aggregator.origins.lowered_documents import LoweredDocuments
 from specmux_aggregator.origins.outcome import BackendOffers, Outcome, Unchanged, seen_of
 from specmux_aggregator.origins.peers import Peers
 from specmux_aggregator.origins.shared_documents import SharedDocuments
@@ -73,6 +74,7 @@ class HTTPOrigin:
         self._next_v3_probe = 0.0
         self._unhashed: dict[GroupVersion, _UnhashedDocument] = {}
         self._shared = SharedDocuments(client, worker, limits=limits)
+        self._lowered = LoweredDocuments(worker, limits=limits)
 
     async def observe(self, last: Observation) -> Outcome:
         speaks_v2 = last.dialect is Dialect.V2
@@ -99,12 +101,17 @@ class HTTPOrigin:
         unhashed = self._unhashed.get(group_version)
         is_unhashed = unhashed is not None and unhashed.offer.hash == hash
         if self._peers is not None and not is_unhashed:
-            return await self._peers.document(group_version, hash, client=self._client, held=self._root)
-        answer = await self._client.document(
-            group_version, hash=None if is_unhashed else hash, accept_gzip=accept_gzip
-        )
+            answer: Payload | MovedDocument | NotModified | Failure = await self._peers.document(
+                group_version, hash, client=self._client, held=self._root
+            )
+        else:
+            answer = await self._client.document(
+                group_version, hash=None if is_unhashed else hash, accept_gzip=accept_gzip
+            )
         if isinstance(answer, NotModified):
             return Failure(Cause.UNEXPECTED_STATUS, "304 to a plain request")
+        if isinstance(answer, Payload):
+            answer = await self._lowered.read(group_version, hash, answer)
         if is_unhashed and isinstance(answer, Payload) and not await self._hashes_to(hash, answer):
             return MovedDocument(None)
         return answer
@@ -117,9 +124,10 @@ class HTTPOrigin:
     def _servers(self) -> tuple[BackendServer, ...]:
         return () if self._peers is None else self._peers.servers()
 
-    def _is_settled(self, root: BackendRoot) -> bool:
-        """Whether a root that did not change leaves nothing to be asked for."""
-        return None not in root.offers.values() and self._shared.is_settled(root)
+    def _is_settled(self, root: BackendRoot, last: Observation) -> bool:
+        """Whether a root that did not change leaves nothing to be asked for or told."""
+        is_known = None not in root.offers.values() and self._shared.is_settled(root)
+        return is_known and self._lowered.are_told(last)
 
     async def _hashes_to(self, hash: Hash, payload: Payload) -> bool:
         """Whether the content hash is this one. It is ours: no backend says for which document it stands."""
@@ -142,7 +150,7 @@ class HTTPOrigin:
         match answer:
             case Failure():
                 return answer
-            case NotModified() if held is not None and self._is_settled(held):
+            case NotModified() if held is not None and self._is_settled(held, last):
                 self._missed_v3 = 0
                 return Unchanged()
             case NotModified() if held is not None:
@@ -150,7 +158,7 @@ class HTTPOrigin:
             case NotModified():
                 return Failure(Cause.UNEXPECTED_STATUS, "304 to a plain request")
             case BackendRoot() if (
-                answer == held and self._servers() == last.servers and self._is_settled(answer)
+                answer == held and self._servers() == last.servers and self._is_settled(answer, last)
             ):
                 self._missed_v3 = 0
                 return Unchanged()
@@ -169,7 +177,8 @@ class HTTPOrigin:
         offers: dict[GroupVersion, Offer] = {}
         bodies: dict[GroupVersion, bytes] = {}
         unhashed: dict[GroupVersion, _UnhashedDocument] = {}
-        notes = list(root.ignored)
+        self._lowered.keep_only(root.offers)
+        notes = [*root.ignored, *self._lowered.faults(root.offers)]
         shared = await self._shared.settle(root)
         offers.update(shared.offers)
         bodies.update(shared.bodies)
@@ -177,7 +186,7 @@ class HTTPOrigin:
             if group_version in self._shared.of(root):
                 continue
             if hash is not None:
-                known = last.offers.get(group_version)
+                known = self._lowered.offer(group_version, hash) or last.offers.get(group_version)
                 fresh = Offer(hash=hash, provenance=Provenance.NATIVE)
                 offers[group_version] = known if known is not None and known.hash == hash else fresh
                 continue
@@ -223,6 +232,13 @@ class HTTPOrigin:
             return Failure(Cause.BUILD_FAILED, str(error))
         if fault is not None:
             return fault
+        lowered = await self._lowered.lowered(answer)
+        if isinstance(lowered, Failure):
+            return lowered
+        if lowered is not None:
+            offer = lowered.offer(lowered.hash)
+            is_known = known is not None and known.offer == offer
+            return _UnhashedDocument(offer, answer.etag), None if is_known else lowered.gzip
         offer, packed = await asyncio.to_thread(self._named, answer, known.offer if known else None)
         return _UnhashedDocument(offer, answer.etag), packed
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from fakes.apiserver import FakeAPIServer, document, serving
+from fakes.apiserver_deviations import KNOWN, as_kubernetes
 from running.service import Client, backend, service
 from specmux_aggregator.checking.conformance import (
     PROMISES,
@@ -71,6 +72,21 @@ def test_specmux_keeps_every_promise() -> None:
     found = verdicts(untouched)
     assert broken(found) == set()
     assert [verdict.promise for verdict in found] == list(PROMISES)
+
+
+def test_kubernetes_deviations_are_named_and_no_others() -> None:
+    found = verdicts(as_kubernetes)
+    assert broken(found) == KNOWN
+    assert {each.promise.name for each in found if each.promise.is_required} & broken(found) == {"stale-hash"}
+
+
+@pytest.mark.parametrize("expires", ["Tue, 01 Dec 2026 00:00:00 GMT", "0", ""])
+def test_immutable_answer_that_expires_soon_is_not_kept(expires: str) -> None:
+    def tamper(target: str, fields: Mapping[str, str], answer: HTTPAnswer) -> HTTPAnswer:
+        made = as_kubernetes(target, fields, answer)
+        return replace(made, fields={**made.fields, "expires": expires}) if "expires" in made.fields else made
+
+    assert "immutable" in broken(verdicts(tamper))
 
 
 @pytest.mark.parametrize(
