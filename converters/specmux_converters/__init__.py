@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # type checkers and editors; at run time __getattr__ does it
     from specmux_converters.codecs.objects.envelope import Envelope as Envelope
     from specmux_converters.codecs.objects.envelope import open_envelope as open_envelope
-    from specmux_converters.conversion_memo import ConversionMemo
     from specmux_converters.crd import build
     from specmux_converters.document import Document, Limits, parse
     from specmux_converters.document import canonical as canonical
     from specmux_converters.document import content_hash as content_hash
     from specmux_converters.errors import ConverterError
     from specmux_converters.group_versions import GroupVersion as GroupVersion
+    from specmux_converters.incremental.conversion_memo import ConversionMemo
     from specmux_converters.losses import Grade as Grade
     from specmux_converters.losses import Loss
     from specmux_converters.merging.merge import MergeResult as MergeResult
@@ -48,7 +48,7 @@ __all__ = [
 
 _MODULES = {
     "Conversion": "swagger2.conversion",
-    "ConversionMemo": "conversion_memo",
+    "ConversionMemo": "incremental.conversion_memo",
     "ConverterError": "errors",
     "Document": "document",
     "Envelope": "codecs.objects.envelope",

@@ -10,9 +10,9 @@ from specmux_converters.document import DEFAULT_LIMITS, Document, Limits, parse
 from specmux_converters.document_kinds import DocumentKind as DocumentKind
 from specmux_converters.document_kinds import kind_of
 from specmux_converters.errors import InvalidDocument, NoDocument, cut
+from specmux_converters.incremental.revisions import Revisions
 from specmux_converters.losses import Loss
 from specmux_converters.openapi31 import is_openapi_31
-from specmux_converters.revisions import Revisions
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _CRD: Final = "CustomResourceDefinition"

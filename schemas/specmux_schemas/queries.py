@@ -18,7 +18,7 @@ from specmux_schemas.resources import joined
 
 if TYPE_CHECKING:  # each function imports what it takes: most programs call one of them
     from specmux_schemas.differences.changes import Change
-    from specmux_schemas.differences.served import ServedSide
+    from specmux_schemas.differences.sides.served import ServedSide
     from specmux_schemas.search_index.query import SearchResult
     from specmux_schemas.validation.report import ValidationReport
 

@@ -13,7 +13,7 @@ from data.compared import document
 from specmux_aggregator.cli import main
 from specmux_aggregator.folders import walked
 from specmux_aggregator.origins.files import Folder
-from specmux_aggregator.sources.files import FileSource
+from specmux_aggregator.sources.disk.files import FileSource
 
 MANIFEST = (
     b"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: ws.a.io}\n"

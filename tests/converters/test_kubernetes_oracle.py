@@ -18,7 +18,7 @@ import pytest
 from shared_data import DATA, documents, files, load, read, shared
 from specmux_converters import Conversion, convert, parse
 from specmux_converters.losses import Grade
-from specmux_converters.swagger2.source import Profile
+from specmux_converters.swagger2.reading.source import Profile
 
 RELEASES = ("1.29", "1.30", "1.32", "1.35")
 

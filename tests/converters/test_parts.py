@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from specmux_converters.conversion_memo import ConversionMemo
-from specmux_converters.parts import DocumentPart
+from specmux_converters.incremental.conversion_memo import ConversionMemo
+from specmux_converters.incremental.parts import DocumentPart
 
 
 def part(text: bytes = b"{}") -> DocumentPart:

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from data.random_swagger import random_swagger, with_faults
 from shared_data import DATA, files, read
 from specmux_converters import ConversionMemo, ConverterError, Limits, convert, parse
+from specmux_converters.incremental.revisions import Revisions
 from specmux_converters.losses import Loss
 from specmux_converters.recognise import DocumentKind, recognise
-from specmux_converters.revisions import Revisions
 
 SECTIONS = ("definitions", "paths")
 INSERTED = (

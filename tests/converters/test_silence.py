@@ -21,7 +21,7 @@ from specmux_converters import ConverterError, convert
 from specmux_converters.losses import Loss, pointer_to
 from specmux_converters.recognise import DocumentKind, recognise
 from specmux_converters.swagger2.conversion import convert_whole
-from specmux_converters.swagger2.source import Profile
+from specmux_converters.swagger2.reading.source import Profile
 
 MARK = "mark-q7"
 NUMBER = 918273645

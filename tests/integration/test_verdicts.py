@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from running.validating import Shop, order, run, write_documents
 from specmux_aggregator.agents.library import Library
 from specmux_aggregator.cli import main
-from specmux_aggregator.sources.files import FileSource
+from specmux_aggregator.sources.disk.files import FileSource
 from specmux_schemas.validation import ValidationReport, Validator
 
 SIZE = 300

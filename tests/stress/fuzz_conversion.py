@@ -32,8 +32,8 @@ from specmux_converters.document import canonical
 from specmux_converters.errors import ConverterError
 from specmux_converters.losses import unescape
 from specmux_converters.references import references
-from specmux_converters.swagger2.component_names import allowed_names
 from specmux_converters.swagger2.conversion import convert_whole
+from specmux_converters.swagger2.reading.component_names import allowed_names
 
 BATCH: Final = 500
 SHOWN: Final = 20

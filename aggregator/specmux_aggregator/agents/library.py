@@ -13,6 +13,15 @@ from typing import Any, Final
 
 import orjson
 
+from specmux_aggregator.sources.judged.validated_objects import (
+    Input,
+    ObjectVerdict,
+    Rules,
+    ValidatedObject,
+    check,
+    documents_for,
+    with_places,
+)
 from specmux_aggregator.sources.kinds import (
     chosen_in,
     kinds_of_source,
@@ -22,15 +31,6 @@ from specmux_aggregator.sources.kinds import (
 )
 from specmux_aggregator.sources.search_index import SearchIndex
 from specmux_aggregator.sources.source import Source
-from specmux_aggregator.sources.validated_objects import (
-    Input,
-    ObjectVerdict,
-    Rules,
-    ValidatedObject,
-    check,
-    documents_for,
-    with_places,
-)
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.differences import ServedSide, add_document, compare

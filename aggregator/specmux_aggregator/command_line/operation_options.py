@@ -9,8 +9,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from specmux_aggregator.sources.options import SourceOptions
-from specmux_aggregator.sources.validated_objects import (
+from specmux_aggregator.sources.judged.validated_objects import (
     Input,
     ObjectPatch,
     ObjectVerdict,
@@ -21,6 +20,7 @@ from specmux_aggregator.sources.validated_objects import (
     read_inputs,
     read_stored,
 )
+from specmux_aggregator.sources.options import SourceOptions
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.validation.patching.patch_types import PatchType
@@ -70,7 +70,9 @@ class OperationOptions:
         """Raises SourceError."""
         if not self.old_from_cluster:
             return None
-        from specmux_aggregator.sources.cluster_objects import stored_in_cluster  # imports an event loop
+        from specmux_aggregator.sources.remote.cluster_objects import (
+            stored_in_cluster,  # imports an event loop
+        )
 
         values = [value for item in inputs if (value := object_of(item)) is not None]
         return stored_in_cluster(values, documents, source, are_required=self.operation == "update")

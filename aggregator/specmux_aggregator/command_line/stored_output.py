@@ -8,7 +8,7 @@ from typing import Any, Final
 import orjson
 import yaml
 
-from specmux_aggregator.sources.validated_objects import ObjectVerdict, ValidatedObject
+from specmux_aggregator.sources.judged.validated_objects import ObjectVerdict, ValidatedObject
 
 OBJECT_FORMS: Final = ("yaml", "object-json")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any, Final
 
-from specmux_aggregator.sources.validated_objects import ObjectVerdict, ValidatedObject, counts
+from specmux_aggregator.sources.judged.validated_objects import ObjectVerdict, ValidatedObject, counts
 from specmux_schemas.reports import Case, FindingReport, Level, ReportFinding, Suite, Where
 from specmux_schemas.validation import Check, Severity, Violation
 

@@ -364,7 +364,7 @@ def failures() -> Iterator[None]:
 @contextmanager
 def opened(directory: Path, source: SourceOptions, partition: str | None) -> Iterator[SchemaCache]:
     """A client as the options say. Raises SourceError for what cannot be used."""
-    from specmux_aggregator.sources.servers import opened_client
+    from specmux_aggregator.sources.remote.servers import opened_client
 
     with opened_client(replace(source, cache_directory=directory), partition=partition) as client:
         yield client
@@ -398,7 +398,7 @@ def _indented(body: bytes) -> bytes:
 
 
 def _exit(error: Exception, code: int) -> SystemExit:
-    from specmux_aggregator.sources.servers import next_step
+    from specmux_aggregator.sources.remote.servers import next_step
 
     step = next_step(error) if isinstance(error, CacheError) else ""
     write_error(f"{error}{step}")

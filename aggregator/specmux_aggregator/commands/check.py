@@ -17,7 +17,7 @@ from specmux_aggregator.sources import (
     group_versions_option,
     source_options,
 )
-from specmux_aggregator.sources.document_files import reported_refusals, write_out
+from specmux_aggregator.sources.disk.document_files import reported_refusals, write_out
 from specmux_aggregator.sources.given import SourceWord, given
 from specmux_aggregator.sources.source import UnreadSource
 from specmux_aggregator.version import VERSION

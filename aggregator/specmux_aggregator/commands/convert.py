@@ -15,7 +15,7 @@ from specmux_aggregator.command_line.loss_counts import counted, listed
 from specmux_aggregator.command_line.progress import progress
 from specmux_aggregator.exits import reported_errors
 from specmux_aggregator.sources import SourceOptions, source_options
-from specmux_aggregator.sources.document_files import (
+from specmux_aggregator.sources.disk.document_files import (
     FileRefused,
     file_of,
     output_file_option,
@@ -24,8 +24,8 @@ from specmux_aggregator.sources.document_files import (
     write_file,
     write_out,
 )
+from specmux_aggregator.sources.disk.named_files import GivenFile
 from specmux_aggregator.sources.given import SourceWord, given
-from specmux_aggregator.sources.named_files import GivenFile
 from specmux_converters import codecs, media_types
 from specmux_converters.codecs import messages
 from specmux_converters.crd import build
@@ -39,7 +39,7 @@ from specmux_converters.release import Release, release_in
 from specmux_converters.smd import to_merge_schema
 from specmux_converters.swagger2.conversion import convert as convert_documents
 from specmux_converters.swagger2.conversion import convert_whole
-from specmux_converters.swagger2.source import Profile
+from specmux_converters.swagger2.reading.source import Profile
 from specmux_converters.yaml.writer import to_yaml
 
 REASONS_NAMED: Final = 5

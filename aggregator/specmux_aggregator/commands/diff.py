@@ -15,7 +15,7 @@ from specmux_aggregator.console import is_coloured
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.exits import FOUND, fail_on_option, reported_errors
 from specmux_aggregator.sources import SourceOptions, group_versions_option, server_options
-from specmux_aggregator.sources.document_files import (
+from specmux_aggregator.sources.disk.document_files import (
     FileRefused,
     read_file,
     refusals,
@@ -31,7 +31,7 @@ from specmux_schemas.differences.policy import NO_POLICY, Policy, baseline, read
 from specmux_schemas.reports import FORMS
 
 if TYPE_CHECKING:  # the help is shown without reading a document
-    from specmux_aggregator.sources.diff_sides import Side
+    from specmux_aggregator.sources.judged.diff_sides import Side
 
 _PLACED: Final = ("json", "sarif", "github")
 """Forms that show places in files."""
@@ -108,7 +108,7 @@ def diff(
 
     Exit codes: 0 nothing as severe as --fail-on, 5 found, 1 refused, 2 usage, 3 invalid policy, 4 no answer.
     """
-    from specmux_aggregator.sources.diff_sides import is_hash, side_of
+    from specmux_aggregator.sources.judged.diff_sides import is_hash, side_of
     from specmux_schemas.differences import Basis, ChangeSeverity, compare
     from specmux_schemas.differences.reports import render, report_of
 
@@ -123,7 +123,7 @@ def diff(
         notes: tuple[str, ...] = ()
         refused = 0
         if source.server and state is None and len(group_versions) == 1 and is_hash(old) and is_hash(new):
-            from specmux_aggregator.sources.kept_documents import kept_comparison
+            from specmux_aggregator.sources.remote.kept_documents import kept_comparison
 
             if objects is not None:
                 raise click.UsageError("--objects needs documents to judge by, not hashes of a server")
@@ -149,7 +149,7 @@ def diff(
                 raise FileRefused(f"{old} and {new}", "; ".join(_notes(sides)) or "neither serves anything")
             notes = _notes(sides)
             if objects is not None:
-                from specmux_aggregator.sources.judged_objects import judged_objects
+                from specmux_aggregator.sources.judged.judged_objects import judged_objects
 
                 verdicts = judged_objects(objects, source, (new, sides[1]), (old, sides[0]))
                 notes, refused = (*notes, *verdicts.notes), verdicts.refused
@@ -158,7 +158,7 @@ def diff(
         today = dt.datetime.now(tz=dt.UTC).date().isoformat()
         report = report_of(found, old=old, new=new, policy=rules, today=today, notes=notes)
         if output in _PLACED and sides:
-            from specmux_aggregator.sources.diff_places import placed
+            from specmux_aggregator.sources.judged.diff_places import placed
 
             report = placed(report, sides[0].sources, sides[1].sources)
         level = None if fail_on == "never" else ChangeSeverity[fail_on.upper()]

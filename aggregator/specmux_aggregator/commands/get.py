@@ -69,7 +69,7 @@ def get(
 def _print(group_version: str, output: str, profile: str | None, source: SourceOptions) -> None:
     from specmux_aggregator.errors import SourceError
     from specmux_aggregator.sources import opened, report_unread
-    from specmux_aggregator.sources.document_files import write_out
+    from specmux_aggregator.sources.disk.document_files import write_out
     from specmux_converters.document import canonical
     from specmux_converters.yaml.writer import to_yaml
 
@@ -107,7 +107,7 @@ def _key(wanted: str, known: Iterable[str]) -> GroupVersion | None:
 def _watch(group_version: str | None, source: SourceOptions) -> None:
     if source.is_local or source.offline:
         raise click.UsageError("--watch is for servers: give --server or --context, without --offline")
-    from specmux_aggregator.sources.servers import opened_client
+    from specmux_aggregator.sources.remote.servers import opened_client
 
     with opened_client(source) as client:
         last: dict[str, str] = {}

@@ -46,7 +46,7 @@ def mcp(http: bool, port: int, against: str | None, source: SourceOptions) -> No
     except ModuleNotFoundError as error:
         raise click.UsageError(f"{error.name} is missing; install specmux[mcp]") from error
     from specmux_aggregator.agents.library import Library
-    from specmux_aggregator.sources.diff_sides import served_by
+    from specmux_aggregator.sources.judged.diff_sides import served_by
     from specmux_aggregator.sources.search_index import SearchIndex
 
     is_elsewhere = against is None or against.startswith(("http://", "https://", "git:", "context:"))

@@ -13,15 +13,15 @@ from specmux_aggregator.command_line.output import document_format
 from specmux_aggregator.command_line.progress import progress
 from specmux_aggregator.exits import reported_errors
 from specmux_aggregator.sources import SourceOptions, source_options
-from specmux_aggregator.sources.document_files import (
+from specmux_aggregator.sources.disk.document_files import (
     FileRefused,
     output_file_option,
     refusals,
     reported_refusals,
     write_out,
 )
+from specmux_aggregator.sources.disk.named_files import GivenFile
 from specmux_aggregator.sources.given import SourceWord, given, is_path
-from specmux_aggregator.sources.named_files import GivenFile
 from specmux_aggregator.sources.options import is_given
 from specmux_converters.document import Document, canonical_pieces
 from specmux_converters.errors import cut

@@ -18,7 +18,7 @@ from specmux_aggregator.console import size, warn, write_line
 from specmux_aggregator.exits import reported_errors
 from specmux_aggregator.jobs.schema_examples import example_of
 from specmux_aggregator.sources import SourceOptions, opened, report_unread, source_options
-from specmux_aggregator.sources.document_files import FileRefused, refusals, reported_refusals
+from specmux_aggregator.sources.disk.document_files import FileRefused, refusals, reported_refusals
 from specmux_converters.errors import ConverterError
 from specmux_converters.json_schema import DocumentSchemas, Kind
 from specmux_converters.json_schema.paths import MASTER

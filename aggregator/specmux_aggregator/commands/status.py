@@ -46,7 +46,7 @@ def status(url: str | None, output: Output, source: SourceOptions) -> None:
     """
     chosen = replace(source, server=_url(url, source))
     with reported_errors():
-        from specmux_aggregator.sources.answers import answer_of
+        from specmux_aggregator.sources.remote.answers import answer_of
 
         known = answer_of(chosen, "/status", what="a specmux service")
         try:

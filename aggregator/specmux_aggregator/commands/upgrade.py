@@ -15,13 +15,13 @@ from specmux_aggregator.command_line.validation_reports import LEVELS
 from specmux_aggregator.console import is_coloured, warn
 from specmux_aggregator.exits import reported_errors
 from specmux_aggregator.sources import SourceOptions, source_options
-from specmux_aggregator.sources.document_files import reported_refusals, write_out
+from specmux_aggregator.sources.disk.document_files import reported_refusals, write_out
 from specmux_aggregator.version import VERSION
 from specmux_schemas.reports import FORMS, Case, FindingReport, ReportFinding, Suite, Where, render
 from specmux_schemas.validation.releases import RELEASES
 
 if TYPE_CHECKING:  # the help is shown without reading a document
-    from specmux_aggregator.sources.upgraded_objects import UpgradedObject
+    from specmux_aggregator.sources.judged.upgraded_objects import UpgradedObject
 
 NOT_READY: Final = 1
 
@@ -81,7 +81,7 @@ def upgrade(
 
     Exit codes: 0 all ready, 1 something is not, or was not checked, 2 usage, 4 the server was not reached.
     """
-    from specmux_aggregator.sources.upgraded_objects import Upgrade
+    from specmux_aggregator.sources.judged.upgraded_objects import Upgrade
     from specmux_schemas.upgrades.verdicts import UpgradeOutcome
 
     if not paths and not live:

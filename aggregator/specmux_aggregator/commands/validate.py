@@ -25,10 +25,8 @@ from specmux_aggregator.console import is_coloured, warn, write_error
 from specmux_aggregator.errors import NoBackendReachable, SourceError
 from specmux_aggregator.exits import NO_BACKEND_REACHABLE, fail_on_option
 from specmux_aggregator.sources import SourceOptions, opened, report_unread, source_options
-from specmux_aggregator.sources.document_files import reported_refusals, write_out
-from specmux_aggregator.sources.kinds import known_kinds
-from specmux_aggregator.sources.options import STDIN
-from specmux_aggregator.sources.validated_objects import (
+from specmux_aggregator.sources.disk.document_files import reported_refusals, write_out
+from specmux_aggregator.sources.judged.validated_objects import (
     Input,
     ObjectVerdict,
     Rules,
@@ -38,6 +36,8 @@ from specmux_aggregator.sources.validated_objects import (
     files_below,
     with_places,
 )
+from specmux_aggregator.sources.kinds import known_kinds
+from specmux_aggregator.sources.options import STDIN
 from specmux_aggregator.version import VERSION
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion

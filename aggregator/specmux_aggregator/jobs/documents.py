@@ -22,12 +22,12 @@ from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Offer, Provenance
 from specmux_converters import codecs
 from specmux_converters.codecs.fragments import Fragments
-from specmux_converters.conversion_memo import ConversionMemo
 from specmux_converters.crd import Templates
 from specmux_converters.discovery_keys import key_fault
 from specmux_converters.document import Document, Limits, canonical, content_hash, parse
 from specmux_converters.errors import ConverterError, LimitExceeded, Unrepresentable, cut
 from specmux_converters.group_versions import GroupVersion, group_version_of
+from specmux_converters.incremental.conversion_memo import ConversionMemo
 from specmux_converters.media_types import MediaType
 from specmux_converters.profiles import PROFILES
 from specmux_converters.recognise import DocumentKind, RecognisedInput, recognise

@@ -14,7 +14,7 @@ from yarl import URL
 
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.upstream.resolver import DaemonResolver
-from specmux_cache.http.addresses import Address, address_of, is_literal
+from specmux_cache.http.connections.addresses import Address, address_of, is_literal
 
 KEPT: Final = 60.0
 """Seconds that the addresses of a name are good for."""

@@ -19,7 +19,7 @@ from specmux_aggregator.model.servers import BackendServer, Hash, git_version
 from specmux_aggregator.origins.hedge import DocumentAnswer
 from specmux_aggregator.origins.shared_documents import digest_of_own
 from specmux_aggregator.upstream.client import BackendClient, BackendRoot, NotModified, Payload
-from specmux_cache.http.addresses import Address
+from specmux_cache.http.connections.addresses import Address
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON
 

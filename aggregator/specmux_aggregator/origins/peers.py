@@ -30,7 +30,7 @@ from specmux_aggregator.origins.listed_servers import ListedServers, NewClient, 
 from specmux_aggregator.origins.shared_documents import digest_of_own, own_offers
 from specmux_aggregator.origins.sightings import Sightings
 from specmux_aggregator.upstream.client import BackendClient, BackendRoot, MovedDocument, NotModified, Payload
-from specmux_cache.http.addresses import is_literal
+from specmux_cache.http.connections.addresses import is_literal
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON
 

@@ -13,9 +13,9 @@ import click
 
 from specmux_aggregator.errors import SourceUnreachable
 from specmux_aggregator.jobs.file_names import is_document_name
-from specmux_aggregator.sources.document_files import FileRefused
-from specmux_aggregator.sources.git_files import PREFIX as GIT
-from specmux_aggregator.sources.named_files import GivenFile, files_of_path
+from specmux_aggregator.sources.disk.document_files import FileRefused
+from specmux_aggregator.sources.disk.git_files import PREFIX as GIT
+from specmux_aggregator.sources.disk.named_files import GivenFile, files_of_path
 from specmux_aggregator.sources.opening import opened
 from specmux_aggregator.sources.options import CONTEXT, STDIN, SourceOptions
 from specmux_aggregator.sources.source import UnreadSource
@@ -77,7 +77,7 @@ def _of_word(
     unread: list[UnreadSource] | None,
 ) -> Iterator[GivenFile]:
     if word.lower().startswith(HTTP) and is_document_url(word):
-        from specmux_aggregator.sources.answers import download  # which imports an event loop
+        from specmux_aggregator.sources.remote.answers import download  # which imports an event loop
 
         yield GivenFile(word, download(source.at(word)))
     elif word.startswith(CONTEXT) or word.lower().startswith(HTTP):

@@ -11,7 +11,7 @@ from specmux_aggregator.console import warn
 from specmux_aggregator.sources.options import STDIN, SourceOptions
 
 if TYPE_CHECKING:  # the types bring the converters with them, which --help does not need
-    from specmux_aggregator.sources.files import File
+    from specmux_aggregator.sources.disk.files import File
     from specmux_aggregator.sources.source import Source, UnreadSource
 
 NAMED_MAX: Final = 20
@@ -22,22 +22,22 @@ NAMED_MAX: Final = 20
 def opened(options: SourceOptions) -> Iterator[Source]:
     """The source while it is open. Raises SpecmuxError where it cannot be used at all."""
     if options.is_local:
-        from specmux_aggregator.sources.files import FileSource, is_packed
+        from specmux_aggregator.sources.disk.files import FileSource, is_packed
 
         packed = [path for path in options.files if path != STDIN and is_packed(path)]
         plain = tuple(path for path in options.files if path not in packed)
         others = _unpacked(packed) if packed else ()
         yield FileSource.of(directories=options.directories, files=plain, others=others)
         return
-    from specmux_aggregator.sources.servers import opened_server
+    from specmux_aggregator.sources.remote.servers import opened_server
 
     with opened_server(options) as source:
         yield source
 
 
 def _unpacked(paths: Iterable[Path]) -> tuple[File, ...]:
-    from specmux_aggregator.sources.files import File
-    from specmux_aggregator.sources.named_files import given_files
+    from specmux_aggregator.sources.disk.files import File
+    from specmux_aggregator.sources.disk.named_files import given_files
 
     return tuple(
         File(Path(each.name), each.name, each.group_version, each.data) for each in given_files(paths)

@@ -43,8 +43,8 @@ from specmux_aggregator.upstream.responses import (
 )
 from specmux_aggregator.upstream.root import BackendRoot, parse_root
 from specmux_aggregator.upstream.transport import CLOSED, BackendTransport
-from specmux_cache.http.addresses import Address
-from specmux_cache.http.direct import UnreadAnswer
+from specmux_cache.http.connections.addresses import Address
+from specmux_cache.http.connections.direct import UnreadAnswer
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON

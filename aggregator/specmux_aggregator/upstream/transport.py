@@ -23,11 +23,11 @@ from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.upstream.identities import Identities, RequestIdentity, Unusable
 from specmux_aggregator.upstream.resolver import DaemonResolver
-from specmux_cache.http.addresses import Address
-from specmux_cache.http.connector import CheckedConnector
-from specmux_cache.http.direct import DirectAnswer, UnreadAnswer, asked
-from specmux_cache.http.opening import stream_socket
-from specmux_cache.http.request_heads import head_of, is_sendable
+from specmux_cache.http.connections.addresses import Address
+from specmux_cache.http.connections.connector import CheckedConnector
+from specmux_cache.http.connections.direct import DirectAnswer, UnreadAnswer, asked
+from specmux_cache.http.connections.opening import stream_socket
+from specmux_cache.http.connections.request_heads import head_of, is_sendable
 
 CONNECTIONS: Final = 16
 """Open connections to one backend."""

@@ -21,11 +21,11 @@ from urllib.parse import quote
 
 from specmux_cache.errors import BadAnswer, ServerUnreachable
 from specmux_cache.http.connection_faults import reason_of
+from specmux_cache.http.connections.wire import Wire
 from specmux_cache.http.header_fields import Fields, fields_of, joined
 from specmux_cache.http.responses import Answer
 from specmux_cache.http.server import Server
 from specmux_cache.http.unpacking import ACCEPT_ENCODING, is_packed, unpacked
-from specmux_cache.http.wire import Wire
 
 CHUNK: Final = 64 * 1024
 SENT_AS_IT_IS: Final = "/:@!$&'()*+,;=-._~%?"

@@ -23,8 +23,8 @@ from specmux_converters.crd.templates import BUNDLED, Templates
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
 from specmux_converters.errors import ConverterError, InvalidDocument, LimitExceeded
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.outlines import Documents, Outline
-from specmux_converters.parts import DocumentPart
+from specmux_converters.incremental.outlines import Documents, Outline
+from specmux_converters.incremental.parts import DocumentPart
 
 _FRAME: Final[Document] = {
     "openapi": "3.0.0",

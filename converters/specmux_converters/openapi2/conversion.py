@@ -14,10 +14,10 @@ from specmux_converters.openapi2.schemas import custom_schema, published_schema,
 from specmux_converters.openapi2.security import convert_schemes, convert_servers
 from specmux_converters.openapi2.shared_parameters import Known, share_parameters
 from specmux_converters.openapi2.source import OpenAPISource, items_of
-from specmux_converters.swagger2.encoding import encode
-from specmux_converters.swagger2.given import check_profile
-from specmux_converters.swagger2.source import Profile
-from specmux_converters.swagger2.trace import OutputBudget, Trace
+from specmux_converters.swagger2.reading.encoding import encode
+from specmux_converters.swagger2.reading.given import check_profile
+from specmux_converters.swagger2.reading.source import Profile
+from specmux_converters.swagger2.reading.trace import OutputBudget, Trace
 
 _KINDS: Final = "x-kubernetes-group-version-kind"
 _BEARER: Final = {

@@ -9,7 +9,7 @@ import orjson
 
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
 from specmux_converters.openapi2.conversion import ReleaseMemo, joined, one_definition, piece_of
-from specmux_converters.swagger2.encoding import encode
+from specmux_converters.swagger2.reading.encoding import encode
 
 
 @dataclass(frozen=True, slots=True)

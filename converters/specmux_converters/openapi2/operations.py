@@ -8,8 +8,8 @@ from typing import Any, Final
 from specmux_converters.document import Document
 from specmux_converters.openapi2.parameters import convert_body, convert_header, convert_parameter, one_schema
 from specmux_converters.openapi2.source import OpenAPISource, items_of, list_of
-from specmux_converters.swagger2.operations import METHODS
-from specmux_converters.swagger2.trace import Trace
+from specmux_converters.swagger2.paths.operations import METHODS
+from specmux_converters.swagger2.reading.trace import Trace
 
 _COPIED: Final = frozenset(
     {"tags", "summary", "description", "operationId", "externalDocs", "deprecated", "security"}

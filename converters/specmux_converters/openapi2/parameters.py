@@ -8,10 +8,10 @@ from typing import Any, Final
 from specmux_converters.errors import cut
 from specmux_converters.openapi2.schemas import published_schema, valid_schema
 from specmux_converters.openapi2.source import OpenAPISource, items_of, list_of
-from specmux_converters.swagger2.bodies import MULTIPART, URLENCODED, USUAL_NAME
-from specmux_converters.swagger2.keywords import TYPES
-from specmux_converters.swagger2.parameters import LOCATIONS, SCHEMA_KEYS, STYLES
-from specmux_converters.swagger2.trace import Trace
+from specmux_converters.swagger2.paths.bodies import MULTIPART, URLENCODED, USUAL_NAME
+from specmux_converters.swagger2.paths.parameters import LOCATIONS, SCHEMA_KEYS, STYLES
+from specmux_converters.swagger2.reading.trace import Trace
+from specmux_converters.swagger2.schema.keywords import TYPES
 
 _KEPT: Final = frozenset({"name", "in", "description", "required", "allowEmptyValue"})
 _FORMS: Final = (MULTIPART, URLENCODED)

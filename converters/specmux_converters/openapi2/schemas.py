@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from specmux_converters.openapi2.source import items_of, written_reference
-from specmux_converters.swagger2.keywords import FIELDS
-from specmux_converters.swagger2.trace import Trace
+from specmux_converters.swagger2.reading.trace import Trace
+from specmux_converters.swagger2.schema.keywords import FIELDS
 
 ONLY_V3: Final = ("oneOf", "anyOf", "not", "nullable", "writeOnly", "deprecated")
 """Keywords that Swagger 2.0 does not have."""

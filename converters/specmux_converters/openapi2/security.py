@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 from specmux_converters.document import Document
 from specmux_converters.errors import cut
 from specmux_converters.openapi2.source import OpenAPISource, items_of, list_of
-from specmux_converters.swagger2.security import FLOWS
-from specmux_converters.swagger2.trace import Trace
+from specmux_converters.swagger2.paths.security import FLOWS
+from specmux_converters.swagger2.reading.trace import Trace
 
 
 def convert_schemes(source: OpenAPISource, trace: Trace) -> Document:

@@ -11,8 +11,8 @@ import orjson
 from specmux_converters.document import Document
 from specmux_converters.losses import tokens_of
 from specmux_converters.references import PREFIX
-from specmux_converters.swagger2.source import Profile
-from specmux_converters.swagger2.trace import Trace
+from specmux_converters.swagger2.reading.source import Profile
+from specmux_converters.swagger2.reading.trace import Trace
 
 _SCHEMAS: Final = f"{PREFIX}schemas/"
 T = TypeVar("T")

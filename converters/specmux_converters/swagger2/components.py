@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, Final
 
 from specmux_converters.losses import tokens_of
-from specmux_converters.swagger2.bodies import FormField, convert_body, convert_form
-from specmux_converters.swagger2.parameters import LOCATIONS, convert_parameter
-from specmux_converters.swagger2.references import ReferenceTarget, find, located
-from specmux_converters.swagger2.responses import convert_response
-from specmux_converters.swagger2.schemas import convert_schema
-from specmux_converters.swagger2.source import SwaggerSource
-from specmux_converters.swagger2.trace import Trace
+from specmux_converters.swagger2.paths.bodies import FormField, convert_body, convert_form
+from specmux_converters.swagger2.paths.parameters import LOCATIONS, convert_parameter
+from specmux_converters.swagger2.paths.references import ReferenceTarget, find, located
+from specmux_converters.swagger2.paths.responses import convert_response
+from specmux_converters.swagger2.reading.source import SwaggerSource
+from specmux_converters.swagger2.reading.trace import Trace
+from specmux_converters.swagger2.schema.schemas import convert_schema
 
 _STEP_COST: Final = 64
 """Bytes of the budget for following a reference: a long chain of them is followed from each."""

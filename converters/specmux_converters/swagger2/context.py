@@ -8,11 +8,10 @@ from functools import partial
 from hashlib import sha256
 from typing import Any, Final, TypeAlias
 
-from specmux_converters.conversion_memo import ConversionMemo
+from specmux_converters.incremental.conversion_memo import ConversionMemo
+from specmux_converters.incremental.parts import DocumentPart
+from specmux_converters.incremental.revisions import Revision
 from specmux_converters.losses import tokens_of
-from specmux_converters.parts import DocumentPart
-from specmux_converters.revisions import Revision
-from specmux_converters.swagger2.component_names import are_allowed, is_allowed, renamed
 from specmux_converters.swagger2.components import (
     convert_component,
     convert_definition,
@@ -20,10 +19,11 @@ from specmux_converters.swagger2.components import (
     convert_shared_response,
     parameter_kind,
 )
-from specmux_converters.swagger2.encoding import encode
-from specmux_converters.swagger2.operations import convert_path_item
-from specmux_converters.swagger2.source import SwaggerSource
-from specmux_converters.swagger2.trace import OutputBudget, Trace
+from specmux_converters.swagger2.paths.operations import convert_path_item
+from specmux_converters.swagger2.reading.component_names import are_allowed, is_allowed, renamed
+from specmux_converters.swagger2.reading.encoding import encode
+from specmux_converters.swagger2.reading.source import SwaggerSource
+from specmux_converters.swagger2.reading.trace import OutputBudget, Trace
 
 _SECTIONS: Final = {
     "schemas": "definitions",

@@ -14,22 +14,22 @@ from typing import Any
 
 import orjson
 
-from specmux_converters.conversion_memo import ConversionMemo
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
 from specmux_converters.errors import LimitExceeded
 from specmux_converters.group_versions import GroupVersion, group_version_of
+from specmux_converters.incremental.conversion_memo import ConversionMemo
+from specmux_converters.incremental.outlines import ENTRY_COST, Documents, Outline
+from specmux_converters.incremental.parts import DocumentPart
 from specmux_converters.losses import Loss
-from specmux_converters.outlines import ENTRY_COST, Documents, Outline
-from specmux_converters.parts import DocumentPart
 from specmux_converters.swagger2.context import Context
 from specmux_converters.swagger2.document import convert_frame
-from specmux_converters.swagger2.encoding import encode
-from specmux_converters.swagger2.given import check_profile, parsed
-from specmux_converters.swagger2.operation_ids import with_unique_ids
-from specmux_converters.swagger2.path_templates import note_equal_templates, plain_templates
-from specmux_converters.swagger2.security import convert_security_schemes
-from specmux_converters.swagger2.source import Profile, object_at, read_source
-from specmux_converters.swagger2.trace import OutputBudget, Trace
+from specmux_converters.swagger2.paths.operation_ids import with_unique_ids
+from specmux_converters.swagger2.paths.path_templates import note_equal_templates, plain_templates
+from specmux_converters.swagger2.paths.security import convert_security_schemes
+from specmux_converters.swagger2.reading.encoding import encode
+from specmux_converters.swagger2.reading.given import check_profile, parsed
+from specmux_converters.swagger2.reading.source import Profile, object_at, read_source
+from specmux_converters.swagger2.reading.trace import OutputBudget, Trace
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from specmux_converters.document import Document
-from specmux_converters.swagger2.encoding import encode
-from specmux_converters.swagger2.fields import (
+from specmux_converters.swagger2.paths.security import convert_requirements
+from specmux_converters.swagger2.paths.servers import convert_servers
+from specmux_converters.swagger2.reading.encoding import encode
+from specmux_converters.swagger2.reading.fields import (
     ARRAY,
     NO_OTHERS,
     NUMBER,
@@ -16,10 +18,8 @@ from specmux_converters.swagger2.fields import (
     is_present,
     kept,
 )
-from specmux_converters.swagger2.security import convert_requirements
-from specmux_converters.swagger2.servers import convert_servers
-from specmux_converters.swagger2.source import SwaggerSource, object_at
-from specmux_converters.swagger2.trace import Trace
+from specmux_converters.swagger2.reading.source import SwaggerSource, object_at
+from specmux_converters.swagger2.reading.trace import Trace
 
 VERSION: Final = {"kubernetes": "3.0.0", "oas": "3.0.3"}
 

@@ -7,11 +7,11 @@ It knows kinds, references and resources, and reads manifests as ``converters.cr
 
 from specmux_schemas.differences.comparison import Comparison
 from specmux_schemas.differences.comparison import compare_served as compare
-from specmux_schemas.differences.document_contents import add_document
-from specmux_schemas.differences.impacts import ChangeSeverity
-from specmux_schemas.differences.manifests import add_manifests
 from specmux_schemas.differences.policy import Policy, read_policy
-from specmux_schemas.differences.served import Basis, ServedSide
+from specmux_schemas.differences.sides.document_contents import add_document
+from specmux_schemas.differences.sides.manifests import add_manifests
+from specmux_schemas.differences.sides.served import Basis, ServedSide
+from specmux_schemas.differences.verdicts.impacts import ChangeSeverity
 
 __all__ = [
     "Basis",

@@ -14,9 +14,9 @@ from typing import Any, Final
 import orjson
 
 from specmux_converters.group_versions import GroupVersion
-from specmux_schemas.differences.impacts import ChangeSeverity, Impacts
 from specmux_schemas.differences.places import Place
-from specmux_schemas.differences.rules import RULES
+from specmux_schemas.differences.verdicts.impacts import ChangeSeverity, Impacts
+from specmux_schemas.differences.verdicts.rules import RULES
 from specmux_schemas.reports import Where
 
 _FINGERPRINT_DIGITS: Final = 16

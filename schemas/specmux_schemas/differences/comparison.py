@@ -10,11 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from specmux_converters.group_versions import GroupVersion
-from specmux_schemas.differences.field_paths import is_status, shown
-from specmux_schemas.differences.findings import ComparisonBudget, Finding
-from specmux_schemas.differences.impacts import Impact, Impacts
-from specmux_schemas.differences.keywords import properties
-from specmux_schemas.differences.manifests import root_schema
 from specmux_schemas.differences.operation_comparison import (
     is_documented_differently,
     is_untouched,
@@ -22,9 +17,12 @@ from specmux_schemas.differences.operation_comparison import (
     plain_bodies,
 )
 from specmux_schemas.differences.places import EVERYBODY, Direction, Judge, Place
-from specmux_schemas.differences.rules import RULES
-from specmux_schemas.differences.schema_comparison import SchemaComparison
-from specmux_schemas.differences.served import (
+from specmux_schemas.differences.schema.field_paths import is_status, shown
+from specmux_schemas.differences.schema.keywords import properties
+from specmux_schemas.differences.schema.schema_comparison import SchemaComparison
+from specmux_schemas.differences.schema.views import ComponentSchemas
+from specmux_schemas.differences.sides.manifests import root_schema
+from specmux_schemas.differences.sides.served import (
     OUTSIDE,
     Basis,
     Operation,
@@ -34,7 +32,9 @@ from specmux_schemas.differences.served import (
     ServedResource,
     ServedSide,
 )
-from specmux_schemas.differences.views import ComponentSchemas
+from specmux_schemas.differences.verdicts.findings import ComparisonBudget, Finding
+from specmux_schemas.differences.verdicts.impacts import Impact, Impacts
+from specmux_schemas.differences.verdicts.rules import RULES
 from specmux_schemas.resources import split
 
 MOST_SCHEMAS: Final = 200_000

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from specmux_schemas.differences.changes import Change, Location
 from specmux_schemas.differences.comparison import MOST_PLACES, MOST_SCHEMAS
-from specmux_schemas.differences.field_paths import shown
-from specmux_schemas.differences.findings import ComparisonBudget
-from specmux_schemas.differences.impacts import ChangeSeverity
-from specmux_schemas.differences.rules import RULES
-from specmux_schemas.differences.schema_comparison import SchemaComparison
-from specmux_schemas.differences.views import ComponentSchemas
+from specmux_schemas.differences.schema.field_paths import shown
+from specmux_schemas.differences.schema.schema_comparison import SchemaComparison
+from specmux_schemas.differences.schema.views import ComponentSchemas
+from specmux_schemas.differences.verdicts.findings import ComparisonBudget
+from specmux_schemas.differences.verdicts.impacts import ChangeSeverity
+from specmux_schemas.differences.verdicts.rules import RULES
 from specmux_schemas.kinds import KindSchema
 
 

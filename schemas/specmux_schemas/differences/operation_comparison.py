@@ -7,13 +7,13 @@ from typing import Any, Final
 
 import orjson
 
-from specmux_schemas.differences.constraints import constraint_changes
-from specmux_schemas.differences.deprecations import deprecation_changes
-from specmux_schemas.differences.document_contents import deref, mapping
-from specmux_schemas.differences.findings import Finding
-from specmux_schemas.differences.served import Operation
-from specmux_schemas.differences.value_types import type_changes, value_type
-from specmux_schemas.differences.values import enum_changes, text
+from specmux_schemas.differences.schema.constraints import constraint_changes
+from specmux_schemas.differences.schema.deprecations import deprecation_changes
+from specmux_schemas.differences.schema.value_types import type_changes, value_type
+from specmux_schemas.differences.schema.values import enum_changes, text
+from specmux_schemas.differences.sides.document_contents import deref, mapping
+from specmux_schemas.differences.sides.served import Operation
+from specmux_schemas.differences.verdicts.findings import Finding
 
 _DOCUMENTATION: Final = ("description", "summary", "tags", "externalDocs")
 _ANY_TYPE: Final = "*/*"

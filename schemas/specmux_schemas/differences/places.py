@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from specmux_converters.group_versions import GroupVersion
-from specmux_schemas.differences.findings import Finding
-from specmux_schemas.differences.impacts import ChangeSeverity, Impact, Impacts, lowered
-from specmux_schemas.differences.rules import RULES
-from specmux_schemas.differences.served import Basis
+from specmux_schemas.differences.sides.served import Basis
+from specmux_schemas.differences.verdicts.findings import Finding
+from specmux_schemas.differences.verdicts.impacts import ChangeSeverity, Impact, Impacts, lowered
+from specmux_schemas.differences.verdicts.rules import RULES
 
 _ALPHA: Final = re.compile(r"v[0-9]+alpha[0-9]+")
 

@@ -13,9 +13,9 @@ from typing import Any, Final, NoReturn
 from specmux_converters.errors import InvalidDocument
 from specmux_converters.losses import pointer_to
 from specmux_schemas.differences.changes import Change, edit_of, fingerprints, word
-from specmux_schemas.differences.impacts import SEVERITIES, ChangeSeverity
 from specmux_schemas.differences.places import Place
-from specmux_schemas.differences.rules import RULES
+from specmux_schemas.differences.verdicts.impacts import SEVERITIES, ChangeSeverity
+from specmux_schemas.differences.verdicts.rules import RULES
 
 _GLOBS: Final = ("id", "groupVersion", "kind", "path", "what")
 _NAMED: Final = (*_GLOBS, "fingerprint")

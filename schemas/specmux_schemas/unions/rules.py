@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from specmux_converters.unions import Member, Union, UnionForm, allowed_values
 
 if TYPE_CHECKING:  # imported with the first rule that may say so
-    from specmux_schemas.validation.rules.cel.syntax import Expression
+    from specmux_schemas.validation.rules.cel.parsing.syntax import Expression
 
 EXTENSION: Final = UnionForm.RULES.value
 
@@ -79,9 +79,9 @@ def _texts(schema: Mapping[str, Any]) -> Iterator[str]:
 
 @lru_cache(maxsize=1024)
 def _idiom(text: str) -> _Choice | _Condition | None:
-    from specmux_schemas.validation.rules.cel.issues import InvalidExpression
-    from specmux_schemas.validation.rules.cel.macros import has, loop_exists_one, loop_filter
-    from specmux_schemas.validation.rules.cel.parser import parse
+    from specmux_schemas.validation.rules.cel.parsing.issues import InvalidExpression
+    from specmux_schemas.validation.rules.cel.parsing.macros import has, loop_exists_one, loop_filter
+    from specmux_schemas.validation.rules.cel.parsing.parser import parse
 
     macros = {
         ("has", 1, False): has,
@@ -101,7 +101,12 @@ class _Untold(Exception):
 
 class _TriedRule:
     def __init__(self, rule: Expression) -> None:
-        from specmux_schemas.validation.rules.cel.syntax import Identifier, Literal, Select, descendants
+        from specmux_schemas.validation.rules.cel.parsing.syntax import (
+            Identifier,
+            Literal,
+            Select,
+            descendants,
+        )
 
         parts = descendants(rule)
         fields = [part for part in parts if isinstance(part, Select) and isinstance(part.operand, Identifier)]
@@ -148,7 +153,7 @@ class _TriedRule:
 
 def _value(part: Expression, given: Mapping[str, Any], item: Any) -> Any:
     """Of an expression over the fields ``given``; ``item`` is the loop's. Raises _Untold."""
-    from specmux_schemas.validation.rules.cel.syntax import (
+    from specmux_schemas.validation.rules.cel.parsing.syntax import (
         Call,
         Comprehension,
         Identifier,

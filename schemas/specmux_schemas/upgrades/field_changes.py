@@ -10,8 +10,8 @@ from typing import Any, Final
 import orjson
 
 from specmux_schemas.differences.changes import changes_of
-from specmux_schemas.differences.impacts import ChangeSeverity
 from specmux_schemas.differences.places import Place
+from specmux_schemas.differences.verdicts.impacts import ChangeSeverity
 from specmux_schemas.resources import GroupVersionKind, split
 from specmux_schemas.validation.report import Check, Path, Severity, Violation
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from specmux_schemas.validation.decoding.typed_nodes import Node, Struct
+from specmux_schemas.validation.decoding.types.typed_nodes import Node, Struct
 from specmux_schemas.validation.definitions.definition_fault import DEFINITION
 from specmux_schemas.validation.kinds import TypedKind
 from specmux_schemas.validation.metadata.field_errors import field_path, invalid

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from specmux_schemas.validation.decoding.structural import Structural
-from specmux_schemas.validation.decoding.typed_nodes import List, Map, Node, Struct
+from specmux_schemas.validation.decoding.types.typed_nodes import List, Map, Node, Struct
 from specmux_schemas.validation.kinds import CustomKind, TypedKind
 from specmux_schemas.validation.report import Path
 

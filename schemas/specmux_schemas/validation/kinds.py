@@ -13,8 +13,8 @@ from specmux_schemas.references import schemas_of
 from specmux_schemas.resources import APIResource, GroupVersionKind, Resources
 from specmux_schemas.synthesis import synthesise
 from specmux_schemas.validation.decoding.structural import Structural, structural
-from specmux_schemas.validation.decoding.typed import TypedSchemas
-from specmux_schemas.validation.decoding.typed_nodes import Node
+from specmux_schemas.validation.decoding.types.typed import TypedSchemas
+from specmux_schemas.validation.decoding.types.typed_nodes import Node
 from specmux_schemas.validation.releases import NEWEST
 
 if TYPE_CHECKING:  # what checks custom resources is a third of a start, and imported for the first of them

@@ -15,7 +15,6 @@ from specmux_schemas.resources import GroupVersionKind
 from specmux_schemas.validation.built_in import check_typed
 from specmux_schemas.validation.decoding.decoding_state import StrictError
 from specmux_schemas.validation.decoding.defaulting import settled
-from specmux_schemas.validation.decoding.known_fields import known_fields
 from specmux_schemas.validation.decoding.located import located
 from specmux_schemas.validation.decoding.objects import (
     Body,
@@ -29,6 +28,7 @@ from specmux_schemas.validation.decoding.objects import (
 )
 from specmux_schemas.validation.decoding.pruning import prune
 from specmux_schemas.validation.decoding.type_meta import TypeMeta, read_type_meta
+from specmux_schemas.validation.decoding.types.known_fields import known_fields
 from specmux_schemas.validation.definitions.definition_fault import DEFINITION
 from specmux_schemas.validation.definitions.refusals import RefusedDefinitions
 from specmux_schemas.validation.errors import Undecodable

@@ -20,7 +20,7 @@ from click.testing import CliRunner, Result
 from shared_data import DATA, documents, files, read, shared
 from specmux_aggregator.command_line.progress import progress
 from specmux_aggregator.commands.convert import convert
-from specmux_aggregator.sources.document_files import file_of
+from specmux_aggregator.sources.disk.document_files import file_of
 from specmux_converters import codecs, media_types
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.yaml.writer import to_yaml

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from specmux_aggregator.sources.document_files import FileRefused
-from specmux_aggregator.sources.named_files import GivenFile, given_files
+from specmux_aggregator.sources.disk.document_files import FileRefused
+from specmux_aggregator.sources.disk.named_files import GivenFile, given_files
 from specmux_converters.group_versions import GroupVersion
 
 

@@ -17,7 +17,7 @@ from fakes.openapi_server import Reference, Reply, Request
 from fakes.openapi_thread import serving_in_thread
 from shared_data import DATA, read, shared
 from specmux_aggregator.commands.validate import validate
-from specmux_aggregator.sources.validated_objects import Input, ObjectVerdict, Rules, check
+from specmux_aggregator.sources.judged.validated_objects import Input, ObjectVerdict, Rules, check
 from specmux_converters.crd import build
 from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.reports import FORMS

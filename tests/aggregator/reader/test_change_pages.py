@@ -34,9 +34,9 @@ from specmux_aggregator.questions.frames import SiteParts
 from specmux_aggregator.questions.state import ReaderState
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.differences.changes import Change, Location
-from specmux_schemas.differences.impacts import SEVERITIES, Impacts
 from specmux_schemas.differences.reports.json_report import change_object
-from specmux_schemas.differences.rules import RULES
+from specmux_schemas.differences.verdicts.impacts import SEVERITIES, Impacts
+from specmux_schemas.differences.verdicts.rules import RULES
 
 KEY = GroupVersion("apis/example.com/v1")
 HOSTILE = "<script>alert(1)</script> \"onmouseover=alert(1) '> </td></table><style>*{}</style> {{ 7 * 7 }}"

@@ -12,10 +12,10 @@ import pytest
 from fakes.openapi_server import Reply, Request
 from fakes.openapi_thread import ThreadedServer, serving_in_thread
 from specmux_aggregator.errors import SourceUnreachable
-from specmux_aggregator.sources.access import access_of
-from specmux_aggregator.sources.answers import answer_of, download
-from specmux_aggregator.sources.fetching import FetchedPage, fetched
 from specmux_aggregator.sources.options import SourceOptions
+from specmux_aggregator.sources.remote.access import access_of
+from specmux_aggregator.sources.remote.answers import answer_of, download
+from specmux_aggregator.sources.remote.fetching import FetchedPage, fetched
 
 PAGE = {"version": "1", "notes": ["n" * 200 for _ in range(5000)]}
 

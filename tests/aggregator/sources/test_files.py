@@ -13,7 +13,7 @@ import yaml
 
 from fakes.apiserver import document, swagger
 from specmux_aggregator.errors import SourceError
-from specmux_aggregator.sources.files import FileSource
+from specmux_aggregator.sources.disk.files import FileSource
 from specmux_aggregator.sources.source import LoadedDocuments
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.resources import GroupVersionKind

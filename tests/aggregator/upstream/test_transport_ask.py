@@ -14,8 +14,8 @@ from specmux_aggregator.config.settings import PollingSettings
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.upstream.transport import BackendTransport
 from specmux_cache.access.server_access import Credentials
-from specmux_cache.http.request_heads import head_of, is_sendable
-from specmux_cache.http.whole_body import whole_body
+from specmux_cache.http.connections.request_heads import head_of, is_sendable
+from specmux_cache.http.connections.whole_body import whole_body
 
 
 class Scripted:

@@ -17,9 +17,9 @@ import pytest
 import trustme
 from aiohttp.connector import Connection
 
-from specmux_cache.http.connector import CheckedConnector
-from specmux_cache.http.response_reader import reader_of
-from specmux_cache.http.whole_body import Filling, whole_body
+from specmux_cache.http.connections.connector import CheckedConnector
+from specmux_cache.http.connections.response_reader import reader_of
+from specmux_cache.http.connections.whole_body import Filling, whole_body
 
 Serve = Callable[[asyncio.StreamWriter], Awaitable[bool | None]]
 

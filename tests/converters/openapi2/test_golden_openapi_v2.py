@@ -17,7 +17,7 @@ from shared_data import DATA, documents, load, shared
 from specmux_converters.codecs import protobuf_v2
 from specmux_converters.openapi2.conversion import joined, piece_of
 from specmux_converters.openapi2.encoded import encoded_piece, joined_json
-from specmux_converters.swagger2.operations import METHODS
+from specmux_converters.swagger2.paths.operations import METHODS
 
 RELEASES = ("1.29", "1.30", "1.32", "1.35")
 

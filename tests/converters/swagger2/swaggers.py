@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from specmux_converters.swagger2.conversion import WholeConversion, convert_whole
-from specmux_converters.swagger2.source import Profile
+from specmux_converters.swagger2.reading.source import Profile
 
 
 def swagger(**parts: Any) -> dict[str, Any]:

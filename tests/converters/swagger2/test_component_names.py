@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from specmux_converters import ConversionMemo, convert
 from specmux_converters.losses import Grade
 from specmux_converters.references import references
-from specmux_converters.swagger2.component_names import allowed_names
 from specmux_converters.swagger2.conversion import convert_whole
+from specmux_converters.swagger2.reading.component_names import allowed_names
 
 ALLOWED = re.compile(r"[A-Za-z0-9._-]+")
 

@@ -9,7 +9,7 @@ import pytest
 from converters.swagger2.swaggers import BOTH, constructs, operation, swagger
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.swagger2.conversion import convert, convert_whole
-from specmux_converters.swagger2.source import Profile
+from specmux_converters.swagger2.reading.source import Profile
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from shared_data import DATA, load, shared
 from specmux_converters import ConverterError
 from specmux_converters.losses import Grade
 from specmux_converters.swagger2.conversion import WholeConversion, convert_whole
-from specmux_converters.swagger2.source import Profile
+from specmux_converters.swagger2.reading.source import Profile
 
 NOTE, LOSS = Grade.NOTE, Grade.LOSS
 BOTH = pytest.mark.parametrize("profile", ["oas", "kubernetes"])

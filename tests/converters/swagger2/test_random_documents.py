@@ -17,7 +17,7 @@ from specmux_converters.document import canonical
 from specmux_converters.losses import Grade
 from specmux_converters.references import PREFIX, references
 from specmux_converters.swagger2.conversion import convert_whole
-from specmux_converters.swagger2.source import Profile
+from specmux_converters.swagger2.reading.source import Profile
 
 SWAGGERS = st.randoms(use_true_random=False).map(random_swagger)
 PROFILES = st.sampled_from(("oas", "kubernetes"))

@@ -8,7 +8,7 @@ import pytest
 
 from converters.swagger2.swaggers import BOTH, PET, PET3, constructs, parameter, schema, swagger, whole_schema
 from specmux_converters.swagger2.conversion import convert_whole
-from specmux_converters.swagger2.source import Profile
+from specmux_converters.swagger2.reading.source import Profile
 
 
 @BOTH

@@ -14,7 +14,7 @@ import pytest
 
 from data.compared import compared_specs, definition, of_manifests
 from specmux_schemas.differences import Comparison, compare
-from specmux_schemas.differences.impacts import Impact
+from specmux_schemas.differences.verdicts.impacts import Impact
 
 CASES = [
     orjson.loads(line)

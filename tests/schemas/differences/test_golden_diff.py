@@ -16,7 +16,7 @@ from shared_data import DATA, GOLDEN, shared
 from specmux_converters.yaml.reader import parse_yaml_stream
 from specmux_schemas.differences import ChangeSeverity, Comparison, ServedSide, compare
 from specmux_schemas.differences.places import Place
-from specmux_schemas.differences.rules import RULES
+from specmux_schemas.differences.verdicts.rules import RULES
 
 FOLDER = GOLDEN / "diff"
 CASES = (

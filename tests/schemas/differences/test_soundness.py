@@ -20,7 +20,7 @@ from shared_data import DATA, shared
 from specmux_converters.crd import build
 from specmux_converters.yaml.reader import parse_yaml_stream
 from specmux_schemas.differences import compare
-from specmux_schemas.differences.impacts import Impact
+from specmux_schemas.differences.verdicts.impacts import Impact
 from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.validation import Severity, Validator
 

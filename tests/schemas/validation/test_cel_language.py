@@ -9,10 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from specmux_schemas.validation.rules.cel.arithmetic import add, divide, modulo, multiply, negate, subtract
-from specmux_schemas.validation.rules.cel.comparison import compare, equal
 from specmux_schemas.validation.rules.cel.compiling import NotInstantiable, compile_expression
-from specmux_schemas.validation.rules.cel.issues import InvalidExpression
 from specmux_schemas.validation.rules.cel.libraries.times import (
     any_timestamp,
     civil_from_days,
@@ -21,11 +18,21 @@ from specmux_schemas.validation.rules.cel.libraries.times import (
     read_duration,
     timestamp_text,
 )
-from specmux_schemas.validation.rules.cel.maps import LiteralMap
-from specmux_schemas.validation.rules.cel.parser import MOST_CHARACTERS, MOST_DEPTH, parse
+from specmux_schemas.validation.rules.cel.parsing.issues import InvalidExpression
+from specmux_schemas.validation.rules.cel.parsing.parser import MOST_CHARACTERS, MOST_DEPTH, parse
 from specmux_schemas.validation.rules.cel.releases import environment
-from specmux_schemas.validation.rules.cel.types import DYN, STRING, list_of
-from specmux_schemas.validation.rules.cel.values import (
+from specmux_schemas.validation.rules.cel.values.arithmetic import (
+    add,
+    divide,
+    modulo,
+    multiply,
+    negate,
+    subtract,
+)
+from specmux_schemas.validation.rules.cel.values.comparison import compare, equal
+from specmux_schemas.validation.rules.cel.values.maps import LiteralMap
+from specmux_schemas.validation.rules.cel.values.types import DYN, STRING, list_of
+from specmux_schemas.validation.rules.cel.values.values import (
     INT_MAX,
     INT_MIN,
     UINT_MAX,

@@ -8,8 +8,8 @@ import orjson
 
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.differences.changes import Change, Location
-from specmux_schemas.differences.impacts import SEVERITIES, Impact, Impacts
 from specmux_schemas.differences.reports.report import Report
+from specmux_schemas.differences.verdicts.impacts import SEVERITIES, Impact, Impacts
 from specmux_schemas.reports import Where
 
 FORMAT: Final = "specmux.changes/v1"

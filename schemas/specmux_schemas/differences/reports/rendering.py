@@ -6,10 +6,10 @@ from typing import Final
 
 from specmux_schemas import reports
 from specmux_schemas.differences.changes import Change
-from specmux_schemas.differences.impacts import ChangeSeverity
 from specmux_schemas.differences.reports.json_report import report_object
 from specmux_schemas.differences.reports.report import Report, concerned, summary_line
-from specmux_schemas.differences.rules import RULES
+from specmux_schemas.differences.verdicts.impacts import ChangeSeverity
+from specmux_schemas.differences.verdicts.rules import RULES
 from specmux_schemas.reports import Case, Level, ReportFinding, Suite, Where
 
 _LEVELS: Final = {

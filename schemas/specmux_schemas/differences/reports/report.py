@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from specmux_schemas.differences.changes import Change, changes_of
 from specmux_schemas.differences.comparison import Comparison
-from specmux_schemas.differences.impacts import ChangeSeverity
 from specmux_schemas.differences.policy import NO_POLICY, Policy, judge
+from specmux_schemas.differences.verdicts.impacts import ChangeSeverity
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from specmux_converters.crd.bundled import META_SCHEMAS, PREFIX
 from specmux_converters.go.text import INT64_MAX, Number, float_text
 from specmux_schemas.validation.decoding.decoding_state import Decoding
 from specmux_schemas.validation.decoding.structural import Structural
-from specmux_schemas.validation.decoding.typed import TypedSchemas
-from specmux_schemas.validation.decoding.typed_nodes import Node, mismatch_text
+from specmux_schemas.validation.decoding.types.typed import TypedSchemas
+from specmux_schemas.validation.decoding.types.typed_nodes import Node, mismatch_text
 from specmux_schemas.validation.errors import Undecodable
 from specmux_schemas.validation.metadata.field_errors import invalid
 from specmux_schemas.validation.report import Path, path_text

@@ -22,8 +22,8 @@ from specmux_schemas.validation.decoding.json_reader import read_json, read_plai
 from specmux_schemas.validation.decoding.pruning import prune
 from specmux_schemas.validation.decoding.structural import Structural
 from specmux_schemas.validation.decoding.type_meta import TypeMeta, json_error, read_type_meta
-from specmux_schemas.validation.decoding.typed_nodes import mismatch_text
-from specmux_schemas.validation.decoding.untyped import decode_untyped
+from specmux_schemas.validation.decoding.types.typed_nodes import mismatch_text
+from specmux_schemas.validation.decoding.types.untyped import decode_untyped
 from specmux_schemas.validation.decoding.yaml_reader import read_yaml, strict_yaml_error
 from specmux_schemas.validation.errors import Undecodable
 from specmux_schemas.validation.kinds import CustomKind, TypedKind

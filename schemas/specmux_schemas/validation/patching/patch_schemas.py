@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from specmux_converters.go.text import quoted
 from specmux_schemas.references import component_of, resolved
-from specmux_schemas.validation.decoding.go_types import short_name
+from specmux_schemas.validation.decoding.types.go_types import short_name
 from specmux_schemas.validation.errors import PatchError
 
 _RETAIN_KEYS: Final = "retainKeys"

@@ -18,7 +18,7 @@ from specmux_schemas.validation.decoding.json_reader import read_json
 from specmux_schemas.validation.decoding.json_syntax import syntax_error
 from specmux_schemas.validation.decoding.objects import Body, read
 from specmux_schemas.validation.decoding.type_meta import TypeMeta, kind_of
-from specmux_schemas.validation.decoding.typed_nodes import Interface, Node
+from specmux_schemas.validation.decoding.types.typed_nodes import Interface, Node
 from specmux_schemas.validation.decoding.yaml_reader import strict_yaml_error
 from specmux_schemas.validation.errors import PatchError, Undecodable
 from specmux_schemas.validation.kinds import CustomKind, TypedKind

@@ -11,7 +11,7 @@ from specmux_schemas.validation.decoding.decoding_state import Decoding
 from specmux_schemas.validation.decoding.embedded import marshalled
 from specmux_schemas.validation.decoding.json_reader import read_json
 from specmux_schemas.validation.decoding.type_meta import kind_of
-from specmux_schemas.validation.decoding.typed_nodes import (
+from specmux_schemas.validation.decoding.types.typed_nodes import (
     Boolean,
     Bytes,
     Float,

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from specmux_schemas.validation.metadata.field_errors import shown
 from specmux_schemas.validation.report import Check, Path, Severity, Violation
-from specmux_schemas.validation.rules.cel.metering import OBJECT_BUDGET, PER_CALL_LIMIT
-from specmux_schemas.validation.rules.cel.values import NONE, CelError, CostExceeded, Optional
+from specmux_schemas.validation.rules.cel.costs.metering import OBJECT_BUDGET, PER_CALL_LIMIT
+from specmux_schemas.validation.rules.cel.values.values import NONE, CelError, CostExceeded, Optional
 from specmux_schemas.validation.rules.compiled import (
     NOT_INSTANTIATED,
     OLD_SELF,

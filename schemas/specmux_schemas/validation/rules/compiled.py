@@ -8,16 +8,16 @@ from typing import Final
 
 from specmux_schemas.validation.releases import NEWEST
 from specmux_schemas.validation.report import Path
+from specmux_schemas.validation.rules.cel.checking.declarations import Environment
 from specmux_schemas.validation.rules.cel.compiling import (
     CompiledExpression,
     NotInstantiable,
     WrongResult,
     compile_expression,
 )
-from specmux_schemas.validation.rules.cel.declarations import Environment
-from specmux_schemas.validation.rules.cel.issues import InvalidExpression
+from specmux_schemas.validation.rules.cel.parsing.issues import InvalidExpression
 from specmux_schemas.validation.rules.cel.releases import environment
-from specmux_schemas.validation.rules.cel.types import BOOL, STRING, CelType, optional_of
+from specmux_schemas.validation.rules.cel.values.types import BOOL, STRING, CelType, optional_of
 from specmux_schemas.validation.rules.declarations import Declarations
 from specmux_schemas.validation.rules.declared import RuleNode, ValidationRule
 from specmux_schemas.validation.rules.field_paths import BadFieldPath, read_field_path

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from specmux_schemas.validation.rules.cel.compiling import CompiledExpression
-from specmux_schemas.validation.rules.cel.estimates import estimate
-from specmux_schemas.validation.rules.cel.ranges import Range
+from specmux_schemas.validation.rules.cel.costs.estimates import estimate
+from specmux_schemas.validation.rules.cel.costs.ranges import Range
 from specmux_schemas.validation.rules.declarations import MOST_BYTES, Declaration
 
 RULE_LIMIT: Final = 10_000_000

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from specmux_converters.go.text import quoted
-from specmux_schemas.validation.rules.cel.comparison import equal
 from specmux_schemas.validation.rules.cel.libraries.times import any_timestamp, read_duration
-from specmux_schemas.validation.rules.cel.values import (
+from specmux_schemas.validation.rules.cel.values.comparison import equal
+from specmux_schemas.validation.rules.cel.values.values import (
     MISSING,
     CelError,
     Duration,

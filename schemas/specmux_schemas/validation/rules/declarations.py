@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from specmux_schemas.validation.releases import NEWEST
-from specmux_schemas.validation.rules.cel.types import (
+from specmux_schemas.validation.rules.cel.values.types import (
     BOOL,
     BYTES,
     DOUBLE,

@@ -14,7 +14,7 @@ from specmux_converters.go.text import json_text, quoted
 from specmux_schemas.validation.metadata.field_errors import shown
 from specmux_schemas.validation.releases import NEWEST
 from specmux_schemas.validation.report import Path
-from specmux_schemas.validation.rules.cel.ranges import MOST
+from specmux_schemas.validation.rules.cel.costs.ranges import MOST
 from specmux_schemas.validation.rules.compiled import CompiledRule, RuleCompiler
 from specmux_schemas.validation.rules.costs import (
     DEFINITION_LIMIT,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from specmux_schemas.validation.rules.cel.checker import CheckedExpression, Structs, check
-from specmux_schemas.validation.rules.cel.declarations import Environment
-from specmux_schemas.validation.rules.cel.issues import InvalidExpression, Issue
+from specmux_schemas.validation.rules.cel.checking.checker import CheckedExpression, Structs, check
+from specmux_schemas.validation.rules.cel.checking.declarations import Environment
+from specmux_schemas.validation.rules.cel.evaluation.planning import Program, plan
 from specmux_schemas.validation.rules.cel.literal_checks import literal_issues
-from specmux_schemas.validation.rules.cel.parser import MOST_DEPTH, parse
-from specmux_schemas.validation.rules.cel.planning import Program, plan
-from specmux_schemas.validation.rules.cel.types import CelType
-from specmux_schemas.validation.rules.cel.values import CelError
+from specmux_schemas.validation.rules.cel.parsing.issues import InvalidExpression, Issue
+from specmux_schemas.validation.rules.cel.parsing.parser import MOST_DEPTH, parse
+from specmux_schemas.validation.rules.cel.values.types import CelType
+from specmux_schemas.validation.rules.cel.values.values import CelError
 
 
 class NotInstantiable(Exception):

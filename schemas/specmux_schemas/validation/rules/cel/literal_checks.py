@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from specmux_converters.go.regexp import pattern_fault
-from specmux_schemas.validation.rules.cel.checker import CheckedExpression
-from specmux_schemas.validation.rules.cel.issues import Issue
+from specmux_schemas.validation.rules.cel.checking.checker import CheckedExpression
 from specmux_schemas.validation.rules.cel.libraries.formatting import WANTED, BadClause, clauses
 from specmux_schemas.validation.rules.cel.libraries.times import read_duration, read_timestamp
-from specmux_schemas.validation.rules.cel.syntax import (
+from specmux_schemas.validation.rules.cel.parsing.issues import Issue
+from specmux_schemas.validation.rules.cel.parsing.syntax import (
     Call,
     Expression,
     ListLiteral,
@@ -19,7 +19,7 @@ from specmux_schemas.validation.rules.cel.syntax import (
     MapLiteral,
     children,
 )
-from specmux_schemas.validation.rules.cel.types import CelType, unwrapped
+from specmux_schemas.validation.rules.cel.values.types import CelType, unwrapped
 
 _READS: Final[dict[str, Callable[[str], bool]]] = {
     "duration": lambda text: read_duration(text) is not None,

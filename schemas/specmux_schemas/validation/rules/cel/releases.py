@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final
 
 from specmux_schemas.validation.releases import NEWEST, OLDEST
-from specmux_schemas.validation.rules.cel.declarations import CelLibrary, Environment
+from specmux_schemas.validation.rules.cel.checking.declarations import CelLibrary, Environment
 from specmux_schemas.validation.rules.cel.libraries.addresses import ADDRESSES
 from specmux_schemas.validation.rules.cel.libraries.authorization import AUTHORIZATION
 from specmux_schemas.validation.rules.cel.libraries.conversions import CONVERSIONS

@@ -9,15 +9,15 @@ from math import ceil
 from typing import Any, Final
 
 from specmux_converters.go.text import quoted
-from specmux_schemas.validation.rules.cel.declarations import CelLibrary, member, overload
+from specmux_schemas.validation.rules.cel.checking.declarations import CelLibrary, member, overload
 from specmux_schemas.validation.rules.cel.libraries.address_reader import (
     Address,
     BadAddress,
     read_address,
     read_prefix,
 )
-from specmux_schemas.validation.rules.cel.types import BOOL, INT, STRING, opaque
-from specmux_schemas.validation.rules.cel.values import CelError, Opaque, no_such_overload
+from specmux_schemas.validation.rules.cel.values.types import BOOL, INT, STRING, opaque
+from specmux_schemas.validation.rules.cel.values.values import CelError, Opaque, no_such_overload
 
 IP: Final = opaque("net.IP")
 CIDR: Final = opaque("net.CIDR")

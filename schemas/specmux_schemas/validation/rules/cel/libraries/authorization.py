@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from specmux_schemas.validation.rules.cel.declarations import CelLibrary, member
-from specmux_schemas.validation.rules.cel.types import BOOL, STRING, struct
+from specmux_schemas.validation.rules.cel.checking.declarations import CelLibrary, member
+from specmux_schemas.validation.rules.cel.values.types import BOOL, STRING, struct
 
 _AUTHORIZER, _PATH, _GROUP, _RESOURCE, _DECISION = (
     struct(f"kubernetes.authorization.{name}")

@@ -7,15 +7,20 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from specmux_converters.go.text import general_text
-from specmux_schemas.validation.rules.cel.arithmetic import MAX_SECONDS, MIN_SECONDS, checked, checked_uint
-from specmux_schemas.validation.rules.cel.declarations import CelLibrary, overload
+from specmux_schemas.validation.rules.cel.checking.declarations import CelLibrary, overload
 from specmux_schemas.validation.rules.cel.libraries.times import (
     duration_text,
     read_duration,
     read_timestamp,
     timestamp_text,
 )
-from specmux_schemas.validation.rules.cel.types import (
+from specmux_schemas.validation.rules.cel.values.arithmetic import (
+    MAX_SECONDS,
+    MIN_SECONDS,
+    checked,
+    checked_uint,
+)
+from specmux_schemas.validation.rules.cel.values.types import (
     BOOL,
     BYTES,
     DOUBLE,
@@ -29,7 +34,7 @@ from specmux_schemas.validation.rules.cel.types import (
     param,
     type_of,
 )
-from specmux_schemas.validation.rules.cel.values import (
+from specmux_schemas.validation.rules.cel.values.values import (
     INT_MAX,
     INT_MIN,
     NANOS,

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from specmux_converters.go.text import quoted
+from specmux_schemas.validation.rules.cel.evaluation.qualifiers import at
 from specmux_schemas.validation.rules.cel.libraries.conversions import TEXTS, double_of_text
-from specmux_schemas.validation.rules.cel.qualifiers import at
-from specmux_schemas.validation.rules.cel.values import CelError, bounded_int, type_name
+from specmux_schemas.validation.rules.cel.values.values import CelError, bounded_int, type_name
 
 _PRECISION: Final = 6
 MOST_PRECISION: Final = 1_000

@@ -7,12 +7,12 @@ from functools import cmp_to_key
 from itertools import pairwise
 from typing import Any, Final
 
-from specmux_schemas.validation.rules.cel import macros
-from specmux_schemas.validation.rules.cel.arithmetic import add
-from specmux_schemas.validation.rules.cel.comparison import compare, equal, is_ordered
-from specmux_schemas.validation.rules.cel.declarations import CelLibrary, Overload, member, overload
+from specmux_schemas.validation.rules.cel.checking.declarations import CelLibrary, Overload, member, overload
 from specmux_schemas.validation.rules.cel.libraries.standard import contained
-from specmux_schemas.validation.rules.cel.types import (
+from specmux_schemas.validation.rules.cel.parsing import macros
+from specmux_schemas.validation.rules.cel.values.arithmetic import add
+from specmux_schemas.validation.rules.cel.values.comparison import compare, equal, is_ordered
+from specmux_schemas.validation.rules.cel.values.types import (
     BOOL,
     BYTES,
     DOUBLE,
@@ -26,7 +26,7 @@ from specmux_schemas.validation.rules.cel.types import (
     list_of,
     param,
 )
-from specmux_schemas.validation.rules.cel.values import (
+from specmux_schemas.validation.rules.cel.values.values import (
     CelError,
     CostExceeded,
     Duration,

@@ -7,9 +7,9 @@ from typing import Final
 
 from specmux_converters.go.regexp import pattern_fault
 from specmux_converters.go.regexp_match import Pattern, UndecidedMatch
-from specmux_schemas.validation.rules.cel.declarations import CelLibrary, member
-from specmux_schemas.validation.rules.cel.types import INT, STRING, list_of
-from specmux_schemas.validation.rules.cel.values import CelError
+from specmux_schemas.validation.rules.cel.checking.declarations import CelLibrary, member
+from specmux_schemas.validation.rules.cel.values.types import INT, STRING, list_of
+from specmux_schemas.validation.rules.cel.values.values import CelError
 
 _compiled = lru_cache(maxsize=256)(Pattern)
 

@@ -14,10 +14,10 @@ from specmux_schemas.validation.metadata.names import (
     subdomain_faults,
     without_trailing_dash,
 )
-from specmux_schemas.validation.rules.cel.declarations import CelLibrary, member, overload
+from specmux_schemas.validation.rules.cel.checking.declarations import CelLibrary, member, overload
 from specmux_schemas.validation.rules.cel.libraries.url_reader import url_fault
-from specmux_schemas.validation.rules.cel.types import STRING, list_of, optional_of, struct
-from specmux_schemas.validation.rules.cel.values import NONE, Opaque, Optional, no_such_overload
+from specmux_schemas.validation.rules.cel.values.types import STRING, list_of, optional_of, struct
+from specmux_schemas.validation.rules.cel.values.values import NONE, Opaque, Optional, no_such_overload
 from specmux_schemas.validation.schema.formats import find_format
 
 FORMAT: Final = struct("kubernetes.NamedFormat")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from specmux_schemas.validation.rules.cel import macros
-from specmux_schemas.validation.rules.cel.declarations import CelLibrary, member, overload
-from specmux_schemas.validation.rules.cel.maps import LiteralMap
-from specmux_schemas.validation.rules.cel.qualifiers import at
-from specmux_schemas.validation.rules.cel.types import (
+from specmux_schemas.validation.rules.cel.checking.declarations import CelLibrary, member, overload
+from specmux_schemas.validation.rules.cel.evaluation.qualifiers import at
+from specmux_schemas.validation.rules.cel.parsing import macros
+from specmux_schemas.validation.rules.cel.values.maps import LiteralMap
+from specmux_schemas.validation.rules.cel.values.types import (
     BOOL,
     DYN,
     INT,
@@ -18,7 +18,7 @@ from specmux_schemas.validation.rules.cel.types import (
     optional_of,
     param,
 )
-from specmux_schemas.validation.rules.cel.values import (
+from specmux_schemas.validation.rules.cel.values.values import (
     MISSING,
     NONE,
     CelError,

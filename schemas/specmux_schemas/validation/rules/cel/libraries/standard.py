@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from specmux_schemas.validation.rules.cel import arithmetic, macros
-from specmux_schemas.validation.rules.cel.comparison import equal
-from specmux_schemas.validation.rules.cel.declarations import CelLibrary, Overload, member, overload
+from specmux_schemas.validation.rules.cel.checking.declarations import CelLibrary, Overload, member, overload
 from specmux_schemas.validation.rules.cel.libraries.matching import matches
-from specmux_schemas.validation.rules.cel.types import (
+from specmux_schemas.validation.rules.cel.parsing import macros
+from specmux_schemas.validation.rules.cel.values import arithmetic
+from specmux_schemas.validation.rules.cel.values.comparison import equal
+from specmux_schemas.validation.rules.cel.values.types import (
     BOOL,
     BYTES,
     DOUBLE,
@@ -26,7 +27,7 @@ from specmux_schemas.validation.rules.cel.types import (
     map_of,
     param,
 )
-from specmux_schemas.validation.rules.cel.values import MISSING, ListValue, MapValue, no_such_overload
+from specmux_schemas.validation.rules.cel.values.values import MISSING, ListValue, MapValue, no_such_overload
 
 A, B = param("A"), param("B")
 _LIST, _MAP = list_of(A), map_of(A, B)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from specmux_schemas.validation.rules.cel.declarations import CelLibrary, member, overload
+from specmux_schemas.validation.rules.cel.checking.declarations import CelLibrary, member, overload
 from specmux_schemas.validation.rules.cel.libraries.formatting import formatted
-from specmux_schemas.validation.rules.cel.types import DYN, INT, STRING, list_of
-from specmux_schemas.validation.rules.cel.values import MOST_TEXT, CelError, CostExceeded, shown
+from specmux_schemas.validation.rules.cel.values.types import DYN, INT, STRING, list_of
+from specmux_schemas.validation.rules.cel.values.values import MOST_TEXT, CelError, CostExceeded, shown
 
 _TEXTS: Final = list_of(STRING)
 _SPACE: Final = (

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
-from specmux_schemas.validation.rules.cel.values import CelError
+from specmux_schemas.validation.rules.cel.values.values import CelError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

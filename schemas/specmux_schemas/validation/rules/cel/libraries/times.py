@@ -11,9 +11,9 @@ from decimal import Decimal
 from typing import Any, Final
 
 from specmux_converters.go.text import quoted
-from specmux_schemas.validation.rules.cel.declarations import CelLibrary, Overload, member
-from specmux_schemas.validation.rules.cel.types import DURATION, INT, STRING, TIMESTAMP
-from specmux_schemas.validation.rules.cel.values import (
+from specmux_schemas.validation.rules.cel.checking.declarations import CelLibrary, Overload, member
+from specmux_schemas.validation.rules.cel.values.types import DURATION, INT, STRING, TIMESTAMP
+from specmux_schemas.validation.rules.cel.values.values import (
     INT_MAX,
     NANOS,
     CelError,

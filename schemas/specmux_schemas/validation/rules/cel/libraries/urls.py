@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from specmux_converters.go.text import quoted
-from specmux_schemas.validation.rules.cel.declarations import CelLibrary, member, overload
+from specmux_schemas.validation.rules.cel.checking.declarations import CelLibrary, member, overload
 from specmux_schemas.validation.rules.cel.libraries.url_reader import BadUrl, GoUrl, read_url, url_fault
-from specmux_schemas.validation.rules.cel.maps import LiteralMap
-from specmux_schemas.validation.rules.cel.types import BOOL, STRING, list_of, map_of, struct
-from specmux_schemas.validation.rules.cel.values import CelError, Opaque, no_such_overload
+from specmux_schemas.validation.rules.cel.values.maps import LiteralMap
+from specmux_schemas.validation.rules.cel.values.types import BOOL, STRING, list_of, map_of, struct
+from specmux_schemas.validation.rules.cel.values.values import CelError, Opaque, no_such_overload
 
 URL: Final = struct("kubernetes.URL")
 

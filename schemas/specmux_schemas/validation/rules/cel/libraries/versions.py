@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from specmux_converters.go.text import quoted
-from specmux_schemas.validation.rules.cel.declarations import CelLibrary, member, overload
-from specmux_schemas.validation.rules.cel.types import BOOL, INT, STRING, struct
-from specmux_schemas.validation.rules.cel.values import (
+from specmux_schemas.validation.rules.cel.checking.declarations import CelLibrary, member, overload
+from specmux_schemas.validation.rules.cel.values.types import BOOL, INT, STRING, struct
+from specmux_schemas.validation.rules.cel.values.values import (
     INT_MAX,
     UINT_MAX,
     CelError,

@@ -1,0 +1,1 @@
+"""Sides and objects that commands compare and judge."""

@@ -1,0 +1,100 @@
+"""What ``specmux upgrade`` judges: objects of files and of clusters, and what came of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from specmux_aggregator.sources import SourceOptions
+from specmux_aggregator.sources.disk.git_files import PREFIX as GIT
+from specmux_aggregator.sources.given import is_path
+from specmux_aggregator.sources.judged.judged_objects import stored_objects
+from specmux_aggregator.sources.judged.upgrade_sides import group_versions_of, read_side, upgrade_sides
+from specmux_aggregator.sources.judged.validated_objects import MEDIA_TYPES, Input, files_below, read_inputs
+from specmux_schemas.upgrades.verdicts import UpgradeJudge, UpgradeOutcome, UpgradeVerdict, unread
+from specmux_schemas.validation import Directive, ValidationReport
+from specmux_schemas.validation.decoding.manifests import definition_in
+from specmux_schemas.validation.decoding.objects import Body
+from specmux_schemas.validation.kinds import LIST
+from specmux_schemas.validation.media_types import body_format
+from specmux_schemas.validation.validator import kind_in, opened
+
+CLUSTER = "cluster"
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradedObject:
+    file: str
+    line: int
+    verdict: UpgradeVerdict
+
+    @property
+    def label(self) -> str:
+        """``Deployment shop/web``."""
+        report = self.verdict.report
+        return " ".join(filter(None, (report.kind.kind if report.kind else "object", report.full_name)))
+
+    @property
+    def is_failing(self) -> bool:
+        return self.verdict.outcome in (UpgradeOutcome.NOT_READY, UpgradeOutcome.NOT_CHECKED)
+
+    def as_document(self) -> dict[str, Any]:
+        head = {"file": self.file, "line": self.line, "outcome": self.verdict.outcome.value}
+        return head | self.verdict.report.as_document()
+
+
+class Upgrade:
+    """Of what ``origin`` names, "" being the source itself, to ``target``."""
+
+    def __init__(self, origin: str, target: str, source: SourceOptions, release: str | None) -> None:
+        self._source = source
+        self._release = release
+        self._before = read_side(origin, source)
+        self._after = read_side(target, source)
+
+    def judged(self, paths: Sequence[str], *, live: bool) -> list[UpgradedObject]:
+        """Raises FileRefused, SpecmuxError."""
+        inputs = read_inputs(files_below(paths)) if paths else []
+        definitions = [found for item in inputs if (found := definition_in(item.part)) is not None]
+        sides = upgrade_sides(
+            self._before,
+            self._after,
+            self._source,
+            own=definitions,
+            wanted=None if live else group_versions_of(inputs),
+            release=self._release,
+        )
+        judge = UpgradeJudge(sides)
+        judged = [each for item in inputs for each in _of_input(item, judge)]
+        if live:
+            word = self._before.word
+            cluster = self._source if is_path(word) or word.startswith(GIT) else self._source.at(word)
+            for data, media_type in stored_objects(cluster, self._before.side):
+                judged += (
+                    UpgradedObject(CLUSTER, 1, each)
+                    for each in _verdicts(opened(data, body_format(media_type), Directive.STRICT), judge)
+                )
+        return judged
+
+
+def _of_input(item: Input, judge: UpgradeJudge) -> Iterator[UpgradedObject]:
+    part = item.part
+    source = opened(part.data, body_format(MEDIA_TYPES[part.format]), Directive.STRICT)
+    for verdict in _verdicts(source, judge):
+        moved = replace(verdict, report=verdict.report.moved(part.line))
+        yield UpgradedObject(item.file, part.line + 1, moved)
+
+
+def _verdicts(source: Body | ValidationReport, judge: UpgradeJudge) -> Iterator[UpgradeVerdict]:
+    """Of an object, or of those in a List."""
+    if isinstance(source, ValidationReport):
+        yield unread(source)
+        return
+    items = source.value.get("items") if kind_in(source, Directive.STRICT) == LIST else None
+    if isinstance(items, list):
+        inside = source.inside("items")
+        for index in range(len(items)):
+            yield judge.verdict(inside.inside(index))
+    else:
+        yield judge.verdict(source)

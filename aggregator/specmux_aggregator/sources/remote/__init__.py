@@ -1,0 +1,1 @@
+"""Documents and objects of servers, asked for with what options mean."""

@@ -1,0 +1,146 @@
+"""Connections that are kept between requests, and the proof that one may be used again.
+
+Invariant: no byte that came before a request was sent is read as its answer. HTTP/1.1 knows whose answer it
+reads by order alone (RFC 9112 9.2), so one stray piece (the body of a 304, more than its Content-Length)
+shifts every later answer on its connection by one. A connection is looked at when it is given back; what
+comes after that is seen here, and in ``response_reader``.
+
+What comes between a request and its answer cannot be told from the answer by anybody: who must not get each
+other's answers needs connectors of their own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import logging
+import select
+import ssl as tls
+from typing import Any, Final, cast
+
+import aiohttp
+from aiohttp.abc import AbstractResolver
+from aiohttp.connector import Connection
+from aiohttp.tracing import Trace
+
+from specmux_cache.http.connections.addresses import Address, Addresses
+from specmux_cache.http.connections.opening import NewSocket, opened, stream_socket
+from specmux_cache.http.connections.response_reader import ResponseReader, reader_of
+
+logger: Final = logging.getLogger(__name__)
+
+ADDRESSES_KEPT: Final = 10.0
+"""Seconds that a host's addresses are good for."""
+
+_CONDITIONS: Final = ("If-None-Match", "If-Modified-Since")
+
+
+class CheckedConnector(aiohttp.BaseConnector):
+    """Closes a kept connection on which anything came, or that ended, since its last answer.
+
+    Whoever was seen to send more than its answers gets a new connection for every request from then on.
+    """
+
+    def __init__(
+        self,
+        *,
+        keeps_after_no_body: bool = True,
+        ssl: tls.SSLContext | None = None,
+        resolver: AbstractResolver | None = None,
+        addresses_kept: float = ADDRESSES_KEPT,
+        address: Address | None = None,
+        openings: asyncio.Semaphore | None = None,
+        new_socket: NewSocket = stream_socket,
+        **options: Any,
+    ) -> None:
+        """``keeps_after_no_body``: also after requests whose answer may have no body by rule (HEAD, 304),
+        where servers most often send one nevertheless. ``ssl``: for requests that bring none; None: one that
+        trusts whom the system trusts. ``address``: of the one server that is connected to, whatever the host
+        of a URL, which its certificate is still checked for. ``openings``: how many are opened at a
+        time; who waits for that is not late."""
+        super().__init__(**options)
+        self._default_tls = ssl
+        self._addresses = Addresses(
+            aiohttp.DefaultResolver() if resolver is None else resolver, kept=addresses_kept, only=address
+        )
+        self._new_socket = new_socket
+        self._openings = openings
+        self._keeps_after_no_body = keeps_after_no_body
+        self._is_distrusted = False
+
+    async def connect(
+        self, req: aiohttp.ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
+    ) -> Connection:
+        """Raises aiohttp.ClientConnectionError where the server speaks before it was asked."""
+        while True:
+            connection = await super().connect(req, traces, timeout)
+            reader = reader_of(connection)
+            if reader is None or reader.transport is None:  # it was lost as it was made
+                return connection
+            was_kept = reader.is_resting
+            if not reader.should_close and not (was_kept and _has_unread(reader.transport)):
+                break
+            connection.close()
+            if not was_kept:
+                raise aiohttp.ClientConnectionError("it answered before it was asked")
+        if self._is_distrusted or not (self._keeps_after_no_body or _has_body(req)):
+            reader.force_close()
+        reader.begin(has_body=req.method != "HEAD")
+        connection.add_callback(reader.rest)
+        return connection
+
+    async def close(self, *, abort_ssl: bool = True) -> None:
+        """Close every connection."""
+        self._addresses.close()
+        await super().close(abort_ssl=abort_ssl)
+
+    async def _create_connection(  # type: ignore[override]  # of its kind for all that aiohttp does with it
+        self, req: aiohttp.ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
+    ) -> ResponseReader:
+        """What aiohttp's connectors are made different by."""
+        async with self._openings or contextlib.nullcontext(), asyncio.timeout(timeout.sock_connect):
+            return await opened(
+                req,
+                self._addresses,
+                new_reader=functools.partial(ResponseReader, self._distrust),
+                new_socket=self._new_socket,
+                tls=await self._tls_of(req),
+            )
+
+    async def _tls_of(self, req: aiohttp.ClientRequest) -> tls.SSLContext | None:
+        if not req.is_ssl() and (req.proxy is None or req.proxy.scheme != "https"):
+            return None
+        asked = cast(object, req.ssl)
+        if isinstance(asked, tls.SSLContext):
+            return asked
+        if self._default_tls is None:
+            self._default_tls = await asyncio.to_thread(_system_trust)
+        return self._default_tls
+
+    def _distrust(self) -> None:
+        if not self._is_distrusted:
+            self._is_distrusted = True
+            logger.warning("a server sent more than its answers: none of its connections is used twice")
+
+
+def _system_trust() -> tls.SSLContext:
+    context = tls.create_default_context()
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+def _has_unread(transport: asyncio.Transport) -> bool:
+    """Whether something came, or the end, that the event loop has not been told of yet."""
+    if not transport.is_reading():
+        return True
+    wire = transport.get_extra_info("socket")
+    if not hasattr(select, "poll"):  # Windows, where there is no limit to the number of a socket
+        return bool(select.select([wire], [], [], 0)[0])
+    poll = select.poll()
+    poll.register(wire, select.POLLIN)
+    return bool(poll.poll(0))
+
+
+def _has_body(req: aiohttp.ClientRequest) -> bool:
+    return req.method != "HEAD" and not any(name in req.headers for name in _CONDITIONS)

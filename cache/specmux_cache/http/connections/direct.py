@@ -1,0 +1,121 @@
+"""A GET over a checked connection, its answer's head as aiohttp parses it, and its body for whoever takes it.
+
+What a ClientSession makes of every request (URLs, cookies, redirects, traces, writers) takes longer than all
+the rest of a document's way; none of it is needed towards one backend. Connections, TLS, limits, parser and
+timeouts are those of the session that the connector belongs to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import aiohttp
+from aiohttp.connector import Connection
+from aiohttp.http import RawResponseMessage
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.streams import StreamReader
+from multidict import CIMultiDictProxy
+
+from specmux_cache.http.connections.response_reader import ResponseReader, reader_of
+
+
+class UnreadAnswer(Protocol):
+    """An answer of which the body is unread: an aiohttp.ClientResponse is one."""
+
+    @property
+    def status(self) -> int: ...
+    @property
+    def method(self) -> str: ...
+    @property
+    def headers(self) -> CIMultiDictProxy[str]: ...
+    @property
+    def content(self) -> StreamReader: ...
+    @property
+    def connection(self) -> Connection | None: ...
+    @property
+    def content_length(self) -> int | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class DirectAnswer:
+    """What came. Closed by whoever asked."""
+
+    status: int
+    headers: CIMultiDictProxy[str]
+    content: StreamReader
+    connection: Connection
+    method: str = "GET"
+
+    @property
+    def content_length(self) -> int | None:
+        """Of a body whose end is told so, and in no other way."""
+        length = self.headers.get("Content-Length")
+        return None if length is None else int(length)
+
+    def close(self) -> None:
+        """Give the connection back; it is closed where the body was not read to its end."""
+        self.connection.release()
+
+
+async def asked(
+    connector: aiohttp.BaseConnector,
+    route: aiohttp.ClientRequest,
+    head: bytes,
+    *,
+    timeout: aiohttp.ClientTimeout,
+    ahead: int,
+) -> DirectAnswer:
+    """``route`` says where to connect to, and how. A connection that breaks before it answered is taken for
+    one that was closed as it was taken up: another is tried, once. Raises aiohttp.ClientError, OSError
+    and ValueError."""
+    try:
+        return await _exchanged(connector, route, head, timeout, ahead)
+    except (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError):
+        raise
+    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError):
+        return await _exchanged(connector, route, head, timeout, ahead)
+
+
+async def _exchanged(
+    connector: aiohttp.BaseConnector,
+    route: aiohttp.ClientRequest,
+    head: bytes,
+    timeout: aiohttp.ClientTimeout,
+    ahead: int,
+) -> DirectAnswer:
+    try:
+        connection = await connector.connect(route, [], timeout)
+    except TimeoutError as error:
+        raise aiohttp.ConnectionTimeoutError("no connection in time") from error
+    try:
+        reader, transport = reader_of(connection), connection.transport
+        if reader is None or transport is None or transport.is_closing():
+            raise aiohttp.ClientConnectionResetError("it was lost as it was made")
+        reader.set_response_params(
+            read_until_eof=True, auto_decompress=False, read_timeout=timeout.sock_read, read_bufsize=ahead
+        )
+        reader.hold_back()
+        transport.write(head)
+        reader.start_timeout()
+        message, content = await _final(reader, route)
+    except BaseException:
+        connection.close()
+        raise
+    content.on_eof(connection.release)
+    return DirectAnswer(message.code, message.headers, content, connection)
+
+
+async def _final(
+    reader: ResponseReader, route: aiohttp.ClientRequest
+) -> tuple[RawResponseMessage, StreamReader]:
+    """The answer behind those that only say that it will come (RFC 9110 15.2)."""
+    try:
+        while True:
+            message, content = await reader.read()
+            if not 100 <= message.code <= 199 or message.code == 101:
+                return message, content
+    except HttpProcessingError as error:
+        raise aiohttp.ClientResponseError(
+            route.request_info, (), status=error.code, message="not HTTP"
+        ) from error

@@ -1,0 +1,145 @@
+"""Messages and bodies of one answer after the other, as aiohttp's exported parser makes them of bytes.
+
+Invariant: what nobody asked for is none; a connection is over with the first byte that the parser refuses,
+and whoever waits for an answer or a body is told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import Any, Final
+
+from aiohttp import ClientPayloadError
+from aiohttp.http import HttpResponseParser, RawResponseMessage
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
+
+from specmux_cache.http.connections.silence_timer import SilenceTimer
+
+_WITHOUT_BODY: Final = (204, 304)
+
+
+class ParsedMessages:
+    """Of one connection. Its parser is made anew for each request."""
+
+    def __init__(self, reader: Any, timer: SilenceTimer) -> None:
+        """``reader``: the protocol that bodies ask to read on or not."""
+        self._reader = reader
+        self._timer = timer
+        self._parser: HttpResponseParser | None = None
+        self._waiting: deque[tuple[RawResponseMessage, StreamReader]] = deque()
+        """Messages that nobody took yet."""
+        self._taker: asyncio.Future[None] | None = None
+        self._has_no_body = False
+        self.body: StreamReader | None = None
+        """The body of the last message, as far as it has come."""
+        self.error: BaseException | None = None
+        """What keeps more messages from coming."""
+        self.is_last = False
+        """The connection ends with the last message."""
+        self.is_upgraded = False
+
+    @property
+    def is_whole(self) -> bool:
+        """The last message has come to its end."""
+        return self.body is not None and self.body.is_eof()
+
+    @property
+    def is_reusable(self) -> bool:
+        """Nothing keeps the connection from another request."""
+        is_over = self.is_last or self.is_upgraded or self.error is not None
+        return not is_over and not self._waiting and (self.body is None or self.body.is_eof())
+
+    def expect(self, buffer: int, *, has_no_body: bool, **options: Any) -> None:
+        """A request is about to be sent. ``options``: those of aiohttp's parser."""
+        self._has_no_body = has_no_body
+        self._parser = HttpResponseParser(
+            self._reader,
+            asyncio.get_running_loop(),
+            buffer,
+            payload_exception=ClientPayloadError,
+            response_with_body=not has_no_body,
+            **options,
+        )
+
+    def feed(self, data: bytes) -> bool:
+        """Parse; False: the connection has to end."""
+        if self._parser is None or self.is_upgraded:
+            self.is_last = True
+            return True
+        try:
+            messages, self.is_upgraded, _ = self._parser.feed_data(data)
+        except Exception as error:  # noqa: BLE001  # whatever a parser raises, the server sent it
+            refused = HttpProcessingError()
+            if isinstance(error, HttpProcessingError):
+                refused = HttpProcessingError(code=error.code, message=error.message, headers=error.headers)
+            refused.__cause__ = error
+            self.fail(refused)
+            self._cut(f"not HTTP: {error!r}")
+            return False
+        for message, body in messages:
+            self._take(message, body)
+        return True
+
+    def fail(self, error: BaseException) -> None:
+        """No more messages come."""
+        self.is_last = True
+        self._timer.stop()
+        self.error = error
+        self._wake()
+
+    def end(self, *, is_clean: bool, loss: BaseException | None = None) -> RawResponseMessage | None:
+        """The connection is over. ``is_clean``: by its server's will, which ends a body that has no other
+        end; else ``loss`` is why. Returns the message of which the head was not whole."""
+        parser, self._parser = self._parser, None
+        rest: RawResponseMessage | None = None
+        if parser is not None and is_clean:
+            try:
+                rest = parser.feed_eof()
+            except Exception as error:  # noqa: BLE001  # as above
+                self._cut(repr(error))
+        self._cut("the connection was lost", loss)
+        self.body = None
+        return rest
+
+    def interrupt(self, error: BaseException) -> None:
+        """Neither more messages come nor more of the body."""
+        self.fail(error)
+        if self.body is not None and not self.body.is_eof():
+            self.body.set_exception(error)
+
+    async def read(self) -> tuple[RawResponseMessage, StreamReader]:
+        """The next message. Raises what keeps it from coming."""
+        while not self._waiting:
+            if self.error is not None:
+                raise self.error
+            self._taker = asyncio.get_running_loop().create_future()
+            try:
+                await self._taker
+            finally:
+                self._taker = None
+        return self._waiting.popleft()
+
+    def _take(self, message: RawResponseMessage, body: StreamReader) -> None:
+        self.is_last = self.is_last or message.should_close
+        self.body = body
+        is_interim = message.code < 200 and message.code != 101
+        is_bare = self._has_no_body or message.code < 200 or message.code in _WITHOUT_BODY
+        self._waiting.append((message, EMPTY_PAYLOAD if is_bare else body))
+        if body is not EMPTY_PAYLOAD:
+            body.on_eof(self._timer.stop)
+        elif not is_interim:  # after that the answer is still waited for
+            self._timer.stop()
+        self._wake()
+
+    def _cut(self, why: str, cause: BaseException | None = None) -> None:
+        body = self.body
+        if body is not None and not body.is_eof() and body.exception() is None:
+            error = ClientPayloadError(f"Response payload is not completed: {why}")
+            error.__cause__ = cause
+            body.set_exception(error)
+
+    def _wake(self) -> None:
+        if self._taker is not None and not self._taker.done():
+            self._taker.set_result(None)

@@ -1,0 +1,64 @@
+"""Documents as the parts that they are made of, whatever was converted: joined when they are asked for.
+
+Parts are shared between documents, so a document is a join of dicts, or of bytes that were encoded once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from specmux_converters.document import Document
+from specmux_converters.group_versions import GroupVersion
+from specmux_converters.incremental.parts import DocumentPart
+
+ENTRY_COST = 64
+"""Bytes that a component costs in a document beside its own JSON: its name and its place in a dict."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """One document as the parts it is made of. ``components`` are by kind, then by name."""
+
+    frame: Document
+    paths: Mapping[str, DocumentPart]
+    components: Mapping[str, Mapping[str, DocumentPart]]
+
+    def json(self) -> bytes:
+        return orjson.dumps(
+            self._joined(lambda part: orjson.Fragment(part.json)), option=orjson.OPT_SORT_KEYS
+        )
+
+    def document(self) -> Document:
+        return self._joined(DocumentPart.value)
+
+    def _joined(self, form: Callable[[DocumentPart], Any]) -> Document:
+        result = {**self.frame, "paths": {path: form(part) for path, part in self.paths.items()}}
+        components = dict(self.frame.get("components", {}))
+        for kind, parts in self.components.items():
+            components[kind] = {name: form(part) for name, part in parts.items()}
+        if components:
+            result["components"] = components
+        return result
+
+
+class Documents(Mapping[GroupVersion, Document]):
+    """The documents of a conversion, each put together when it is first asked for."""
+
+    def __init__(self, outlines: Mapping[GroupVersion, Outline]) -> None:
+        self._outlines = outlines
+        self._made: dict[GroupVersion, Document] = {}
+
+    def __getitem__(self, key: GroupVersion) -> Document:
+        if key not in self._made:
+            self._made[key] = self._outlines[key].document()
+        return self._made[key]
+
+    def __iter__(self) -> Iterator[GroupVersion]:
+        return iter(self._outlines)
+
+    def __len__(self) -> int:
+        return len(self._outlines)

@@ -1,0 +1,1 @@
+"""Path items with their operations, parameters, bodies, responses, security and servers."""

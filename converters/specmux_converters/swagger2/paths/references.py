@@ -1,0 +1,79 @@
+"""Parameters and responses behind ``$ref``: which shared object it is, and whether v3 may name it too."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from specmux_converters.losses import pointer_to, tokens_of
+from specmux_converters.swagger2.reading.source import SwaggerSource
+from specmux_converters.swagger2.reading.trace import Trace
+
+
+class ReferenceTarget(NamedTuple):
+    """The object itself and a trace that stands where it is written.
+
+    ``shared`` is its name among the shared objects of its kind, when the first reference named it there.
+    """
+
+    node: dict[str, Any]
+    trace: Trace
+    shared: str | None = None
+
+
+def find(written: Any, section: str, source: SwaggerSource, trace: Trace) -> ReferenceTarget | dict[str, Any]:
+    """Follows local references to the end; an object that stands in for it when there is none. ``section`` is
+    where shared objects of the kind are: "parameters", "responses", or "" for one that cannot be shared.
+
+    A reference out of the document stays as it is, one to nothing (or to itself) is kept as an extension:
+    both are reported.
+    """
+    node, at, shared = written, trace, None
+    seen: set[str] = set()
+    while isinstance(node, dict) and "$ref" in node:
+        if len(node) > 1 and (section or node is not written):
+            _lose_siblings(node, at)
+        ref = node["$ref"]
+        if not isinstance(ref, str):
+            at.refuse("a reference must be a string", "$ref")
+        if not ref.startswith("#"):
+            at.lose("external $ref", "never fetched; kept as it is", "$ref")
+            return {"$ref": ref}
+        tokens = tokens_of(ref)
+        target = None if ref in seen else source.resolve(tokens)
+        if target is None:
+            at.foreign.append(ref)
+            at.lose("dangling $ref", "nothing is there; kept as x-unresolved-ref", "$ref")
+            return {"x-unresolved-ref": ref}
+        if len(tokens) == 2 and tokens[0] == section:
+            shared = tokens[1] if not seen else shared
+        else:
+            at.foreign.append(ref)
+        at.spend(source.size_of(ref, target))
+        seen.add(ref)
+        node, at = target, trace.at([*tokens])
+    if not isinstance(node, dict):
+        at.refuse("an object is required")
+    return ReferenceTarget(node, at, shared)
+
+
+def _lose_siblings(node: dict[str, Any], trace: Trace) -> None:
+    """Swagger 2.0 takes references from JSON Reference, whose section 3 ignores what stands beside one."""
+    for key in node:
+        if key != "$ref":
+            trace.note(f"field {key}", "stands beside a $ref, where it is ignored; left out", key)
+
+
+def located(found: ReferenceTarget) -> str:
+    """Where a parameter is; every parameter says so and has a name."""
+    location = found.node.get("in")
+    if not isinstance(found.node.get("name"), str) or not isinstance(location, str):
+        found.trace.refuse('a parameter needs "name" and "in"')
+    return location
+
+
+def reference_to(kind: str, found: ReferenceTarget, source: SwaggerSource) -> dict[str, Any]:
+    """The reference to a shared object that v3 may name, noted as one."""
+    names = source.names.responses if kind == "responses" else source.names.parameters
+    name = names.get(found.shared or "", found.shared or "")
+    found.trace.refs.add(f"{kind}/{name}")
+    return {"$ref": f"#/components/{kind}{pointer_to(name)}"}

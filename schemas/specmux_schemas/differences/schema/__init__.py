@@ -1,0 +1,1 @@
+"""Two schemas compared, keyword by keyword."""

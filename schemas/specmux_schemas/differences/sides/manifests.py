@@ -1,0 +1,146 @@
+"""Reads CustomResourceDefinitions: what the group-versions that they are served in have of them.
+
+Every served version is read and written. ``apiVersion``, ``kind`` and ``metadata`` are there whether a schema
+lists them or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from specmux_converters.crd.manifest import CRD, Version, read_manifest
+from specmux_converters.crd.problems import Problem
+from specmux_converters.document import Document
+from specmux_schemas.differences.schema.keywords import PRESERVES
+from specmux_schemas.differences.schema.views import ComponentSchemas
+from specmux_schemas.differences.sides.served import (
+    Basis,
+    ServedKind,
+    ServedResource,
+    ServedSide,
+    StoredVersions,
+)
+
+_STRING: Final = {"type": "string"}
+_METADATA: Final = ("name", "generateName")
+"""All of ``metadata`` that a definition may restrict."""
+
+
+def add_manifests(served: ServedSide, manifests: Iterable[Document]) -> tuple[Problem, ...]:
+    """What of them cannot be read is told, and left out. Raises InvalidDocument for what is no definition."""
+    problems: list[Problem] = []
+    for manifest in manifests:
+        crd = read_manifest(manifest, problems)
+        flags = _deprecated_versions(manifest)
+        scales = _scale_paths(manifest)
+        keeps_all = _mapping(manifest.get("spec")).get("preserveUnknownFields") is True
+        for version in crd.versions:
+            is_deprecated = version.name in flags
+            _add_version(served, crd, version, is_deprecated=is_deprecated, keeps_all=keeps_all)
+            served.group_versions[crd.group_version(version)].resources[crd.plural].scale_paths = scales.get(
+                version.name, {}
+            )
+        served.stored_versions[crd.group, crd.plural] = _stored_versions(manifest, crd.kind)
+    return tuple(problems)
+
+
+def root_schema(kind: ServedKind, *, is_bare: bool) -> Any:
+    """The kind's schema to compare.
+
+    ``is_bare``: one of the two sides is a definition, so of ``metadata`` only what that may say is left.
+    """
+    if not is_bare:
+        return kind.schema
+    schema = dict(kind.schemas.view(kind.schema).keywords)
+    own = schema.get("properties")
+    fields = dict(own) if isinstance(own, dict) else {}
+    metadata = kind.schemas.view(fields.get("metadata")).keywords.get("properties")
+    names = metadata if isinstance(metadata, dict) else {}
+    fields["apiVersion"] = fields["kind"] = _STRING
+    fields["metadata"] = {
+        "type": "object",
+        "properties": {name: {**_STRING, **_mapping(names.get(name))} for name in _METADATA},
+    }
+    schema["properties"] = fields
+    required = schema.get("required")
+    if isinstance(required, list):
+        schema["required"] = [name for name in required if name not in ("apiVersion", "kind", "metadata")]
+    return schema
+
+
+def _add_version(
+    served: ServedSide, crd: CRD, version: Version, *, is_deprecated: bool, keeps_all: bool
+) -> None:
+    """``keeps_all``: no field is pruned, as ``spec.preserveUnknownFields`` has it."""
+    group_version = served.group_version(crd.group_version(version), Basis.ENFORCED)
+    subresources = [name for name, is_there in _subresources(version) if is_there]
+    group_version.resources[crd.plural] = ServedResource(
+        crd.plural,
+        crd.kind,
+        crd.is_namespaced,
+        subresources={name: {} for name in subresources},
+        is_deprecated=is_deprecated,
+        is_manifest=True,
+    )
+    schema = {"type": "object", **_mapping(version.schema)}
+    if keeps_all:
+        schema[PRESERVES] = True
+    if version.selectable_fields:
+        schema["x-kubernetes-selectable-fields"] = [{"fieldPath": path} for path in version.selectable_fields]
+    group_version.kinds[crd.kind, crd.group] = ServedKind(
+        crd.kind,
+        schema,
+        ComponentSchemas({}),
+        is_written=True,
+        is_read=True,
+        is_read_by_name=True,
+        is_manifest=True,
+    )
+
+
+def _subresources(version: Version) -> tuple[tuple[str, bool], ...]:
+    return ("status", version.has_status), ("scale", version.has_scale)
+
+
+def _deprecated_versions(manifest: Document) -> frozenset[str]:
+    versions = _mapping(manifest.get("spec")).get("versions")
+    flagged = [
+        _mapping(version).get("name")
+        for version in (versions if isinstance(versions, list) else ())
+        if _mapping(version).get("deprecated") is True
+    ]
+    return frozenset(name for name in flagged if isinstance(name, str))
+
+
+def _scale_paths(manifest: Document) -> Mapping[str, Mapping[str, str]]:
+    """By version."""
+    spec = _mapping(manifest.get("spec"))
+    versions = spec.get("versions")
+    listed = [_mapping(version) for version in (versions if isinstance(versions, list) else ())]
+    found = {}
+    for version in listed or [{"name": spec.get("version")}]:
+        subresources = _mapping(version.get("subresources") or spec.get("subresources"))
+        paths = _mapping(subresources.get("scale")).items()
+        found[str(version.get("name"))] = {key: path for key, path in paths if isinstance(path, str)}
+    return found
+
+
+def _stored_versions(manifest: Document, kind: str) -> StoredVersions:
+    """Only a status says what is stored: a manifest of a repository has none."""
+    spec = _mapping(manifest.get("spec"))
+    stored = _mapping(manifest.get("status")).get("storedVersions")
+    versions = spec.get("versions")
+    names = [
+        _mapping(version).get("name") for version in (versions if isinstance(versions, list) else ())
+    ] or [spec.get("version")]
+    return StoredVersions(
+        kind,
+        frozenset(name for name in (stored if isinstance(stored, list) else ()) if isinstance(name, str)),
+        frozenset(name for name in names if isinstance(name, str)),
+        len(names) > 1 and _mapping(spec.get("conversion")).get("strategy") == "Webhook",
+    )
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}

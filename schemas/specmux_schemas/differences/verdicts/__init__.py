@@ -1,0 +1,1 @@
+"""Kinds of changes, and how much each means to whom."""

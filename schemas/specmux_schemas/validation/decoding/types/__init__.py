@@ -1,0 +1,1 @@
+"""Values decoded as Go types, and what each type takes."""

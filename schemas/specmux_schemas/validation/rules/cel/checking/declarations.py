@@ -1,0 +1,76 @@
+"""What an expression may use: functions by overload, macros, names of types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from specmux_schemas.validation.rules.cel.parsing.macros import Macro
+from specmux_schemas.validation.rules.cel.values.types import PARAM_KIND, CelType
+
+Apply = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Overload:
+    """``apply`` is None for what the planner writes itself, such as ``&&``."""
+
+    id: str
+    arguments: tuple[CelType, ...]
+    result: CelType
+    apply: Apply | None = None
+    is_member: bool = False
+    parameters: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CelLibrary:
+    functions: Mapping[str, tuple[Overload, ...]] = field(default_factory=dict)
+    macros: Mapping[tuple[str, int, bool], Macro] = field(default_factory=dict)
+    """By name, count of arguments and whether it is a member."""
+    types: Mapping[str, CelType] = field(default_factory=dict)
+    """That an expression can name."""
+
+
+def overload(
+    name: str,
+    arguments: Iterable[CelType],
+    result: CelType,
+    apply: Apply | None = None,
+    *,
+    member: bool = False,
+) -> Overload:
+    arguments = tuple(arguments)
+    names = {each for argument in (*arguments, result) for each in _parameters(argument)}
+    return Overload(name, arguments, result, apply, member, tuple(sorted(names)))
+
+
+def member(name: str, arguments: Iterable[CelType], result: CelType, apply: Apply | None = None) -> Overload:
+    return overload(name, arguments, result, apply, member=True)
+
+
+def _parameters(of: CelType) -> set[str]:
+    if of.kind == PARAM_KIND:
+        return {of.name}
+    return {name for each in of.params for name in _parameters(each)}
+
+
+class Environment:
+    """Libraries as one. Later ones add overloads to functions of earlier ones."""
+
+    def __init__(
+        self, libraries: Iterable[CelLibrary], *, is_optional: bool = True, is_homogeneous: bool = True
+    ) -> None:
+        functions: dict[str, tuple[Overload, ...]] = {}
+        self.macros: dict[tuple[str, int, bool], Macro] = {}
+        self.types: dict[str, CelType] = {}
+        self.takes_optional = is_optional
+        self.checks_literals = is_homogeneous
+        """Durations, times, patterns and lists that are written out."""
+        for library in libraries:
+            for name, overloads in library.functions.items():
+                functions[name] = (*functions.get(name, ()), *overloads)
+            self.macros.update(library.macros)
+            self.types.update(library.types)
+        self.functions: Mapping[str, tuple[Overload, ...]] = functions

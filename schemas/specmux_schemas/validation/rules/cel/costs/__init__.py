@@ -1,0 +1,1 @@
+"""Costs of expressions: estimated before, metered while they run."""

@@ -1,0 +1,1 @@
+"""Checked expressions as closures, and their evaluation."""
