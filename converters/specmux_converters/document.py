@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import orjson
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.errors import ConverterError, InvalidDocument, LimitExceeded, cut
 from specmux_converters.json_text import (
     POINTER_MAX_BYTES,

@@ -6,9 +6,9 @@ Its verb is what the operation says (``x-kubernetes-action``), else what method 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
 from specmux_converters.losses import unescape
 from specmux_converters.references import PREFIX

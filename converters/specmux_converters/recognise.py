@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from specmux_converters import media_types
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits, parse
 from specmux_converters.document_kinds import DocumentKind as DocumentKind
 from specmux_converters.document_kinds import kind_of

@@ -6,9 +6,9 @@ Removed APIs: https://kubernetes.io/docs/reference/using-api/deprecation-guide.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_schemas.explanation.similar import similar_to
 from specmux_schemas.resources import GroupVersionKind, api_version
 

@@ -8,9 +8,10 @@ no document; manifests of CustomResourceDefinitions add them (``named``).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.operations import COLLECTION_METHODS, METHODS, VERBS

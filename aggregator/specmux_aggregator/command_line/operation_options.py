@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 import click
@@ -21,6 +20,7 @@ from specmux_aggregator.sources.judged.validated_objects import (
     read_stored,
 )
 from specmux_aggregator.sources.options import SourceOptions
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.validation.patching.patch_types import PatchType

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
@@ -16,6 +15,7 @@ from specmux_aggregator.console import warn, write_error, write_line
 from specmux_aggregator.exits import RUNTIME, reported_errors
 from specmux_aggregator.sources import SourceOptions, opened, report_unread, source_options
 from specmux_aggregator.sources.completion import complete_kinds
+from specmux_converters.deferred_dataclasses import dataclass
 
 if TYPE_CHECKING:  # the types bring the converters with them, which --help does not need
     from specmux_aggregator.sources.source import LoadedDocuments, Source

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from specmux_aggregator.discovery.parsing import (
@@ -17,6 +16,7 @@ from specmux_aggregator.discovery.parsing import (
     text,
     texts,
 )
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document, Limits
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.resources import APIResource, Resources, Subresource

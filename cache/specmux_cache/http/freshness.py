@@ -8,7 +8,7 @@ date), and what changes under a fixed URL is asked for every time. Nothing is fr
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from types import MappingProxyType
 from typing import Final
@@ -25,6 +25,7 @@ from specmux_cache.http.header_fields import (
     seconds,
 )
 from specmux_cache.http.responses import Answer, Selecting, StoredHead
+from specmux_converters.deferred_dataclasses import dataclass
 
 CLOCK_SKEW: Final = 5.0
 """Seconds that an answer may seem to come from the future before the clock is held to have been set back."""

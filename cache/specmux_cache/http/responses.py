@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
@@ -12,6 +11,7 @@ import orjson
 from specmux_cache.http.header_fields import Fields, end_to_end, fields_from_text, fields_to_text, first
 from specmux_cache.store.keys import Key
 from specmux_cache.store.rows import Digest, Metadata
+from specmux_converters.deferred_dataclasses import dataclass
 
 LOSSES: Final = "specmux-losses"
 """Response field: how many constructs a document lost when it was converted from Swagger 2.0."""

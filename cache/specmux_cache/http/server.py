@@ -5,9 +5,10 @@ Invariant: no request leaves the origin and the base path that the caller named.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, Self
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urljoin, urlsplit, urlunsplit
+
+from specmux_converters.deferred_dataclasses import dataclass
 
 ROOT_PATH: Final = "/openapi/v3"
 STORED_TREES: Final = ("/openapi/v3", "/openapi/v2", "/apis", "/api")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
 import orjson
 
 from specmux_cache.http.server import ROOT_PATH, Server, hash_in
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.json_text import may_have_more_values
 
 

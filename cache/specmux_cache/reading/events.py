@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, TypeAlias, get_args
 
 from specmux_cache.store.disk_store import StoreStats
+from specmux_converters.deferred_dataclasses import dataclass
 
 EventKind: TypeAlias = Literal[
     "hit",  # answered from the cache, nothing asked

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Protocol
 from urllib.parse import urlsplit
 
@@ -42,6 +42,7 @@ from specmux_cache.reading.events import EventLog
 from specmux_cache.reading.flight_locks import FlightLocks
 from specmux_cache.reading.options import CacheOptions
 from specmux_cache.store.bodies import digest_of
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.errors import cut
 
 CHECK_INLINE: Final = 64 * 1024

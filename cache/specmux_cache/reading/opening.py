@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from specmux_cache.http.server import Server
@@ -15,6 +14,7 @@ from specmux_cache.reading.flight_locks import FlightLocks
 from specmux_cache.reading.options import CacheOptions
 from specmux_cache.reading.root import Catalog
 from specmux_cache.store.opening import Store, open_store
+from specmux_converters.deferred_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

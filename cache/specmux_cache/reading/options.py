@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from pathlib import Path
 
 from specmux_cache.http.freshness import Tolerance
 from specmux_cache.http.media_types import gated
 from specmux_cache.store.limits import StoreLimits
+from specmux_converters.deferred_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from specmux_cache.errors import CacheError
 from specmux_cache.http.header_fields import Fields
 from specmux_cache.reading.discovery import Document
 from specmux_cache.store.rows import Digest
+from specmux_converters.deferred_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

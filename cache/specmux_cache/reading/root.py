@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from specmux_cache.errors import GroupVersionNotFound
 from specmux_cache.http.freshness import FreshnessRule
@@ -13,6 +12,7 @@ from specmux_cache.reading.calls import Calls
 from specmux_cache.reading.discovery import Discovery, Document, parse_discovery
 from specmux_cache.reading.exchange import CHECK_INLINE, Exchange, ExchangeRequest, ExchangeResult
 from specmux_cache.reading.options import CacheOptions
+from specmux_converters.deferred_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ import os
 import re
 import secrets
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +19,7 @@ import zstandard
 
 from specmux_cache.store.directory import open_file
 from specmux_cache.store.rows import Digest, Encoding
+from specmux_converters.deferred_dataclasses import dataclass
 
 DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 TEMPORARY: Final = "tmp"

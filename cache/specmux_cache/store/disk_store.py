@@ -7,7 +7,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self, TypeVar
@@ -36,6 +35,7 @@ from specmux_cache.store.keys import Key
 from specmux_cache.store.limits import StoreLimits
 from specmux_cache.store.locks import locked
 from specmux_cache.store.rows import Digest, Metadata, Row, StoredEntry, key_range, key_text
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.errors import cut
 
 if TYPE_CHECKING:  # a command that reads a stored document needs it not

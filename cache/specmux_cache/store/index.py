@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any, Final
 
 from specmux_cache.store.database import OWN_PREFIX, Database
 from specmux_cache.store.rows import ENCODINGS, Digest, Encoding
+from specmux_converters.deferred_dataclasses import dataclass
 
 ENTRY: Final = (
     "SELECT rowid, key, tag, value, access_time, expire_time, typeof(key) = 'text' AND raw = 1 AND mode = 1"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from specmux_converters.deferred_dataclasses import dataclass
 
 ANONYMOUS: Final = "anonymous"
 """The partition of a client that shows no credential."""

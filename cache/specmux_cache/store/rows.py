@@ -8,11 +8,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Literal, NewType, TypeAlias, cast, get_args
 
 from specmux_cache.store.keys import Key
+from specmux_converters.deferred_dataclasses import dataclass
 
 Digest = NewType("Digest", str)
 """sha256 of the body as the caller gave it, 64 lower-case hex digits."""

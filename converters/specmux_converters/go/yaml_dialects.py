@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from math import isfinite
 from typing import Any, Final, TypeAlias
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.go.scalars import key_text, read_plain, resolve, resolve_tagged
 from specmux_converters.go.text import INT64_MAX, Number, float_text, general_text
 

@@ -7,12 +7,13 @@ Built from libyaml's events, without recursion and without PyYAML's constructors
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 from typing import Any, Final, NoReturn, TypeAlias
 
 import yaml
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import DEFAULT_LIMITS, Limits, rounding
 from specmux_converters.errors import ConverterError, InvalidDocument, LimitExceeded, cut
 from specmux_converters.go.text import go_syntax

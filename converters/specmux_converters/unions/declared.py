@@ -8,9 +8,9 @@ these are not the same, and a validator that believes them refuses valid Pods. `
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.unions.model import Member, Union, UnionForm
 
 EXTENSION: Final = "x-kubernetes-unions"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any, TypeAlias
+
+from specmux_converters.deferred_dataclasses import dataclass
 
 Object: TypeAlias = Mapping[str, Any]
 

@@ -6,9 +6,9 @@ Elements of lists and maps are named or not, as one likes: they have one schema.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_schemas.errors import InvalidPath
 
 MOST_STEPS: Final = 64

@@ -7,10 +7,10 @@ templates take for true: an empty map or list is nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import unquote
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
 from specmux_schemas.errors import UnknownField, UnknownKind
 from specmux_schemas.explanation.word_wrap import wrapped

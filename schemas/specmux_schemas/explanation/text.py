@@ -7,8 +7,8 @@ DEPRECATED, ALSO IN and MEDIA TYPES. Without these lines it is kubectl's text to
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
 from specmux_schemas.explanation.details import Details, details_of
 from specmux_schemas.explanation.layers import Schema, components_in, innermost, layers_of, said_by

@@ -7,9 +7,10 @@ where. Fields of one component are the same objects wherever it stands.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
 from specmux_schemas.errors import UnknownField
 from specmux_schemas.explanation.details import Details, details_of

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from heapq import heappop, heappush
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_schemas.explanation.kind_names import KindName
 from specmux_schemas.order import BUILT_IN_GROUPS, maturity
 from specmux_schemas.search_index.graph import EntryId, FieldGraph

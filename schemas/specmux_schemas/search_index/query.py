@@ -9,10 +9,10 @@ places.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from heapq import nsmallest
 from typing import Final
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_schemas.explanation.field_path import written
 from specmux_schemas.explanation.kind_names import KindName
 from specmux_schemas.resources import api_version

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_schemas.validation.metadata.updated_metadata import metadata_of
 
 

@@ -10,7 +10,6 @@ import hashlib
 import sys
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
@@ -23,6 +22,7 @@ from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.jobs.file_names import group_version_of_file, is_document_name
 from specmux_aggregator.sources.options import STDIN
 from specmux_aggregator.sources.source import LoadedDocuments, UnreadSource
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import DEFAULT_LIMITS, Document
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion, group_version_of

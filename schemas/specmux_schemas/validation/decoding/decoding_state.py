@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sized
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.go.text import quoted
 from specmux_schemas.validation.report import MOST_VIOLATIONS, Check, Path, Severity, Violation, path_text
 

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from specmux_converters.crd.bundled import META_SCHEMAS, PREFIX
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.go.text import INT64_MAX, Number, float_text
 from specmux_schemas.validation.decoding.decoding_state import Decoding
 from specmux_schemas.validation.decoding.structural import Structural

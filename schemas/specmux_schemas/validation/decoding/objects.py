@@ -6,10 +6,11 @@ ObjectMeta, and what their schema does not know is pruned (apiextensions, custom
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from heapq import nsmallest
 from typing import Any, Final
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import DEFAULT_LIMITS
 from specmux_converters.errors import ConverterError
 from specmux_converters.go.text import json_text, quoted

@@ -6,9 +6,9 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.media_types import ENVELOPE_MAGIC, SELF_DESCRIBED_CBOR
 from specmux_schemas.validation.media_types import BodyFormat
 

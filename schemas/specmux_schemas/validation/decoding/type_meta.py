@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_schemas.resources import GroupVersionKind
 from specmux_schemas.validation.decoding.json_reader import pairs_of
 from specmux_schemas.validation.errors import Undecodable

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_schemas.resources import GroupVersionKind
 from specmux_schemas.validation.metadata.field_errors import field_path
 from specmux_schemas.validation.report import Path

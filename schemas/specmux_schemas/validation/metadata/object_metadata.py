@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.go.text import json_text, size_of
 from specmux_schemas.validation.decoding.type_meta import parse_group_version
 from specmux_schemas.validation.errors import Undecodable

@@ -7,9 +7,10 @@ changes of sigs.k8s.io/json: null is taken everywhere, an unknown value is not l
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, Protocol
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.go.text import INT64_MAX, Number, number_text
 from specmux_schemas.validation.decoding.decoding_state import Decoding, Mismatch
 from specmux_schemas.validation.decoding.json_reader import Repeats
