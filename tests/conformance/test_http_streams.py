@@ -62,6 +62,7 @@ def test_every_tier_answers_a_random_stream_alike() -> None:
     assert STREAMS // 4 < refused < STREAMS
 
 
+@pytest.mark.long
 def test_answers_do_not_depend_on_where_a_stream_is_cut() -> None:
     found, refused = asyncio.run(cut_dependent(0, CUT))
     assert found == []

@@ -72,6 +72,7 @@ def is_swagger(path: Path) -> bool:
     return b"swagger" in start or start.startswith(b"\n\x032.0")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", list(swaggers()))
 def test_document_converts_to_a_valid_one(
     path: Path, validated: set[bytes], tally: Callable[[str, int], None]

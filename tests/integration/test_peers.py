@@ -154,6 +154,7 @@ async def test_listed_server_that_dies_is_said_and_noticed_by_no_reader() -> Non
             assert any(urls[0] in note for note in shown["notes"])
 
 
+@pytest.mark.long
 async def test_server_that_hangs_among_three_is_said_and_noticed_by_no_reader() -> None:
     servers = [server(AFTER, "v1.37.2"), server(AFTER, "v1.37.2"), server(AFTER, "v1.37.2")]
     async with serving(servers[0]), serving(servers[1]), serving(servers[2]):

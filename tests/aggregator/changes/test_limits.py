@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+import pytest
 import yaml
 
 from data.compared import compared_documents, definition, document
@@ -124,6 +125,7 @@ backends: [{{name: crds, kind: crds, directory: "{folder}"}}]
 """
 
 
+@pytest.mark.long
 def test_a_killed_service_tears_nothing(tmp_path: Path) -> None:
     """Killed while it logs; every next life reads whole entries, and goes on with higher ids."""
     folder = tmp_path / "crds"

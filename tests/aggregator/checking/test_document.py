@@ -159,6 +159,7 @@ def test_findings_are_bounded() -> None:
     assert len(found({**OPENAPI, "paths": items}, V1)) == FINDINGS_MAX + 1
 
 
+@pytest.mark.long
 @shared
 def test_native_documents_have_faults_in_defaults_alone() -> None:
     findings = check(read(documents("1.35")["api/v1"]), GroupVersion("api/v1"))

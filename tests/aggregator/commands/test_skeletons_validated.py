@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import orjson
+import pytest
 from click.testing import CliRunner
 
 from data.explained_documents import release, release_kinds
@@ -16,6 +17,7 @@ from specmux_aggregator.cli import main
 from specmux_schemas.explanation.skeleton import skeleton
 
 
+@pytest.mark.long
 @shared
 def test_every_skeleton_passes_without_an_unknown_field(
     tmp_path: Path, tally: Callable[[str, int], None]

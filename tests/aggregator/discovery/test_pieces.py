@@ -50,6 +50,7 @@ def as_pieces(tree: Any) -> Any:
             return tree
 
 
+@pytest.mark.long
 @given(st.dictionaries(NAMES, TREES, max_size=20))
 def test_pieces_are_the_whole(members: dict[str, Any]) -> None:
     tree = {**members, "items": []}

@@ -161,6 +161,7 @@ def test_parser_makes_the_same_of_a_head_and_of_what_decides_of_it(data: bytes) 
         assert parsed(part) == parsed(data)
 
 
+@pytest.mark.long
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_parser_makes_the_same_of_a_head_with_more_lines_that_do_not_decide(data: Any) -> None:

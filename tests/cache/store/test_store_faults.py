@@ -96,6 +96,7 @@ def test_a_damaged_index_costs_entries_and_nothing_else(
     found_in(tmp_path / "cache")
 
 
+@pytest.mark.long
 def test_no_byte_of_the_first_pages_of_the_index_stops_an_opening(tmp_path: Path) -> None:
     # SQL text of the schema that is no UTF-8 any more, and diskcache's settings, lie there.
     with DiskStore.open(tmp_path / "good") as store:

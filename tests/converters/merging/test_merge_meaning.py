@@ -124,6 +124,7 @@ def test_equal_documents_share_everything(parts: Any) -> None:
     assert {each.kind for each in merged.renamed} == {"operationIds"}
 
 
+@pytest.mark.long
 @shared
 @pytest.mark.parametrize("key", ["apis/apps/v1", "apis/batch/v1", "apis/policy/v1"])
 def test_releases_of_one_group_version_keep_their_meaning(key: str) -> None:

@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 import orjson
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from openapi_spec_validator import OpenAPIV30SpecValidator
@@ -36,6 +37,7 @@ def dangling(document: Any) -> list[str]:
     return [ref for ref in refs if ref.split("/")[2] in kinds and not is_there(document, ref)]
 
 
+@pytest.mark.long
 @given(SWAGGERS)
 @settings(deadline=None, max_examples=25)
 def test_a_valid_document_becomes_a_valid_one(swagger: Any) -> None:

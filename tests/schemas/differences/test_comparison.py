@@ -224,6 +224,7 @@ def test_documents_that_double_with_every_level_are_refused_within_bounds() -> N
         compared_documents(doubling(STRING), doubling({"type": "integer"}))
 
 
+@pytest.mark.long
 def test_a_clique_of_components_is_refused_within_bounds() -> None:
     def clique(leaf: dict[str, Any]) -> dict[str, Any]:
         names = [f"C{n}" for n in range(30)]
