@@ -7,11 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from repository.test_metrics_page import documented
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
     *(ROOT / name for name in ("README.md", "CHANGELOG.md", "helm/specmux/README.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
+MOST_WORDS = 38_000
+"""Of README.md and docs/, as ``wc -w`` counts them."""
+MOST_WORDS_OF_A_PARAGRAPH = 80
+GENERATED = "benchmarks"
+"""Folder of docs/ whose pages are made of measurements; they are counted apart."""
 LINK = re.compile(r"\]\(([^)#:]*)(?:#([^)]*))?\)")
 
 
@@ -56,3 +63,34 @@ def test_every_page_is_in_the_index_and_in_the_site() -> None:
     linked = {link for text in indexes.values() for link, _ in LINK.findall(text)}
     listed = set(re.findall(r"- ([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE))
     assert (pages - linked - {"index.md"}, pages - listed) == (set(), set())
+
+
+def words(page: Path) -> int:
+    return len(page.read_text(encoding="utf-8").split())
+
+
+def test_documentation_stays_within_its_budget() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    apart = [page for page in pages if page.parent == ROOT / "docs" / GENERATED]
+    assert {page.name for page in apart} == {
+        "commands.md",
+        "documents.md",
+        "runs.md",
+        "serving.md",
+        "stress.md",
+    }
+    assert sum(words(page) for page in pages if page not in apart) <= MOST_WORDS
+    assert words(ROOT / "docs/benchmarks.md") <= 1_200
+
+
+def test_paragraphs_of_the_architecture_are_short() -> None:
+    parts = re.split(r"\n\n|\n(?=\* |\|)", (ROOT / "docs/architecture.md").read_text())
+    assert [part[:60] for part in parts if len(part.split()) > MOST_WORDS_OF_A_PARAGRAPH] == []
+
+
+@pytest.mark.parametrize("page", [each for each in PAGES if each.name != "CHANGELOG.md"], ids=label)
+def test_metrics_that_a_page_names_exist(page: Path) -> None:
+    known = documented().keys()
+    named = set(re.findall(r"`(specmux_\w+?)(?:_bucket|_count|_sum)?(?:\{[^`]*)?`", page.read_text()))
+    packages = ("specmux_aggregator", "specmux_cache", "specmux_converters", "specmux_schemas")
+    assert [name for name in named - known if not name.startswith(packages)] == []

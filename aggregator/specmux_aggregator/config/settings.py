@@ -60,7 +60,7 @@ class ListenSettings:
     )
     max_in_flight: int = _setting(
         1024,
-        "requests that wait, and those passed on to one backend; one more is answered 429; 0: no cap",
+        "requests that wait, and those proxied to one backend; one more is answered 429; 0: no cap",
         at_least=0,
     )
     keepalive_timeout: float = _setting(75.0, "seconds an idle connection is kept", at_least=TICK)
@@ -216,7 +216,7 @@ class ProxySettings:
     """What backends answer themselves, through us (docs/proxying.md)."""
 
     resources: bool = _setting(
-        False, "pass requests for resources on to their backends, with the credentials of the client"
+        False, "proxy requests for resources to their backends, with the client's credentials"
     )
     answer_timeout: float = _setting(
         90.0, "seconds in which a backend must begin its answer, or a client's body move", at_least=TICK
@@ -276,7 +276,7 @@ class DocumentSettings:
 
     check: str = _setting(
         "off",
-        "off, or warn: check each once against its standard, beside all else, and say what is found",
+        "off, or warn: check each once against its standard, beside all else, and report findings",
         choices=("off", "warn"),
     )
     check_timeout: float = _setting(300.0, "seconds for the check of one document", at_least=TICK)
@@ -288,7 +288,7 @@ class DocumentSettings:
     )
     openapi_v2: str = _setting(
         "passthrough",
-        "who answers /openapi/v2: off, passthrough (one backend), or merged (we, of all documents)",
+        "who answers /openapi/v2: off, passthrough (one backend), or merged (one of all documents)",
         choices=("off", "passthrough", "merged"),
     )
 
