@@ -12,8 +12,8 @@ from specmux_aggregator.command_line.output import format_option
 from specmux_aggregator.console import is_coloured
 from specmux_aggregator.exits import FOUND, fail_on_option, reported_errors
 from specmux_aggregator.sources import SourceOptions, service_options
+from specmux_aggregator.sources.access import access_of
 from specmux_aggregator.sources.disk.document_files import write_out
-from specmux_aggregator.sources.remote.access import access_of
 from specmux_aggregator.version import VERSION
 from specmux_schemas.reports import FORMS, render
 

@@ -61,7 +61,7 @@ def _settings(source: SourceOptions, port: int) -> Settings:
     """Raises click.UsageError where nothing says what to show."""
     from specmux_aggregator.config.settings import KubernetesSettings, ListenSettings, Settings
     from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
-    from specmux_aggregator.sources.remote.access import named_server
+    from specmux_aggregator.sources.access import named_server
 
     listen = ListenSettings(address="127.0.0.1", port=port)
     if source.server is not None:

@@ -12,8 +12,8 @@ import pytest
 from fakes.openapi_server import Reply, Request
 from fakes.openapi_thread import ThreadedServer, serving_in_thread
 from specmux_aggregator.errors import SourceUnreachable
+from specmux_aggregator.sources.access import access_of
 from specmux_aggregator.sources.options import SourceOptions
-from specmux_aggregator.sources.remote.access import access_of
 from specmux_aggregator.sources.remote.answers import answer_of, download
 from specmux_aggregator.sources.remote.fetching import FetchedPage, fetched
 

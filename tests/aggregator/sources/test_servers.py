@@ -16,7 +16,7 @@ from fakes.openapi_thread import serving_in_thread
 from running.event_loop import serving
 from specmux_aggregator.errors import SourceError, SourceUnreachable
 from specmux_aggregator.sources import SourceOptions, opened
-from specmux_aggregator.sources.remote.access import access_of
+from specmux_aggregator.sources.access import access_of
 from specmux_converters.group_versions import GroupVersion
 
 CORE, APPS = GroupVersion("api/v1"), GroupVersion("apis/apps/v1")

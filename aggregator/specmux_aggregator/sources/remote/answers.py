@@ -9,8 +9,8 @@ from typing import Any, Final
 import orjson
 
 from specmux_aggregator.errors import SourceError, SourceUnreachable
+from specmux_aggregator.sources.access import access_of
 from specmux_aggregator.sources.options import SourceOptions
-from specmux_aggregator.sources.remote.access import access_of
 from specmux_aggregator.sources.remote.fetching import fetched
 from specmux_converters.document import DEFAULT_LIMITS
 

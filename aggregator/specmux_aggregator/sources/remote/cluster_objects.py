@@ -10,8 +10,8 @@ from urllib.parse import quote
 import orjson
 
 from specmux_aggregator.errors import SourceError, SourceUnreachable
+from specmux_aggregator.sources.access import access_of
 from specmux_aggregator.sources.options import SourceOptions
-from specmux_aggregator.sources.remote.access import access_of
 from specmux_aggregator.sources.remote.answers import ANSWER_MAX
 from specmux_aggregator.sources.remote.fetching import asking
 from specmux_cache.access.server_access import ClientAccess

@@ -14,8 +14,8 @@ from specmux_aggregator.console import waiting_for, warn
 from specmux_aggregator.discovery.aggregated import API_VERSIONS, parse_aggregated
 from specmux_aggregator.discovery.parsing import BadList
 from specmux_aggregator.errors import SourceError, SourceUnreachable
+from specmux_aggregator.sources.access import access_of
 from specmux_aggregator.sources.options import SourceOptions
-from specmux_aggregator.sources.remote.access import access_of
 from specmux_aggregator.sources.source import LoadedDocuments, UnreadSource
 from specmux_cache.access.server_access import ClientAccess
 from specmux_cache.errors import (

@@ -120,7 +120,7 @@ class _Checks:
         listed += ",…" if len(owners) > _MOST_OWNERS else ""
         controllers: list[str] = []
         for index, owner in enumerate(owners):
-            yield from self._indexed_owner(owner, index) if is_indexed else self._owner(owner)
+            yield from self._owner(owner, ("ownerReferences", *((index,) if is_indexed else ())))
             if owner.get("controller") is True:
                 controllers.append(f"{owner.get('kind') or ''}/{owner.get('name') or ''}")
                 if len(controllers) > 1:
@@ -128,35 +128,24 @@ class _Checks:
                     detail = f'{_ONE_CONTROLLER}. Found "true" in references for {names}'
                     yield self._invalid_owners(f"[{listed}]", detail)
 
-    def _owner(self, owner: Mapping[str, Any]) -> Iterator[MetadataError]:
-        version_text = owner.get("apiVersion") or ""
-        try:
-            group, version = parse_group_version(version_text)
-        except Undecodable:
-            group, version = "", ""
-        if not version:
-            yield from self._invalid(
-                ("ownerReferences", "apiVersion"), version_text, ["version must not be empty"]
-            )
-        for name in _OWNER_TEXTS:
-            if not owner.get(name):
-                yield from self._invalid(("ownerReferences", name), "", ["must not be empty"])
-        if (group, version, owner.get("kind")) == ("", "v1", "Event"):
-            yield self._error(("ownerReferences",), f"Invalid value: {_owner_text(owner)}: {_EVENT_OWNS}")
-
-    def _indexed_owner(self, owner: Mapping[str, Any], index: int) -> Iterator[MetadataError]:
-        """As from Kubernetes 1.37 on (apimachinery, pkg/api/validation/objectmeta.go)."""
-        place: Path = ("ownerReferences", index)
+    def _owner(self, owner: Mapping[str, Any], place: Path) -> Iterator[MetadataError]:
+        """An index in the place: as from Kubernetes 1.37 on (apimachinery, api/validation/objectmeta.go)."""
+        is_indexed = len(place) > 1
         text = owner.get("apiVersion") or ""
         try:
             group, version = parse_group_version(text)
         except Undecodable:
             group, version = "", ""
-        if text and not version:
-            yield from self._invalid((*place, "apiVersion"), text, ["must be <group>/<version> or <version>"])
-        for name in ("apiVersion", *_OWNER_TEXTS):
-            if not owner.get(name):
+        if not version and (text or not is_indexed):
+            fault = "must be <group>/<version> or <version>" if is_indexed else "version must not be empty"
+            yield from self._invalid((*place, "apiVersion"), text, [fault])
+        for name in ("apiVersion", *_OWNER_TEXTS) if is_indexed else _OWNER_TEXTS:
+            if owner.get(name):
+                continue
+            if is_indexed:
                 yield self._error((*place, name), "Required value: must not be empty")
+            else:
+                yield from self._invalid((*place, name), "", ["must not be empty"])
         if (group, version, owner.get("kind")) == ("", "v1", "Event"):
             yield self._error(place, f"Invalid value: {_owner_text(owner)}: {_EVENT_OWNS}")
 
