@@ -38,7 +38,10 @@ def test_every_example_is_accepted(plane: ControlPlane, tally: Callable[[str, in
             key = GroupVersion(name)
             if split(key) is None or "wardle" in key:
                 continue
-            document = parse(ask("GET", item["serverRelativeURL"])[1])
+            status, body = ask("GET", item["serverRelativeURL"])
+            if status == 404:  # of a definition that another test deleted
+                continue
+            document = parse(body)
             schemas = {found.kind: found.schema for found in kinds_of(document, key)}
             for resource in synthesise(document, key):
                 if "create" not in resource.verbs or resource.kind not in schemas:
