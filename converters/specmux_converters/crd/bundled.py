@@ -35,6 +35,20 @@ PARAMETERS: Final[dict[str, list[Document]]] = _DATA["parameters"]
 OPTIONS_KINDS_1_36: Final[list[dict[str, str]]] = _DATA["delete_options_1_36"]
 """The kinds of DeleteOptions in Kubernetes 1.36, whose built-in documents do not list those of all groups."""
 
+_GONE_1_37: Final = ("scheduling.k8s.io", "v1alpha2")
+_NEW_1_37: Final = (
+    ("lifecycle.k8s.io", "v1alpha1"),
+    ("scheduling.k8s.io", "v1alpha3"),
+    ("storagemigration.k8s.io", "v1"),
+)
+OPTIONS_KINDS_1_37: Final[list[dict[str, str]]] = sorted(
+    (
+        *(kind for kind in OPTIONS_KINDS_1_36 if (kind["group"], kind["version"]) != _GONE_1_37),
+        *({"group": group, "kind": "DeleteOptions", "version": version} for group, version in _NEW_1_37),
+    ),
+    key=lambda kind: (kind["group"], kind["version"]),
+)
+
 EMBEDDED_FIELDS: Final[Mapping[str, Any]] = {**_DATA["embedded_fields"], "metadata": _DATA["object_meta"]}
 """apiVersion, kind and metadata of an embedded object."""
 

@@ -17,6 +17,7 @@ import orjson
 from specmux_converters.crd.bundled import (
     META_SCHEMAS,
     OPTIONS_KINDS_1_36,
+    OPTIONS_KINDS_1_37,
     PARAMETERS,
     PREFIX,
     REQUEST_SCHEMAS,
@@ -35,6 +36,8 @@ MAX_BYTES: Final = 1024 * 1024
 _EXAMPLES_SINCE: Final[Release] = (1, 36)
 """``example`` and ``externalDocs`` of a CRD's schema are published since then (apiextensions-apiserver,
 pkg/apiserver/schema/kubeopenapi.go)."""
+_OTHER_OPTIONS_SINCE: Final[Release] = (1, 37)
+"""The kinds of DeleteOptions are others than those of 1.36."""
 
 _EMPTY_FIELDS: Final = frozenset({(1, 32)})
 """Releases that publish the selectable fields of a version that has none, as an empty array
@@ -86,9 +89,9 @@ def templates_of(document: Document) -> Templates | None:
     shared = _closure(schemas, _SHARED)
     if parameters is None or scale is None or shared is None:
         return None
-    shared[PREFIX + "DeleteOptions"] = _of_clients(shared[PREFIX + "DeleteOptions"])
-    only_scale = {name: scale[name] for name in scale.keys() - shared.keys()}
     release = release_in(_objects(document.get("info")).get("version"))
+    shared[PREFIX + "DeleteOptions"] = _of_clients(shared[PREFIX + "DeleteOptions"], release)
+    only_scale = {name: scale[name] for name in scale.keys() - shared.keys()}
     try:
         made = _made(shared, only_scale, parameters, release)
     except orjson.JSONEncodeError:
@@ -141,13 +144,14 @@ def _closure(schemas: Mapping[str, Any], names: Iterable[str]) -> dict[str, Docu
     return found
 
 
-def _of_clients(options: Document) -> Document:
-    """DeleteOptions with the kinds that documents of CRDs list. A built-in document of Kubernetes 1.36 lists
-    those of its own group alone, and none of it says what the others are."""
+def _of_clients(options: Document, release: Release | None) -> Document:
+    """DeleteOptions with the kinds that documents of CRDs list. Since Kubernetes 1.36 a built-in document lists
+    those of its own group alone, and none says what the others are."""
     kinds = options.get("x-kubernetes-group-version-kind")
     listed = [kind for kind in (kinds if isinstance(kinds, list) else ()) if isinstance(kind, dict)]
     if len({str(kind.get("group")) for kind in listed}) <= 2:
-        kept = OPTIONS_KINDS_1_36
+        is_newer = release is not None and release >= _OTHER_OPTIONS_SINCE
+        kept = OPTIONS_KINDS_1_37 if is_newer else OPTIONS_KINDS_1_36
     else:
         kept = [kind for kind in listed if kind.get("group") not in _NOT_OF_CLIENTS]
     return {**options, "x-kubernetes-group-version-kind": kept}

@@ -84,6 +84,27 @@ def test_kinds_of_delete_options_are_known_where_a_document_lists_its_own_alone(
     assert ("autoscaling", "v2beta1") not in listed
 
 
+def test_kinds_of_delete_options_follow_the_release() -> None:
+    """1.37 as its apiserver lists them, 55 in order; recorded by tests/cluster/test_documents.py."""
+
+    def kinds(version: str) -> list[tuple[str, str]]:
+        document = native(version)
+        options = document["components"]["schemas"][f"{META}DeleteOptions"]
+        options["x-kubernetes-group-version-kind"] = [{"group": "", "kind": "DeleteOptions", "version": "v1"}]
+        found = read(document).schemas[f"{META}DeleteOptions"]["x-kubernetes-group-version-kind"]
+        return [(kind["group"], kind["version"]) for kind in found]
+
+    before, now = kinds("1.36"), kinds("1.37")
+    assert set(before) - set(now) == {("scheduling.k8s.io", "v1alpha2")}
+    assert set(now) - set(before) == {
+        ("lifecycle.k8s.io", "v1alpha1"),
+        ("scheduling.k8s.io", "v1alpha3"),
+        ("storagemigration.k8s.io", "v1"),
+    }
+    assert (len(before), len(now)) == (53, 55)
+    assert now == sorted(now)
+
+
 def test_parameters_are_the_clusters() -> None:
     document = native()
     item = document["paths"]["/apis/example.com/v1/namespaces/{namespace}/widgets"]
