@@ -8,9 +8,10 @@ of them raises SchemasError.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.errors import InvalidPath, SchemasError, UnknownKind
 from specmux_schemas.kinds import DocumentSet
@@ -20,7 +21,9 @@ if TYPE_CHECKING:  # each function imports what it takes: most programs call one
     from specmux_schemas.differences.changes import Change
     from specmux_schemas.differences.sides.served import ServedSide
     from specmux_schemas.search_index.query import SearchResult
+    from specmux_schemas.validation.decoding.streams import StreamPart
     from specmux_schemas.validation.report import ValidationReport
+    from specmux_schemas.validation.validator import Validator
 
 _API_VERSION: Final = re.compile(r"(?:(?!apis?/)([^/]+)/)?(v[0-9][^/]*)")
 
@@ -71,31 +74,47 @@ def validate(
     ("1.34"): the rules in force; None is the newest. An object is accepted where its report ``is_valid`` and
     ``is_complete``. Raises InvalidPath for a text without an object: nothing was looked at.
     """
-    from specmux_schemas.validation.decoding.manifests import definition_in, preserving_kinds
     from specmux_schemas.validation.decoding.streams import parts_of
-    from specmux_schemas.validation.validator import Validator
 
     data = manifests.encode("utf-8", "surrogatepass") if isinstance(manifests, str) else manifests
     parts = list(parts_of(data))
     if not parts:
         raise InvalidPath("no object in the manifests")
-    known = dict(_document_set(documents).documents)
-    definitions = [found for part in parts if (found := definition_in(part)) is not None]
-    if definitions:
-        from specmux_converters.crd import build
-
-        known.update(build(definitions).documents)
-    validator = Validator(
-        DocumentSet(known),
-        preserving=preserving_kinds(definitions),
-        release=release,
-        definitions=definitions,
-    )
+    known = _document_set(documents).documents
+    validator, _ = validator_beside(parts, lambda own: {**known, **own}, release=release)
     return [
         report.moved(part.line)
         for part in parts
         for report in validator.validate_all(part.data, f"application/{part.format}")
     ]
+
+
+def validator_beside(
+    parts: Iterable[StreamPart],
+    documents_of: Callable[[Mapping[GroupVersion, Document]], Mapping[GroupVersion, Document]],
+    *,
+    release: str | None = None,
+) -> tuple[Validator, Mapping[GroupVersion, Document]]:
+    """What judges manifests by the definitions among them, and the documents of these alone.
+
+    ``documents_of`` puts the documents of those definitions among all others that are needed.
+    """
+    from specmux_schemas.validation.decoding.manifests import definition_in, preserving_kinds
+    from specmux_schemas.validation.validator import Validator
+
+    definitions = [found for part in parts if (found := definition_in(part)) is not None]
+    own: Mapping[GroupVersion, Document] = {}
+    if definitions:
+        from specmux_converters.crd import WITH_UNIONS, build  # takes as long to import as all else here
+
+        own = build(definitions, templates=WITH_UNIONS).documents
+    validator = Validator(
+        DocumentSet(dict(documents_of(own))),
+        preserving=preserving_kinds(definitions),
+        release=release,
+        definitions=definitions,
+    )
+    return validator, own
 
 
 def diff(old: Documents, new: Documents) -> tuple[Change, ...]:

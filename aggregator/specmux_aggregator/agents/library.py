@@ -42,11 +42,10 @@ from specmux_schemas.explanation.skeleton import skeleton
 from specmux_schemas.explanation.text import text
 from specmux_schemas.explanation.tree import find
 from specmux_schemas.kinds import DocumentSet, KindSchema
+from specmux_schemas.queries import validator_beside
 from specmux_schemas.resources import api_version, joined
 from specmux_schemas.search_index.as_json import found_json
 from specmux_schemas.search_index.query import search
-from specmux_schemas.validation import Validator
-from specmux_schemas.validation.decoding.manifests import definition_in, preserving_kinds
 from specmux_schemas.validation.decoding.streams import parts_of
 
 ANSWER_CHARACTERS: Final = 12_000
@@ -127,7 +126,7 @@ class Library:
         is too long or holds no object."""
         if len(manifest) > MANIFEST_CHARACTERS:
             raise InvalidPath(f"a manifest of {len(manifest)} characters; {MANIFEST_CHARACTERS} are allowed")
-        data = _unfenced(manifest).encode("utf-8", "replace")
+        data = _unfenced(manifest).encode("utf-8", "surrogatepass")
         inputs = [Input("manifest", part) for part in parts_of(data)]
         if not inputs:
             raise InvalidPath("no object in the manifest")
@@ -148,17 +147,12 @@ class Library:
         }
 
     def _judged(self, source: Source, inputs: list[Input]) -> tuple[list[ValidatedObject], tuple[str, ...]]:
-        definitions = [found for item in inputs if (found := definition_in(item.part)) is not None]
-        own: Mapping[GroupVersion, Document] = {}
-        if definitions:
-            from specmux_converters.crd import WITH_UNIONS, build  # takes as long to import as all else here
+        def documents_of(own: Mapping[GroupVersion, Document]) -> dict[GroupVersion, Document]:
+            return documents_for(
+                inputs, own, lambda needed: source.load(needed, schemas_only=True).documents.documents
+            )
 
-            own = build(definitions, templates=WITH_UNIONS).documents
-        documents = documents_for(
-            inputs, own, lambda needed: source.load(needed, schemas_only=True).documents.documents
-        )
-        preserving = preserving_kinds(definitions)
-        validator = Validator(DocumentSet(documents), preserving=preserving, definitions=definitions)
+        validator, own = validator_beside([each.part for each in inputs], documents_of)
         checked = [each for item in inputs for each in check(item, validator, Rules())]
         return with_places(checked, lambda: [*(each.kind for each in DocumentSet(own)), *known_kinds(source)])
 

@@ -55,7 +55,8 @@ def is_object(part: StreamPart) -> bool:
     try:
         value = read(part.data, part.format).value
     except Undecodable:
-        return all(mark.search(part.data) for mark in _MARKS)
+        data = part.data.replace(b"\0", b"")  # UTF-16 without a mark of its order
+        return all(mark.search(data) for mark in _MARKS)
     if not isinstance(value, dict) or _CLIENT_GROUP in str(value.get("apiVersion")):
         return False
     found = [name for name in ("apiVersion", "kind") if name in value]
