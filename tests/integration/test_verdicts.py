@@ -1,4 +1,7 @@
-"""One verdict through every door: 300 objects by the command, the hook's, HTTP, the library, the agents'."""
+"""One verdict through every door: the command, the hook's, HTTP, the library, the agents'.
+
+300 objects, the typical mistakes of manifests, and texts that are no plain UTF-8.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,17 @@ from typing import Any
 import orjson
 from click.testing import CliRunner
 
-from running.validating import Shop, order, run, write_documents
+from running.validating import KIND, Shop, order, run, write_documents
+from shared_data import DATA, shared
 from specmux_aggregator.agents.library import Library
 from specmux_aggregator.cli import main
 from specmux_aggregator.sources.disk.files import FileSource
+from specmux_schemas import validate
+from specmux_schemas.errors import InvalidPath
 from specmux_schemas.validation import ValidationReport, Validator
 
 SIZE = 300
+STRICT = "?report=1&fieldValidation=Strict"
 VALID, INVALID, UNCHECKED = "valid", "invalid", "not-checked"
 
 
@@ -114,7 +121,7 @@ def test_every_door_says_the_same(tmp_path: Path, tally: Callable[[str, int], No
 
         async def ask(body: bytes) -> str:
             async with gate:
-                status, _, answer = await shop.post(body, "?report=1&fieldValidation=Strict")
+                status, _, answer = await shop.post(body, STRICT)
             if status != 200:
                 assert status in (400, 404), answer
                 return INVALID
@@ -132,3 +139,110 @@ def test_every_door_says_the_same(tmp_path: Path, tally: Callable[[str, int], No
     counted = Counter(expected)
     assert counted[VALID] > 50 < counted[INVALID]
     tally("objects with one verdict at five doors", len(expected))
+
+
+ORDER = orjson.dumps(order("odd", lines=["NAME"]))
+ODD = {
+    "plain": ORDER,
+    "surrogate.escaped": ORDER.replace(b"NAME", rb"x\ud800"),
+    "surrogate.name": ORDER.replace(b"odd", rb"x\ud800"),
+    "surrogate.raw": ORDER.replace(b"NAME", b"x\xed\xa0\x80"),
+    "utf-8.cut": ORDER.replace(b"NAME", b"\xc3"),
+    "utf-16": ORDER.decode().encode("utf-16"),
+    "utf-16.unmarked": ORDER.decode().encode("utf-16-le"),
+    "mark": b"\xef\xbb\xbf" + ORDER,
+    "mark.later": ORDER.replace(b"NAME", b"\xef\xbb\xbf"),
+    "control.raw": ORDER.replace(b"NAME", b"\x01"),
+    "control.escaped": ORDER.replace(b"NAME", rb"\u0001\u001b[0m"),
+    "delete": ORDER.replace(b"NAME", b"\x7f"),
+    "no character": ORDER.replace(b"NAME", "\ufffe".encode()),
+    "list": orjson.dumps({"apiVersion": "v1", "kind": "List", "items": [order("a"), order("b", count=0)]}),
+    "list of its kind": orjson.dumps({**KIND, "kind": "OrderList", "metadata": {}, "items": [order("a")]}),
+}
+
+
+def accepted_alone(folder: Path, texts: dict[str, bytes], tmp_path: Path) -> dict[str, dict[str, bool]]:
+    """By the doors that open no socket: which of the texts pass."""
+    tmp_path.mkdir()
+    for name, text in texts.items():
+        (tmp_path / f"{name}.yaml").write_bytes(text)
+    documents = FileSource.of(directories=[folder]).load().documents.documents
+    agents = Library(FileSource.of(directories=[folder]), is_ordered=False)
+
+    def by_files(*options: str) -> dict[str, bool]:
+        words = ["validate", "-o", "json", "--workers", "1", "--directory", str(folder), *options]
+        done = CliRunner().invoke(main, [*words, str(tmp_path)])
+        passes = dict.fromkeys(texts, True)
+        for each in orjson.loads(done.stdout)["objects"]:
+            passes[Path(each["file"]).stem] &= each["status"] == "valid"
+        assert done.exit_code == 1
+        return passes
+
+    def by_library(text: bytes) -> bool:
+        try:
+            return all(each.is_valid and each.is_complete for each in validate(documents, text))
+        except InvalidPath:
+            return False
+
+    return {
+        "command": by_files(),
+        "hook": by_files("--skip-non-objects"),
+        "library": {name: by_library(text) for name, text in texts.items()},
+        # A tool is sent a text: what is no UTF-8 does not get there.
+        "agent": {
+            name: bool(agents.validate(text.decode())["valid"])
+            for name, text in texts.items()
+            if _is_text(text)
+        },
+    }
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def assert_equal(told: dict[str, dict[str, bool]]) -> None:
+    expected = told["library"]
+    for door, verdicts in told.items():
+        differing = {name: each for name, each in verdicts.items() if each != expected[name]}
+        assert not differing, (door, differing)
+
+
+def test_odd_texts_are_judged_the_same(tmp_path: Path, tally: Callable[[str, int], None]) -> None:
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    write_documents(folder)
+    told = accepted_alone(folder, ODD, tmp_path / "texts")
+
+    async def scenario(shop: Shop) -> None:
+        async def ask(text: bytes) -> bool:
+            status, _, answer = await shop.post(
+                text, "?report=1&fieldValidation=Strict", content_type="application/json"
+            )
+            reports = answer.get("items", [answer])
+            return status == 200 and all(each["valid"] and each["complete"] for each in reports)
+
+        told["http"] = {name: await ask(text) for name, text in ODD.items()}
+
+    run(folder, scenario)
+    # A file may be of any encoding, a body in JSON is UTF-8 (RFC 8259, 8.1), as to an apiserver.
+    assert told["http"].pop("utf-16") is False
+    assert_equal(told)
+    assert 3 < sum(told["library"].values()) < len(ODD)
+    tally("odd texts with one verdict at five doors", len(ODD))
+
+
+@shared
+def test_mistakes_are_judged_the_same(tmp_path: Path, tally: Callable[[str, int], None]) -> None:
+    """Those that bring a definition are judged by what is in the same text: over HTTP there is none."""
+    files = (DATA / "defects/mistakes").iterdir()
+    texts = {each.stem: each.read_bytes() for each in files if each.suffix in (".yaml", ".json")}
+    assert len(texts) == 47
+    told = accepted_alone(DATA / "k8s-pairs/1.35/v3", texts, tmp_path / "texts")
+    assert_equal(told)
+    assert 3 < sum(told["library"].values()) < 10
+    tally("mistakes with one verdict at four doors", len(texts))
