@@ -23,6 +23,7 @@ LIMIT = 3600.0
 """Seconds for one step of a build, on a machine with one slow core."""
 
 STAGING = re.compile(r"^\s*(k8s\.io/[a-z-]+) => \./staging", re.MULTILINE)
+OLDEST = "v0.17.0"
 METRICS_SERVER, METRICS_SERVER_VERSION = "sigs.k8s.io/metrics-server", "v0.8.0"
 HELM, HELM_VERSION = "helm.sh/helm/v3", "v3.19.0"
 
@@ -58,6 +59,24 @@ class Binaries:
     def wardle(self) -> Path:
         """With a version of its own, as every extension apiserver has."""
         return self._built("wardle", "./wardle", self._stamp(f"{self.version}-wardle"))
+
+    @property
+    def oldest_wardle(self) -> Path:
+        """The sample apiserver of 1.17, the first release with a complete go.mod. Its replacements count in a
+        main module alone, so its source is copied."""
+        path = self._folder.parent / OLDEST / "bin" / "wardle"
+        if not path.exists():
+            told = self._go(
+                "mod", "download", "-json", f"k8s.io/sample-apiserver@{OLDEST}", inside=self._folder
+            )
+            source = self._folder.parent / OLDEST / "source"
+            shutil.copytree(
+                json.loads(told)["Dir"], source, dirs_exist_ok=True, copy_function=shutil.copyfile
+            )
+            for each in (source, *source.rglob("*")):  # a module cache is read-only
+                each.chmod(0o755 if each.is_dir() else 0o644)
+            self._build(path, ".", "", inside=source)
+        return path
 
     @property
     def metrics_server(self) -> Path:

@@ -109,14 +109,17 @@ class ControlPlane:
             f"--audit-log-path={self.audit_log}",
         ]
 
-    def start_wardle(self, openapi: str = "v3", *, until_available: bool = True) -> None:
-        """The sample apiserver, which publishes OpenAPI ``v3`` and v2, or ``v2`` alone."""
+    def start_wardle(
+        self, openapi: str = "v3", *, until_available: bool = True, program: Path | None = None
+    ) -> None:
+        """The sample apiserver, which publishes OpenAPI ``v3`` and v2, or ``v2`` alone. ``program``: another
+        release."""
         self.stop("wardle")
         config = self.kubeconfig("wardle", token=self.token("wardle", "apiserver"))
         file = self.folder.joinpath
         self.launch(
             "wardle",
-            self.binaries.wardle,
+            program or self.binaries.wardle,
             *("--bind-address=127.0.0.1", f"--secure-port={self.wardle_port}"),
             f"--etcd-servers=http://127.0.0.1:{self.etcd_port}",
             *(f"--{which}kubeconfig={config}" for which in ("", "authentication-", "authorization-")),

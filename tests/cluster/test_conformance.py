@@ -42,5 +42,9 @@ def test_apiserver_has_its_known_deviations_and_no_others(plane: ControlPlane, t
     assert found.keys() <= KNOWN | WITH_AGGREGATION, found
     others = [fault for name in found.keys() - KNOWN for fault in found[name]]
     assert all(fault.split(":")[0] in SHARED for fault in others), others
-    stale = [fault for fault in found["stale-hash"] if fault.split(":")[0] not in SHARED]
-    assert all("drops the other parameters" in fault for fault in stale), stale
+    for fault in found["stale-hash"]:
+        key = fault.split(":")[0]
+        if key.startswith("apis/wardle.example.com"):
+            assert ": 502, " in fault  # a 301 from behind kube-aggregator
+        elif key not in SHARED:
+            assert "drops the other parameters" in fault
