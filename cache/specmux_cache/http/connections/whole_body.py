@@ -23,9 +23,10 @@ async def whole_body(connection: Connection | None, content: StreamReader, lengt
     if content.at_eof():
         return first
     body = io.BytesIO(bytes(length))  # zeroes nobody touches take no memory
-    with body.getbuffer() as room:
+    # Each view is released, whoever still holds one: a traceback does, and would keep the place exported.
+    with body.getbuffer() as room, room[len(first) :] as rest:
         room[: len(first)] = first
-        await _fill(room[len(first) :], connection, content)
+        await _fill(rest, connection, content)
     return body.getvalue()  # what is given: with a view of it still open, it would be a copy
 
 
