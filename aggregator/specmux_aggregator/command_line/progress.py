@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final, TextIO
+
+from specmux_aggregator.console import verbosity
 
 PATIENCE: Final = 1.0
 """Seconds of work before anything is said, and between updates."""
@@ -17,10 +20,10 @@ PATIENCE: Final = 1.0
 def progress(what: str, *, stream: TextIO | None = None) -> Iterator[None]:
     """Says ``what`` and for how long on standard error, once the work takes over a second; clears it after.
 
-    Nothing where standard error is no terminal.
+    Nothing where standard error is no terminal that can take a line back, or with --quiet.
     """
     out = sys.stderr if stream is None else stream
-    if not out.isatty():
+    if verbosity() < 0 or os.environ.get("TERM") == "dumb" or not out.isatty():
         yield
         return
     done = threading.Event()
