@@ -97,6 +97,7 @@ REMOVED: Final[Mapping[tuple[str, str], Removal]] = dict(
         *_removed(f"{_RBAC}/v1beta1", _ROLES, "1.22", f"{_RBAC}/v1", "1.8"),
         *_removed(f"{_RBAC}/v1alpha1", _ROLES, "1.23", f"{_RBAC}/v1", "1.8"),
         *_removed("scheduling.k8s.io/v1beta1", "PriorityClass", "1.22", "scheduling.k8s.io/v1", "1.14"),
+        *_removed("scheduling.k8s.io/v1alpha1", "PriorityClass", "1.17", "scheduling.k8s.io/v1", "1.14"),
         *_removed(
             "storage.k8s.io/v1beta1",
             "CSIDriver CSINode StorageClass VolumeAttachment",
