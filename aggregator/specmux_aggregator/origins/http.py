@@ -17,6 +17,7 @@ from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.jobs.documents import build_swagger
 from specmux_aggregator.jobs.integrity import fault_of
+from specmux_aggregator.jobs.lowering import states_other_version
 from specmux_aggregator.jobs.worker import Worker
 from specmux_aggregator.model.backend import Backend, BackendKind
 from specmux_aggregator.model.failure import Cause, Failure
@@ -74,7 +75,8 @@ class HTTPOrigin:
         self._next_v3_probe = 0.0
         self._unhashed: dict[GroupVersion, _UnhashedDocument] = {}
         self._shared = SharedDocuments(client, worker, limits=limits)
-        self._lowered = LoweredDocuments(worker, limits=limits)
+        self._lowered: LoweredDocuments | None = None
+        """None until a document may have been 3.1."""
 
     async def observe(self, last: Observation) -> Outcome:
         speaks_v2 = last.dialect is Dialect.V2
@@ -110,8 +112,8 @@ class HTTPOrigin:
             )
         if isinstance(answer, NotModified):
             return Failure(Cause.UNEXPECTED_STATUS, "304 to a plain request")
-        if isinstance(answer, Payload):
-            answer = await self._lowered.read(group_version, hash, answer)
+        if isinstance(answer, Payload) and not states_other_version(answer.body, answer.coding):
+            answer = await self._lowering().read(group_version, hash, answer)
         if is_unhashed and isinstance(answer, Payload) and not await self._hashes_to(hash, answer):
             return MovedDocument(None)
         return answer
@@ -127,7 +129,12 @@ class HTTPOrigin:
     def _is_settled(self, root: BackendRoot, last: Observation) -> bool:
         """Whether a root that did not change leaves nothing to be asked for or told."""
         is_known = None not in root.offers.values() and self._shared.is_settled(root)
-        return is_known and self._lowered.are_told(last)
+        return is_known and (self._lowered is None or self._lowered.are_told(last))
+
+    def _lowering(self) -> LoweredDocuments:
+        if self._lowered is None:
+            self._lowered = LoweredDocuments(self._worker, limits=self._limits)
+        return self._lowered
 
     async def _hashes_to(self, hash: Hash, payload: Payload) -> bool:
         """Whether the content hash is this one. It is ours: no backend says for which document it stands."""
@@ -177,8 +184,11 @@ class HTTPOrigin:
         offers: dict[GroupVersion, Offer] = {}
         bodies: dict[GroupVersion, bytes] = {}
         unhashed: dict[GroupVersion, _UnhashedDocument] = {}
-        self._lowered.keep_only(root.offers)
-        notes = [*root.ignored, *self._lowered.faults(root.offers)]
+        notes = list(root.ignored)
+        lowered = self._lowered
+        if lowered is not None:
+            lowered.keep_only(root.offers)
+            notes += lowered.faults(root.offers)
         shared = await self._shared.settle(root)
         offers.update(shared.offers)
         bodies.update(shared.bodies)
@@ -186,7 +196,8 @@ class HTTPOrigin:
             if group_version in self._shared.of(root):
                 continue
             if hash is not None:
-                known = self._lowered.offer(group_version, hash) or last.offers.get(group_version)
+                held_offer = None if lowered is None else lowered.offer(group_version, hash)
+                known = held_offer or last.offers.get(group_version)
                 fresh = Offer(hash=hash, provenance=Provenance.NATIVE)
                 offers[group_version] = known if known is not None and known.hash == hash else fresh
                 continue
@@ -232,13 +243,14 @@ class HTTPOrigin:
             return Failure(Cause.BUILD_FAILED, str(error))
         if fault is not None:
             return fault
-        lowered = await self._lowered.lowered(answer)
-        if isinstance(lowered, Failure):
-            return lowered
-        if lowered is not None:
-            offer = lowered.offer(lowered.hash)
-            is_known = known is not None and known.offer == offer
-            return _UnhashedDocument(offer, answer.etag), None if is_known else lowered.gzip
+        if not states_other_version(answer.body, answer.coding):
+            lowered = await self._lowering().lowered(answer)
+            if isinstance(lowered, Failure):
+                return lowered
+            if lowered is not None:
+                offer = lowered.offer(lowered.hash)
+                is_known = known is not None and known.offer == offer
+                return _UnhashedDocument(offer, answer.etag), None if is_known else lowered.gzip
         offer, packed = await asyncio.to_thread(self._named, answer, known.offer if known else None)
         return _UnhashedDocument(offer, answer.etag), packed
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.http.messages import Coding
-from specmux_aggregator.jobs.lowering import LoweredDocument, lowered_document, states_other_version
+from specmux_aggregator.jobs.lowering import LoweredDocument, lowered_document
 from specmux_aggregator.jobs.worker import Worker
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Observation, Offer
@@ -31,7 +31,7 @@ class LoweredDocuments:
         self._faults: dict[GroupVersion, tuple[Hash, str]] = {}
 
     async def read(self, key: GroupVersion, hash: Hash, payload: Payload) -> Payload | Failure:
-        """The payload as it is to be passed on under ``hash``."""
+        """A payload that may be 3.1 as it is to be passed on under ``hash``."""
         found = await self.lowered(payload)
         if found is None:
             return payload
@@ -42,9 +42,7 @@ class LoweredDocuments:
         return Payload(found.gzip, Coding.GZIP, JSON, payload.etag)
 
     async def lowered(self, payload: Payload) -> LoweredDocument | Failure | None:
-        """None: it is not 3.1."""
-        if states_other_version(payload.body, payload.coding):
-            return None
+        """None: it is not 3.1 after all."""
         try:
             return await self._worker.run(lowered_document, payload.body, payload.coding, limits=self._limits)
         except WorkerFailed as error:

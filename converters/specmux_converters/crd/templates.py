@@ -145,8 +145,8 @@ def _closure(schemas: Mapping[str, Any], names: Iterable[str]) -> dict[str, Docu
 
 
 def _of_clients(options: Document, release: Release | None) -> Document:
-    """DeleteOptions with the kinds that documents of CRDs list. Since Kubernetes 1.36 a built-in document lists
-    those of its own group alone, and none says what the others are."""
+    """DeleteOptions with the kinds that documents of CRDs list. Since Kubernetes 1.36 a built-in document
+    lists those of its own group alone, and none says what the others are."""
     kinds = options.get("x-kubernetes-group-version-kind")
     listed = [kind for kind in (kinds if isinstance(kinds, list) else ()) if isinstance(kind, dict)]
     if len({str(kind.get("group")) for kind in listed}) <= 2:
