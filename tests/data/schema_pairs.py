@@ -10,11 +10,11 @@ from random import Random
 from typing import Any, Final
 
 import orjson
-from specmux_schemas.differences.impacts import Impact
 
 from data.compared import compared_specs, definition
 from specmux_converters.crd import build
 from specmux_schemas.differences.places import Place
+from specmux_schemas.differences.verdicts.impacts import Impact
 from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.validation import Severity, Validator
 
