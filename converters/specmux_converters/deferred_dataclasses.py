@@ -41,7 +41,7 @@ def _compiled_at_first_call(
     made: type, name: str, text_of: Callable[[tuple[Field[Any], ...], dict[str, Any]], str]
 ) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        names: dict[str, Any] = {"_set": object.__setattr__}
+        names: dict[str, Any] = {"_set": object.__setattr__, "_class": made}
         exec(text_of(fields(made), names), names)  # noqa: S102  (as the standard library does)
         function = names[name]
         function.__qualname__ = f"{made.__qualname__}.{name}"
@@ -74,8 +74,8 @@ def _init(found: tuple[Field[Any], ...], names: dict[str, Any]) -> str:
             value = f"_default_{each.name}"
         body.append(f" _set(self, {each.name!r}, {value})")
     parameters = ", ".join(["self", *places, *(["*", *keywords] if keywords else [])])
-    post = " hook = getattr(self, '__post_init__', None)\n if hook is not None: hook()"
-    return "\n".join([f"def __init__({parameters}):", *body, post])
+    body.append(" self.__post_init__()" if hasattr(names["_class"], "__post_init__") else " pass")
+    return "\n".join([f"def __init__({parameters}):", *body])
 
 
 def _repr(found: tuple[Field[Any], ...], names: dict[str, Any]) -> str:

@@ -55,6 +55,11 @@ def lowered_document(body: bytes, coding: Coding, *, limits: Limits) -> LoweredD
         plain = decoded(body, coding, max_bytes=limits.max_bytes)
     except (BadCoding, TooLarge):
         return None
+    return lowered_json(plain, limits=limits)
+
+
+def lowered_json(plain: bytes, *, limits: Limits) -> LoweredDocument | Failure | None:
+    """As ``lowered_document``, of a body that is unpacked."""
     if _ANYWHERE.search(plain) is None:
         return None
     from specmux_converters.openapi31.lowering import as_openapi_30  # few servers have it

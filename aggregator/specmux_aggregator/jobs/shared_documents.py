@@ -9,7 +9,7 @@ import orjson
 
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded, encoded
 from specmux_aggregator.http.messages import Coding
-from specmux_aggregator.jobs.lowering import lowered_document
+from specmux_aggregator.jobs.lowering import lowered_json
 from specmux_aggregator.model.failure import Failure
 from specmux_aggregator.model.observation import Hash, Offer, Provenance
 from specmux_converters.document import Limits, content_hash, parse
@@ -33,7 +33,7 @@ def shared_document(body: bytes, coding: Coding, *, limits: Limits) -> SharedDoc
     except (BadCoding, TooLarge, ConverterError):
         return None
     publisher = hashlib.sha256(orjson.dumps(info, option=orjson.OPT_SORT_KEYS)).digest()
-    lowered = lowered_document(body, coding, limits=limits)
+    lowered = lowered_json(plain, limits=limits)
     if isinstance(lowered, Failure):
         return None
     if lowered is not None:
