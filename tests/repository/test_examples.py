@@ -71,7 +71,7 @@ def test_compose_gives_flags_that_serve_has() -> None:
 def test_workflow_and_hooks_run_commands_that_there_are() -> None:
     workflow = load(EXAMPLES / "github-workflow.yaml")
     lines = [step["run"] for step in workflow["jobs"]["diff"]["steps"] if "run" in step]
-    commands = [shlex.split(line.removeprefix("uvx --from git+https://github.com/specmux/specmux ")) for line in lines]
+    commands = [shlex.split(line.partition("specmux/specmux ")[2]) for line in lines]
     hooks = {hook["id"]: hook["entry"].split() for hook in load(ROOT / ".pre-commit-hooks.yaml")}
     for repository in load(EXAMPLES / "pre-commit-config.yaml")["repos"]:
         commands += [[*hooks[hook["id"]], *hook.get("args", [])] for hook in repository["hooks"]]
