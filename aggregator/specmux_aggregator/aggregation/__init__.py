@@ -1,4 +1,4 @@
-"""From observations of backends to the Snapshot: a loop per backend, who owns what, one publication.
+"""From observations of backends to the Snapshot: one loop per backend, ownership, publication.
 
-It knows origins and documents; nothing of requests.
+Depends on origins and documents; knows nothing of requests.
 """

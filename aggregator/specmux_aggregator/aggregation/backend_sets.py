@@ -1,8 +1,8 @@
-"""The backends of the configuration and those that were found in a cluster, put in force together.
+"""The backends of the configuration and those found in a cluster, applied together.
 
-Either set may change at any time; changes are put in force one after the other, and those that come while
-one is, as one. The configuration wins: a found backend whose name it uses is left out, and of a contested
-group-version ownership.precedence takes the configured backend.
+Either set may change at any time. Changes are applied one after the other; changes that arrive meanwhile are
+combined. The configuration wins: a found backend with the name of a configured one is left out, and
+ownership.precedence prefers the configured backend for a contested group-version.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 class BackendSets:
-    """``put`` puts all backends in force; it is never called while it runs."""
+    """``put`` applies all backends; its calls never overlap."""
 
     def __init__(self, put: Callable[[tuple[Backend, ...]], Awaitable[None]]) -> None:
         self._put = put
@@ -26,26 +26,26 @@ class BackendSets:
         self._found: tuple[Backend, ...] = ()
         self._in_force = Coalescer(self._put_all, logger=logger, failure="backends could not be put in force")
         self.problems: tuple[str, ...] = ()
-        """Found backends that were left out, in words."""
+        """A message for each found backend that was left out."""
 
     async def configure(self, backends: tuple[Backend, ...]) -> None:
-        """Returns when they are in force."""
+        """Set the configured backends; returns when they are applied."""
         self._configured = backends
         await asyncio.shield(self._in_force.ask())
 
     def find(self, backends: tuple[Backend, ...]) -> None:
-        """In force soon, unless nothing changed."""
+        """Set the found backends; applied soon, unless nothing changed."""
         if backends != self._found:
             self._found = backends
             self._in_force.ask()
 
     @property
     def is_settled(self) -> bool:
-        """All that was configured and found is in force."""
+        """Whether everything configured and found is applied."""
         return self._in_force.is_settled
 
     async def close(self) -> None:
-        """Return when nothing is put in force any more."""
+        """Return when nothing is being applied any more."""
         await self._in_force.close()
 
     async def _put_all(self) -> None:

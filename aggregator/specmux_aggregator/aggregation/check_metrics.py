@@ -1,4 +1,4 @@
-"""What checks of published documents found, read off at the moment of a scrape."""
+"""Findings of the checks of published documents as metrics, read when scraped."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What follows from a check of a backend: what is known now, and when to look again. Pure.
+"""The consequences of checking a backend: what is known now, and when to check again. Pure.
 
-An apiserver that starts publishes less than it has, for seconds. So what is missing from a root is not gone:
-it has to be missing for ``grace`` seconds, and never is while its cluster says that it exists.
+A starting apiserver publishes less than it has for some seconds. So a group-version missing from a root is
+kept for ``grace`` seconds, and for as long as its cluster says that it exists.
 """
 
 from __future__ import annotations
@@ -17,34 +17,34 @@ from specmux_aggregator.origins.outcome import BackendOffers, Outcome, Unchanged
 from specmux_converters.group_versions import GroupVersion
 
 OVER_HTTP: Final = frozenset({Dialect.V3, Dialect.V2})
-"""Dialects of servers, which start; a directory holds what it holds."""
+"""Dialects of servers, which take time to start; a directory is always complete."""
 
 
 @dataclass(frozen=True, slots=True)
 class BackendCheck:
-    """When and how the last check of a backend ended. Monotonic and wall clock, seconds."""
+    """When and how the last check of a backend ended. Seconds, on the monotonic and the wall clock."""
 
     started: float = 0.0
     ended: float = 0.0
     succeeded_at: float | None = None
     failures: int = 0
-    """Failed checks in a row."""
+    """Consecutive failed checks."""
     next_delay: float = 0.0
 
 
 def after(
     last: Observation, outcome: Outcome, *, now: float, monotonic: float = 0.0, grace: float = 0.0
 ) -> Observation:
-    """What is known after a check; ``last`` itself when clients and operators would see no difference.
+    """The observation after a check; ``last`` itself if clients and operators would see no difference.
 
-    ``now``: wall clock; ``monotonic``: of the same moment. ``grace``: seconds for which a group-version has
-    to be missing until it is gone.
+    ``now``: wall clock; ``monotonic``: the same moment. ``grace``: seconds for which a group-version must be
+    missing before it is removed.
     """
     match outcome:
         case Failure():
             if last.attempted and last.failure is not None and last.failure.cause is outcome.cause:
                 return last
-            # Whoever fails may be starting: what is missing after that has to be missing anew.
+            # A server that failed may be restarting, so the grace period begins anew after a failure.
             return replace(last, failure=outcome, attempted=True, missing={}, changed_at=now)
         case Unchanged():
             missing = _still_missing(last, last.missing, monotonic, grace)
@@ -70,7 +70,7 @@ def after(
             )
             if seen == last:
                 return last
-            # What is read off the same documents is known again after a restart, and changed nothing.
+            # After a restart the same documents are known again; that is no change.
             is_known = replace(seen, resources=last.resources) == last
             return seen if is_known else replace(seen, changed_at=now)
 
@@ -78,7 +78,8 @@ def after(
 def _still_missing(
     last: Observation, since: Mapping[GroupVersion, float], monotonic: float, grace: float
 ) -> dict[GroupVersion, float]:
-    """Those that are not gone yet. What it may not publish any more is gone at once."""
+    """The group-versions that are missing but kept, with the time since. Those no longer allowed are removed
+    at once."""
     backend = last.backend
     return {
         key: moment
@@ -88,10 +89,10 @@ def _still_missing(
 
 
 def delay(polling: PollingSettings, outcome: Outcome, *, failures: int, random_unit: float) -> float:
-    """Seconds until the next check: the interval, or a growing pause after failures; moved at random by the
+    """Seconds until the next check: the interval, or a growing pause after failures, changed randomly by the
     jitter.
 
-    ``random_unit``: a number from 0 to 1. A backend's own Retry-After counts, up to the longest pause.
+    ``random_unit``: a number from 0 to 1. A backend's Retry-After is respected up to the longest pause.
     """
     if isinstance(outcome, Failure):
         pause = min(polling.backoff_max, polling.backoff_min * 2.0 ** min(failures - 1, 30))

@@ -1,4 +1,4 @@
-"""How a backend is looked at: by its origin, at its interval."""
+"""The refresher of a backend: what checks it, and how often."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from specmux_aggregator.upstream.client import BackendClient
 from specmux_aggregator.upstream.identities import Identities
 
 DIRECTORY_INTERVAL: Final = 1.0
-"""Seconds between looks at a directory, at most: they cost a stat per file, and somebody waits for their
-edit."""
+"""The longest interval in seconds between checks of a directory: they cost a stat per file, and someone waits
+to see an edit."""
 
 
 def refresher_of(
@@ -38,8 +38,8 @@ def refresher_of(
     follow: Callable[[Observation, BackendClient | None, Peers | None], DocumentsFollower] | None,
     pace: Pace | None = None,
 ) -> Refresher:
-    """A new refresher; whoever asks for it runs it. ``manifests``: those of the cluster, where one is
-    watched. ``follow``: makes what follows the documents, and asks with the same client."""
+    """A new refresher; the caller runs it. ``manifests``: those of a watched cluster. ``follow``: creates
+    what follows the documents and uses the same client."""
     backend, polling, limits = observation.backend, settings.polling, settings.limits
     connect = {
         url: partial(
@@ -54,7 +54,7 @@ def refresher_of(
         if url
     }
     client = next(iter(connect.values()))() if connect else None
-    # Behind a proxy its name is the proxy's to look up.
+    # Behind a proxy, the proxy resolves the name.
     peers = Peers(connect, has_addresses=backend.proxy_url is None) if connect else None
     if backend.kind.is_directory:
         polling = replace(polling, interval=min(polling.interval, DIRECTORY_INTERVAL))

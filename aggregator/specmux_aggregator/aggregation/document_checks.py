@@ -1,7 +1,7 @@
-"""Published documents checked against their standard, once for each hash, beside all that serves them.
+"""Check published documents against their standard, once per hash, apart from serving.
 
 A document is checked after it is published, one at a time, in a process of the lowest priority that is killed
-when it takes too long. What is found is a value that pages and metrics read; nobody waits for it.
+when it takes too long. The result is a value that pages and metrics read; nothing waits for it.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from specmux_converters.media_types import JSON
 logger = logging.getLogger(__name__)
 
 RETRY: Final = 30.0
-"""Seconds before a document is looked at again that could not be had, or whose process could not be."""
+"""Seconds before another attempt at a document that could not be fetched or whose process failed."""
 
 
 class DocumentChecks:
-    """Follows the publisher. ``run`` does the work; it ends with its task."""
+    """Follows the publisher. ``run`` checks until its task is cancelled."""
 
     def __init__(self, documents: DocumentRepository, worker: Worker, *, limits: Limits) -> None:
         self._documents = documents
@@ -43,7 +43,7 @@ class DocumentChecks:
 
     @property
     def known(self) -> Mapping[GroupVersion, PublishedCheck]:
-        """Of what is published now, as far as it is checked."""
+        """The results for what is published now, as far as it is checked."""
         return dict(self._known)
 
     @property
@@ -51,7 +51,7 @@ class DocumentChecks:
         return len(self._published) - len(self._known)
 
     def follow(self, snapshot: Snapshot) -> None:
-        """Take note of what is published: a document with the same hash stays checked."""
+        """Note what is published; a document with an unchanged hash stays checked."""
         self._published = {
             key: DocumentKey(entry.owner, key, entry.offer.hash) for key, entry in snapshot.entries.items()
         }
@@ -81,7 +81,7 @@ class DocumentChecks:
             return
 
     async def _look_at(self, key: DocumentKey) -> None:
-        """Leaves a document unknown that cannot be had at present."""
+        """Check one document; leaves it unknown if it cannot be fetched at present."""
         if self._published.get(key.group_version) != key:
             return
         body = await self._documents.obtain(key, JSON, Coding.GZIP)
@@ -119,7 +119,7 @@ class DocumentChecks:
 def document_checks_of(
     settings: Settings, publisher: Publisher, documents: DocumentRepository, worker: Worker
 ) -> DocumentChecks | None:
-    """New checks, which follow what is published; None where they are off. Whoever asks runs them."""
+    """New checks that follow what is published; None if they are off. The caller runs them."""
     if settings.documents.check == "off":
         return None
     checks = DocumentChecks(documents, worker, limits=settings.limits.of_documents)

@@ -1,9 +1,9 @@
-"""Whether the first look at all backends is still under way.
+"""Whether the first check of all backends is still under way.
 
-Until every backend has been tried an empty list of documents would tell clients that there are no APIs: that
-is never served, however long it takes. A list that has something is partial until then, and says so. What is
-not there may turn out to exist for BOUND seconds. None of this begins again: a backend that is configured
-later takes nothing away. What one backend has is served at once: another that does not answer delays nobody.
+Before every backend has been tried, an empty list of documents would tell clients that there are no APIs, so
+it is never served. A list with documents is marked as partial until then. A document that is missing may
+still appear for BOUND seconds. This period never recurs: a backend configured later takes nothing away.
+Documents of one backend are served at once, whichever others have not answered.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from specmux_aggregator.model.backend import BackendKind, BackendName
 from specmux_aggregator.model.observation import Observation
 
 BOUND: Final = 10.0
-"""Seconds after which what is known counts, whoever has not answered."""
+"""Seconds after which the known documents count as all, whichever backends have not answered."""
 
 BUILD_BOUND: Final = 60.0
 """Seconds for which readiness waits for the first build of a cluster's definitions."""
 
 NAMED: Final = 10
-"""Backends without an answer that are named."""
+"""Backends without an answer that a message names."""
 
 
 class FirstLook:
-    """Of one service. ``observations``: of all backends that are known now; ``is_settled``: it is known which
-    backends there are."""
+    """The first check of one service. ``observations``: of all backends known now; ``is_settled``: whether
+    the set of backends is known."""
 
     def __init__(
         self,
@@ -46,24 +46,24 @@ class FirstLook:
         self._started = self._clock()
 
     def runs(self) -> bool:
-        """Whether what is not there may turn out to exist."""
+        """Whether a missing document may still appear."""
         return self._is_within(BOUND) and self.is_pending()
 
     def is_pending(self) -> bool:
-        """Whether a backend has not been tried yet, or it is not known which there are."""
+        """Whether a backend has not been tried yet, or the set of backends is not known yet."""
         if not self._has_all and self._started is not None:
             self._has_all = self._is_settled() and all(each.attempted for each in self._observations())
         return not self._has_all and self._started is not None
 
     def missing(self) -> str:
-        """What has not answered, for a field of an answer that is partial."""
+        """The backends without an answer, for a header field of a partial answer."""
         names = sorted(each.backend.name for each in self._observations() if not each.attempted)
         more = [f"and {len(names) - NAMED} more"] if len(names) > NAMED else []
         return ", ".join([*names[:NAMED], *more]) or "not every source of backends has answered"
 
     def unbuilt(self) -> list[BackendName]:
-        """Definitions of a cluster that were not built once, and may be soon: until then the apiserver's own
-        documents of the same content, but of other hashes, stand in for what other replicas publish."""
+        """Backends whose definitions have not been built yet and may be soon. Until then the apiserver's own
+        documents stand in, with the same content but other hashes than other replicas publish."""
         observations = tuple(self._observations())
         stands_in = any(each.backend.is_fallback and each.failure is None for each in observations)
         if not stands_in or not self._is_within(BUILD_BOUND):

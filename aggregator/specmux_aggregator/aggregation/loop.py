@@ -1,7 +1,7 @@
-"""The loop that looks at one thing for ever: look, wait, look again.
+"""A loop that checks one thing forever: check, wait, check again.
 
-Whoever has news pokes it. Pokes that come close together are one look, and two looks begin MIN_GAP apart,
-whatever asks for them. Looks of many loops that are due at about the same time begin together.
+``poke`` wakes it. Pokes in quick succession cause one check, and two checks start at least MIN_GAP apart.
+Checks of several loops that are due at about the same time start together.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 MIN_GAP: Final = 0.1
-"""Seconds between the starts of two looks, unless the first of them asked for less."""
+"""Least seconds between the starts of two checks, unless the first returned a shorter pause."""
 
 TICK: Final = 0.1
-"""Seconds: looks that are due in the same tick begin with it. One alone finds nothing of itself in the caches
-of a processor that slept, and takes two or three times as long as one of ten."""
+"""Seconds: checks due in the same tick start together. A single check finds the processor's caches cold and
+takes two or three times as long as one of ten."""
 
 LONG: Final = 50 * TICK
-"""Seconds of a pause from which on a tick less is nothing."""
+"""Pause in seconds from which a tick earlier makes no difference."""
 
 PLACES: Final = 64
-"""First looks that are under way at a time."""
+"""First checks under way at a time."""
 
 HELD: Final = 0.25
-"""Seconds for which one that is under way keeps its place, at most."""
+"""Most seconds for which a first check keeps its place."""
 
 
 class Pace:
-    """Bounds how many first looks are under way. A thousand at once would all be answered late, and some of
-    them not in time; one that hangs gives its place up soon, so that it delays nobody."""
+    """Bounds the number of first checks under way. A thousand at once would all be answered late, and some
+    time out; a check that hangs gives up its place soon, so it delays nobody."""
 
     def __init__(self, *, places: int = PLACES, held: float = HELD) -> None:
         self._places = asyncio.Semaphore(places)
@@ -39,12 +39,12 @@ class Pace:
 
     @property
     def is_crowded(self) -> bool:
-        """Whoever comes now has to wait."""
+        """Whether a new check would have to wait."""
         return self._places.locked()
 
     @asynccontextmanager
     async def place(self) -> AsyncIterator[None]:
-        """Those who wait get theirs in the order in which they came."""
+        """A place, given in the order of arrival."""
         await self._places.acquire()
         places = [self._places]
 
@@ -61,8 +61,8 @@ class Pace:
 
 
 class Loop:
-    """``look`` returns the seconds until the next look; None: until it is poked. ``reason`` returns when
-    there is one to look before that; it is given what ``poke`` sets."""
+    """``look`` returns the seconds until the next check; None: until poked. ``reason`` returns when an
+    earlier check is needed; it receives the event that ``poke`` sets."""
 
     def __init__(
         self,
@@ -77,11 +77,11 @@ class Loop:
         self._poked = asyncio.Event()
 
     def poke(self) -> None:
-        """Look at once: there is news."""
+        """Check at once: there is news."""
         self._poked.set()
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Run until cancelled."""
         pace, self._pace = self._pace, None
         if pace is not None:
             async with pace.place():
@@ -111,6 +111,6 @@ class Loop:
 
 
 def due_at(now: float, seconds: float) -> float:
-    """When a look is due that is to wait so long, in the time of ``now``: never later."""
+    """When a check that should wait ``seconds`` is due, on the clock of ``now``: never later."""
     due = now + seconds
     return due // TICK * TICK if seconds >= LONG else due

@@ -1,8 +1,8 @@
-"""Observations of all backends merged into the Snapshot that clients see. Pure.
+"""Merge the observations of all backends into the Snapshot that clients see. Pure.
 
-Who owns a contested group-version follows from the configuration: never from the order in which backends
-answered. Backends of the configuration go before those found in a cluster, and the apiserver itself stands in
-where no other backend has the document.
+The owner of a contested group-version follows from the configuration, never from the order in which backends
+answered. Configured backends precede those found in a cluster, and the cluster's apiserver stands in where no
+other backend has the document.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from specmux_aggregator.model.snapshot import DocumentKey, OwnershipConflict, Sn
 from specmux_converters.group_versions import GroupVersion
 
 ROOT_OWNER: Final = BackendName("")
-"""No backend has this name: the root is ours."""
+"""The owner of the root, which no backend owns; no backend has an empty name."""
 
 
 def merge(observations: Mapping[BackendName, Observation], *, generation: int) -> Snapshot:
@@ -55,12 +55,13 @@ def merge(observations: Mapping[BackendName, Observation], *, generation: int) -
 
 
 def precedence(observation: Observation) -> tuple[bool, tuple[bool, bool, int, str]]:
-    """Sorts the backend that wins a contested group-version first; one that shows us nothing now, last."""
+    """Sort key that puts the winner of a contested group-version first, and a backend that denies access
+    last."""
     return (observation.is_closed, rank(observation.backend))
 
 
 def rank(backend: Backend) -> tuple[bool, bool, int, str]:
-    """Where a backend stands among those that contest a group-version; the lowest wins."""
+    """Rank of a backend among those that contest a group-version; the lowest wins."""
     return (backend.is_fallback, backend.found is not None, -backend.priority, backend.name)
 
 

@@ -1,7 +1,6 @@
-"""The current Snapshot, replaced as a whole when an observation changed.
+"""The current Snapshot, replaced as a whole when an observation changes.
 
-Readers take ``current`` once per request; there is no lock. Changes that arrive close together are published
-as one.
+Readers take ``current`` once per request, without a lock. Changes in quick succession are published together.
 """
 
 from __future__ import annotations
@@ -25,20 +24,20 @@ from specmux_converters.media_types import JSON
 logger = logging.getLogger(__name__)
 
 INLINE_MAX: Final = 500
-"""Group-versions that are merged on the event loop, in some milliseconds."""
+"""Most group-versions merged on the event loop, which takes some milliseconds."""
 
 GATHER = 0.02
-"""Seconds in which changes of several backends are gathered: the root is rebuilt once for a burst."""
+"""Seconds for which changes of several backends are collected, so that a burst rebuilds the root once."""
 
 REST = 4.0
-"""Times what a publication took, until the next: of a thousand backends that all come at once."""
+"""Pause before the next publication, as a multiple of the duration of the last one."""
 
 
 class PublicationArchive(Protocol):
-    """What outlives the process."""
+    """Storage that outlives the process."""
 
     def remember(self, observation: Observation, bodies: Mapping[GroupVersion, bytes]) -> None:
-        """Keep what was published; returns at once."""
+        """Store what was published; returns at once."""
 
 
 class Publisher:
@@ -51,7 +50,7 @@ class Publisher:
         timed: Callable[[str, str, float], None],
         archive: PublicationArchive | None = None,
     ) -> None:
-        """``archive`` is told of everything that is published."""
+        """``archive`` receives everything that is published."""
         self._representations = representations
         self._timed = timed
         self._archive = archive
@@ -68,8 +67,8 @@ class Publisher:
         self._keep_root()
 
     async def publish(self, observation: Observation, bodies: Mapping[GroupVersion, bytes]) -> None:
-        """Take a changed observation, with the gzipped JSON of documents built for it; returns once it is
-        visible."""
+        """Accept a changed observation with the gzipped JSON of documents built for it; returns once clients
+        can see it."""
         name = observation.backend.name
         for group_version, body in bodies.items():
             key = DocumentKey(name, group_version, observation.offers[group_version].hash)
@@ -80,12 +79,12 @@ class Publisher:
             self._archive.remember(observation, bodies)
 
     def subscribe(self, published: Callable[[Snapshot], None]) -> None:
-        """``published`` is told of every Snapshot from now on, as soon as clients can see it. It must neither
-        wait nor raise."""
+        """Call ``published`` with every future Snapshot as soon as clients can see it. It must neither wait
+        nor raise."""
         self._subscribers.append(published)
 
     async def replace_backends(self, observations: Mapping[BackendName, Observation]) -> None:
-        """Forget backends that are gone, and take in those that are new or configured anew."""
+        """Remove backends that are gone, and add those that are new or configured anew."""
         self._observations = dict(observations)
         await asyncio.shield(self._publication.ask())
 
@@ -101,7 +100,7 @@ class Publisher:
             published(self.current)
 
     async def _merged(self, *, generation: int) -> Snapshot:
-        """What is observed at this moment, merged: in a thread where it is much."""
+        """Merge the current observations, in a thread if there are many."""
         observations = dict(self._observations)
         if sum(len(observation.offers) for observation in observations.values()) <= INLINE_MAX:
             return merge(observations, generation=generation)
@@ -112,9 +111,10 @@ class Publisher:
         self._representations.put(root.root, JSON, Coding.IDENTITY, root.root_json, pin=True)
 
     def _wanted(self) -> set[DocumentKey]:
-        """What may be asked for, or may win its group-version back without being built again."""
+        """Documents that clients may request, or that may win their group-version back without being built
+        again."""
         wanted = {self.current.root}
-        # Those of the Snapshot, too: an observation may have changed while it was merged.
+        # Include those of the Snapshot: an observation may have changed during the merge.
         for observations in (self.current.observations, self._observations):
             for name, observation in observations.items():
                 if observations is self._observations and observation is self.current.observations.get(name):

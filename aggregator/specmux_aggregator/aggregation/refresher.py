@@ -1,7 +1,7 @@
-"""What is watched of one backend, and what is known of it when a check has changed nothing.
+"""Watch one backend, and keep its last good offers when a check fails.
 
-Every backend has loops of its own, one for its documents and one for what follows them: a slow or dead one
-holds up nobody. A failed check keeps the last good offers.
+Every backend has its own loops, one for its documents and one for what follows them, so a slow or dead
+backend delays no other.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ from specmux_converters.group_versions import GroupVersion
 logger = logging.getLogger(__name__)
 
 NOTES_LOGGED = 20
-"""Complaints of one check that are logged one by one."""
+"""Complaints of one check that are logged individually."""
 
 
 class DocumentsFollower(Protocol):
-    """What else is kept up to date of a backend, after its documents."""
+    """Keeps something else of a backend up to date, after its documents."""
 
     def note(self, observation: Observation) -> None:
-        """The backend as it is published now."""
+        """Take note of the backend as published now."""
         ...
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Run until cancelled."""
         ...
 
 
 Publish = Callable[[Observation, Mapping[GroupVersion, bytes]], Awaitable[None]]
-"""Takes a changed observation and the bytes that came with it; returns when clients can see it."""
+"""Publishes a changed observation with its bytes; returns when clients can see it."""
 
 
 class Refresher:
-    """Watches one backend until it is cancelled."""
+    """Watches one backend until cancelled."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Refresher:
         pace: Pace | None = None,
         random_unit: Callable[[], float] = random.random,
     ) -> None:
-        """``pace``: that of all first checks together."""
+        """``pace``: shared by all first checks."""
         self.origin = origin
         self.observation = observation
         self.check = BackendCheck()
@@ -77,9 +77,9 @@ class Refresher:
 
     @property
     def vouched_until(self) -> float | None:
-        """Monotonic seconds until which the offers count as the backend's own; None: they have to be checked.
+        """Monotonic seconds until which the offers count as confirmed; None: they have to be checked.
 
-        A backend that is failing cannot be asked any better, so what is known of it counts.
+        A failing backend cannot be asked again with better results, so its known offers count.
         """
         if self.observation.failure is not None or not self.observation.attempted:
             return time.monotonic() + self._polling.revalidate_interval
@@ -87,7 +87,7 @@ class Refresher:
         return until if until > time.monotonic() else None
 
     async def run(self) -> None:
-        """Check, publish what changed, wait; for ever."""
+        """Check, publish changes and wait, forever."""
         try:
             async with asyncio.TaskGroup() as loops:
                 loops.create_task(self._loop.run())
@@ -98,16 +98,17 @@ class Refresher:
             await self.origin.close()
 
     def poke(self) -> None:
-        """Check at once: there is news of the backend. Calls that come close together are one."""
+        """Check at once: there is news of the backend. Calls in quick succession cause one check."""
         self._loop.poke()
 
     def stir(self) -> None:
-        """Somebody wants what a failing backend has: check sooner than it would be otherwise."""
+        """Check a failing backend sooner: a client wants something of it."""
         if time.monotonic() - self.check.started > self._polling.revalidate_interval:
             self.poke()
 
     def stand(self, backend: Backend) -> None:
-        """Go on with another priority, or with what a cluster says of it now; it is asked as before."""
+        """Continue with another priority, or with new facts of the cluster; requests to the backend stay the
+        same."""
         if backend != self.observation.backend:
             self.observation = replace(self.observation, backend=backend)
             self._tell_follower()
@@ -115,8 +116,8 @@ class Refresher:
     async def revalidate(self, *, timeout: float, newer_than: float | None = None) -> None:
         """Return when the backend has been checked once more, or after ``timeout`` seconds.
 
-        Any number of callers share one check, and one that is recent enough serves as well: one that vouches
-        for the offers, or, given ``newer_than`` (monotonic seconds), one that started after it.
+        All callers share one check. A recent one is sufficient: one that confirmed the offers or, given
+        ``newer_than`` (monotonic seconds), one that started after it.
         """
         if self._is_recent(newer_than):
             return
@@ -137,7 +138,7 @@ class Refresher:
         return self.check.started > newer_than
 
     async def _check_once(self) -> float:
-        """Seconds until the next one."""
+        """Check; returns the seconds until the next check."""
         waiting, self._waiting = self._waiting, set()
         try:
             await self._take(time.monotonic(), await self._outcome())
@@ -148,14 +149,14 @@ class Refresher:
     async def _outcome(self) -> Outcome:
         try:
             return await self.origin.observe(self.observation)
-        except OSError as error:  # no descriptors are left, or a disk fails: nothing that we could mend
+        except OSError as error:  # no descriptors left, or a disk failure: nothing to repair here
             return Failure(Cause.UNREADABLE, error.strerror or type(error).__name__)
         except Exception as error:
             logger.exception("backend %s: check failed with a bug", self.observation.backend.name)
             return Failure(Cause.INTERNAL, type(error).__name__)
 
     async def _take(self, started: float, outcome: Outcome) -> None:
-        """What follows from a check that began at ``started``."""
+        """Apply the outcome of a check that began at ``started``."""
         observation = after(
             self.observation,
             outcome,
@@ -178,7 +179,7 @@ class Refresher:
             self.observation = observation
             await self._publish(observation, bodies)
             self._tell_follower()
-        # Only now: it vouches for what clients can see.
+        # Only now does it confirm what clients can see.
         self.check = check
 
     def _tell_follower(self) -> None:
@@ -186,7 +187,7 @@ class Refresher:
             self._follower.note(self.observation)
 
     async def _news(self, poked: asyncio.Event) -> None:
-        """Return when there is a reason to look again: somebody says so, or what was refused is exchanged."""
+        """Return when there is a reason to check again: a poke, or new credentials after a refusal."""
         failure = self.observation.failure
         files = credential_files(self.observation.backend)
         if failure is None or failure.cause is not Cause.CREDENTIALS or not files:

@@ -1,4 +1,4 @@
-"""The backends in force: one refresher and one task for each, exchanged when the configuration changes."""
+"""The running backends: one refresher and one task for each, replaced when the configuration changes."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ class _Running:
 
 
 class Backends:
-    """Runs what is configured. ``make`` builds the refresher of a backend from what is known of it,
-    ``restore`` says what was known at an earlier start, ``forget`` is told of each that is gone."""
+    """Runs the configured backends. ``make`` creates a refresher from what is known of its backend,
+    ``restore`` returns what was known before the last stop, ``forget`` is called for each backend that is
+    gone."""
 
     def __init__(
         self,
@@ -43,10 +44,11 @@ class Backends:
         self._running: dict[BackendName, _Running] = {}
 
     async def apply(self, backends: Iterable[Backend]) -> None:
-        """Start, stop and exchange refreshers until exactly ``backends`` run. Those that did not change go
-        on, and so do those of which only their standing among the others changed.
+        """Start, stop and replace refreshers until exactly ``backends`` run. Unchanged backends continue, as
+        do those whose rank alone changed.
 
-        One call at a time."""
+        Calls must not overlap.
+        """
         wanted = {backend.name: backend for backend in backends}
         gone = {
             name: running
@@ -55,7 +57,7 @@ class Backends:
         }
         for name in gone:
             del self._running[name]
-        # Stopped before they are asked for what they know: a check may end while others are restored.
+        # Stop them before reading what they know: a check may end while others are restored.
         await self._stop(list(gone.values()))
         observations = {
             name: await self._first_observation(backend, gone.get(name))
@@ -64,7 +66,7 @@ class Backends:
         }
         for name in wanted.keys() & self._running.keys():
             self._running[name].refresher.stand(wanted[name])
-        # Offers of a check that ended meanwhile: the running ones are asked last.
+        # Read the running ones last: a check may have ended meanwhile.
         current = {
             name: self._running[name].refresher.observation for name in wanted if name in self._running
         }
@@ -78,7 +80,7 @@ class Backends:
             self._forget(name)
 
     def poke(self, name: BackendName) -> None:
-        """There is news of a backend: have it checked at once, if there is one of this name."""
+        """Check the backend of this name at once, if there is one."""
         if (running := self._running.get(name)) is not None:
             running.refresher.poke()
 
@@ -91,7 +93,7 @@ class Backends:
         return running.refresher.origin if running else None
 
     def checks(self) -> list[tuple[Observation, BackendCheck]]:
-        """What is known of each backend, and how its last check went, by name."""
+        """What is known of each backend and how its last check went, by name."""
         return [
             (running.refresher.observation, running.refresher.check)
             for _, running in sorted(self._running.items())
@@ -103,7 +105,7 @@ class Backends:
 
     async def _first_observation(self, backend: Backend, before: _Running | None) -> Observation:
         if before is not None and _backend(before).address == backend.address:
-            # Only its priority, credentials or group-versions changed: what it offered still stands.
+            # Only its priority, credentials or group-versions changed, so its offers are still valid.
             return replace(before.refresher.observation, backend=backend)
         restored = None if self._restore is None else await self._restore(backend)
         return restored or Observation(backend=backend)

@@ -1,4 +1,4 @@
 """RFC 9110 as values and decisions: messages, negotiation, content codings, prepared answers. Pure.
 
-It knows the model; no event loop, no HTTP library, no room above.
+Depends on the model only: no event loop, no HTTP library, no higher package.
 """

@@ -1,4 +1,5 @@
-"""Content codings made and undone. Pure; undoing is bounded while it runs, since the bytes may be a bomb."""
+"""Apply and remove content codings. Pure. Decoding is bounded while it runs, since the input may be a
+bomb."""
 
 from __future__ import annotations
 
@@ -12,23 +13,23 @@ from specmux_converters.codecs.gzip_coding import GZIP_WINDOW, gunzip
 from specmux_converters.errors import InvalidDocument, LimitExceeded
 
 GZIP_LEVEL: Final = 5
-"""A third faster than 6 for 4 % more bytes; a changed document waits for it."""
+"""A third faster than level 6 for 4 % more bytes; a changed document waits for it."""
 
 ZSTD_LEVEL: Final = 3
 ZSTD_WINDOW: Final = 8 * 1024 * 1024
-"""Bytes; what every decoder supports (RFC 8878 3.1.1.1.2)."""
+"""Bytes; the size that every decoder supports (RFC 8878 3.1.1.1.2)."""
 
 
 class BadCoding(ValueError):
-    """The bytes are not whole and well-formed in the coding they claim."""
+    """The bytes are not a complete, well-formed stream of the declared coding."""
 
 
 class TooLarge(ValueError):
-    """Decoded, the bytes are more than the caller takes."""
+    """The decoded bytes exceed the caller's limit."""
 
 
 def encoded(body: bytes, coding: Coding) -> bytes:
-    """``body`` in the coding; the same bytes for the same body, on every replica with the same libraries."""
+    """``body`` in the coding; deterministic across replicas with the same libraries."""
     match coding:
         case Coding.IDENTITY:
             return body
@@ -40,7 +41,7 @@ def encoded(body: bytes, coding: Coding) -> bytes:
 
 
 def decoded(body: bytes, coding: Coding, *, max_bytes: int) -> bytes:
-    """The bytes without their coding. Raises BadCoding, and TooLarge past ``max_bytes``."""
+    """The bytes without their coding. Raises BadCoding, and TooLarge beyond ``max_bytes``."""
     match coding:
         case Coding.IDENTITY:
             whole = body
@@ -54,7 +55,7 @@ def decoded(body: bytes, coding: Coding, *, max_bytes: int) -> bytes:
 
 
 def beginning(body: bytes, coding: Coding, *, size: int) -> bytes:
-    """At most the first ``size`` bytes without their coding; none where that cannot be had of a part."""
+    """At most the first ``size`` bytes without their coding; empty if that cannot be decoded from a part."""
     match coding:
         case Coding.IDENTITY:
             return body[:size]
@@ -77,7 +78,7 @@ def _gunzip(body: bytes, max_bytes: int) -> bytes:
 
 
 def _unzstd(body: bytes, max_bytes: int) -> bytes:
-    """Of frames that state their size, as ours do."""
+    """Decode frames that state their size, as those of this package do."""
     try:
         if zstandard.get_frame_parameters(body).content_size > max_bytes:
             raise TooLarge(f"more than {max_bytes} bytes")

@@ -1,6 +1,6 @@
-"""Which media type and content coding a request gets (RFC 9110 12.5.1, 12.5.3). Pure.
+"""Choose the media type and content coding of an answer (RFC 9110 12.5.1, 12.5.3). Pure.
 
-Both headers are parsed once per distinct text: clients repeat theirs in every request.
+Each header is parsed once per distinct text, since clients repeat theirs in every request.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from specmux_converters.media_types import (
 )
 
 MEDIA_TYPES: Final = (JSON, PROTOBUF, CBOR)
-"""All we can serve, in our own order of preference among equals."""
+"""All supported media types, preferred first."""
 
 SWAGGER_MEDIA_TYPES: Final = (JSON, PROTOBUF_V2)
-"""The same of ``/openapi/v2``."""
+"""The media types of ``/openapi/v2``, preferred first."""
 
 CODINGS: Final = (Coding.ZSTD, Coding.GZIP, Coding.IDENTITY)
-"""All we can serve, in our own order of preference among equals."""
+"""All supported codings, preferred first."""
 
 _PROFILES: Final = {"schemas": JSON_SCHEMAS, "components": JSON_COMPONENTS}
 
 LIST_MAX: Final = 8 * 1024
-"""Characters of a list in a request's fields, repeated fields together."""
+"""Most characters of a list in a request's fields, repeated fields joined."""
 
 ELEMENTS_MAX: Final = 64
-"""Elements of such a list. Every one is compared with all we offer, and no client means so many."""
+"""Most elements of such a list. Each is compared with every offer, and no real client sends so many."""
 
 HEADER_MAX: Final = 512
-"""Characters of a header field that is worth remembering; a longer one is parsed each time."""
+"""Most characters of a header field whose result is cached."""
 
 REMEMBERED: Final = 512
 
@@ -49,19 +49,19 @@ T_contra = TypeVar("T_contra", contravariant=True)
 
 
 class AcceptRange(Protocol[T_contra]):
-    """What one element of an Accept field lets in."""
+    """An element of an Accept field."""
 
     @property
     def quality(self) -> float: ...
 
     def specificity(self, offered: T_contra, /) -> int | None:
-        """How closely this names it: 2 outright, 1 by its type, 0 as ``*/*``; None: not at all."""
+        """How closely this matches: 2 exactly, 1 by type, 0 as ``*/*``; None: not at all."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class MediaRange:
-    """One element of an Accept field, without parameters."""
+    """An element of an Accept field, without parameters."""
 
     type: str
     subtype: str
@@ -78,14 +78,14 @@ class MediaRange:
 
 
 def overlong_list(request: Request) -> str | None:
-    """The name of the first field whose list is too long to be read; None: there is none."""
+    """The name of the first field whose list is too long; None if there is none."""
     for name, value in (
         ("Accept", request.accept),
         ("Accept-Encoding", request.accept_encoding),
         ("If-None-Match", request.if_none_match),
         ("If-Match", request.if_match),
     ):
-        if value is None or len(value) < ELEMENTS_MAX:  # so many elements have as many commas but one
+        if value is None or len(value) < ELEMENTS_MAX:  # as many elements have all but one as many commas
             continue
         if len(value) > LIST_MAX or value.count(",") >= ELEMENTS_MAX:
             return name
@@ -93,14 +93,14 @@ def overlong_list(request: Request) -> str | None:
 
 
 def media_type_for(accept: str | None, offered: tuple[MediaType, ...] = MEDIA_TYPES) -> MediaType | None:
-    """The offered media type the client likes best; None: it takes none of them."""
+    """The client's preferred media type among those offered; None if it accepts none."""
     if accept is not None and len(accept) > HEADER_MAX:
         return _media_type_for(accept, offered)
     return _remembered_media_type(accept, offered)
 
 
 def profiled(media_type: MediaType | None, accept: str | None) -> MediaType | None:
-    """The smaller form of JSON that the client names by a profile; one that there is not means JSON."""
+    """The reduced JSON form that the client names by a profile; an unknown profile means plain JSON."""
     if media_type != JSON or accept is None or "profile" not in accept:
         return media_type
     for media_range, parameters in media_ranges(accept):
@@ -114,7 +114,8 @@ def profiled(media_type: MediaType | None, accept: str | None) -> MediaType | No
 
 
 def coding_for(accept_encoding: str | None) -> Coding:
-    """The content coding the client likes best; identity when it takes none of ours (RFC 9110 12.5.3)."""
+    """The client's preferred content coding; identity if it accepts none that is supported (RFC 9110
+    12.5.3)."""
     if accept_encoding is None:
         return Coding.IDENTITY
     return (
@@ -131,7 +132,7 @@ def _media_type_for(accept: str | None, offered: tuple[MediaType, ...]) -> Media
 
 
 def best_of(offered: Sequence[T], ranges: Sequence[AcceptRange[T]]) -> T | None:
-    """The offered thing that ranks highest; None: no range lets any in."""
+    """The highest-ranked offer; None if no range matches."""
     ranked: list[tuple[float, int, int, int]] = []
     for preference, thing in enumerate(offered):
         matches = [
@@ -143,15 +144,14 @@ def best_of(offered: Sequence[T], ranges: Sequence[AcceptRange[T]]) -> T | None:
             continue
         specificity, order, quality = max(matches)
         if quality > 0:
-            # What is named outright goes before what only a wildcard lets in, as goautoneg sorts (what the
-            # reference's clients are written against); then the client's order, then ours.
+            # An exact match precedes a wildcard, as goautoneg sorts and clients of the reference expect; then
+            # the client's order, then the order of the offers.
             ranked.append((quality, specificity, order, -preference))
     return offered[-max(ranked)[3]] if ranked else None
 
 
 def media_ranges(accept: str) -> Iterator[tuple[MediaRange, list[str]]]:
-    """The elements of an Accept field, in lower case, each with its parameters. Malformed ones are
-    skipped."""
+    """The elements of an Accept field in lower case, each with its parameters. Malformed ones are skipped."""
     for element in accept.lower().split(","):
         name, *parameters = element.split(";")
         name = name.strip()
@@ -170,7 +170,7 @@ def _coding_for(accept_encoding: str) -> Coding:
         quality = _quality_of(parameters)
         if name and quality is not None:
             qualities.setdefault(name, quality)
-    # A wildcard speaks for what the client did not name: gzip, which every client can read.
+    # A wildcard covers what the client did not name: use gzip, which every client can decode.
     fallback = {Coding.GZIP: qualities.get("*", 0.0)}
     best, best_quality = Coding.IDENTITY, qualities.get(Coding.IDENTITY, 0.0)
     for coding in reversed(CODINGS[:-1]):
@@ -181,7 +181,7 @@ def _coding_for(accept_encoding: str) -> Coding:
 
 
 def _quality_of(parameters: list[str]) -> float | None:
-    """The weight among an element's parameters, 1 without one; None: there is one that is no weight."""
+    """The weight among an element's parameters, 1 if absent; None if it is malformed."""
     for parameter in parameters:
         name, equals, value = parameter.partition("=")
         if name.strip() == "q" and equals:

@@ -1,7 +1,7 @@
-"""Answers as bytes: the status line and header fields made once, the time lines made once per second.
+"""Answers as bytes: status line and header fields built once, time lines built once per second.
 
-A ``PreparedAnswer`` never changes. What does change with time, Date and Expires, is put between its head and
-the empty line by whoever writes it, so one value serves every request, connection and tier.
+A ``PreparedAnswer`` never changes. The lines that depend on time, Date and Expires, are inserted by the
+writer between the head and the empty line, so one value serves every request and connection.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from http import HTTPStatus
 
 import orjson
 
-YEAR = 31_536_000  # seconds: max-age of an immutable answer, and how far ahead its Expires is
+YEAR = 31_536_000  # seconds: max-age of an immutable answer, and the distance of its Expires
 TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+\Z")
 VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*\Z")
-"""RFC 9110 5.5: no CR, LF, NUL or other control character but the tab."""
+"""RFC 9110 5.5: no CR, LF, NUL or other control character except the tab."""
 RESERVED = frozenset({"content-length", "date", "expires", "connection", "transfer-encoding"})
-"""Fields that are the server's own to write."""
+"""Fields that only the server writes."""
 NO_CONTENT = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedAnswer:
-    """An answer ready for the wire but for its time lines (Date, and Expires when ``is_immutable``)."""
+    """A complete answer except for its time lines (Date, and Expires if ``is_immutable``)."""
 
     status: int
     head: bytes
-    """Status line and header fields, each ended by CRLF; without Date, Expires, Connection, and the empty
+    """Status line and header fields, each ended by CRLF; without Date, Expires, Connection and the empty
     line."""
     body: bytes
     """Empty for HEAD, 304 and every other answer without content."""
@@ -41,9 +41,9 @@ class PreparedAnswer:
     format: str = "none"
     """Metric label: json, protobuf, cbor, text, none."""
     is_stale: bool = False
-    """The backend it came from is failing; counted, not shown to the client."""
+    """Whether its backend is failing; counted, not shown to the client."""
     good_until: float | None = None
-    """Monotonic seconds until which the same request gets the same answer in this snapshot; None: no end."""
+    """Monotonic seconds until which an equal request gets the same answer in this snapshot; None: no end."""
 
 
 def prepare(
@@ -59,11 +59,12 @@ def prepare(
     is_stale: bool = False,
     good_until: float | None = None,
 ) -> PreparedAnswer:
-    """One answer, ready but for its time lines.
+    """An answer that is complete except for its time lines.
 
-    Content-Length is that of ``body`` unless ``content_length`` says otherwise, which only HEAD may (RFC 9110
-    9.3.2); 204 and 304 have none and no body. ``ValueError`` for a field that is ours to write, and for what
-    could break the framing: a name that is not a token, a control character or one beyond Latin-1 in a value.
+    Content-Length is that of ``body`` unless ``content_length`` is given, which only HEAD may use (RFC 9110
+    9.3.2); 204 and 304 have no Content-Length and no body. Raises ValueError for a reserved field, and for
+    what could break the framing: a name that is not a token, a control character or one beyond Latin-1 in a
+    value.
     """
     if content_length is not None and not is_head:
         raise ValueError("only the answer to HEAD has a length that is not its body's")
@@ -87,7 +88,7 @@ def prepare(
 
 
 def with_field(prepared: PreparedAnswer, name: str, value: str, *, good_until: float) -> PreparedAnswer:
-    """The answer with one more header field, for as long as that holds. Raises ValueError as ``prepare``."""
+    """The answer with one more header field, valid until ``good_until``. Raises ValueError as ``prepare``."""
     head = prepared.head + f"{_field(name, value)}\r\n".encode("latin-1")
     return replace(prepared, head=head, good_until=good_until)
 
@@ -111,7 +112,7 @@ def refusal(
     is_head: bool = False,
     route: str = "other",
 ) -> PreparedAnswer:
-    """An error as Kubernetes words it: a ``Status`` (metav1.Status), always JSON, never stored."""
+    """An error as Kubernetes reports it: a ``Status`` (metav1.Status), always JSON, never stored."""
     body = orjson.dumps(
         {
             "kind": "Status",
@@ -128,7 +129,7 @@ def refusal(
 
 
 class TimeLines:
-    """The Date line, and Date with Expires, each built once per second. Both end with the empty line."""
+    """The Date line, and Date with Expires, built once per second. Both end with the empty line."""
 
     __slots__ = ("_clock", "_dated", "_expiring", "_until")
 
@@ -138,9 +139,9 @@ class TimeLines:
         self._dated = self._expiring = b""
 
     def end_of_head(self, prepared: PreparedAnswer, now: float) -> bytes:
-        """What follows ``prepared.head``: the time lines and the empty line. ``now`` is monotonic seconds.
+        """The time lines and the empty line that follow ``prepared.head``. ``now``: monotonic seconds.
 
-        The wall clock is asked once in each of its seconds, so a clock that was set is noticed within one.
+        The wall clock is read once per second, so a change of the clock is noticed within a second.
         """
         if now >= self._until:
             self._renew(now)

@@ -1,8 +1,8 @@
-"""One conditional GET for everything that is served: what validates a representation, who may keep it, and
-the answers that need no bytes (RFC 9110 13, RFC 9111). Pure.
+"""One conditional GET for every endpoint: validators, caching rules, and answers that need no bytes (RFC 9110
+13, RFC 9111). Pure.
 
-An endpoint makes a ``Representation``, asks ``settled`` for the answer without bytes, and only then finds the
-bytes for ``delivered``.
+An endpoint creates a ``Representation``, asks ``settled`` for an answer without bytes, and only then fetches
+the bytes for ``delivered``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ REASONS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Representation:
-    """What a client is told of one representation, whoever has its bytes."""
+    """What an answer says of one representation, apart from its bytes."""
 
     content_type: str
     etag: ETag
@@ -49,23 +49,25 @@ class Representation:
     """Metric label."""
     coding: Coding = Coding.IDENTITY
     is_immutable: bool = False
-    """The URL names exactly this content, for ever."""
+    """Whether the URL names exactly this content, forever."""
     is_private: bool = False
-    """Not everybody may have it, so no shared cache may keep it."""
+    """Whether access is restricted, so no shared cache may store it."""
     is_head: bool = False
     is_stale: bool = False
-    """It speaks for a backend that is failing; counted, not told."""
+    """Whether its backend is failing; counted, not shown to the client."""
     fields: tuple[tuple[str, str], ...] = ()
-    """More header fields of the 200 and the 304."""
+    """Additional header fields of the 200 and the 304."""
 
     @property
     def expires(self) -> bool:
-        """Whether Expires may say what max-age says: a cache of HTTP/1.0 knows it, and not ``private``."""
+        """Whether to send Expires with the value of max-age: caches of HTTP/1.0 understand it, but not
+        ``private``."""
         return self.is_immutable and not self.is_private
 
 
 def settled(representation: Representation, request: Request) -> PreparedAnswer | None:
-    """The answer that needs no bytes, 412 or 304, in the order of RFC 9110 13.2.2; None: ``delivered`` is."""
+    """The answer that needs no bytes, 412 or 304, in the order of RFC 9110 13.2.2; None: use
+    ``delivered``."""
     etag, route = representation.etag, representation.route
     if request.if_match is not None and not names(request.if_match, etag, weak=False):
         return status_reply(412, "If-Match names another representation", route=route, request=request)
@@ -83,7 +85,7 @@ def settled(representation: Representation, request: Request) -> PreparedAnswer 
 
 
 def delivered(representation: Representation, body: bytes) -> PreparedAnswer:
-    """The 200 that carries ``body``, which is in the representation's content coding."""
+    """The 200 with ``body``, which has the representation's content coding."""
     fields = [("Content-Type", representation.content_type), *_validating(representation)]
     if representation.coding is not Coding.IDENTITY:
         fields.append(("Content-Encoding", representation.coding.value))
@@ -101,7 +103,7 @@ def delivered(representation: Representation, body: bytes) -> PreparedAnswer:
 
 
 def not_acceptable(offered: Iterable[str], request: Request, *, route: str) -> PreparedAnswer:
-    """406 that lists what there is."""
+    """406 with a list of what is offered."""
     message = "only the following media types are accepted: " + ", ".join(offered)
     return status_reply(406, message, route=route, request=request, fields=[VARY])
 
@@ -109,7 +111,7 @@ def not_acceptable(offered: Iterable[str], request: Request, *, route: str) -> P
 def method_not_allowed(
     request: Request, *, route: str, fields: Iterable[tuple[str, str]] = ()
 ) -> PreparedAnswer:
-    """405 of what can only be read."""
+    """405 for a resource that is read-only."""
     message = "only GET and HEAD are allowed here"
     return status_reply(405, message, route=route, request=request, fields=[ALLOW, *fields])
 
@@ -117,21 +119,21 @@ def method_not_allowed(
 def status_reply(
     code: int, message: str, *, route: str, request: Request, fields: Iterable[tuple[str, str]] = ()
 ) -> PreparedAnswer:
-    """The Status of an error that the contract names."""
+    """The Status of an error named in the HTTP contract."""
     is_head = request.method == "HEAD"
     return refusal(code, REASONS[code], message, fields=fields, is_head=is_head, route=route)
 
 
 def cache_control(*, is_immutable: bool, is_private: bool) -> tuple[str, str]:
-    """Who may keep an answer and for how long. With authentication on, only the client that got it: a shared
-    cache would give it to whoever comes next (RFC 9111 3.5 lets "public" override Authorization)."""
+    """Cache-Control. With authentication on, only the receiving client may store the answer: a shared cache
+    would give it to others (RFC 9111 3.5 lets "public" override Authorization)."""
     if is_immutable:
         return "Cache-Control", f"{'private' if is_private else 'public'}, max-age=31536000, immutable"
     return "Cache-Control", "private, no-cache" if is_private else "no-cache"
 
 
 def names(field: str, etag: ETag, *, weak: bool) -> bool:
-    """Whether a list of entity tags names this one (RFC 9110 8.8.3.2: weak comparison ignores the W/
+    """Whether a list of entity tags contains this one (RFC 9110 8.8.3.2: weak comparison ignores the W/
     mark)."""
     for element in field.split(","):
         tag = element.strip(" \t")

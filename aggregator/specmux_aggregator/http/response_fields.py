@@ -1,4 +1,4 @@
-"""Status and header fields of a backend's answer, read strictly. Pure."""
+"""Parse the status and header fields of a backend's answer strictly. Pure."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from specmux_aggregator.model.failure import Cause, Failure
 from specmux_converters.errors import cut
 
 RETRY_AFTER_MAX: Final = 3600.0
-"""Seconds; a backend cannot ask to be left alone for longer."""
+"""Seconds; the longest pause that a backend can ask for."""
 
 ETAG_MAX: Final = 512
-"""Characters of an entity tag that is kept for a conditional request."""
+"""Characters of the longest entity tag that is kept for conditional requests."""
 
 _ETAG: Final = re.compile(r'(?:W/)?"[\x21\x23-\x7e]*"')
 _CODINGS: Final = {
@@ -33,7 +33,7 @@ _CAUSES: Final = {
 
 
 class UnaskedCoding(ValueError):
-    """The answer has a content coding we did not offer to read; the message is for people."""
+    """The answer has a content coding that was not requested; the message is for people."""
 
 
 def media_type(content_type: str) -> str:
@@ -42,7 +42,7 @@ def media_type(content_type: str) -> str:
 
 
 def coding(content_encoding: str) -> Coding:
-    """The one coding that was applied (RFC 9110 8.4). Raises UnaskedCoding."""
+    """The single content coding (RFC 9110 8.4). Raises UnaskedCoding."""
     name = content_encoding.strip().lower()
     if name not in _CODINGS:
         raise UnaskedCoding(f"the content coding {cut(name)} was not asked for")
@@ -50,15 +50,15 @@ def coding(content_encoding: str) -> Coding:
 
 
 def entity_tag(field: str | None) -> ETag | None:
-    """The entity tag where it is one (RFC 9110 8.8.3) that can be sent back."""
+    """The entity tag if it is valid (RFC 9110 8.8.3) and can be sent back."""
     if field is None or len(field) > ETAG_MAX or not _ETAG.fullmatch(field):
         return None
     return ETag(field)
 
 
 def retry_after(field: str | None, *, now: float) -> float | None:
-    """Seconds to wait (RFC 9110 10.2.3), 0 to RETRY_AFTER_MAX; None for no field, or one in neither form.
-    ``now`` is the wall clock, since one of the forms is a date."""
+    """Seconds to wait (RFC 9110 10.2.3), 0 to RETRY_AFTER_MAX; None if absent or malformed. ``now`` is the
+    wall clock, since one of the forms is a date."""
     if field is None:
         return None
     field = field.strip()
@@ -69,14 +69,14 @@ def retry_after(field: str | None, *, now: float) -> float | None:
             date = email.utils.parsedate_to_datetime(field)
         except (ValueError, OverflowError):
             return None
-        if date.tzinfo is None:  # "-0000", which no HTTP-date has (RFC 9110 5.6.7)
+        if date.tzinfo is None:  # "-0000", which an HTTP-date never has (RFC 9110 5.6.7)
             return None
         seconds = date.timestamp() - now
     return min(max(seconds, 0.0), RETRY_AFTER_MAX)
 
 
 def status_failure(status: int, wait: float | None = None) -> Failure:
-    """What a status that is no answer means. ``wait``: seconds the backend asks for."""
+    """The failure that a status means. ``wait``: seconds the backend asks for."""
     cause = _cause(status, wait)
     told_wait = wait if cause in (Cause.THROTTLED, Cause.SERVER_ERROR) else None
     return Failure(cause, f"answered {status}", told_wait, status)

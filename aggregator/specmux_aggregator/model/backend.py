@@ -1,4 +1,5 @@
-"""One apiserver or directory, as configured or found in a cluster: how it is reached, what it may offer."""
+"""An apiserver or directory, as configured or found in a cluster: how it is reached, and what it may
+publish."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ BackendName = NewType("BackendName", str)
 
 
 class BackendKind(StrEnum):
-    """What the configuration says a backend is."""
+    """The kind of a backend in the configuration."""
 
     AUTO = "auto"
     V3 = "v3"
@@ -31,38 +32,38 @@ class BackendKind(StrEnum):
 
 
 def group_of(group_version: GroupVersion) -> str:
-    """The group of one below ``apis/``; what is no group for others."""
+    """The group of a key below ``apis/``; for other keys, a string that is no group."""
     return group_version.partition("/")[2].partition("/")[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterFacts:
-    """What a watched cluster says of a backend, beside how it is reached."""
+    """What a watched cluster says of a backend, apart from how it is reached."""
 
     cluster: str = ""
     """The URL of its apiserver."""
     is_fallback: bool = False
-    """It publishes what no other backend has, and this is no conflict: the apiserver itself, which offers
-    everybody's documents."""
+    """Whether it publishes only what no other backend has, without a conflict: the apiserver itself, which
+    offers every document of the cluster."""
     excluded: frozenset[GroupVersion] = frozenset()
-    """What it must not publish."""
+    """Group-versions that it must not publish."""
     versions: Mapping[str, frozenset[GroupVersion]] = field(
         default_factory=lambda: MappingProxyType({}), hash=False
     )
-    """By group, all that it is to publish of it; of other groups whatever it offers."""
+    """By group, the versions that it may publish; other groups are unrestricted."""
     existing: frozenset[GroupVersion] = frozenset()
-    """What its cluster says that there is: not gone when it is missing from a root."""
+    """Group-versions that exist according to the cluster; kept when missing from a root."""
     priorities: Mapping[GroupVersion, tuple[int, int]] = field(
         default_factory=lambda: MappingProxyType({}), hash=False
     )
-    """``groupPriorityMinimum`` and ``versionPriority`` of single group-versions, where they are not the
+    """``groupPriorityMinimum`` and ``versionPriority`` of group-versions for which they differ from the
     backend's."""
 
     servers: tuple[tuple[str, int], ...] = ()
-    """Addresses and ports of its servers, by its EndpointSlices; none where these were not read."""
+    """Addresses and ports of its servers from its EndpointSlices; empty if these were not read."""
 
     def allows(self, group_version: GroupVersion) -> bool:
-        """Whether the backend is to publish it."""
+        """Whether the backend may publish it."""
         if group_version in self.excluded:
             return False
         versions = self.versions.get(group_of(group_version)) if self.versions else None
@@ -71,28 +72,28 @@ class ClusterFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backend:
-    """One apiserver, or one directory of documents, as configured or as found in a cluster."""
+    """An apiserver or a directory of documents, as configured or found in a cluster."""
 
     name: BackendName
     kind: BackendKind = BackendKind.AUTO
     url: str = ""
     """Origin and base path without a trailing slash; empty for a directory."""
     urls: tuple[str, ...] = ()
-    """Of each server, where it has several and each is to be asked; ``url`` is the first."""
+    """One URL per server, if each is to be contacted; ``url`` is the first."""
     directory: Path | None = None
     priority: int = 0
-    """The highest wins a contested group-version; then the name that sorts first."""
+    """The highest wins a contested group-version; among equals, the name that sorts first."""
     group_versions: frozenset[GroupVersion] | None = None
-    """What it may publish; None: whatever it offers."""
+    """The group-versions that it may publish; None: all that it offers."""
     group_priority: int | None = None
-    """``groupPriorityMinimum``, as its APIService says: where its groups stand in discovery."""
+    """``groupPriorityMinimum`` of its APIService: the place of its groups in discovery."""
     version_priority: int | None = None
-    """As its APIService says: where its versions stand within their group."""
+    """``versionPriority`` of its APIService: the place of its versions within their group."""
     tls: ServerTLS = field(default_factory=ServerTLS)
     credentials: Credentials = field(default_factory=Credentials)
     proxy_url: str | None = field(default=None, repr=False)
-    """HTTP proxy on the way to it, http:// or https://; may hold a password. The environment's proxies are
-    not used for backends."""
+    """HTTP proxy to reach it, http:// or https://; may contain a password. Proxies of the environment are not
+    used for backends."""
     found: ClusterFacts | None = None
     """None for a backend of the configuration."""
 
@@ -106,17 +107,18 @@ class Backend:
 
     @property
     def shows_credentials(self) -> bool:
-        """Whether it can tell us from anybody else."""
+        """Whether requests to it carry credentials."""
         return self.credentials != Credentials() or bool(self.tls.cert_file or self.tls.cert_data)
 
     @property
     def asked(self) -> Backend:
-        """What makes a difference to who asks it; the rest is its standing among the others."""
+        """The parts that affect requests to it; the rest is its rank among the others."""
         return replace(self, priority=0, group_priority=None, version_priority=None, found=None)
 
     @property
     def address(self) -> tuple[object, ...]:
-        """While it is the same, what the backend was known to offer stands, whoever asks and how."""
+        """The identity of its content: while it is equal, known offers stay valid, whatever the
+        credentials."""
         return (self.kind, self.url, self.urls, self.directory)
 
     def owns(self, group_version: GroupVersion) -> bool:
@@ -128,6 +130,6 @@ class Backend:
         return self.found is not None and group_version in self.found.existing
 
     def priorities_of(self, group_version: GroupVersion) -> tuple[int | None, int | None]:
-        """``group_priority`` and ``version_priority`` as they are for this group-version."""
+        """``group_priority`` and ``version_priority`` for this group-version."""
         own = (self.group_priority, self.version_priority)
         return own if self.found is None else self.found.priorities.get(group_version, own)

@@ -1,7 +1,7 @@
-"""The URL of one document at a backend: built by us from the discovery key and the hash, never copied.
+"""The URL of a document at a backend: built from the discovery key and the hash, never copied.
 
-What a backend says (``serverRelativeURL`` of its root, ``Location`` of a redirect) is only compared with what
-we would have built; the hash is all that is taken from it (CVE-2022-3172 is what following it costs). Pure.
+URLs sent by a backend (``serverRelativeURL`` of its root, ``Location`` of a redirect) are only compared with
+the expected URL; the hash is all that is taken from them (following them was CVE-2022-3172). Pure.
 """
 
 from __future__ import annotations
@@ -19,18 +19,19 @@ ROOT_PATH: Final = "/openapi/v3"
 SWAGGER_PATH: Final = "/openapi/v2"
 
 REDIRECTED: Final = "redirected"
-"""The parameter that a redirect of ours adds: whoever comes with it is not redirected again."""
+"""The parameter that specmux adds to a redirect; a request that has it is not redirected again."""
 
-# "etag" is the KEP's name for it; no value is what kube-openapi writes for a document without a hash.
+# "etag" is the KEP's name for it; kube-openapi writes it without a value for a document without a hash.
 _QUERY: Final = re.compile(r"(?:hash|etag)=([0-9A-Za-z]{0,128})")
 
 
 class ForeignURL(ValueError):
-    """A URL of a backend that is not the document it stands for; the message holds the URL, cut."""
+    """A URL sent by a backend that is not the expected document's; the message contains the URL,
+    shortened."""
 
 
 def base_path(backend: Backend) -> str:
-    """The path of the backend's URL without a trailing slash; "" for none."""
+    """The path of the backend's URL without a trailing slash; "" if it has none."""
     return urlsplit(backend.url).path.rstrip("/")
 
 
@@ -41,10 +42,10 @@ def document_path(group_version: GroupVersion, hash_: Hash | None) -> str:
 
 
 def hash_in(reference: str, group_version: GroupVersion, *, base_path: str) -> Hash | None:
-    """The hash in a backend's URL of this document, None where it names none. With or without the base path:
-    not every backend knows of the prefix it is served under.
+    """The hash in a backend's URL of this document; None if it has none. The base path is optional: some
+    backends do not know the prefix under which they are served.
 
-    Raises ForeignURL for every other URL: scheme, host, another path, an encoded or a further parameter.
+    Raises ForeignURL for any other URL: a scheme, a host, another path, an encoded or additional parameter.
     """
     path, has_query, query = reference.partition("?")
     own = document_path(group_version, None)

@@ -1,4 +1,4 @@
-"""Why a backend could not be used, as a value that travels with what is known of it."""
+"""Why a backend could not be used, as a value."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 
 class Cause(StrEnum):
-    """Why a backend could not be used; also the metric label, so the list is closed."""
+    """Why a backend could not be used; also a metric label, so the set is closed."""
 
     REFUSED = "refused"
     UNRESOLVED = "unresolved"
@@ -36,11 +36,11 @@ OUT_OF_REACH: Final = frozenset({Cause.REFUSED, Cause.UNRESOLVED, Cause.RESET, C
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One failed attempt. ``detail`` is for people: short, printable, without secrets."""
+    """A failed attempt. ``detail`` is for people: short, printable, without secrets."""
 
     cause: Cause
     detail: str
     retry_after: float | None = None
-    """Seconds the backend asked us to wait."""
+    """Seconds to wait, as requested by the backend."""
     status: int | None = None
-    """What it answered, where that is the failure."""
+    """The HTTP status, if that is the failure."""

@@ -1,4 +1,4 @@
-"""What is known of one backend: its offers, and how the last attempt went."""
+"""What is known of one backend: its offers, and how the last attempt ended."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from specmux_schemas.resources import Resources
 
 
 class Dialect(StrEnum):
-    """What a backend was last seen to speak."""
+    """What a backend spoke when last seen."""
 
     V3 = "v3"
     V2 = "v2"
@@ -25,7 +25,7 @@ class Dialect(StrEnum):
 
 
 class Provenance(StrEnum):
-    """How a document came to be v3."""
+    """How a document became OpenAPI v3."""
 
     NATIVE = "native"
     CONVERTED = "converted"
@@ -35,45 +35,46 @@ class Provenance(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """One document that a backend has, without its bytes."""
+    """A document that a backend offers, without its bytes."""
 
     hash: Hash
     provenance: Provenance
     size: int | None = None
-    """Bytes of the JSON form, where known."""
+    """Bytes of the JSON form, if known."""
     losses: int = 0
-    """How many constructs conversion could not carry over."""
+    """Number of constructs that conversion could not carry over."""
     loss_examples: tuple[str, ...] = ()
-    """The first of them: "<pointer>: <construct>: <reason>"."""
+    """The first losses: "<pointer>: <construct>: <reason>"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """What is known of one backend: its last good offers, and how the last attempt went."""
+    """What is known of one backend: its last good offers, and how the last attempt ended."""
 
     backend: Backend
     dialect: Dialect | None = None
     offers: Mapping[GroupVersion, Offer] = field(default_factory=lambda: MappingProxyType({}))
     failure: Failure | None = None
     attempted: bool = False
-    """At least one attempt ended, or its offers were restored from disk: readiness waits for this."""
+    """Whether an attempt has ended or offers were restored from disk; readiness waits for this."""
     changed_at: float | None = None
-    """Wall clock, seconds, of the last change of ``offers`` or of health. When it was last *checked* is not
-    here: a check that changes nothing publishes nothing (aggregation.checks.BackendCheck)."""
+    """Wall clock in seconds of the last change of ``offers`` or health. The time of the last *check* is not
+    here, since a check without changes publishes nothing (aggregation.checks.BackendCheck)."""
     notes: tuple[str, ...] = ()
     """Complaints that cost no document: skipped files, ignored keys. Shown in /status."""
     missing: Mapping[GroupVersion, float] = field(default_factory=lambda: MappingProxyType({}))
-    """Of ``offers`` those that its last root did not have, since when (monotonic seconds): not gone yet."""
+    """The ``offers`` missing from its last root, with the monotonic seconds since when; they are kept for
+    now."""
     resources: Mapping[GroupVersion, Resources] = field(default_factory=lambda: MappingProxyType({}))
-    """What discovery is to list, where whoever made the documents knows it: names that are in no document."""
+    """The resources for discovery, if known from the source of the documents; documents lack their names."""
     servers: tuple[BackendServer, ...] = ()
-    """The servers that one address hides, the highest first; none where there is one alone."""
+    """The servers behind one address, highest rank first; empty if there is only one."""
 
     @property
     def is_closed(self) -> bool:
-        """The extension apiserver refuses whoever shows no credentials, and it is shown none: that is how the
-        cluster wants it, and no outage. What the apiserver knows of it stands in. Definitions are watched
-        with the credentials of the cluster: that these are refused for a while closes nothing."""
+        """Whether the extension apiserver refuses anonymous requests and no credentials are configured:
+        intended by the cluster, not an outage. The apiserver's documents stand in. A temporary refusal of the
+        credentials for watching definitions does not count."""
         return (
             self.failure is not None
             and self.failure.status in (401, 403)

@@ -1,8 +1,8 @@
-"""The servers of one backend: what each offers, and what the backend offers for all of them. Pure.
+"""The servers of one backend: what each offers, and their union. Pure.
 
-A control plane has several apiservers, an extension apiserver several replicas; during an upgrade they have
-two versions. Kubernetes merges their discovery (KEP-4020) and not their OpenAPI documents. Here the newest
-release has a group-version, and what one server has stays until the last of them lost it.
+A control plane has several apiservers, an extension apiserver several replicas; during an upgrade they run
+two versions. Kubernetes merges their discovery (KEP-4020) but not their OpenAPI documents. Here the newest
+release owns a group-version, and what any server has is kept until the last one has lost it.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ Hash = NewType("Hash", str)
 Offers = Mapping[GroupVersion, Hash | None]
 
 NAMED: Final = 3
-"""Group-versions that a line about differences names."""
+"""Group-versions named in a message about differences."""
 
 _RELEASE: Final = re.compile(r"v?(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9}))?(?P<rest>.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class BackendServer:
-    """One server as it was last seen. ``name``: where it is asked, or a digest of what it offers where one
-    address hides several. ``version``: its ``gitVersion``, where it is known. ``failure``: of the last time
-    that it was asked. ``is_steady``: it has not failed for a while."""
+    """A server as last seen. ``name``: its address, or a digest of what it offers where one address hides
+    several. ``version``: its ``gitVersion``, if known. ``failure``: of its last attempt. ``is_steady``: no
+    failure for a while."""
 
     name: str
     offers: Offers
@@ -44,19 +44,19 @@ class BackendServer:
 
     @property
     def standing(self) -> tuple[bool, tuple[int, ...], int]:
-        """The highest has a group-version: one that can be asked for it, then the release, then how much it
+        """Rank for owning a group-version, highest first: reachable, then the release, then the number of
         offers."""
         return self.is_steady, release_of(self.version), len(self.offers)
 
     @property
     def rank(self) -> tuple[bool, tuple[int, ...], int, str, str]:
-        """Where it stands in lists: of equals what they are decides."""
+        """Total order for lists; ties are broken by content."""
         return *self.standing, digest_of(self.offers), self.name
 
 
 @lru_cache(maxsize=32)
 def git_version(page: bytes | None) -> str | None:
-    """The ``gitVersion`` of the object at ``/version``; None where there is none."""
+    """The ``gitVersion`` of the object at ``/version``; None if absent."""
     try:
         value = orjson.loads(page or b"null")
     except orjson.JSONDecodeError:
@@ -66,7 +66,7 @@ def git_version(page: bytes | None) -> str | None:
 
 
 def release_of(version: str | None) -> tuple[int, ...]:
-    """A ``gitVersion`` for comparison: pre-releases below their release, no version below any (semver 11)."""
+    """A ``gitVersion`` for comparison: pre-releases below their release, no version below all (semver 11)."""
     match = _RELEASE.fullmatch(version or "")
     if match is None:
         return ()
@@ -80,12 +80,12 @@ def digest_of(offers: Offers) -> str:
 
 
 def union_of(servers: Iterable[BackendServer]) -> dict[GroupVersion, Hash | None]:
-    """What the backend offers: of each group-version the document of the highest server that has it, of
-    equals the highest hash. The order of the servers does not matter."""
+    """The union of offers: for each group-version the document of the highest-ranked server that has it,
+    among equals the highest hash. Independent of the order of the servers."""
     best: dict[GroupVersion, tuple[tuple[bool, tuple[int, ...], int, str], Hash | None]] = {}
     for server in servers:
         for key, hash in server.offers.items():
-            # Not by the whole of what it offers: another document of it would move this one.
+            # Ranked without the number of offers: a change of another document must not move this one.
             rank = (*server.standing, hash or "")
             if key not in best or rank > best[key][0]:
                 best[key] = rank, hash
@@ -93,14 +93,14 @@ def union_of(servers: Iterable[BackendServer]) -> dict[GroupVersion, Hash | None
 
 
 def difference_text(servers: Collection[BackendServer]) -> str:
-    """For people: how many servers there are, of which releases, and what not all of them have."""
+    """A text for people: how many servers, which releases, and what only some of them have."""
     releases = Counter(server.version or "version unknown" for server in servers)
     counts = ", ".join(f"{count} × {version}" for version, count in sorted(releases.items()))
     parts = [f"{len(servers)} servers: {counts}"]
     failed = sum(server.failure is not None for server in servers)
     if failed:
         parts.append(f"{failed} of them {'fails' if failed == 1 else 'fail'}")
-    # One that never answered says nothing about what the others have.
+    # A server that never answered says nothing about the others.
     seen = [server for server in servers if server.offers]
     having = Counter(key for server in seen for key in server.offers)
     for count in sorted({*having.values()} - {len(seen)}):

@@ -1,4 +1,5 @@
-"""All that clients can be told at one moment. Replaced as a whole: a reader that took one sees one state."""
+"""Everything that clients can be told at one moment. Replaced as a whole, so a reader sees one consistent
+state."""
 
 from __future__ import annotations
 
@@ -12,9 +13,10 @@ from specmux_converters.group_versions import GroupVersion
 
 
 class DocumentKey(NamedTuple):
-    """Where a document's bytes are found. The owner is part of it: a backend can forge another's hash.
+    """The key of a document's bytes. It includes the owner, since a backend can forge another's hash.
 
-    A tuple, since every request that is decided looks something up by it."""
+    A tuple, because every request performs a lookup with it.
+    """
 
     owner: BackendName
     group_version: GroupVersion
@@ -33,7 +35,7 @@ class SnapshotEntry:
 
 @dataclass(frozen=True, slots=True)
 class OwnershipConflict:
-    """A group-version that several backends offer; the losers are not served."""
+    """A group-version that several backends offer; only the owner's is served."""
 
     group_version: GroupVersion
     winner: BackendName
@@ -42,19 +44,19 @@ class OwnershipConflict:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All that clients can be told at one moment."""
+    """Everything that clients can be told at one moment."""
 
     generation: int
     entries: Mapping[GroupVersion, SnapshotEntry]
     root: DocumentKey
-    """The discovery root; it has an owner and a group-version of its own (ownership.ROOT_OWNER), and is
-    served as a document whose JSON form is always there."""
+    """The key of the discovery root, which has its own owner and group-version (ownership.ROOT_OWNER) and is
+    served as a document whose JSON form is always present."""
     root_json: bytes
     observations: Mapping[BackendName, Observation]
     conflicts: tuple[OwnershipConflict, ...] = ()
 
     @property
     def is_partial(self) -> bool:
-        """A backend has not been looked at yet, and may have what is not here; before there are backends, any
-        that will come."""
+        """Whether a backend that was not checked yet may have what is missing; also true before the set of
+        backends is known."""
         return not self.observations or not all(each.attempted for each in self.observations.values())

@@ -1,4 +1,4 @@
-"""Requests that a backend answers, streamed through at the pace of the slower side.
+"""Requests that a backend answers, streamed at the pace of the slower side.
 
-It knows the Snapshot's owners, upstream and the server's protocols; no document.
+Depends on the Snapshot's owners, upstream and the server's protocols; knows no document.
 """

@@ -1,7 +1,7 @@
-"""Requests under way to backends: who is asked over which connections, and how that went.
+"""Requests under way to backends: which connections they use, and how they end.
 
-A backend that changes is asked anew by the next request; what streams from the old one goes on to its end.
-Users never share connections: an answer that a backend sends out of turn can reach nobody but whose it is.
+A changed backend is contacted anew by the next request; streams from the old one continue to their end. Users
+never share connections, so an answer that a backend sends out of turn reaches only the user it belongs to.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ from specmux_aggregator.upstream.transport import BackendTransport
 logger: Final = logging.getLogger(__name__)
 
 ASKERS: Final = 256
-"""Users whose connections are kept, over all backends; then those go that have not asked for longest."""
+"""Users whose connections are kept, over all backends; the least recently active are dropped."""
 
 CONNECT_TIMEOUT: Final = 30.0
-"""Seconds that a client's connection may take to be opened, as client-go waits. Informers open a hundred at
-once, each with a TLS handshake: to wait beats an error. Polls have polling.connect_timeout."""
+"""Seconds for opening a client's connection, as in client-go. Informers open a hundred at once, each with a
+TLS handshake: waiting is better than an error. Polls use polling.connect_timeout."""
 
 OPENINGS: Final = 8
-"""Connections that are opened to one backend at a time for clients: of a hundred TLS handshakes at once each
-takes longer than all of them one after the other."""
+"""Connections to one backend opened at a time for clients: a hundred concurrent TLS handshakes each take
+longer than all of them in sequence."""
 
 AHEAD: Final = 32 * 1024
-"""As in upstream/transport.py; this much is held for every client that reads slowly."""
+"""As in upstream/transport.py; bytes held for every client that reads slowly."""
 
 _Key = tuple[BackendName, bytes | None]
-"""A backend, and who asks it (asker_of); None: we do, with our credentials."""
+"""A backend, and the caller (asker_of); None: this service, with its own credentials."""
 
 
 class ProxyExchange:
-    """One request that a backend has begun to answer. Closed by whoever holds it."""
+    """A request that a backend has begun to answer. Its holder closes it."""
 
     def __init__(
         self, answer: aiohttp.ClientResponse, backend: Backend, held: contextlib.AsyncExitStack
@@ -58,13 +58,13 @@ class ProxyExchange:
         self._held = held
 
     async def close(self) -> None:
-        """Let go of the connection: kept if the answer is whole, else cut."""
+        """Release the connection: it is kept if the answer is complete, else cut."""
         self.answer.close()
         await self._held.aclose()
 
 
 class Exchanges:
-    """All of one service. Lives on one event loop until ``close``."""
+    """The exchanges of one service. Lives on one event loop until ``close``."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Exchanges:
         self._relaying = replace(polling, connect_timeout=max(polling.connect_timeout, CONNECT_TIMEOUT))
         self._identities = identities
         self._upstreams: OrderedDict[_Key, StreamedBackend] = OrderedDict()
-        """The last that asked at the end."""
+        """The most recent caller is last."""
         self._retiring: dict[asyncio.Task[None], StreamedBackend] = {}
         self._failing: dict[BackendName, Cause] = {}
         self._openings: dict[BackendName, asyncio.Semaphore] = {}
@@ -96,7 +96,8 @@ class Exchanges:
         body: AsyncIterable[bytes] | None = None,
         idle_timeout: float | None = None,
     ) -> ProxyExchange | Failure:
-        """The answer from its head on. ``is_ours``: with our credentials, else with ``fields`` alone."""
+        """The answer, from its head on. ``is_ours``: send this service's credentials, else only
+        ``fields``."""
         upstream = self._upstream(backend, None if is_ours else asker_of(fields))
         try:
             async with contextlib.AsyncExitStack() as stack:
@@ -116,25 +117,25 @@ class Exchanges:
             return failure_of(error, self._polling if is_ours else self._relaying)
 
     def answered(self, backend: Backend, status: int) -> None:
-        """A backend's answer goes to its client."""
+        """Count a backend's answer that is passed to its client."""
         self._metrics.proxy.requests.labels(backend.name, f"{status // 100}xx").inc()
 
     def ended(self, backend: Backend) -> None:
-        """It went whole."""
+        """Note that the answer is complete."""
         if self._failing.pop(backend.name, None) is not None:
             logger.info("backend %s: requests are passed on again", backend.name)
 
     def broke(self, backend: Backend, reason: Exception | Failure) -> None:
-        """It stopped before its end, or must go no further."""
+        """Note that the answer broke off, or must not continue."""
         self._note(backend, reason if isinstance(reason, Failure) else failure_of(reason, self._polling))
 
     def failed(self, backend: Backend, failure: Failure, status: int) -> None:
-        """A client got an answer of ours with ``status``, since its backend gave none."""
+        """Count an answer with ``status`` that this service gave because the backend gave none."""
         self.answered(backend, status)
         self._note(backend, failure)
 
     async def close(self) -> None:
-        """Close every connection; what streams is cut."""
+        """Close every connection and cut all streams."""
         upstreams = [*self._retiring.values(), *self._upstreams.values()]
         self._upstreams.clear()
         for task in self._retiring:
@@ -144,7 +145,7 @@ class Exchanges:
             await upstream.close()
 
     def _note(self, backend: Backend, failure: Failure) -> None:
-        """Count a failure; log it unless it is what failed before."""
+        """Count a failure; log it unless it repeats the previous one."""
         self._metrics.backend_failures.labels(backend.name, failure.cause.value).inc()
         if self._failing.get(backend.name) != failure.cause:
             self._failing[backend.name] = failure.cause
@@ -169,7 +170,8 @@ class Exchanges:
         return upstream
 
     def _make_room(self, key: _Key) -> None:
-        """Let go of what ``key`` replaces, of backends that are gone, and of the oldest of too many."""
+        """Drop what ``key`` replaces, connections to backends that are gone, and the oldest beyond the
+        limit."""
         names = self._snapshot().observations.keys()
         gone = [other for other in self._upstreams if other == key or other[0] not in names]
         for other in gone:
@@ -190,9 +192,10 @@ class Exchanges:
 
 
 class StreamedBackend:
-    """The way to one backend for requests whose answers stream: it ends when the last of them has.
+    """Connections to one backend for streamed answers; closes when the last of them has ended.
 
-    It is asked with the credentials that ``backend`` has. Lives on one event loop."""
+    Uses the credentials of ``backend``. Lives on one event loop.
+    """
 
     def __init__(
         self,
@@ -203,8 +206,8 @@ class StreamedBackend:
         openings: asyncio.Semaphore | None,
     ) -> None:
         self.backend = backend
-        # No limit of its own: each connection stands for one of a client, and those are counted
-        # (listen.max_connections). A watch must not keep other requests waiting.
+        # No limit of its own: each connection serves one of a client, and those are limited by
+        # listen.max_connections. A watch must not block other requests.
         self.transport = BackendTransport(
             backend,
             polling=polling,
@@ -219,7 +222,7 @@ class StreamedBackend:
         self._is_free.set()
 
     def hold(self) -> None:
-        """A request is under way: ``retire`` waits for its ``release``."""
+        """Note a request under way: ``retire`` waits for its ``release``."""
         self._held += 1
         self._is_free.clear()
 
@@ -229,7 +232,7 @@ class StreamedBackend:
             self._is_free.set()
 
     async def retire(self) -> None:
-        """Close once nothing is under way any more."""
+        """Close once nothing is under way."""
         await self._is_free.wait()
         await self.close()
 

@@ -1,7 +1,7 @@
-"""Requests that a backend answers itself: /openapi/v2 always, resources where ``proxy.resources`` is on.
+"""Requests that a backend answers itself: /openapi/v2 always, resources if ``proxy.resources`` is on.
 
-The two differ in who asks. For /openapi/v2 we do, with our credentials, as for all of discovery. For a
-resource the client does, with its own credentials and none of ours.
+They differ in credentials. /openapi/v2 is requested with this service's own credentials, as is all discovery.
+A resource is requested with the client's credentials and none of this service's.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ ROUTE: Final = "proxied"
 NEVER_ASKED: Final = frozenset(
     {Cause.REFUSED, Cause.UNRESOLVED, Cause.BAD_TLS, Cause.CREDENTIALS, Cause.UNREADABLE}
 )
-"""Causes with which a backend cannot have begun what it was asked for."""
+"""Causes that show that a backend has not begun to process the request."""
 
 NO_UPGRADE: Final = (
     "connections are not upgraded here (WebSocket, SPDY): exec, attach, port-forward and the like need the"
@@ -62,7 +62,7 @@ NO_CERTIFICATE: Final = (
 
 
 class _Place:
-    """One request's among those that are counted."""
+    """A counted place for one request."""
 
     def __init__(self, name: BackendName, among: Counter[BackendName]) -> None:
         self._name = name
@@ -77,7 +77,7 @@ class _Place:
     def leave(self) -> None:
         self._among[self._name] -= 1
         if not self._among[self._name]:
-            del self._among[self._name]  # backends come and go
+            del self._among[self._name]  # remove zero counts: backends come and go
 
 
 class ProxyHandler:
@@ -97,10 +97,9 @@ class ProxyHandler:
         is_private: bool,
         max_waiting: int,
     ) -> None:
-        """``clients_have_certificates``: they show to us, and to us alone, who they are. ``is_private``: no
-        shared cache may keep what we ask for. ``max_waiting``: requests that may wait for one backend,
-        so that a silent one keeps no other's from waiting; 0: any number.
-        """
+        """``clients_have_certificates``: clients authenticate to this service by certificate, which a backend
+        never sees. ``is_private``: no shared cache may store answers. ``max_waiting``: requests that may wait
+        for one backend, so that a silent one does not block others; 0: unlimited."""
         self._snapshot = snapshot
         self._metrics = metrics
         self._proxy = proxy
@@ -111,12 +110,12 @@ class ProxyHandler:
         self._max_waiting = max_waiting
         self._waiting: Counter[BackendName] = Counter()
         self._uploading: Counter[BackendName] = Counter()
-        """Requests whose body has not come to its end: they take no place of those that wait."""
+        """Requests whose body is incomplete; they do not count as waiting."""
         self._exchanges = Exchanges(snapshot, metrics, polling=polling, identities=identities)
         self.guard: Guard | None = None
-        """Who lets clients in; it asks ``asks_as_the_client``, so it comes to be after this."""
+        """Admits clients; set after construction, since it calls ``asks_as_the_client``."""
         self._swagger_owner: tuple[int, Backend] | None = None
-        """Who had it, in the snapshot of that generation."""
+        """The owner of Swagger 2.0 in the snapshot of that generation."""
 
     def claims(self, message: RawRequestMessage) -> bool:
         target = target_of(message)
@@ -125,7 +124,7 @@ class ProxyHandler:
         return self._proxy.resources and is_relayed(target)
 
     def asks_as_the_client(self, message: RawRequestMessage) -> bool:
-        """Whether a backend sees the client's own credentials, and decides by them."""
+        """Whether a backend receives the client's own credentials and decides by them."""
         return self._proxy.resources and is_relayed(target_of(message))
 
     async def stream(self, request: WireRequest) -> Response | Reply:
@@ -147,11 +146,11 @@ class ProxyHandler:
         return Reply(answer, is_last=answer.status in (400, 408, 501) or None)
 
     async def close(self) -> None:
-        """Let go of every connection to a backend."""
+        """Close every connection to a backend."""
         await self._exchanges.close()
 
     def _refusal(self, request: WireRequest, target: str) -> PreparedAnswer | None:
-        """Why a request goes to no backend, whichever that would be."""
+        """Why a request goes to no backend, whichever it is."""
         message = request.message
         fields = list(message.headers.items())
         if (fault := target_fault(target)) is not None:
@@ -243,7 +242,7 @@ class ProxyHandler:
     async def _swagger(self, request: WireRequest) -> ProxiedResponse | PreparedAnswer:
         wanted = request.message.headers.get("Accept")
         if media_type_for(wanted, SWAGGER_MEDIA_TYPES) is None:
-            # As an apiserver says: nobody has it, whoever cannot be reached.
+            # As in an apiserver: not found, whether or not a backend is reachable.
             return _status(request, 406, "NotAcceptable", f"offered: {', '.join(SWAGGER_MEDIA_TYPES)}")
         snapshot = self._snapshot()
         asked = swagger_candidates(snapshot)
@@ -309,7 +308,7 @@ class ProxyHandler:
         *,
         max_bytes: int | None = None,
     ) -> ProxiedResponse | PreparedAnswer:
-        """The answer as it goes to the client; ours where the backend's must not be passed on."""
+        """The answer for the client; an answer of this service where the backend's must not be passed on."""
         failure = _unfit(begun.answer.status)
         if failure is None:
             try:
@@ -336,7 +335,8 @@ class ProxyHandler:
         if failure.cause is Cause.TIMEOUT:
             prepared = _status(request, 504, "Timeout", message)
         elif failure.cause in NEVER_ASKED:
-            # client-go asks again by itself where it is told when: never what a backend may have begun.
+            # client-go retries by itself where an answer has Retry-After; never send it for a request that
+            # the backend may have begun.
             prepared = _status(request, 503, "ServiceUnavailable", message, [("Retry-After", "1")])
         else:
             prepared = _status(request, 502, "BadGateway", message)
@@ -345,15 +345,16 @@ class ProxyHandler:
 
 
 def crowded(request: WireRequest) -> PreparedAnswer:
-    """The answer to one more than may wait."""
+    """The answer to a request beyond the limit."""
     request.connection.connections.stats.requests_refused += 1
     return CROWDED_HEAD if request.message.method == "HEAD" else CROWDED
 
 
 def _unfit(status: int) -> Failure | None:
-    """Why an answer with this status goes to no client."""
+    """Why an answer with this status is not passed on."""
     if 300 <= status <= 399 and status != 304:
-        # A client would follow it, with its credentials, to wherever the backend says (CVE-2022-3172).
+        # A client would follow the redirect, with its credentials, to any place the backend names
+        # (CVE-2022-3172).
         return Failure(Cause.REDIRECTED, f"answered {status}, a redirect")
     return None if 200 <= status <= 599 else Failure(Cause.UNEXPECTED_STATUS, f"answered {status}")
 
@@ -373,7 +374,7 @@ def _status(
 def proxy_of(
     settings: Settings, publisher: Publisher, metrics: Metrics, identities: Identities
 ) -> ProxyHandler:
-    """A new handler, as the settings want it; whoever asks for it closes it."""
+    """A new handler according to the settings; the caller closes it."""
     return ProxyHandler(
         lambda: publisher.current,
         metrics,

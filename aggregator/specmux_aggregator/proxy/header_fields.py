@@ -1,7 +1,7 @@
-"""Header fields on their way through: which go on, which end here, which are ours. Pure.
+"""Header fields of relayed messages: which are passed on, which end here, which are added. Pure.
 
-A client's request keeps its own credentials and loses whatever could speak for somebody else: the fields of a
-front proxy (X-Remote-*, X-Forwarded-*), which nobody but a front proxy may write, and cookies.
+A client's request keeps its own credentials and loses everything that could speak for another: cookies, and
+the fields of a front proxy (X-Remote-*, X-Forwarded-*), which only a front proxy may write.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ Field = tuple[str, str]
 
 VIA: Final = "1.1 specmux"
 HOPS_MAX: Final = 4
-"""How often a request may have come through us: one in front of another is meant, a circle is not."""
+"""Most times that a request may pass through specmux: one instance before another is intended, a loop is
+not."""
 
 _HOP_BY_HOP: Final = HOP_BY_HOP | {"http2-settings"}
 
@@ -32,16 +33,16 @@ _OF_ANSWERS: Final = _HOP_BY_HOP | {
     "set-cookie2",
     "strict-transport-security",
 }
-"""Also what speaks for a whole origin: that is ours, and other backends'."""
+"""Includes fields that apply to a whole origin, which this service shares with other backends."""
 _OF_FRONT_PROXIES: Final = ("x-remote-", "x-forwarded-")
 
 _PUNCTUATION: Final = re.compile("[^a-z0-9]")
 
 _CREDENTIAL: Final = re.compile("api-?key|auth|cookie|impersonat|secret|session|token")
-"""In the name of a field that can say to a backend who asks."""
+"""Matches the names of fields that can identify the caller to a backend."""
 
 _UNSENDABLE: Final = re.compile("[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
-"""Control characters, and bytes that are no UTF-8 (which aiohttp could not write as they came)."""
+"""Control characters, and bytes that are not UTF-8, which aiohttp could not write unchanged."""
 
 _SWAGGER_ASKED: Final = ("Accept", "Accept-Encoding", "If-None-Match", "Via")
 _SWAGGER_TOLD: Final = frozenset(
@@ -50,17 +51,17 @@ _SWAGGER_TOLD: Final = frozenset(
 
 
 def resource_fields(fields: Iterable[Field], *, client: str | None) -> list[Field]:
-    """What a backend is sent of a client's fields. ``client``: the address its connection comes from.
+    """The fields of a client's request that a backend receives. ``client``: the address of its connection.
 
-    ValueError for a value that cannot be passed on as it is.
+    Raises ValueError for a value that cannot be passed on unchanged.
     """
     given = list(fields)
     if sum(name.lower() == "authorization" for name, _ in given) > 1:
-        raise ValueError("the field Authorization is given more than once")  # whose is it then?
+        raise ValueError("the field Authorization is given more than once")  # ambiguous: which one is meant?
     dropped = _OF_REQUESTS | _named_by_connection(given)
     passed = []
     for name, value in given:
-        # As a backend behind CGI-like variables would read it: X_Remote_User, X.Remote.User.
+        # Normalized as by a backend behind CGI-like variables: X_Remote_User, X.Remote.User.
         plain = _PUNCTUATION.sub("-", name.lower())
         if name.lower() in dropped or plain in dropped or plain.startswith(_OF_FRONT_PROXIES):
             continue
@@ -74,13 +75,13 @@ def resource_fields(fields: Iterable[Field], *, client: str | None) -> list[Fiel
 
 
 def asker_of(fields: Iterable[Field]) -> bytes:
-    """A digest of what tells a backend who asks; empty for somebody without credentials."""
+    """A digest of the fields that identify the caller; empty for an anonymous one."""
     told = sorted((name.lower(), value) for name, value in fields if _CREDENTIAL.search(name.lower()))
     return hashlib.sha256(repr(told).encode()).digest() if told else b""
 
 
 def swagger_fields(fields: Iterable[Field]) -> list[Field]:
-    """What a backend is sent of the fields of a client that asks for its Swagger 2.0 document."""
+    """The fields that a backend receives from a client that requests its Swagger 2.0 document."""
     asked: dict[str, list[str]] = {name: [] for name in _SWAGGER_ASKED}
     for name, value in fields:
         values = asked.get(name.title())
@@ -93,7 +94,8 @@ def swagger_fields(fields: Iterable[Field]) -> list[Field]:
 
 
 def answer_fields(raw: Iterable[tuple[bytes, bytes]]) -> list[Field]:
-    """What a client is told of a backend's fields. ValueError for what would break the framing."""
+    """The fields of a backend's answer that a client receives. Raises ValueError for one that would break the
+    framing."""
     given = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in raw]
     if has_other_coding(given):
         raise ValueError("the answer has a transfer coding that was not asked for")
@@ -112,18 +114,18 @@ def swagger_answer_fields(raw: Iterable[tuple[bytes, bytes]]) -> list[Field]:
 
 
 def has_other_coding(fields: Iterable[Field]) -> bool:
-    """Whether the message's transfer coding is not simply chunked: that would be lost on the way."""
+    """Whether the message has a transfer coding other than chunked, which would be lost in relaying."""
     codings = [value for name, value in fields if name.lower() == "transfer-encoding"]
     return bool(codings) and [value.lower() for value in codings] != ["chunked"]
 
 
 def hops(fields: Iterable[Field]) -> int:
-    """How often the request came through us before."""
+    """How many times the request has passed through specmux."""
     return sum(len(re.findall(r"\bspecmux\b", value)) for name, value in fields if name.lower() == "via")
 
 
 def wants_upgrade(fields: Iterable[Field]) -> bool:
-    """Whether the client would speak another protocol from here on (RFC 9110 7.8)."""
+    """Whether the client wants to switch to another protocol (RFC 9110 7.8)."""
     given = list(fields)
     return any(name.lower() == "upgrade" for name, _ in given) and "upgrade" in _named_by_connection(given)
 

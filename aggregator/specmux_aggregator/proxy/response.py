@@ -1,6 +1,7 @@
-"""A backend's answer on its way to the client: as it comes, framed anew, never longer or shorter than it was.
+"""Relay a backend's answer to the client: framed anew, streamed as it arrives, with an unchanged length.
 
-An answer that stops before its end ends the client's connection in a way that cannot be taken for its end.
+If an answer breaks off, the client's connection is ended in a way that cannot be mistaken for the end of the
+body.
 """
 
 from __future__ import annotations
@@ -27,13 +28,14 @@ from specmux_aggregator.upstream.failures import TRANSPORT_ERRORS
 from specmux_aggregator.upstream.responses import too_large
 
 PERMISSION_LOOK: Final = 15.0
-"""Seconds between looks whether a client whose answer goes on may still ask; reviews are kept as long."""
+"""Seconds between checks that the client of a running answer is still permitted; reviews are cached as
+long."""
 
 _RESET_ON_CLOSE: Final = struct.pack("ii", 1, 0)  # struct linger: at once
 
 
 class Framing(Enum):
-    """How a client can tell where a body ends (RFC 9112 6.3)."""
+    """How the client recognizes the end of a body (RFC 9112 6.3)."""
 
     NONE = "none"
     LENGTH = "length"
@@ -56,9 +58,9 @@ class ProxiedResponse:
         moved: Callable[[int], None],
         guard: Guard | None = None,
     ) -> None:
-        """Owns ``begun``. ``max_bytes``: of the body; more is cut. ``guard`` is asked again while an answer
-        goes on that has no length, such as a watch; None: everybody may ask. ``moved`` is told
-        the bytes of each piece, ``exchanges`` how it ended."""
+        """Owns ``begun``. ``max_bytes``: of the body; the rest is cut. ``guard`` is asked again while an
+        answer without a length continues, such as a watch; None: everybody is permitted. ``moved`` receives
+        the number of bytes of each piece, ``exchanges`` how the answer ended."""
         self._begun = begun
         self._answer = begun.answer
         self._request = request
@@ -70,11 +72,11 @@ class ProxiedResponse:
         self._moved = moved
         self._framing = framing_of(self._answer, request)
         message = request.message
-        # What a client has not sent yet of its body is not waited for once its answer is there.
+        # Once the answer has arrived, the rest of the client's request body is not awaited.
         is_early = not request.payload.is_eof()
         is_closing = message.should_close or message.upgrade or self._framing is Framing.CLOSE
         is_old = message.version == HttpVersion10
-        # Chunks of HTTP/1.0 are read differently elsewhere; nothing may follow them (RFC 9112 6.1).
+        # Clients of HTTP/1.0 cannot read chunks, and the connection must close afterwards (RFC 9112 6.1).
         self._is_last = is_early or is_closing or (is_old and message.chunked)
         self._head = self._headed(fields, is_old=is_old)
         self._lost = _lost(self._answer) if self._framing is Framing.CLOSE else None
@@ -84,7 +86,7 @@ class ProxiedResponse:
         return not self._is_last and not self._connection.is_drained
 
     async def write(self) -> None:
-        """Write everything. Raises ConnectionError when either side is gone."""
+        """Write everything. Raises ConnectionError if either side is gone."""
         try:
             broken = await (self._pass_on() if self._has_end else self._pass_on_while_permitted())
         except (ConnectionError, asyncio.CancelledError):
@@ -108,8 +110,8 @@ class ProxiedResponse:
         return self._guard is None or self._framing in (Framing.NONE, Framing.LENGTH)
 
     async def _pass_on_while_permitted(self) -> Exception | Failure | None:
-        """As ``_pass_on``. Raises ConnectionResetError, and cuts, where the client is let in no more: an
-        apiserver looks at a token when a watch begins, and never again."""
+        """As ``_pass_on``. Raises ConnectionResetError and cuts the connection once the client is no longer
+        permitted: an apiserver checks a token only when a watch begins."""
         passing = asyncio.create_task(self._pass_on())
         try:
             while not (await asyncio.wait({passing}, timeout=PERMISSION_LOOK))[0]:
@@ -122,7 +124,7 @@ class ProxiedResponse:
             await asyncio.gather(passing, return_exceptions=True)
 
     async def _pass_on(self) -> Exception | Failure | None:
-        """Write head and body; returns why it cannot go on to the end."""
+        """Write head and body; returns why it broke off, or None."""
         content, sent = self._answer.content, 0
         unsent = self._head
         is_at_end = self._framing is Framing.NONE
@@ -130,7 +132,7 @@ class ProxiedResponse:
         while True:
             if not is_at_end:
                 try:
-                    # What is there already goes out with the head; after that, as it comes.
+                    # Send what has arrived together with the head, the rest as it arrives.
                     piece = content.read_nowait(SLICE) if unsent else await content.read(SLICE)
                     is_at_end = content.at_eof()
                 except TRANSPORT_ERRORS as error:
@@ -174,30 +176,31 @@ class ProxiedResponse:
         return "\r\n".join([*lines, "", ""]).encode("latin-1", "replace")
 
     def _cut(self) -> None:
-        """End the connection so that what was sent cannot be taken for the whole."""
+        """End the connection so that what was sent cannot be taken for the whole answer."""
         transport = self._connection.transport
         if self._framing is Framing.CLOSE and transport is not None:
-            # An orderly end is the end of such a body.
+            # An orderly close would mark the end of such a body.
             wire = transport.get_extra_info("socket")
             wire.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
         self._connection.cut_off()
 
 
 def _lost(answer: aiohttp.ClientResponse) -> asyncio.Future[None] | None:
-    """The end of the backend's connection: a failure if it was no orderly one, of which aiohttp says nothing
-    else where a body ends with it."""
+    """Resolved with the end of the backend's connection, as a failure if it was not orderly. aiohttp does not
+    report that for a body that ends with its connection."""
     protocol = None if answer.connection is None else answer.connection.protocol
     lost = None if protocol is None else protocol.closed
     if lost is not None:
-        lost.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # marks it as seen
+        # marks the exception as retrieved
+        lost.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
     return lost
 
 
 def framing_of(answer: aiohttp.ClientResponse, request: WireRequest) -> Framing:
-    """How the client is shown the end of this answer's body."""
+    """How the end of this answer's body is shown to the client."""
     if request.message.method == "HEAD" or answer.status in (204, 304):
         return Framing.NONE
     if hdrs.TRANSFER_ENCODING in answer.headers:
         return Framing.CLOSE if request.message.version == HttpVersion10 else Framing.CHUNKED
-    # Without either, the end of the backend's connection is the end, and is told as such.
+    # Without either, the end of the backend's connection is the end of the body.
     return Framing.LENGTH if hdrs.CONTENT_LENGTH in answer.headers else Framing.CLOSE

@@ -1,4 +1,4 @@
-"""Which backend answers a request itself, given a Snapshot. Pure."""
+"""The backend that answers a request, given a Snapshot. Pure."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from specmux_converters.group_versions import GroupVersion
 
 
 def swagger_candidates(snapshot: Snapshot) -> tuple[Backend, ...]:
-    """Who may have a Swagger 2.0 document, in the order in which they are asked: by precedence, but a
-    cluster's apiserver, which has the document of all, before the extensions that were found there; and those
-    that could not be reached at their last check after all others."""
+    """Backends that may have a Swagger 2.0 document, in the order to try: by precedence, except that a
+    cluster's apiserver, which has the merged document, precedes the extension servers found there;
+    unreachable backends come last."""
 
     def order(item: Observation) -> tuple[object, ...]:
         is_part = item.backend.found is not None and not item.backend.is_fallback
@@ -27,10 +27,10 @@ def swagger_candidates(snapshot: Snapshot) -> tuple[Backend, ...]:
 
 
 def owner_of(snapshot: Snapshot, group_version: GroupVersion) -> Backend | None:
-    """Who answers requests for resources of a group-version; None: nobody.
+    """The backend for resources of a group-version; None if there is none.
 
-    What no backend over HTTP owns is the cluster's own, where one is watched: its apiserver serves the
-    resources of CustomResourceDefinitions, and knows of a group-version before its document is published.
+    Where no backend over HTTP owns it, a watched cluster's apiserver does: it serves custom resources, and
+    knows a group-version before its document is published.
     """
     entry = snapshot.entries.get(group_version)
     if entry is None:
@@ -38,18 +38,18 @@ def owner_of(snapshot: Snapshot, group_version: GroupVersion) -> Backend | None:
     backend = snapshot.observations[entry.owner].backend
     if backend.url:
         return backend
-    # A directory has no resources, whatever cluster is watched beside it.
+    # A directory has no resources, whether or not a cluster is watched as well.
     return None if backend.directory is not None else apiserver_in(snapshot)
 
 
 def without_credentials(backend: Backend) -> Backend:
-    """The same backend with nothing that speaks for us: a client's request carries its own."""
+    """The same backend without this service's credentials: a client's request carries its own."""
     tls = replace(backend.tls, cert_file=None, key_file=None, cert_data=None, key_data=None)
     return replace(backend, tls=tls, credentials=Credentials())
 
 
 def apiserver_in(snapshot: Snapshot) -> Backend | None:
-    """That of the cluster that is watched; None: there is none."""
+    """The apiserver of the watched cluster; None if no cluster is watched."""
     for item in sorted(snapshot.observations.values(), key=precedence):
         if item.backend.is_fallback and item.backend.url:
             return item.backend

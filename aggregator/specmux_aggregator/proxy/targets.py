@@ -1,7 +1,7 @@
-"""The request targets that backends answer themselves, told apart as they stand on the wire. Pure.
+"""Classify the request targets that backends answer, as received. Pure.
 
-Nothing is decoded on the way to a backend. What a backend could read as another path than we did is refused:
-dot segments and control characters, percent-encoded ones too.
+Nothing is decoded. A target that a backend could read as another path is refused: dot segments and control
+characters, including percent-encoded ones.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from specmux_converters.discovery_keys import key_fault
 from specmux_converters.group_versions import GroupVersion
 
 _RESOURCE: Final = re.compile(r"/(api/[^/?]+|apis/[^/?]+/[^/?]+)/[^?]")
-"""Below the discovery document of a group-version, which is not a resource."""
+"""A path below the discovery document of a group-version, which is not a resource itself."""
 
 _BAD_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _CONTROL: Final = re.compile(rb"[\x00-\x1f\x7f]")
 _DOT_SEGMENT: Final = re.compile(rb"(?:^|[/\\])\.\.?(?:[/\\;]|$)")
-"""With what some servers cut off a segment (path parameters)."""
+"""Includes the suffixes that some servers strip from a segment (path parameters)."""
 
 
 APISERVER_PAGES: Final = frozenset({"/healthz", "/.well-known/openid-configuration", "/openid/v1/jwks"})
-"""What only a cluster's apiserver can say: its health, and whose tokens are its own (OIDC discovery)."""
+"""Pages that only a cluster's apiserver can answer: its health, and OIDC discovery for its tokens."""
 
 
 def is_apiserver_page(target: str) -> bool:
@@ -46,7 +46,7 @@ def is_relayed(target: str) -> bool:
 
 
 def group_version_of(target: str) -> GroupVersion | None:
-    """The group-version that a resource's target names; None where no key is written like that."""
+    """The group-version in the target of a resource; None if it is malformed."""
     match = _RESOURCE.match(target)
     if match is None or key_fault(match[1]) is not None:
         return None
@@ -54,7 +54,7 @@ def group_version_of(target: str) -> GroupVersion | None:
 
 
 def target_fault(target: str) -> str | None:
-    """Why this target is passed on to nobody; None: it may be."""
+    """Why this target must not be passed on; None if it may."""
     path = target.partition("?")[0]
     if "#" in target or _BAD_ESCAPE.search(path):
         return "its path is malformed"

@@ -1,4 +1,4 @@
-"""The body of a client's request on its way to a backend: read as fast as the backend takes it."""
+"""Relay the body of a client's request to a backend, no faster than the backend reads it."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from specmux_aggregator.server.bodies import invite
 from specmux_aggregator.server.protocols import WireRequest
 
 RATE_MIN: Final = 1024.0
-"""Bytes in a second that a body has to bring on average, once it took ``SLOW_TIMES`` answer_timeout."""
+"""Bytes per second that a body must deliver on average after ``SLOW_TIMES`` answer_timeout."""
 
 SLOW_TIMES: Final = 4
 
-STOP: Final = 1.0  # seconds that a cancelled writer gets to let go; it takes one turn of the loop
+STOP: Final = 1.0  # seconds for a cancelled writer to finish; one turn of the event loop suffices
 
 
 class Upload:
-    """Is read once: aiohttp sends no request again of whose body it read. ``sent`` is told the bytes of each
-    piece."""
+    """Read once: aiohttp does not resend a request whose body it has read. ``sent`` receives the number of
+    bytes of each piece."""
 
     def __init__(self, request: WireRequest, *, sent: Callable[[int], None]) -> None:
         self._request = request
         self._sent = sent
         self._is_free = asyncio.Event()
-        """Nobody waits for the next piece."""
+        """Set when nothing waits for the next piece."""
         self._is_free.set()
         self._deadline: asyncio.Timeout | None = None
         self._patience = 0.0
@@ -36,13 +36,13 @@ class Upload:
         self._moved = 0
         self._whole: Callable[[], None] = _nothing
         self.is_stalled = False
-        """It was given up while the client owed the next piece."""
+        """Whether it was given up while the client owed the next piece."""
         self.is_broken = False
-        """The body has no end: its framing is not HTTP."""
+        """Whether the framing of the body is not HTTP."""
 
     @property
     def length(self) -> int | None:
-        """Bytes, where the client says so; None for a chunked body."""
+        """Number of bytes declared by the client; None for a chunked body."""
         message = self._request.message
         return None if message.chunked else int(message.headers[hdrs.CONTENT_LENGTH])
 
@@ -50,19 +50,20 @@ class Upload:
         return self._pieces()
 
     def answer_within(self, seconds: float, deadline: asyncio.Timeout, *, whole: Callable[[], None]) -> None:
-        """Put the deadline off by ``seconds`` with each piece that moves, until ``answered``; no further than
-        a body of RATE_MIN gets. ``whole`` is called once the last piece was read."""
+        """Extend the deadline by ``seconds`` with each piece, until ``answered``, but no further than a body
+        of RATE_MIN needs. ``whole`` is called after the last piece."""
         self._patience = seconds
         self._deadline = deadline
         self._began = asyncio.get_running_loop().time()
         self._whole = whole
 
     def answered(self) -> None:
-        """The answer begins, or there will be none: from here on nothing else goes to the client."""
+        """Note that the answer begins, or that there will be none."""
         self._deadline = None
 
     async def stopped(self) -> None:
-        """Wait until nobody reads, after aiohttp's writer was cancelled: others may read what is left."""
+        """Wait until nothing reads the body any more, after aiohttp's writer was cancelled; others may then
+        read the rest."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(STOP):
                 await self._is_free.wait()
@@ -71,7 +72,7 @@ class Upload:
         self._invite()
         payload = self._request.payload
         if not payload.is_eof():
-            yield b""  # the head goes out now: aiohttp keeps it back for the first bytes of the body
+            yield b""  # sends the head now; aiohttp would delay it until the first bytes of the body
         while True:
             self._is_free.clear()
             try:
@@ -100,7 +101,7 @@ class Upload:
             self._deadline.reschedule(min(now, slowest) + self._patience)
 
     def _whole_came(self) -> None:
-        """From here on it is the backend that is waited for."""
+        """From now on the backend is being waited for."""
         if self._deadline is not None and not self._deadline.expired():
             self._deadline.reschedule(asyncio.get_running_loop().time() + self._patience)
         self._whole()
@@ -111,4 +112,4 @@ class Upload:
 
 
 def _nothing() -> None:
-    """Nobody asked to be told."""
+    """Default callback."""

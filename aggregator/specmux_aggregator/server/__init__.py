@@ -1,4 +1,4 @@
-"""HTTP towards clients: listening, connections, TLS, reading requests, writing prepared answers.
+"""HTTP towards clients: listen, accept, TLS, read requests, write prepared answers.
 
-It knows protocols of what answers, the configuration and HTTP values; no document and no backend.
+Depends on protocols of what answers, the configuration and HTTP values; knows no document and no backend.
 """

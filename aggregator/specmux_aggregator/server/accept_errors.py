@@ -1,7 +1,7 @@
-"""Connections that the kernel does not hand out, since descriptors or memory are short: said once a minute,
-and places made by closing what is idle.
+"""Failures to accept a connection for lack of descriptors or memory: log one line a minute, and close idle
+connections to make room.
 
-asyncio tells its handler of every single try, a thousand a second, each with a traceback.
+asyncio reports every failed attempt, a thousand a second, each with a traceback.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from specmux_aggregator.server.stats import RequestStats
 logger = logging.getLogger(__name__)
 
 TOLD: Final = "socket.accept() out of system resource"
-"""How asyncio names it (selector_events.py)."""
+"""The message of asyncio for this failure (selector_events.py)."""
 
 QUIET: Final = 60.0
 """Seconds between two lines in the log."""
@@ -26,14 +26,14 @@ PAUSE: Final = 0.5
 """Seconds between two attempts to make room."""
 
 ROOM: Final = 32
-"""Idle connections closed at a time, those of the probes to come among the reasons."""
+"""Idle connections to close at a time. A health probe needs one of these places."""
 
 
 class AcceptErrors:
-    """The exception handler of one event loop; what is no accept error goes to the one before."""
+    """The exception handler of one event loop; passes on everything else to the previous handler."""
 
     def __init__(self, stats: RequestStats, make_room: Callable[[], bool]) -> None:
-        """``make_room`` closes an idle connection; False: there is none."""
+        """``make_room`` closes an idle connection; False if there is none."""
         self._stats = stats
         self._make_room = make_room
         self._before: Callable[[asyncio.AbstractEventLoop, dict[str, Any]], object] | None = None

@@ -1,4 +1,4 @@
-"""How many connections clients have, TLS handshakes among them, in all and from one address."""
+"""Limits on the number of client connections, including TLS handshakes: in total, and per address."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ class Admission:
     """Counts the connections of one listener."""
 
     def __init__(self, listen: ListenSettings, stats: RequestStats, *, make_room: Callable[[], bool]) -> None:
-        """``make_room`` gives up a connection that nobody needs, and releases it; False: there is none."""
+        """``make_room`` closes an idle connection and releases its place; False if there is none."""
         self._max = listen.max_connections
         self._stats = stats
         self._make_room = make_room
         self._holders: dict[object, bytes] = {}
-        """Each with the address that it counts under."""
+        """The address under which each holder is counted."""
         self._addresses = ClientAddresses(listen.max_connections_per_address)
 
     def admit(self, holder: object, peer: Any) -> bool:
-        """Count a new connection; False when a cap is reached. ``peer``: its address, as sockets tell it."""
+        """Count a new connection; False if a limit is reached. ``peer``: the address as a socket reports
+        it."""
         if len(self._holders) >= self._max and not self._make_room():
             self._stats.connections_refused += 1
             return False
@@ -36,11 +37,11 @@ class Admission:
         return True
 
     def pass_on(self, holder: object, to: object) -> None:
-        """Have another hold the place of one that has it."""
+        """Transfer the place of ``holder`` to another."""
         self._holders[to] = self._holders.pop(holder)
 
     def release(self, holder: object) -> None:
-        """Its place is free; a holder that has none, or none any more, is nothing."""
+        """Free the place of ``holder``; does nothing for one that has none."""
         address = self._holders.pop(holder, None)
         if address is not None:
             self._addresses.give_back(address)

@@ -1,8 +1,8 @@
-"""Bodies of requests that are read whole before they are answered, bounded in bytes and time.
+"""Request bodies that are read whole before they are answered, bounded in bytes and time.
 
-Invariant: all that are held together are at most ``BODIES_MAX`` and one read each. They count as held by all
-connections (held.py), of which they can take half; a client that sends slowly gives way to one that comes
-later.
+Invariant: all bodies in memory together take at most ``BODIES_MAX`` plus one read each. They also count
+towards what all connections hold (held.py), of which they may take half. A client that sends slowly gives way
+to one that comes later.
 """
 
 from __future__ import annotations
@@ -23,40 +23,40 @@ CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class BodyRefused(Exception):
-    """The body was not read to its end."""
+    """The body could not be read to its end."""
 
 
 class BodyTooLarge(BodyRefused):
-    """It is, or says it is, larger than it may be."""
+    """The body is, or declares that it is, larger than allowed."""
 
 
 class BodyStalled(BodyRefused):
-    """It did not come in time, or others needed its place while it came."""
+    """The body did not arrive in time, or was dropped to make room for another."""
 
 
 class BodyBroken(BodyRefused):
-    """It has no end: its framing is not HTTP."""
+    """The framing of the body is not HTTP."""
 
 
 class BodiesFull(BodyRefused):
-    """Others hold as much as all may hold together."""
+    """Other bodies take all the memory that bodies may take."""
 
 
 class RequestBodies:
-    """Those of one endpoint. Lives on one event loop."""
+    """The request bodies of one endpoint. Lives on one event loop."""
 
     def __init__(self, *, most_bytes: int, seconds: float) -> None:
-        """``most_bytes`` of one body, that comes within ``seconds``."""
+        """``most_bytes``: the most that one body may have. ``seconds``: the time in which it must arrive."""
         self._most_bytes = most_bytes
         self._seconds = seconds
         self._coming: dict[asyncio.Timeout, _Place] = {}
-        """Deadlines of those that are not whole, the oldest first."""
+        """Deadlines of the bodies that are incomplete, oldest first."""
         self.held = 0
-        """Bytes of all."""
+        """Bytes of all bodies."""
 
     @asynccontextmanager
     async def whole(self, request: WireRequest) -> AsyncIterator[bytes]:
-        """The body, which counts as held until the context ends. Raises BodyRefused."""
+        """The body; it counts as held until the context ends. Raises BodyRefused."""
         place = _Place(self, request.connection.connections.held)
         try:
             yield await self._read(request, place)
@@ -98,7 +98,7 @@ class RequestBodies:
                 self._make_room(deadline)
 
     def _make_room(self, deadline: asyncio.Timeout) -> None:
-        """End the body that has been coming longest. Raises BodiesFull where that is no other's."""
+        """End the body that has been arriving longest. Raises BodiesFull if that is this one."""
         oldest = next(iter(self._coming))
         if oldest is deadline:
             raise BodiesFull

@@ -1,10 +1,10 @@
-"""Memory files of large bodies that are asked for again, of which the kernel takes the pages (``sendfile``).
+"""Memory files of large bodies that are requested repeatedly; the kernel sends their pages (``sendfile``).
 
-Invariant: a number leaves this module only while it is the file that was made for the body. Whoever closes a
-number that is not theirs gives it to the next file that is opened, and a hash URL would answer with another
-document for a year. So each file has a length that no other file has, and its number is asked for that length
-before each use: a quarter of a microsecond, where fstat takes three times as long. What is lost is left to
-whoever has the number now; its body leaves from memory.
+Invariant: a descriptor leaves this module only while it still refers to the file made for the body. Code that
+closes a descriptor twice hands its number to the next file that is opened; a hash URL would then answer with
+another document for a year. So each file has a length that no other file has, and the length is compared
+before each use: a quarter of a microsecond, a third of fstat. A descriptor that was lost is left to its new
+owner, and the body is sent from memory.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from specmux_aggregator.server.stats import RequestStats
 logger = logging.getLogger(__name__)
 
 FILED_MIN: Final = 32 * 1024
-"""Bytes of a body that may have a file: below, the copy costs no more than another call of the kernel."""
+"""The smallest body that gets a file: below, copying costs no more than another system call."""
 
 FILES_MAX: Final = 16 * 1024 * 1024
 """Bytes of all memory files together."""
@@ -33,8 +33,8 @@ FILES_COUNT_MAX: Final = 128
 SIGHTS: Final = 64
 
 LENGTHS: Final = range(1 << 45, 1 << 62, 1 << 25)
-"""Lengths that are the files' own: 32 TiB and more, apart by more than a body has. Beyond the body is a hole,
-which takes no memory and is never sent."""
+"""Lengths reserved for these files: from 32 TiB on, further apart than the largest body. The part beyond the
+body is a hole, which takes no memory and is never sent."""
 
 HAS_MEMORY_FILES: Final = all(
     hasattr(owner, name) for owner, name in ((os, "memfd_create"), (os, "sendfile"), (socket, "MSG_MORE"))
@@ -43,14 +43,14 @@ HAS_MEMORY_FILES: Final = all(
 
 @dataclass(frozen=True, slots=True)
 class MemoryFile:
-    """A body, and the memory file that holds it. While the body lives, its id is nobody else's."""
+    """A body and the memory file that holds it. The reference keeps the id of the body unique."""
 
     body: bytes
     number: int
     length: int
 
     def is_whole(self) -> bool:
-        """Whether the number is still this file's."""
+        """Whether the descriptor still refers to this file."""
         try:
             return os.lseek(self.number, 0, os.SEEK_END) == self.length
         except OSError:  # closed, or no file at all
@@ -58,7 +58,7 @@ class MemoryFile:
 
 
 class BodyFiles:
-    """Memory files of the large bodies that are asked for again and again; the least recent go first."""
+    """Memory files of large bodies that are requested repeatedly; evicts the least recently used."""
 
     __slots__ = ("_files", "_lengths", "_seen", "_size", "_stats")
 
@@ -70,8 +70,8 @@ class BodyFiles:
         self._stats = stats
 
     def file_of(self, body: bytes) -> int | None:
-        """A file descriptor that holds ``body``; None at first sight, for a small one, and where there are no
-        such files."""
+        """A descriptor of a file that holds ``body``; None at its first request, for a small body, and on
+        systems without memory files."""
         key = id(body)
         known = self._files.pop(key, None)
         if known is not None and known.is_whole():
@@ -86,7 +86,7 @@ class BodyFiles:
         return self._keep(key, body)
 
     def held(self, body: bytes) -> int | None:
-        """The file that holds ``body``, if there is one: whoever asks has the body on its way already."""
+        """The existing file of ``body``, for an answer that is already being sent."""
         known = self._files.get(id(body))
         if known is None or known.is_whole():
             return None if known is None else known.number
@@ -94,7 +94,7 @@ class BodyFiles:
         return None
 
     def clear(self) -> None:
-        """Close every file; one that is asked for after that is made anew."""
+        """Close every file. A file that is requested later is made anew."""
         while self._files:
             self._close(self._files.popitem()[1])
 
@@ -104,7 +104,7 @@ class BodyFiles:
         length = next(self._lengths) + len(body)
         try:
             number = _filled(body, length)
-        except OSError:  # out of descriptors or memory: the body is copied, as at first
+        except OSError:  # out of descriptors or memory: the body is copied instead
             return None
         self._files[key] = MemoryFile(body, number, length)
         self._size += len(body)
@@ -129,7 +129,7 @@ class BodyFiles:
 
 
 def _filled(body: bytes, length: int) -> int:
-    """A memory file of that length that begins with ``body``, and never changes. Raises OSError."""
+    """A memory file of that length which begins with ``body`` and is sealed. Raises OSError."""
     number = os.memfd_create("specmux-body", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
         view = memoryview(body)

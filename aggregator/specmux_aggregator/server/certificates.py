@@ -1,12 +1,11 @@
-"""The certificate of the TLS listener, and whom it lets prove themselves; read again when its files change.
+"""The certificate of the TLS listener and the CA of client certificates; read again when their files change.
 
-Reloading a context that is in use breaks running handshakes, so each reading makes a fresh one, for the
-connections from then on. Files that do not load, half written ones among them, leave the certificate as it
-was.
+Reloading a context in use breaks running handshakes, so each reload makes a new context for the connections
+that follow. Files that do not load, such as half-written ones, leave the previous certificate in place.
 
-With a CA for clients, a client may show a certificate; one that the CA did not sign ends the handshake. None
-is demanded here: health probes have none. Then no session tickets are given: a resumed session skips the
-verification, and would outlive a change of the CA.
+With a client CA, a client may present a certificate; one that the CA did not sign ends the handshake. None is
+required here, since health probes have none. In this mode no session tickets are issued: a resumed session
+skips verification and would outlive a change of the CA.
 """
 
 from __future__ import annotations
@@ -22,12 +21,11 @@ from specmux_aggregator.errors import InvalidConfig
 logger = logging.getLogger(__name__)
 
 TRUSTED_MAX: Final = 16
-"""Certificates of the listener that may follow each other within one handshake."""
+"""Contexts that may be current during one handshake."""
 
 Stamp = tuple[tuple[int, int, int], ...]
-"""Inode, size and modification time (ns) of each file: a ConfigMap or Secret swaps a symlink, so all may
-change.
-"""
+"""Inode, size and modification time (ns) of each file: a ConfigMap or Secret is updated by swapping a
+symlink, so any of them may change."""
 
 
 class Certificates:
@@ -44,7 +42,7 @@ class Certificates:
             self._stamp = self._stamps()
             self._ca = self._read_ca()
             self.context = self._load()
-            """What new connections are encrypted with."""
+            """The context for new connections."""
         except (OSError, ssl.SSLError) as error:
             used = "the certificate" if client_ca_file is None else "the certificate or the clients' CA"
             raise InvalidConfig(
@@ -52,12 +50,12 @@ class Certificates:
                 where="listen.tls_cert_file",
             ) from error
         self._trusted = deque([self.context], maxlen=TRUSTED_MAX)
-        """The contexts that verify against the CA that is in force."""
+        """The contexts that verify against the current CA."""
 
     def refresh(self) -> bool | None:
-        """Look at the files, and load them if they changed. Blocks for a few file reads.
+        """Check the files, and load them if they changed. Blocks for a few file reads.
 
-        True: new ones are used from now on; False: they changed, but cannot be used; None: nothing changed.
+        True: new files are in use; False: they changed but cannot be used; None: nothing changed.
         """
         try:
             stamp = self._stamps()
@@ -67,8 +65,8 @@ class Certificates:
         except (OSError, ssl.SSLError) as error:
             logger.warning("the certificate was not reloaded: %s", error)
             return False
-        # Only a stamp that was taken before a load that worked counts as seen: files that changed again in
-        # between are read again.
+        # Remember a stamp only if it was taken before a load that succeeded: files that change in between are
+        # read again.
         self._stamp, self.context = stamp, current
         if ca != self._ca:
             self._ca = ca
@@ -78,7 +76,8 @@ class Certificates:
         return True
 
     def is_current(self, tls: ssl.SSLObject) -> bool:
-        """Whether what the other side proved still counts: a handshake can outlast a change of the CA."""
+        """Whether the client was verified against the current CA: a handshake can outlast a change of the
+        CA."""
         return self._client_ca_file is None or tls.context in self._trusted
 
     def _read_ca(self) -> bytes:
@@ -88,14 +87,15 @@ class Certificates:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.set_alpn_protocols(["http/1.1"])
-        # A handshake within a TLS 1.2 connection: work for us at a client's wish (CVE-2011-1473).
+        # Renegotiation within TLS 1.2 lets a client make the server work (CVE-2011-1473).
         context.options |= ssl.OP_NO_RENEGOTIATION
         context.load_cert_chain(self._cert_file, self._key_file)
-        # OpenSSL makes two, each a fifteenth of a handshake. Go's server gives one, too; it is good for many.
+        # OpenSSL issues two tickets, each a fifteenth of a handshake. Go's server issues one, which is
+        # reusable.
         context.num_tickets = 1
         if self._client_ca_file is not None:
             context.load_verify_locations(self._client_ca_file)
-            # As kube-apiserver does: an intermediate may be trusted without the one above it.
+            # As in kube-apiserver, an intermediate CA may be trusted without its root.
             context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
             context.verify_mode = ssl.CERT_OPTIONAL
             context.options |= ssl.OP_NO_TICKET
@@ -108,7 +108,7 @@ class Certificates:
 
 
 def _reason(error: OSError) -> str:
-    """OpenSSL's own words name neither the file nor what is wrong with it."""
+    """A description with the file: OpenSSL's own message names neither the file nor the cause."""
     match getattr(error, "reason", None):
         case "KEY_VALUES_MISMATCH":
             return "the private key belongs to another certificate"

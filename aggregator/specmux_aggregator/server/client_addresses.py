@@ -1,6 +1,5 @@
-"""How many connections each client address holds. An IPv6 client counts by its /64, which is what one
-customer or host is given; by single addresses it could hold as many connections as it likes.
-"""
+"""Connections per client address. An IPv6 client counts by its /64, the smallest network that a customer or
+host is given: counted by single addresses it could hold any number of connections."""
 
 from __future__ import annotations
 
@@ -8,14 +7,14 @@ import socket
 from typing import Any, Final
 
 MAPPED: Final = bytes(10) + b"\xff\xff"
-"""How an IPv4 address begins that reached a socket of IPv6 (RFC 4291 2.5.5.2)."""
+"""The prefix of an IPv4 address seen through an IPv6 socket (RFC 4291 2.5.5.2)."""
 
 NETWORK: Final = 8
-"""Bytes of an IPv6 address that name the network: /64."""
+"""Bytes of an IPv6 address that form the network: /64."""
 
 
 class ClientAddresses:
-    """Connections by address, at most ``limit`` for each; 0: no limit."""
+    """Connections by address, at most ``limit`` each; 0: unlimited."""
 
     __slots__ = ("_held", "_limit")
 
@@ -24,11 +23,11 @@ class ClientAddresses:
         self._held: dict[bytes, int] = {}
 
     def __len__(self) -> int:
-        """Addresses that hold a connection."""
+        """Number of addresses with a connection."""
         return len(self._held)
 
     def take(self, address: bytes) -> bool:
-        """Count one more connection of ``address``; False when it has as many as it may."""
+        """Count one more connection of ``address``; False if it has reached the limit."""
         held = self._held.get(address, 0)
         if self._limit and held >= self._limit:
             return False
@@ -44,7 +43,8 @@ class ClientAddresses:
 
 
 def address_of(peer: Any) -> bytes:
-    """What a connection counts under. ``peer``: as a socket tells it; empty for one that has no address."""
+    """The key under which a connection counts. ``peer``: as a socket reports it; empty if it has no
+    address."""
     if not isinstance(peer, tuple):
         return b""
     host = str(peer[0])

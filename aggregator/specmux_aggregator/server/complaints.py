@@ -1,6 +1,6 @@
-"""Lines in the log about malformed requests: a few a second, and how many more there were.
+"""Log lines about malformed requests: a few a second, then a count of the rest.
 
-Every line costs what the request did, and whoever sends them decides how many there are.
+Logging a line costs as much as handling such a request, and the sender decides how many there are.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Final
 logger = logging.getLogger(__name__)
 
 TOLD_MAX: Final = 10
-"""Lines in a second."""
+"""Lines per second."""
 
 
 class AcceptComplaints:
-    """Of one listener."""
+    """The complaints of one listener."""
 
     def __init__(self) -> None:
         self._began = float("-inf")
@@ -24,7 +24,7 @@ class AcceptComplaints:
         self._left_out = 0
 
     def malformed(self, peer: object, reason: object) -> None:
-        """``reason``: our own words, for a request can hold a credential."""
+        """``reason``: text of this package only, since a request can contain a credential."""
         now = time.monotonic()
         if now - self._began >= 1.0:
             if self._left_out:

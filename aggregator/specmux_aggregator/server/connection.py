@@ -1,11 +1,11 @@
-"""A client's connection: messages to answers, one after the other.
+"""A client's connection: turns messages into answers, one after the other.
 
-What is answered from memory is answered in the turn of the event loop in which it came, with one write and
-no task. Whatever has to be waited for has one task, and what follows it waits in a queue. Invariant: there is
-either a task, or something that the client has not taken yet, or neither; only then the next message is taken
-up, so answers leave in the order of their requests.
+An answer from memory is written in the same turn of the event loop in which its request arrived, with one
+write and no task. A request that has to wait gets one task, and later requests queue behind it. Invariant:
+there is a task, or unsent data, or neither; only in the last case is the next message taken up, so answers
+leave in the order of their requests.
 
-Before the parser stands a memo of whole requests, which is asked only between two messages.
+A memo of whole requests stands before the parser; it is consulted only between two messages.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Connection(asyncio.Protocol):
 
     incoming: Incoming
     outgoing: Outgoing
-    """Both from ``connection_made`` on."""
+    """Both are set in ``connection_made``."""
 
     def __init__(self, connections: ListenerState, dispatch: Dispatch) -> None:
         self.connections = connections
@@ -76,20 +76,20 @@ class Connection(asyncio.Protocol):
         self._answers = dispatch.answers
         self._deadlines = Deadlines()
         self._payload: StreamReader = EMPTY_PAYLOAD
-        """The body of the message that was taken up last."""
+        """The body of the message taken up last."""
         self._looked_up: tuple[RawRequestMessage, Pending | None] | None = None
-        """The message that is taken up next, in the same turn: what was found of it."""
+        """The message to be taken up next in this turn, and the result of its lookup."""
         self.task: asyncio.Task[None] | None = None
-        """What runs to answer a request."""
+        """The task that answers the current request."""
         self._is_body_full = False
         self.is_reading_paused = False
         self.is_half_closed = False
         self._is_closing = False
-        """It ends with the running answer, and nothing more is read."""
+        """The connection ends with the current answer; nothing more is read."""
         self._is_ending = False
-        """It ends with the running answer, and the body that belongs to it is still read."""
+        """The connection ends with the current answer; the rest of its request body is still read."""
         self._is_lingering = False
-        """Its last answer is written, and the rest of what it sends is dropped."""
+        """The last answer is written; whatever else arrives is dropped."""
 
     @property
     def connected(self) -> bool:
@@ -97,7 +97,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_ending(self) -> bool:
-        """It ends with the running answer."""
+        """Whether the connection ends with the current answer."""
         return self._is_closing or self._is_ending
 
     @property
@@ -106,7 +106,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_idle(self) -> bool:
-        """No request is being answered, and none is queued."""
+        """Whether no request is being answered or queued."""
         return self._is_free and self.incoming.is_empty
 
     @property
@@ -115,17 +115,17 @@ class Connection(asyncio.Protocol):
 
     @property
     def idle_since(self) -> float | None:
-        """When it was last answered, or made; None while it is busy."""
+        """When the last answer was written or the connection made; None while it is busy."""
         wire = self.transport
         if wire is None or not self.is_idle or wire.is_closing():
             return None
         return self.outgoing.answered_at
 
     def overdue(self, now: float, listen: ListenSettings) -> Overdue | None:
-        """Why this connection should be ended; None: it should not. ``now``: monotonic seconds."""
+        """The reason to end this connection; None if there is none. ``now``: monotonic seconds."""
         return self._deadlines.overdue(self, now, listen)
 
-    # What the event loop tells.
+    # Callbacks of the event loop.
 
     def connection_made(self, transport: Any) -> None:
         self.transport = wire = transport
@@ -133,10 +133,10 @@ class Connection(asyncio.Protocol):
         self.incoming = Incoming(self, self.connections.held)
         is_encrypted = wire.get_extra_info("ssl_object") is not None
         self.outgoing = Outgoing(wire, self.connections, is_encrypted=is_encrypted)
-        wire.set_write_buffer_limits(high=0)  # sending.push relies on being told of every byte that waits
+        wire.set_write_buffer_limits(high=0)  # sending.push relies on a callback for every byte that waits
         if not is_encrypted and hasattr(wire, "max_size"):
-            wire.max_size = RECEIVE  # asyncio makes room for 256 KiB at each read
-        # One that is encrypted was admitted when its handshake began.
+            wire.max_size = RECEIVE  # asyncio would allocate 256 KiB for each read
+        # A TLS connection was admitted when its handshake began.
         if is_encrypted or self.connections.admission.admit(self, self.peername):
             self.connections.opened(self)
         else:
@@ -150,7 +150,7 @@ class Connection(asyncio.Protocol):
             self.outgoing.lose()
             self.connections.stats.disconnects += self.task is None
         if self.task is not None:
-            # Work that several clients wait for is shielded by whoever shares it; the one that left can go.
+            # Work that is shared with other clients is shielded, so only this client's wait is cancelled.
             self.task.cancel()
 
     def data_received(self, data: bytes) -> None:
@@ -158,7 +158,7 @@ class Connection(asyncio.Protocol):
         if incoming.is_deaf or self._is_closing:
             return
         if incoming.is_at_boundary and self.task is None and not self.outgoing.is_busy:
-            # _is_known without the call: most of what comes is known.
+            # _is_known, inlined: most requests are known.
             now = time.monotonic()
             slot = self._answers.recall(data, self, now)
             if slot is not None:
@@ -171,7 +171,8 @@ class Connection(asyncio.Protocol):
                 self.connections.cut_largest()
 
     def _take_in(self, data: bytes) -> bool:
-        """Answer what can be answered at once in this turn, and queue the rest; whether there is a rest."""
+        """Answer what can be answered in this turn and queue the rest; returns whether something is
+        queued."""
         incoming, is_queued = self.incoming, False
         for piece in incoming.pieces(data):
             is_between = incoming.is_at_boundary and not is_queued and self._is_free
@@ -186,8 +187,10 @@ class Connection(asyncio.Protocol):
         return is_queued or incoming.is_full
 
     def eof_received(self) -> bool | None:
-        """Keep the connection until all is answered: a client may close its side first (RFC 9112 9.6)."""
-        # Nobody answers behind a close_notify; and a watch may be silent for minutes, its backend held.
+        """Keep the connection until everything is answered: a client may close its side first (RFC 9112
+        9.6)."""
+        # After a close_notify no answer is expected; and a watch may stay silent for minutes while its
+        # backend connection is held.
         if self.outgoing.is_encrypted or self.is_idle or self._is_lingering or self.streamed is not None:
             return None
         self.is_half_closed = True
@@ -203,13 +206,13 @@ class Connection(asyncio.Protocol):
         self._advance()
 
     def _advance(self) -> None:
-        """Take up messages as far as they can be answered without waiting, and the first that cannot."""
+        """Take up messages while they can be answered without waiting, then the first one that cannot."""
         while self.incoming.messages and self._is_free and not self._is_closing:
             self._take_up(*self.incoming.take())
         self._balance()
 
     def _go_on(self) -> None:
-        """Parse what came and was kept, in a turn of its own."""
+        """Parse, in a turn of its own, the input that was kept back."""
         rest = self.incoming.refill()
         if self.transport is not None and not self._is_closing:
             self._take_in(rest)
@@ -234,7 +237,7 @@ class Connection(asyncio.Protocol):
             self.task = asyncio.get_running_loop().create_task(serving)
 
     def _is_known(self, data: bytes) -> bool:
-        """Whether ``data`` is a request that was answered before; it is answered then."""
+        """Answer ``data`` from the memo if it is a known request; returns whether it was."""
         now = time.monotonic()
         slot = self._answers.recall(data, self, now)
         if slot is None:
@@ -244,7 +247,7 @@ class Connection(asyncio.Protocol):
         return True
 
     def _answer_at_once(self, piece: bytes, messages: Sequence[Parsed]) -> bool:
-        """Answer the message that ends with ``piece`` if it is the only one, and its answer at hand."""
+        """Answer the message that ends with ``piece`` if it is the only one and its answer is in memory."""
         incoming, now = self.incoming, time.monotonic()
         if not self._is_free or not incoming.is_alone(piece, messages):
             return False
@@ -262,14 +265,14 @@ class Connection(asyncio.Protocol):
 
     def _refuse(self, error: HttpProcessingError, now: float) -> None:
         self.connections.stats.malformed += 1
-        # Its own message may quote a header field, and with it a credential.
+        # The error's own message may quote a header field, and with it a credential.
         self.connections.complaints.malformed(self.peername, type(error).__name__)
-        self._is_lingering = isinstance(error, (HeadTooLarge, NotHTTP))  # refused before they end
+        self._is_lingering = isinstance(error, (HeadTooLarge, NotHTTP))  # raised before the request ended
         self.outgoing.answer(self._answers.slot(answer_to(error)), now, CLOSE, is_last=True)
         self._finish(is_last=True)
 
     async def _serve(self, request: WireRequest, started: float, pending: Pending | None) -> None:
-        """Answer what has to be waited for."""
+        """Answer a request that has to wait."""
         message = request.message
         try:
             outcome = await self._dispatch.respond(request, started, pending)
@@ -294,7 +297,7 @@ class Connection(asyncio.Protocol):
         except ConnectionError:
             self.close()
         except asyncio.CancelledError:
-            self.task = None  # in a circle with it, its traceback would keep what was to be written
+            self.task = None  # a reference cycle through its traceback would keep the answer alive
             raise
         except Exception:  # a bug
             logger.exception("%s %s failed", message.method, path_of(message))
@@ -313,7 +316,7 @@ class Connection(asyncio.Protocol):
             self._finish(is_last=is_last)
 
     def _finish(self, *, is_last: bool) -> None:
-        """The answer is written: drop what is left of its request's body, and end what is to end."""
+        """After the answer is written: drop the rest of the request body, then close or continue."""
         payload, self._payload = self._payload, EMPTY_PAYLOAD
         if payload.is_eof() or self.transport is None:
             self._settle(is_last=is_last)
@@ -321,7 +324,8 @@ class Connection(asyncio.Protocol):
             self.task = asyncio.get_running_loop().create_task(self._drop(payload, is_last=is_last))
 
     async def _drop(self, payload: StreamReader, *, is_last: bool) -> None:
-        """Read what nobody wants: closed at once, the client might lose its answer (RFC 9112 9.6)."""
+        """Read the rest of an unwanted body: if closed at once, the client might lose its answer (RFC 9112
+        9.6)."""
         try:
             async with asyncio.timeout(LINGER):
                 while not payload.is_eof():
@@ -333,7 +337,7 @@ class Connection(asyncio.Protocol):
         self._advance()
 
     def _settle(self, *, is_last: bool) -> None:
-        """End the connection, or go on."""
+        """Close the connection, or keep it for the next request."""
         if is_last or self._is_closing or self._is_ending or self.is_drained:
             if self._is_lingering and not self.is_half_closed and self.transport is not None:
                 self._linger(self.transport)
@@ -341,19 +345,20 @@ class Connection(asyncio.Protocol):
                 self.close()
 
     def _linger(self, transport: asyncio.Transport) -> None:
-        """Drop for a while what a refused client still sends, so that it reads its answer."""
+        """Drop further input for a while, so that a refused client reads its answer before the connection
+        closes."""
         self._is_closing = True
         if transport.can_write_eof():
             transport.write_eof()
         asyncio.get_running_loop().call_later(LINGER, self.close)
 
     def pause_reading(self) -> None:
-        """aiohttp's reader: the body that comes is not read as fast."""
+        """Called by aiohttp's reader when the buffer of the body is full."""
         self._is_body_full = True
         self._balance()
 
     def resume_reading(self, resume_parser: bool = True) -> None:
-        """aiohttp's reader: there is room for more of the body."""
+        """Called by aiohttp's reader when the buffer of the body has room again."""
         self._is_body_full = False
         self._balance()
 
@@ -370,39 +375,41 @@ class Connection(asyncio.Protocol):
             (transport.pause_reading if is_too_much else transport.resume_reading)()
 
     def send(self, data: bytes) -> None:
-        """Write a part of an answer that streams in. Raises ConnectionResetError without a client."""
+        """Write a part of a streamed answer. Raises ConnectionResetError if the client is gone."""
         if self.transport is None or self.transport.is_closing():
             raise ConnectionResetError("the client is gone")
         self.outgoing.send(data)
 
     async def drain(self) -> None:
-        """Wait until the client took what was sent. Raises ConnectionResetError without a client."""
+        """Wait until the client has taken what was sent. Raises ConnectionResetError if the client is
+        gone."""
         if self.transport is None:
             raise ConnectionResetError("the client is gone")
         await self.outgoing.drain()
 
     def end_streaming(self) -> None:
-        """The backend's answer is written. Its body may have taken long to come: the next head has time."""
+        """Note the end of a backend's answer. Its body may have taken long, so the header timeout starts
+        anew."""
         self.streamed = None
         self.incoming.head_since = 0.0
 
     def close(self) -> None:
-        """End the connection once what is written has left."""
+        """Close the connection after the data already written."""
         self._is_closing = True
         if self.transport is not None:
             self.transport.close()
 
     def cut_off(self) -> None:
-        """End the connection at once, whatever waits to be written."""
+        """Close the connection at once and drop unsent data."""
         self._is_closing = True
         if self.transport is not None:
             self.transport.abort()
 
     def close_when_answered(self) -> None:
-        """End the connection now if it is idle, else after the running answer."""
+        """Close the connection now if it is idle, else after the current answer."""
         if self.task is None and self.outgoing.unsent is None:
             self.close()
         elif self.streamed is not None and not self.streamed.payload.is_eof():
-            self._is_ending = True  # closing, nothing is read any more, bodies included
+            self._is_ending = True  # _is_closing would stop reading, request bodies included
         else:
             self._is_closing = True

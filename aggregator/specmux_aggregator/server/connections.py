@@ -1,4 +1,4 @@
-"""The connections of one listener: made, kept in view, and ended."""
+"""The connections of one listener: creates, tracks and closes them."""
 
 from __future__ import annotations
 
@@ -26,16 +26,18 @@ IDLE_FOUND: Final = 64
 
 
 LAST_ANSWER: Final = 0.25
-"""Seconds for a last request of a connection that is idle when the service ends: a round trip, and some."""
+"""Seconds in which an idle connection may send a last request when the service ends: one round trip and some
+margin."""
 
 
 class Connections:
-    """Makes the connections of one listener and keeps them in view. Lives in one event loop."""
+    """Creates the connections of one listener and tracks them. Lives on one event loop."""
 
     def __init__(
         self, dispatch: Dispatch, listen: ListenSettings, *, stats: RequestStats, unread_max: int = UNREAD_MAX
     ) -> None:
-        """``unread_max``: bytes of large answers that are not read to their end, all together."""
+        """``unread_max``: bytes of large answers, over all connections, that clients have not read to the
+        end."""
         self.stats = stats
         self.lines = TimeLines()
         self.files = BodyFiles(stats)
@@ -47,8 +49,8 @@ class Connections:
         self._open: set[Connection] = set()
         self._idle: deque[tuple[float, Connection]] = deque()
         self._emptied: asyncio.Event | None = None
-        """Set with the end of the last connection, once that is waited for."""
-        shared: Any = self  # it is told of its own connections alone, where Shared says any
+        """Set when the last connection closes, once something waits for that."""
+        shared: Any = self  # it only ever receives its own connections; the protocol says any
         self.made: Callable[[], Connection] = partial(Connection, shared, dispatch)
 
     def opened(self, connection: Connection) -> None:
@@ -61,7 +63,7 @@ class Connections:
             self._emptied.set()
 
     def make_room(self) -> bool:
-        """Close the connection that was idle longest; False: none is idle."""
+        """Close the connection that has been idle longest; False if none is idle."""
         if not self._idle:
             waiting = ((since, id(one), one) for one in self._open if (since := one.idle_since) is not None)
             self._idle.extend((since, one) for since, _, one in heapq.nsmallest(IDLE_FOUND, waiting))
@@ -90,7 +92,7 @@ class Connections:
             connection.cut_off()
 
     def cut_largest(self) -> None:
-        """Cut those that hold most of requests until a quarter of what all may hold is free again."""
+        """Cut the connections that hold the most until a quarter of the budget is free again."""
         for connection in sorted(self._open, key=lambda one: one.incoming.held.cost, reverse=True):
             if self.held.cost <= HELD_MAX * 3 // 4:
                 break
@@ -99,18 +101,18 @@ class Connections:
             connection.cut_off()
 
     def close_when_answered(self) -> None:
-        """End every connection: the idle now, the others after the running answer."""
+        """Close idle connections now and the others after their current answer."""
         for connection in tuple(self._open):
             connection.close_when_answered()
 
     async def drain(self, seconds: float) -> None:
-        """Give what is idle a moment for one last answer, let running answers finish for ``seconds``, and cut
-        what is left then."""
+        """Give idle connections a moment for one last answer, let running answers finish for ``seconds``,
+        then cut the rest."""
         emptied = self._emptied = asyncio.Event()
         if not self._open:
             emptied.set()
         if any(one.is_idle for one in self._open):
-            # A request may be on its way to us: its client would lose it, and had no word that we end.
+            # A request may already be on its way; closing now would lose it without a word to its client.
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(emptied.wait(), min(LAST_ANSWER, seconds))
         self.close_when_answered()

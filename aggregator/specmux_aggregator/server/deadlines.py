@@ -1,5 +1,5 @@
-"""When a connection has to end: idle for too long, a head that does not end (slow loris), an answer that is
-not read, requests that wait behind one that is hardly read, a client that has left."""
+"""When to end a connection: idle too long, a head that never ends (slow loris), an answer that is not read,
+requests stuck behind an answer that is hardly read, a client that has left."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from specmux_aggregator.server.outgoing import Outgoing
 from specmux_aggregator.server.protocols import WireRequest
 
 HANG_UP: Final = getattr(select, "POLLRDHUP", 0)
-"""Linux's word for a client that closed its side; with 0 only one that closed both is noticed."""
+"""Linux's event for a peer that closed its side; with 0 only a full close is noticed."""
 
 Overdue = Literal["keepalive", "half_closed", "left", "header_timeout", "write_stall"]
 
 
 class WatchedConnection(Protocol):
-    """What of a connection deadlines depend on."""
+    """The part of a connection that deadlines depend on."""
 
     transport: asyncio.Transport | None
     streamed: WireRequest | None
@@ -35,19 +35,19 @@ class WatchedConnection(Protocol):
 
 
 class Deadlines:
-    """Of one connection, which is looked at again and again."""
+    """The deadlines of one connection, checked repeatedly."""
 
     __slots__ = ("_queued", "_stalled")
 
     def __init__(self) -> None:
         self._queued = (0.0, -1)
-        """Since when requests wait behind the same one, and how many were taken up then."""
+        """Since when requests wait behind the same answer, and how many had been taken up then."""
         self._stalled = (0.0, 0, 0)
-        """Since when the write buffer is what it is; its bytes; what tells one that moves from one that does
-        not."""
+        """Since when the write buffer is unchanged, its size in bytes, and a counter that distinguishes a
+        buffer that drains and refills."""
 
     def overdue(self, connection: WatchedConnection, now: float, listen: ListenSettings) -> Overdue | None:
-        """Why the connection should end; None: it should not. ``now``: monotonic seconds."""
+        """The reason to end the connection; None if there is none. ``now``: monotonic seconds."""
         wire = connection.transport
         if wire is None:
             return None
@@ -66,7 +66,7 @@ class Deadlines:
         return "write_stall" if self._is_stalled(connection, wire, now, listen.write_timeout) else None
 
     def _is_stuck(self, connection: WatchedConnection, now: float, timeout: float) -> bool:
-        """Whether requests wait for too long behind an answer of ours that is read, but hardly."""
+        """Whether requests have waited too long behind an answer that is read too slowly."""
         waiting, taken = len(connection.incoming.messages), connection.incoming.taken
         if not waiting or connection.streamed is not None or self._queued[1] != taken:
             self._queued = (now, taken)
@@ -75,7 +75,7 @@ class Deadlines:
     def _is_stalled(
         self, connection: WatchedConnection, wire: asyncio.Transport, now: float, timeout: float
     ) -> bool:
-        """Whether nothing of what is written was read for too long."""
+        """Whether the client has read nothing of the pending output for too long."""
         waiting, pushes = wire.get_write_buffer_size(), connection.outgoing.pushes
         since, before, pushes_before = self._stalled
         if waiting == 0 or waiting != before or pushes != pushes_before:
@@ -85,8 +85,7 @@ class Deadlines:
 
 
 def _has_left(connection: WatchedConnection, wire: asyncio.Transport) -> bool:
-    """Whether the client closed its side while nothing is read, since it sent more than is taken up: then no
-    event tells."""
+    """Whether the client closed its side while reading is paused, when no event reports it."""
     if not connection.is_reading_paused:
         return False
     poll = select.poll()

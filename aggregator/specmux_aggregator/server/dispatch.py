@@ -1,4 +1,4 @@
-"""Dispatch of messages: refused, asked for permission, passed on to a backend, or answered by the service."""
+"""Decide who answers a message: refuse it, check permission, pass it on to a backend, or ask the service."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ logger = logging.getLogger(__name__)
 BODY_MAX: Final = 64 * 1024  # bytes of a request body after which the connection is not used again
 
 DOCUMENTS: Final = "/openapi/v3"
-"""What begins like this, as most targets do, is the service's alone: no handler is asked for a claim."""
+"""Targets with this prefix, nearly all, belong to the service; handlers are not asked."""
 
 HEALTH: Final = frozenset({"/livez", "/readyz"})
-"""Never refused for too many others: who is restarted under load helps nobody."""
+"""Never refused because of load: restarting a busy replica helps nobody."""
 
 _CROWDED: Final = (429, "TooManyRequests", "too many requests are waiting here, please try again later")
 _LATER: Final = [("Retry-After", "1")]
@@ -47,7 +47,7 @@ ENDING: Final = REFUSALS | {FAILED}
 
 
 class Dispatch:
-    """Shared by the connections of one server."""
+    """Shared by all connections of one server."""
 
     def __init__(
         self,
@@ -60,9 +60,9 @@ class Dispatch:
         guard: Guard | None = None,
         streaming: Sequence[StreamingHandler] = (),
     ) -> None:
-        """``max_in_flight``: requests that may wait; 0: any number. ``slow_request``: seconds after which a
-        request is logged. Without ``guard`` everybody may ask; ``streaming``: who may claim a
-        request before the service, the first one that does."""
+        """``max_in_flight``: requests that may wait; 0: unlimited. ``slow_request``: seconds after which a
+        request is logged. ``guard``: None admits everybody. ``streaming``: handlers that may claim a request
+        before the service; the first claim wins."""
         self.answers = answers
         self.is_stopping = False
         """Every answer is the last one of its connection."""
@@ -76,7 +76,7 @@ class Dispatch:
     def immediate(
         self, message: RawRequestMessage, connection: ClientConnection, now: float
     ) -> Slot | Pending | None:
-        """The answer to a message without a body, if it is at hand; None: others have to be asked first."""
+        """The answer to a message without a body if it is in memory; None if other handlers come first."""
         try:
             return self._immediate(message, connection, now)
         except Exception:  # a bug
@@ -101,8 +101,8 @@ class Dispatch:
     async def respond(
         self, request: WireRequest, started: float, pending: Pending | None = None
     ) -> Reply | Response:
-        """The answer, whatever it takes. ``started``: monotonic seconds. ``pending``: what ``immediate`` has
-        just found."""
+        """The answer to a message that has to wait. ``started``: monotonic seconds. ``pending``: what
+        ``immediate`` returned."""
         message, connection = request.message, request.connection
         self._stats.in_flight += 1
         try:
@@ -149,9 +149,9 @@ class Dispatch:
         return self._crowded(message) or await self._guard.refusal(message, connection)
 
     def _crowded(self, message: RawRequestMessage) -> PreparedAnswer | None:
-        """The refusal of a request that would have to wait while as many as may wait do."""
-        # Whatever needs no waiting has come and gone between two looks, so all others in flight wait.
-        # The proxy counts by backend those that wait for an answer: a silent one crowds nobody out.
+        """The refusal of a request that would have to wait while ``max_in_flight`` others do."""
+        # Only requests that wait are in flight here. Those that wait for a backend are counted by the proxy,
+        # per backend, so a silent backend does not crowd out the rest.
         waiting = self._stats.in_flight - self._stats.in_flight_elsewhere
         cap = self._max_in_flight
         if not cap or waiting <= cap or message.path.partition("?")[0] in HEALTH:
@@ -170,7 +170,7 @@ class Dispatch:
             return crowded
         prepared = await self._service.respond(found)
         seconds = time.monotonic() - started
-        # 503 is a state that was logged when it began, and is counted: no line for each who asks meanwhile.
+        # A 503 is a state: it was logged when it began and is counted, so it needs no line per request.
         if prepared.status >= 500 and prepared.status != 503:
             logger.warning("%s %s: %d", message.method, path_of(message), prepared.status)
         elif seconds > self._slow_request:
@@ -185,9 +185,9 @@ def ends(message: RawRequestMessage, payload: StreamReader, prepared: PreparedAn
     if message.should_close or prepared in ENDING:
         return True
     if message.upgrade or message.method == "CONNECT":
-        # The parser stops at these, and drops what followed unless the protocol changes. It never does here.
+        # The parser stops at these requests and drops what follows, since the protocol never changes here.
         return True
     if payload is EMPTY_PAYLOAD:
         return False
-    # The body of a request is dropped; one that is large or of unknown length is not worth the wait.
+    # A request body is dropped; if it is large or its length unknown, closing is cheaper than reading it.
     return message.chunked or int(message.headers[hdrs.CONTENT_LENGTH]) > BODY_MAX

@@ -1,7 +1,6 @@
-"""TLS handshakes of clients: connections that cost memory before anybody has asked for anything.
+"""TLS handshakes of clients, which cost memory before anything is requested.
 
-Each is known, counted and bounded in time from its first moment on, and becomes a ``Connection`` when it has
-proved what it can.
+Each is counted and bounded in time from its first byte, and becomes a ``Connection`` once it succeeds.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ MISDIRECTED: Final = refusal(
 
 
 class ClientHandshakes:
-    """Of one TLS listener. Lives in one event loop."""
+    """The handshakes of one TLS listener. Lives on one event loop."""
 
     def __init__(
         self,
@@ -34,7 +33,7 @@ class ClientHandshakes:
         certificates: Certificates,
         listen: ListenSettings,
     ) -> None:
-        """``make_connection``: of a client whose handshake is done."""
+        """``make_connection``: creates the connection of a client whose handshake succeeded."""
         self.records = Records()
         self._make_connection = make_connection
         self._admission = admission
@@ -42,7 +41,7 @@ class ClientHandshakes:
         self._timeout = listen.header_timeout
         self._lines = TimeLines()
         self._begun: dict[TLSTransport, float] = {}
-        """When each began, in monotonic seconds; the oldest is the first."""
+        """When each began, in monotonic seconds, oldest first."""
 
     def begin(self, transport: TLSTransport, peer: object) -> ssl.SSLContext | None:
         if not self._admission.admit(transport, peer):
@@ -51,7 +50,7 @@ class ClientHandshakes:
         return self._certificates.context
 
     def succeed(self, transport: TLSTransport, tls: ssl.SSLObject) -> asyncio.Protocol | None:
-        # The CA that it proved itself to may be the clients' no more.
+        # The CA that verified the client may have been replaced meanwhile.
         if not self._certificates.is_current(tls):
             self.end(transport)
             return None

@@ -1,12 +1,13 @@
-"""What of a request's head decides its answer, as bytes, without parsing. Pure.
+"""The part of a request head that decides its answer, as bytes, without parsing. Pure.
 
-Requests of one client mostly differ in a field that nobody here reads: an audit id, a trace, the address that
-a balancer saw. Without such fields their heads are equal, and so are their answers.
+Requests of one client mostly differ in fields that nothing here reads: an audit id, a trace id, an address
+that a load balancer adds. Without such fields their heads are equal, and so are their answers.
 
-Why that is safe. Only whole lines go, each a name that nobody reads, a colon, and visible ASCII. What is left
-is compared byte by byte with what was left of a head that the parser took. The two differ in lines alone that
-the parser takes wherever they stand, as long as they are not too many, so it would take the other one as well
-and make the same of it. Whatever is bent in some way stays in what is compared, and no such head was taken.
+Why this is safe: only whole lines are removed, each a field name that nothing reads, a colon, and visible
+ASCII. The remainder is compared byte by byte with the remainder of a head that the parser accepted. The two
+heads differ only in lines that the parser accepts wherever they stand, within its limit on their number, so
+it would accept the other head as well, with the same meaning. Anything irregular stays in the compared part,
+and no such head was accepted before.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from typing import Final
 from specmux_aggregator.server.held import END_OF_HEAD
 
 HEAD_MAX: Final = 4096
-"""Bytes of a head that is looked at."""
+"""Bytes of the largest head that is examined."""
 
 LINES_MAX: Final = 64
-"""Lines of it: half of what the parser takes."""
+"""Lines of the largest head that is examined: half of what the parser accepts."""
 
 DECIDING: Final = frozenset(
     {
-        # What an answer depends on: http.messages.Request, server.dispatch, and the permission to ask.
+        # Fields that an answer depends on: http.messages.Request, server.dispatch, and permission.
         "accept",
         "accept-encoding",
         "authorization",
@@ -34,7 +35,7 @@ DECIDING: Final = frozenset(
         "if-match",
         "if-none-match",
         "last-event-id",
-        # What frames a message and ends a connection: RFC 9112, llhttp.
+        # Fields that frame a message or end a connection: RFC 9112, llhttp.
         "connection",
         "content-length",
         "proxy-connection",
@@ -42,7 +43,7 @@ DECIDING: Final = frozenset(
         "trailer",
         "transfer-encoding",
         "upgrade",
-        # What aiohttp refuses: some at once, others when they come twice.
+        # Fields that aiohttp refuses, always or when repeated.
         "content-encoding",
         "content-location",
         "content-range",
@@ -54,18 +55,18 @@ DECIDING: Final = frozenset(
         "user-agent",
     }
 )
-"""Fields that stay, in lower case."""
+"""Fields that are kept, in lower case."""
 
 
 def deciding_part(data: bytes) -> bytes | None:
-    """A head without the fields that decide nothing; None for what is not one whole head, or a large one."""
+    """The head without fields that decide nothing; None if ``data`` is not one whole head, or too large."""
     if len(data) > HEAD_MAX or data.find(END_OF_HEAD) != len(data) - 4 or data.count(b"\n") > LINES_MAX:
         return None
     return _ORDINARY.sub(b"", data)
 
 
 def _any_of(words: list[str]) -> str:
-    """A pattern for these words in any case that decides by one letter after the other."""
+    """A case-insensitive pattern for these words that branches letter by letter."""
     branches = []
     for letter, group in groupby(sorted(words), key=lambda word: word[:1]):
         rest = [word[1:] for word in group]

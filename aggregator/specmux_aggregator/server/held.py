@@ -1,9 +1,9 @@
-"""What connections hold of requests: heads that are not whole yet, requests that wait for their turn, and the
-one that is answered, counted as what it costs in memory.
+"""Memory that connections hold for requests: incomplete heads, queued requests, and the one being answered,
+counted by its actual cost.
 
-Invariant: a head is at most ``HEAD_MAX`` bytes, and all connections together hold at most ``HELD_MAX`` and
-one read each. aiohttp bounds lines, fields and messages by number: 128 fields of 8 KB, 32 requests, each held
-twice, are 64 MiB for one connection that reads nothing of its answers.
+Invariant: a head has at most ``HEAD_MAX`` bytes, and all connections together hold at most ``HELD_MAX`` plus
+one read each. aiohttp bounds only the number of lines, fields and messages: 128 fields of 8 KB in 32
+requests, each held twice, are 64 MiB for one connection that reads none of its answers.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ HEAD_MAX: Final = 64 * 1024
 """Bytes of a request line and all header fields."""
 
 PAUSE_AT: Final = 256 * 1024
-"""Cost from which on nothing more of a connection is read until it has its answers."""
+"""Cost from which a connection is no longer read until its answers are sent."""
 
 HELD_MAX: Final = 24 * 1024 * 1024
-"""Cost of all connections together from which on those are cut that hold most."""
+"""Cost of all connections together from which the largest are cut."""
 
 MESSAGE_COST: Final = 2_500
 FIELD_COST: Final = 400
-"""Bytes of memory beside the text, which aiohttp holds twice: as it came, and decoded."""
+"""Bytes of memory per field beside its text, which aiohttp holds twice: raw and decoded."""
 
 BODY_HELD: Final = 80 * 1024
-"""Bytes that can wait of a body that nobody reads."""
+"""Bytes of an unread body that can be buffered."""
 
 END_OF_HEAD: Final = b"\r\n\r\n"
 
@@ -41,7 +41,7 @@ class HeadTooLarge(HttpProcessingError):
 
 
 class HeldByAll:
-    """The cost of all connections of a listener."""
+    """The cost of all connections of one listener."""
 
     __slots__ = ("cost",)
 
@@ -61,17 +61,17 @@ class HeldBytes:
     def __init__(self, held_by_all: HeldByAll) -> None:
         self._all = held_by_all
         self._costs: list[int] = []
-        """Of each message that waits, after that of the one before, which aiohttp does not let go of."""
+        """The cost of each queued message, after that of the previous one, which aiohttp still holds."""
         self._payload: Any = EMPTY_PAYLOAD
         self._head_cost = 0
         self._kept = 0
         self.head = 0
-        """Bytes of a head that is not whole yet."""
+        """Bytes of an incomplete head."""
         self.cost = 0
 
     def take(self, data: bytes, messages: Sequence[tuple[RawRequestMessage, Any]], waiting: int) -> None:
-        """``data`` was parsed, and the message came out of it whose head it ends; or none. ``waiting``:
-        messages before it that wait still. Raises HeadTooLarge."""
+        """Count ``data`` after parsing, with the message whose head it completed, if any. ``waiting``:
+        messages queued before it. Raises HeadTooLarge."""
         try:
             self._let_go(waiting)
             self._take(data, messages)
@@ -94,7 +94,7 @@ class HeldBytes:
             self._begin(data)
 
     def taken(self, waiting: int) -> None:
-        """So many messages wait still."""
+        """Set the number of messages that still wait."""
         self._let_go(waiting)
         self._sum_up()
 
@@ -102,7 +102,7 @@ class HeldBytes:
         del self._costs[: max(len(self._costs) - waiting - 1, 0)]
 
     def keep(self, size: int) -> None:
-        """So many bytes wait to be parsed."""
+        """Count bytes that wait to be parsed."""
         self._kept = size
         self._sum_up()
 
@@ -128,8 +128,8 @@ class HeldBytes:
 
 
 def head_size(message: RawRequestMessage) -> int:
-    """Bytes of a message's head as it came, at least."""
+    """The least number of bytes of a message's head as received."""
     fields = sum(len(name) + len(value) + 4 for name, value in message.raw_headers)
-    # aiohttp makes no path of an empty target.
+    # aiohttp turns an empty target into no path.
     line = len(message.method or "") + len(message.path or "") + len("  HTTP/1.1\r\n")
     return line + fields + len("\r\n")

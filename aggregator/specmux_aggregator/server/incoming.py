@@ -1,9 +1,9 @@
-"""What came from a client and is not taken up yet: bytes made messages by aiohttp's parser, in a queue.
+"""Input of a client that is not taken up yet: bytes, parsed into messages by aiohttp's parser, in a queue.
 
-Invariant: at a boundary the parser is in the state in which it began, so a request that is answered without
-it leaves no trace. The parser is given one head at a time: where it raises, it gives nothing of what it made
-of the same bytes, and requests before a fault are answered wherever the client's bytes were cut. Once nothing
-can be made of what comes, everything else is dropped.
+Invariant: at a message boundary the parser is in its initial state, so a request answered without it leaves
+no trace. The parser is given one head at a time: when it raises, it returns nothing of that input, so
+requests before a fault are answered however the bytes were split. After a fault in the framing all further
+input is dropped.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ from specmux_aggregator.server.refusals import LINE_MAX, NotHTTP
 
 HEADERS_MAX: Final = 128
 QUEUE_MAX: Final = 32
-"""Messages that wait until no more are made; it goes on once half of them are taken up."""
+"""Queued messages at which parsing stops; it continues once half of them are taken up."""
 RECEIVE: Final = 16 * 1024
-"""Bytes that are parsed at once, and taken from a socket."""
+"""Bytes parsed at once, and read from a socket at once."""
 TURN_MAX: Final = 64
-"""Heads that are parsed of one connection in one turn of the event loop: 16 KiB hold 500, for whose answers
-everybody else would wait."""
-BODY_BUFFER: Final = 32 * 1024  # bytes of a request's body that wait, or twice as many, before reading stops
+"""Heads of one connection parsed in one turn of the event loop: 16 KiB can hold 500, and every other
+connection would wait for their answers."""
+BODY_BUFFER: Final = 32 * 1024  # bytes of a request body (up to twice as many) before reading pauses
 
 OTHER_PROTOCOL: Final = re.compile(rb"(?:\r\n)*[A-Z_-]+ [^\s]+ (?:RTSP|ICE)/")
-"""The request line of a protocol that llhttp takes for HTTP."""
+"""The request line of a protocol that llhttp accepts as HTTP."""
 
 Parsed = tuple[RawRequestMessage, StreamReader]
 Queued = tuple[RawRequestMessage | HttpProcessingError, StreamReader]
-"""A message with its body, or why there is none."""
+"""A message with its body, or the error in its place."""
 
 
 class Incoming:
-    """Of one connection."""
+    """The input of one connection."""
 
     __slots__ = (
         "_body_left",
@@ -70,48 +70,46 @@ class Incoming:
     )
 
     def __init__(self, connection: Any, held_by_all: HeldByAll) -> None:
-        """``connection`` is told to read on or not while a body waits: ``pause_reading``,
-        ``resume_reading``; and asked whether it is ``connected``."""
+        """``connection``: has ``pause_reading`` and ``resume_reading``, called while a body waits, and
+        ``connected``."""
         self.held = HeldBytes(held_by_all)
         self.messages: list[Queued] = []
         self.taken = 0
-        """Messages that were taken up, or answered at once."""
+        """Messages taken up or answered at once."""
         self.head_since = time.monotonic()
         """Monotonic seconds since when the head of a request is awaited; 0: none has begun."""
         self.is_at_boundary = True
         self.is_deaf = False
         self.is_full = False
-        """As many messages wait as may, and half of them are not taken up yet; or the turn is over. Nothing
-        more is read meanwhile."""
+        """The queue is full and not yet half empty, or the turn is over; nothing more is read."""
         self._is_due = False
         self._rest = b""
-        """What came and is not parsed for that reason."""
+        """Input kept back, unparsed, for that reason."""
         self._body_left = 0
-        """Bytes that are missing of a body whose length is known."""
+        """Bytes missing of a body of known length."""
         self._end = b""
-        """The last bytes of a head that is not whole, or of a piece of a body."""
+        """The last bytes of an incomplete head, or of a piece of a body."""
         self._payload: StreamReader = EMPTY_PAYLOAD
-        """The body of the message that came last."""
+        """The body of the newest message."""
         self._line = b""
-        """The request line of a head that is not whole, as far as it has come; or that it has."""
+        """The request line of an incomplete head as received so far, or a mark that it was complete."""
         self._connection = connection
         self._parser: HttpRequestParser | None = None
-        """From the first request on that is not known by its bytes."""
+        """Created for the first request that the memo does not know."""
 
     @property
     def is_empty(self) -> bool:
-        """Nothing waits to be taken up."""
+        """Whether nothing waits to be taken up."""
         return not self.messages and not self._rest
 
     @property
     def is_too_much(self) -> bool:
-        """Nothing more should be read until something is taken up."""
+        """Whether reading should pause until something is taken up."""
         return self.is_full or (bool(self.messages) and self.held.cost > PAUSE_AT)
 
     def pieces(self, data: bytes) -> Iterable[bytes]:
-        """``data`` in pieces of which each ends a head at its end or nowhere, each to be parsed before the
-        next is asked for. There are no more once nothing can be made of them; what there is no room for, or
-        no time in this turn, is kept."""
+        """Split ``data`` so that a head ends at the end of a piece or not at all; parse each piece before
+        asking for the next. Ends early after a fault; what exceeds the queue or the turn is kept back."""
         if self._end or self._body_left or self.is_full or len(data) > RECEIVE:
             return self._pieces(data)
         is_one = data.endswith(END_OF_HEAD) and data.find(END_OF_HEAD) == len(data) - len(END_OF_HEAD)
@@ -137,7 +135,7 @@ class Incoming:
     def _end_of_piece(self, data: bytes, begin: int) -> int:
         if self._body_left:
             return begin + self._body_left
-        if self._end:  # where the end of a head came in two pieces
+        if self._end:  # the end of a head split over two pieces
             at = (self._end + data[begin : begin + len(END_OF_HEAD) - 1]).find(END_OF_HEAD)
             if at >= 0:
                 return begin + at + len(END_OF_HEAD) - len(self._end)
@@ -145,7 +143,7 @@ class Incoming:
         return len(data) if at < 0 else at + len(END_OF_HEAD)
 
     def parse(self, piece: bytes) -> Sequence[Parsed]:
-        """The message whose head ends with ``piece``, if one does, to be answered at once or queued."""
+        """The message whose head ends with ``piece``, if any, to be answered at once or queued."""
         try:
             self._look_at_line(piece)
             parser = self._parser
@@ -160,7 +158,7 @@ class Incoming:
         return parsed
 
     def is_alone(self, piece: bytes, messages: Sequence[Parsed]) -> bool:
-        """Whether ``piece`` ends a message without a body, and nothing waits."""
+        """Whether ``piece`` ends a message without a body and nothing else waits."""
         return (
             len(messages) == 1
             and messages[0][1] is EMPTY_PAYLOAD
@@ -169,7 +167,7 @@ class Incoming:
         )
 
     def answered_at_once(self) -> None:
-        """The message that was alone was answered, and the connection goes on."""
+        """Note that the only message was answered and the connection continues."""
         self.taken += 1
         self.head_since = 0.0
         self.is_at_boundary = not self.is_deaf
@@ -177,7 +175,7 @@ class Incoming:
             self.held.clear()
 
     def queue(self, piece: bytes, messages: Sequence[Parsed]) -> None:
-        """Keep the message that ended with ``piece``, and count what it takes."""
+        """Queue the message that ended with ``piece`` and count its cost."""
         if self.messages and isinstance(self.messages[-1][0], HttpProcessingError):
             return
         self.is_at_boundary = False
@@ -192,7 +190,7 @@ class Incoming:
             self.is_full = len(self.messages) >= QUEUE_MAX
             is_whole = self._payload is EMPTY_PAYLOAD
             if not (is_whole or message.chunked):
-                self._body_left = int(message.headers.get(hdrs.CONTENT_LENGTH, 0))  # none with CONNECT
+                self._body_left = int(message.headers.get(hdrs.CONTENT_LENGTH, 0))  # absent with CONNECT
             self.is_at_boundary = is_whole and not self.is_deaf and not self.is_full
             # A body: after it, the next head is due within the header timeout.
             self.head_since = 0.0 if is_whole else time.monotonic()
@@ -200,12 +198,12 @@ class Incoming:
             self.head_since = time.monotonic()
 
     def take(self) -> Queued:
-        """The next message."""
+        """Remove and return the next message."""
         self.taken += 1
         return self.messages.pop(0)
 
     def falls_due(self) -> bool:
-        """Whether ``refill`` is to be called in the next turn, which is said once."""
+        """Whether to schedule ``refill`` for the next turn; True once."""
         has_room = self.is_full and len(self.messages) <= QUEUE_MAX // 2 and not self.is_deaf
         if not has_room or self._is_due:
             return False
@@ -213,7 +211,7 @@ class Incoming:
         return True
 
     def refill(self) -> bytes:
-        """What was kept and is due now."""
+        """Return the input that was kept back."""
         self.is_full = self._is_due = False
         rest, self._rest = self._rest, b""
         if rest:
@@ -221,21 +219,20 @@ class Incoming:
         return rest
 
     def count(self, *, is_answered: bool) -> None:
-        """Let go of what is counted of messages that were taken up; the last of them is still held unless it
-        is answered."""
+        """Release the cost of messages taken up; the last one stays counted until ``is_answered``."""
         if self.held.cost:
             self.held.taken(len(self.messages) - is_answered)
 
     def clear(self) -> None:
-        """Nothing that waits will be taken up."""
+        """Drop everything that waits, and ignore further input."""
         self.is_deaf = True
         self.messages.clear()
         self._rest = b""
         self.held.clear()
 
     def end(self) -> None:
-        """Nothing comes any more. Who knows the connection is let go of, or all of them would wait for the
-        collector."""
+        """Release everything: no more data follows. Without the back references the connection is freed at
+        once instead of by the garbage collector."""
         self._parser = self._connection = None
         if self.messages or self._rest or self.held.cost:
             self.clear()
@@ -243,18 +240,18 @@ class Incoming:
             self.is_deaf = True
 
     def _look_at_line(self, piece: bytes) -> None:
-        """Raises NotHTTP for what has the form of HTTP and says that it is something else."""
+        """Raises NotHTTP for a request line that looks like HTTP and names another protocol."""
         if not self._payload.is_eof():
             return
         begun = self._line + piece if self.held.head else piece
         if (b" RTSP/" in begun or b" ICE/" in begun) and OTHER_PROTOCOL.match(begun):
             raise NotHTTP
         if not piece.endswith(END_OF_HEAD):
-            # Of the line, if that is not whole; else only that it is over.
+            # Keep the request line while it is incomplete; afterwards only a mark.
             self._line = begun if b"\n" not in begun.lstrip() else b"\0"
 
     def _break(self, error: HttpProcessingError) -> None:
-        """No more messages can come: the framing is lost, or the head too large."""
+        """Stop parsing: the framing is lost, or the head is too large."""
         self.is_deaf = True
         self.is_at_boundary = False
         if isinstance(error, HeadTooLarge):
@@ -273,5 +270,5 @@ def _parser_for(connection: Any) -> HttpRequestParser:
         max_field_size=LINE_MAX,
         max_headers=HEADERS_MAX,
         payload_exception=RequestPayloadError,
-        auto_decompress=False,  # bodies are passed on as they are, or dropped
+        auto_decompress=False,  # bodies are passed on unchanged, or dropped
     )

@@ -1,4 +1,4 @@
-"""The HTTP server: one address that is listened on, from start to stop."""
+"""The HTTP server: listens on one address, from start to stop."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CERTIFICATE_INTERVAL: Final = 1.0  # seconds between looks at the certificate's 
 
 
 class HTTPServer:
-    """Serves one address. Start once, stop once, in one event loop."""
+    """Serves one address. Start once and stop once, on one event loop."""
 
     def __init__(
         self,
@@ -53,10 +53,10 @@ class HTTPServer:
         unread_max: int = UNREAD_MAX,
     ) -> None:
         """``slow_request``: seconds after which a request is logged. ``use_memo``: False for tests of what
-        stands behind it. Without ``guard`` everybody may ask. ``streaming``: who may claim a request before
-        the service. ``client_ca_file``: whom clients may have their certificates from, for the guard to look
-        at. ``unread_max``: bytes of large answers that are not read to their end, all together.
-        """
+        lies behind the memo. ``guard``: None admits everybody. ``streaming``: handlers that may claim a
+        request before the service. ``client_ca_file``: the CA of client certificates, which the guard
+        reads. ``unread_max``: bytes of large answers, over all connections, that clients have not read to
+        the end."""
         self._listen = listen
         self.stats = RequestStats() if stats is None else stats
         self._client_ca_file = client_ca_file
@@ -80,8 +80,8 @@ class HTTPServer:
     async def start(self) -> tuple[str, int]:
         """Listen; returns the address and port that were bound.
 
-        Raises SpecmuxError when the address cannot be bound or aiohttp has no C parser, and InvalidConfig
-        when the certificate cannot be used.
+        Raises SpecmuxError if the address cannot be bound or aiohttp has no C parser, and InvalidConfig if
+        the certificate cannot be used.
         """
         require_c_parser()
         listen = self._listen
@@ -104,7 +104,7 @@ class HTTPServer:
             where = f"{listen.address}:{listen.port}"
             raise SpecmuxError(f"cannot listen on {where}: {_reason(error)}") from error
         for one in self._listener.sockets:
-            # Who is accepted inherits it: a client that is gone without a word is noticed some time.
+            # Accepted sockets inherit it: a client that vanished silently is noticed eventually.
             one.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         self._accept_errors = AcceptErrors(self.stats, self._connections.make_room)
         self._accept_errors.install(asyncio.get_running_loop())
@@ -114,7 +114,8 @@ class HTTPServer:
         return host, port
 
     async def stop(self) -> None:
-        """Stop accepting, finish what runs within ``listen.shutdown_timeout``, then cut what is left."""
+        """Stop accepting, let running requests finish within ``listen.shutdown_timeout``, then cut the
+        rest."""
         self._dispatch.is_stopping = True
         self._dispatch.answers.stop()
         if self._watch is not None:
@@ -133,7 +134,7 @@ class HTTPServer:
         )
 
     def forget_bodies(self) -> None:
-        """Let go of the copies of bodies that are kept for the kernel."""
+        """Close the memory files of bodies."""
         if self._connections is not None:
             self._connections.files.clear()
 
@@ -152,12 +153,12 @@ class HTTPServer:
                 look_at = now + CERTIFICATE_INTERVAL
                 is_renewed = await asyncio.to_thread(self._certificates.refresh)
                 if is_renewed and self._client_ca_file is not None:
-                    # What a client proved before the change has to be proved again.
+                    # A client verified under the previous CA must be verified again.
                     connections.close_when_answered()
 
 
 def require_c_parser() -> None:
-    """Raises SpecmuxError when aiohttp would parse in Python: slower, and with other rules for bad input."""
+    """Raises SpecmuxError if aiohttp would parse in Python: slower, and with other rules for bad input."""
     if HttpRequestParser.__module__ != "aiohttp._http_parser":
         raise SpecmuxError(
             "aiohttp has no C parser here: it was built without a compiler, or AIOHTTP_NO_EXTENSIONS is set"
@@ -165,7 +166,7 @@ def require_c_parser() -> None:
 
 
 def _reason(error: OSError) -> str:
-    """In words; asyncio's own text repeats the address in another form."""
+    """A short description; asyncio's own text repeats the address in another form."""
     if isinstance(error, socket.gaierror):
         return "the host name does not resolve"
     said = os.strerror(error.errno).lower() if error.errno else str(error)

@@ -1,13 +1,13 @@
-"""The answers at hand: the service's own, and those it gave before to the same request.
+"""Answers in memory: the service's own, and those given before to an equal request.
 
-A request is known again by its bytes, by what of its bytes decides (heads.py), or by the fields that the
-parser found. All is forgotten with each generation of the service; an answer is not used past its
-``good_until``, nor without a permission that lasts. Of requests that carry secrets digests are kept.
+A request is recognized by its bytes, by the part of its head that decides (heads.py), or by its parsed
+fields. Everything is forgotten with each generation of the service; no answer is used past its ``good_until``
+or without a lasting permission. Requests with secrets are kept as digests only.
 
-Two generations of a fixed size replace an LRU's bookkeeping: new entries go to the young one; when that is
-full it becomes the old one, and the previous old one is dropped. An entry found in the old one moves to the
-young one, so what is in use stays. Nothing enters at its first sight: a flood of requests that all differ
-(random hashes, a unique header each) leaves no trace but numbers in arrays of fixed size.
+Two generations of fixed size replace the bookkeeping of an LRU: new entries go to the young one; when it is
+full, it becomes the old one and the previous old one is dropped. An entry found in the old one moves to the
+young one, so entries in use survive. Nothing is stored at its first occurrence: a flood of distinct requests
+(random hashes, unique headers) leaves only numbers in arrays of fixed size.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ GENERATION_SIZE: Final = 1024
 """Entries of one generation."""
 
 GENERATION_BYTES: Final = 16 * 1024 * 1024
-"""Bytes of bodies that one generation may keep from being freed elsewhere."""
+"""Bytes of bodies that one generation may keep alive."""
 
 KEY_MAX: Final = 2048
-"""Bytes or characters of a request that is worth remembering."""
+"""Bytes or characters of the largest request that is remembered."""
 
 LINES_MAX: Final = 4 * GENERATION_SIZE
-"""Request lines of which it is known that looking at what decides is worth it."""
+"""Number of request lines known to be worth a look at their deciding part."""
 
 TELLING: Final = (HOST, AUTHORIZATION, USER_AGENT, ACCEPT, ACCEPT_ENCODING, IF_NONE_MATCH, IF_MATCH)
-"""The fields that decide in nearly all requests."""
+"""The fields that decide the answer of nearly all requests."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,11 +61,11 @@ class Slot:
 
     prepared: PreparedAnswer
     cell: Cell
-    """Where it is counted."""
+    """The cell of statistics in which the answer is counted."""
     permission: Permission | None = None
-    """Of whom it was for; None: everybody may have it."""
+    """Permission of the caller that it was made for; None: everybody may have it."""
     digest: bytes = b""
-    """Of the request, where that must not be kept."""
+    """Digest of the request, if the request itself must not be kept."""
 
     def is_good(self, now: float) -> bool:
         """``now``: monotonic seconds."""
@@ -74,12 +74,12 @@ class Slot:
 
 
 def slot_of(prepared: PreparedAnswer, stats: RequestStats) -> Slot:
-    """An answer with the place where it is counted."""
+    """An answer with its cell of statistics."""
     return Slot(prepared, stats.cells[prepared.route, prepared.format, prepared.status, prepared.is_stale])
 
 
 class RequestMemo(Generic[Key]):
-    """From a request to its answer. Not for keys above ``KEY_MAX``: whoever stores checks that."""
+    """Maps a request to its answer. The caller ensures that keys are at most ``KEY_MAX``."""
 
     __slots__ = ("_bytes", "_old", "_seen", "_size", "young")
 
@@ -88,7 +88,7 @@ class RequestMemo(Generic[Key]):
         self._size = size
         self._bytes = 0
         self.young: dict[Key, Slot] = {}
-        """The newer generation, for whoever saves the call of ``get`` where most keys are in it."""
+        """The newer generation, public so that hot callers can skip the call of ``get``."""
         self._old: dict[Key, Slot] = {}
         self._seen = [0] * size
 
@@ -105,12 +105,12 @@ class RequestMemo(Generic[Key]):
         return slot
 
     def offer(self, key: Key, slot: Slot) -> None:
-        """Remember the answer, unless this is the first time that this key is offered."""
+        """Store the answer unless the key is offered for the first time."""
         if self.has_seen(hash(key)):
             self.store(key, slot)
 
     def has_seen(self, fingerprint: int) -> bool:
-        """Whether what has this hash was offered before, of late; from now on it was."""
+        """Whether this hash was offered recently; records it."""
         place = fingerprint & (self._size - 1)
         if self._seen[place] == fingerprint:
             return True
@@ -150,8 +150,8 @@ class Answers:
     def __init__(
         self, service: Responder, stats: RequestStats, *, use_memo: bool = True, guard: Guard | None = None
     ) -> None:
-        """Without ``use_memo`` the service is asked each time. ``guard``: gives the permission when ``find``
-        and ``remember`` are called."""
+        """``use_memo``: False asks the service each time. ``guard``: asked for permission by ``find`` and
+        ``remember``."""
         self._service = service
         self._stats = stats
         self._use_memo = use_memo
@@ -161,15 +161,15 @@ class Answers:
         self._exact: RequestMemo[bytes | int] = RequestMemo()
         self._deciding: RequestMemo[bytes | int] = RequestMemo()
         self._lines: set[int] = set()
-        """Hashes of the request lines of what is in ``_deciding``, and was of late."""
+        """Hashes of the request lines of entries that are, or recently were, in ``_deciding``."""
         self._similar: RequestMemo[Request] = RequestMemo()
 
     def recall(self, data: bytes, connection: ClientConnection, now: float) -> Slot | None:
-        """The answer to these bytes, if they are a whole request and one like it was answered before, and
-        whoever sends them may have it; it is counted. ``now`` is monotonic."""
+        """The answer to these bytes if they are a whole request, an equal one was answered before, and the
+        sender is permitted; counts it. ``now``: monotonic seconds."""
         if self._service.generation != self._generation:
             self._renew()
-        # Asked about every request: what follows is _get and Slot.is_good without the calls.
+        # The hot path: _get and Slot.is_good, inlined.
         if self._keyed is None:
             slot = self._exact.young.get(data) or self._exact.get(data)
         else:
@@ -202,13 +202,13 @@ class Answers:
     def remember(
         self, data: bytes, message: RawRequestMessage, connection: ClientConnection, slot: Slot
     ) -> None:
-        """``data`` was this message and nothing else, from boundary to boundary, and ``slot`` is its answer;
-        the connection goes on after it."""
+        """Remember ``slot`` as the answer to ``data``, which was exactly this message, from boundary to
+        boundary, on a connection that continues."""
         if not self._use_memo:
             return
-        if self._keyed is None and AUTHORIZATION in message.headers:  # no token is kept
+        if self._keyed is None and AUTHORIZATION in message.headers:  # tokens are never kept
             return
-        if message.version == HttpVersion10:  # its client is told each time that the connection stays
+        if message.version == HttpVersion10:  # each answer to HTTP/1.0 says that the connection stays open
             return
         known = []
         if len(data) <= KEY_MAX and self._exact.has_seen(hash(data)):
@@ -228,13 +228,13 @@ class Answers:
 
     def _note_line(self, data: bytes) -> None:
         if len(self._lines) >= LINES_MAX:
-            self._lines.clear()  # those in use come back with their next request
+            self._lines.clear()  # entries in use return with their next request
         self._lines.add(hash(data[: data.find(b"\r")]))
 
     def _get(self, memo: RequestMemo[bytes | int], data: bytes) -> Slot | None:
         if self._keyed is None:
             return memo.get(data)
-        # The hash finds, the digest decides: most of what is not there costs no digest.
+        # Look up by hash and decide by digest, so that most misses cost no digest.
         slot = memo.get(hash(data))
         return slot if slot is not None and slot.digest == self._digest(data) else None
 
@@ -245,7 +245,7 @@ class Answers:
             memo.store(hash(data), replace(slot, digest=self._digest(data)))
 
     def find(self, message: RawRequestMessage, now: float) -> Slot | Pending:
-        """The answer to a message that is not refused."""
+        """The answer to a message that was not refused."""
         if self._service.generation != self._generation:
             self._renew()
         request = request_of(message)
@@ -264,16 +264,17 @@ class Answers:
         return slot_of(prepared, self._stats)
 
     def _digest(self, data: bytes) -> bytes:
-        """Stands for bytes that must not be kept: SHA-256 of a secret and of them. It is shown to nobody, so
-        the secret may simply come first. It fills a block of SHA-256, which is done once; and what OpenSSL
-        does to set out anew costs more than the digest of a request, so what is set out is copied."""
+        """SHA-256 of a secret followed by the data, for requests that must not be kept. The digest never
+        leaves the process, so a secret prefix is sufficient. The prefix fills one block, hashed once; copying
+        that state is cheaper than creating a new hash object in OpenSSL, which costs more than the digest
+        itself."""
         assert self._keyed is not None
         digest = self._keyed.copy()
         digest.update(data)
         return digest.digest()
 
     def stop(self) -> None:
-        """From now on the service is asked each time: what is remembered does not say that it is the last."""
+        """Ask the service each time from now on: remembered answers do not say that they are the last."""
         self._use_memo = False
         self._renew()
 
@@ -286,6 +287,6 @@ class Answers:
 
 
 def _fingerprint(message: RawRequestMessage) -> int:
-    """A number that differs, nearly always, where what decides does: enough for a first sight, at a third of
-    what finding the deciding part costs."""
+    """A number that nearly always differs where the deciding part does: sufficient for first occurrences, at
+    a third of the cost."""
     return hash((message.method, message.path, *map(message.headers.get, TELLING)))

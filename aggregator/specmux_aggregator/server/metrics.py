@@ -1,6 +1,6 @@
-"""What the server counted of requests and clients (server/stats.py), as Prometheus families.
+"""The server's counters of requests and clients (server/stats.py) as Prometheus families.
 
-No label ever holds what a client sent: routes, formats and codes are ours.
+No label holds anything that a client sent: routes, formats and codes come from this package.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from specmux_aggregator.server.stats import BOUNDS, Durations, RequestCounters, 
 
 
 class RequestCollector:
-    """Reads the counters at the moment of a scrape."""
+    """Reads the counters when scraped."""
 
     def __init__(self, counts: Callable[[], RequestCounts], *, moved: Callable[[], int]) -> None:
-        """``moved``: redirects because a backend had replaced the document since its root."""
+        """``moved``: number of redirects because a backend had replaced the document since the root was
+        read."""
         self._counts = counts
         self._moved = moved
 
@@ -66,7 +67,7 @@ def _clients(counts: RequestCounts) -> Iterator[Metric]:
 
 
 def _totals(counts: RequestCounts) -> Iterator[tuple[str, str, float]]:
-    """Name, meaning and value of the counters without labels."""
+    """Name, help text and value of each counter without labels."""
     stale = sum(sum(cell.buckets) for cell in counts.durations if cell.is_stale)
     yield "specmux_stale_served", "Answers given while their backend was failing.", stale
     for counter in fields(RequestCounters):
@@ -75,7 +76,7 @@ def _totals(counts: RequestCounts) -> Iterator[tuple[str, str, float]]:
 
 
 def _merged(cells: Iterable[Durations]) -> Iterator[tuple[list[str], list[tuple[str, float]], float]]:
-    """Labels, cumulative buckets and sum: fresh and stale answers are one series here."""
+    """Labels, cumulative buckets and sum; fresh and stale answers are one series."""
     series: dict[tuple[str, str, str], tuple[list[int], float]] = {}
     for cell in cells:
         labels = (cell.route, cell.format, str(cell.code))
@@ -87,6 +88,6 @@ def _merged(cells: Iterable[Durations]) -> Iterator[tuple[list[str], list[tuple[
 
 
 def _cumulative(counts: list[int]) -> list[tuple[str, float]]:
-    """Prometheus counts every bucket with all below it."""
+    """Turn counts per bucket into cumulative counts, as Prometheus expects."""
     bounds = (*map(str, BOUNDS), "+Inf")
     return [(bound, float(total)) for bound, total in zip(bounds, accumulate(counts), strict=True)]

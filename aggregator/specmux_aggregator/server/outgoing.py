@@ -1,4 +1,4 @@
-"""What goes to a client: answers from memory as far as the kernel takes them, the rest when it takes more."""
+"""Output to a client: prepared answers as far as the kernel accepts them, the rest when it has room."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from specmux_aggregator.server.unread import SMALL, TOO_MUCH
 
 CLOSE: Final = b"Connection: close\r\n"
 KEEP_ALIVE: Final = b"Connection: keep-alive\r\n"
-"""For HTTP/1.0."""
+"""The header line for clients of HTTP/1.0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unsent:
-    """A large answer of which the head and the first ``sent`` bytes of the body are written."""
+    """A large answer whose head and first ``sent`` bytes of the body are written."""
 
     slot: Slot
     sent: int
@@ -39,7 +39,7 @@ class Unsent:
 
 
 class Outgoing:
-    """Of one connection."""
+    """The output of one connection."""
 
     __slots__ = (
         "_borrowed",
@@ -61,24 +61,24 @@ class Outgoing:
         self.is_encrypted = is_encrypted
         wire = None if is_encrypted else transport.get_extra_info("socket")
         self._file: int | None = None if wire is None else wire.fileno()
-        """The socket's, where what is written to it is what the client reads."""
+        """The descriptor of the socket, if the connection is not encrypted."""
         self._borrowed: BorrowedSocket | None = None
-        """The same, once it was needed."""
+        """A socket object over the same descriptor, once needed."""
         self._drained: asyncio.Future[None] | None = None
-        """Waits until writing is not paused any more."""
+        """Resolved when writing is no longer paused."""
         self.answered_at = time.monotonic()
-        """When the last answer was written, or the connection made, in monotonic seconds."""
+        """Monotonic seconds when the last answer was written, or the connection made."""
         self.is_paused = False
-        """Something that was written waits for the kernel to take it."""
+        """Whether written data waits for the kernel."""
         self.is_busy = False
-        """It is paused, or a part of an answer is unsent."""
+        """Whether writing is paused or part of an answer is unsent."""
         self.unsent: Unsent | None = None
         self.pushes = 0
-        """Tells a full buffer that moves from one that does not."""
+        """Counter that distinguishes a buffer that drains and refills from one that is stuck."""
 
     def answer(self, slot: Slot, started: float, line: bytes = b"", *, is_last: bool = False) -> bool:
-        """Write an answer. False: a part of it is unsent. ``started``: when its request was taken up, in
-        monotonic seconds. ``line``: a field to add to its head."""
+        """Write an answer. Returns False if a part of it is unsent. ``started``: monotonic seconds when its
+        request was taken up. ``line``: a field to add to its head."""
         prepared = slot.prepared
         body = prepared.body
         if len(body) > SMALL and not self._shared.unread.admit(body, self, time.monotonic()):
@@ -87,7 +87,7 @@ class Outgoing:
         end = line + self._shared.lines.end_of_head(prepared, started)
         if len(body) <= (WHOLE_MAX if self._file is None else JOINED_MAX):
             self._transport.write(b"".join((prepared.head, end, body)))
-            # _count without the call.
+            # _count, inlined.
             now = self.answered_at = time.monotonic()
             seconds = now - started
             cell = slot.cell
@@ -98,16 +98,17 @@ class Outgoing:
 
     @property
     def sent(self) -> int:
-        """Bytes of the body of an unsent answer that are handed over."""
+        """Bytes of the body of an unsent answer already handed to the transport."""
         return 0 if self.unsent is None else self.unsent.sent
 
     def give_way(self) -> None:
-        """End the connection at once, since it reads slowly."""
+        """End the connection at once because it reads too slowly."""
         self._shared.stats.write_stalls += 1
         self._transport.abort()
 
     def resume(self) -> Unsent | None:
-        """The kernel took what waited. Returns the answer of which the last byte is handed over now."""
+        """Continue when the kernel has taken the pending data. Returns the answer whose last byte is now
+        handed over."""
         self.is_paused = self.is_busy = False
         drained, self._drained = self._drained, None
         if drained is not None and not drained.done():
@@ -123,20 +124,22 @@ class Outgoing:
         self.is_paused = self.is_busy = True
 
     def send(self, data: bytes) -> None:
-        """Write a part of an answer that streams in."""
+        """Write a part of a streamed answer."""
         self.pushes += 1
         self._transport.write(data)
 
     async def drain(self) -> None:
-        """Wait until the client took what was sent. Raises ConnectionResetError without a client."""
+        """Wait until the client has taken what was sent. Raises ConnectionResetError if the client is
+        gone."""
         if self.is_paused:
             if self._drained is None:
                 self._drained = asyncio.get_running_loop().create_future()
             await self._drained
 
     def lose(self) -> None:
-        """The client is gone before it read its answer to the end."""
-        drained, self._drained = self._drained, None  # kept, its traceback would keep what was to be written
+        """Count an answer that the client did not read to its end."""
+        # a reference cycle through its traceback would keep the data alive
+        drained, self._drained = self._drained, None
         if drained is not None and not drained.done():
             drained.set_exception(ConnectionResetError("the client is gone"))
         if self.unsent is not None:
@@ -144,7 +147,7 @@ class Outgoing:
         self.unsent = None
 
     def _begin(self, slot: Slot, started: float, end: bytes, *, is_last: bool) -> bool:
-        """Write an answer that is not worth a copy; False: a part of it is unsent."""
+        """Write an answer without copying its body; returns False if a part of it is unsent."""
         transport, head, body = self._transport, slot.prepared.head, slot.prepared.body
         file = None if self.is_paused or transport.is_closing() else self._file_of(body)
         if file is not None:
@@ -178,7 +181,7 @@ class Outgoing:
         return None if self._file is None or len(body) < FILED_MIN else self._shared.files.file_of(body)
 
     def _wire(self) -> BorrowedSocket:
-        """Only for a plain connection: the socket that its transport writes to."""
+        """The socket that the transport of an unencrypted connection writes to."""
         if self._borrowed is None:
             assert self._file is not None
             self._borrowed = BorrowedSocket(fileno=self._file)

@@ -1,6 +1,7 @@
-"""What the HTTP server asks of those behind it: answers, the permission to answer, the way to a backend.
+"""Interfaces between the HTTP server and what lies behind it: answers, permission, and streaming from
+backends.
 
-They are given a request and a narrow view of its connection, and know no more of the server.
+Implementations see a request and a narrow view of its connection, and nothing else of the server.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from specmux_aggregator.server.unread import UnreadBodies
 
 
 class WireRequest:
-    """One parsed message, the body that follows it, and the connection it came by."""
+    """A parsed message, its body, and the connection it arrived on."""
 
     __slots__ = ("connection", "has_body", "message", "payload")
 
@@ -38,28 +39,28 @@ class WireRequest:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer of our own."""
+    """An answer made by this service."""
 
     prepared: PreparedAnswer
     is_last: bool | None = None
-    """Whether the connection ends with it; None: its request says so."""
+    """Whether the connection ends with it; None: the request decides."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A request whose answer has to be waited for. Who answers may note in a kind of its own what it has
-    decided."""
+    """A request whose answer has to wait. Responders may subclass it to keep what they have decided."""
 
     request: Request
 
 
 class ClientConnection(Protocol):
-    """What answers may know of the connection they leave by, and do with it."""
+    """The view of a connection that answers have."""
 
     streamed: WireRequest | None
-    """The request that a backend is answering: then a client that closes its side has left."""
+    """The request that a backend is answering; while it is set, a client that closes its side counts as
+    gone."""
     certificate: object
-    """What the guard has found out of the client's certificate, for the next request; the guard's alone."""
+    """What the guard has read from the client's certificate, kept for its next request."""
 
     @property
     def connections(self) -> ListenerState: ...
@@ -72,31 +73,32 @@ class ClientConnection(Protocol):
 
     @property
     def is_half_closed(self) -> bool:
-        """The client will send nothing more."""
+        """Whether the client will send nothing more."""
 
     @property
     def is_ending(self) -> bool:
-        """It ends with the running answer: one that has no end of its own ends now."""
+        """Whether the connection ends with the current answer; an endless answer ends now."""
 
     @property
     def is_drained(self) -> bool:
-        """The client will send nothing more, and all it sent was taken up."""
+        """Whether the client will send nothing more and all that it sent was taken up."""
 
     def send(self, data: bytes) -> None:
-        """Write a part of an answer that streams in. Raises ConnectionResetError without a client."""
+        """Write a part of a streamed answer. Raises ConnectionResetError if the client is gone."""
 
     async def drain(self) -> None:
-        """Wait until the client took what was sent. Raises ConnectionResetError without a client."""
+        """Wait until the client has taken what was sent. Raises ConnectionResetError if the client is
+        gone."""
 
     def end_streaming(self) -> None:
-        """The backend's answer is written."""
+        """Note the end of the backend's answer."""
 
     def cut_off(self) -> None:
-        """End the connection at once, whatever waits to be written."""
+        """Close the connection at once and drop unsent data."""
 
 
 class ListenerState(Protocol):
-    """What the connections of one listener share."""
+    """State shared by the connections of one listener."""
 
     stats: RequestStats
     lines: TimeLines
@@ -107,56 +109,55 @@ class ListenerState(Protocol):
     complaints: AcceptComplaints
 
     def opened(self, connection: ClientConnection) -> None:
-        """It was admitted."""
+        """Register a connection that was admitted."""
 
     def closed(self, connection: ClientConnection) -> None:
-        """It is lost, whether it was admitted or not."""
+        """Note a connection that was lost, admitted or not."""
 
     def cut_largest(self) -> None:
-        """More is held of requests than may be: cut those that hold most."""
+        """Cut the connections that hold the most, since all together hold too much."""
 
 
 class Responder(Protocol):
-    """What answers. Its answers depend on nothing but the Request, the generation and ``good_until``."""
+    """Answers requests. An answer depends only on the Request, the generation and ``good_until``."""
 
     @property
     def generation(self) -> int:
-        """Changes whenever an answer that was given may have become stale."""
+        """Changes whenever an earlier answer may have become stale."""
 
     def immediate(self, request: Request) -> PreparedAnswer | Pending:
-        """The answer if it is at hand."""
+        """The answer if it is in memory."""
 
     async def respond(self, pending: Pending) -> PreparedAnswer:
-        """The answer to what ``immediate`` had none for, always. Raises nothing but CancelledError."""
+        """The answer to what ``immediate`` returned as pending. Raises nothing but CancelledError."""
 
 
 class Permission(Protocol):
-    """That a request may be answered, and for how long that can be relied on."""
+    """Permission for a request, and how long it can be relied on."""
 
     def lasts(self, connection: ClientConnection, now: float) -> bool:
-        """Whether a request with the same deciding part (heads.py), on this connection, may be answered as
-        well, without another look at it. Asked about every request that is remembered. ``now``: monotonic
-        seconds."""
+        """Whether a request with the same deciding part (heads.py) on this connection may be answered without
+        another check. Called for every remembered request. ``now``: monotonic seconds."""
 
 
 class Guard(Protocol):
-    """Who may have an answer. Asked about every request that is well formed, before anything else is."""
+    """Decides who may have an answer. Called for every well-formed request, before anything else."""
 
     @property
     def takes_secrets(self) -> bool:
-        """Whether requests carry what must not be kept as it is."""
+        """Whether requests carry credentials, which must not be kept as they are."""
 
     def permits(self, message: RawRequestMessage, connection: ClientConnection) -> Permission | None:
-        """The permission that is at hand; None says nothing: then ``refusal`` decides."""
+        """The permission if it is in memory; None leaves the decision to ``refusal``."""
 
     async def refusal(
         self, message: RawRequestMessage, connection: ClientConnection
     ) -> PreparedAnswer | None:
-        """The answer to a caller that may not; None for one that may. Raises nothing but CancelledError."""
+        """The answer to a caller without permission; None for one with. Raises nothing but CancelledError."""
 
 
 async def is_still_permitted(guard: Guard | None, request: WireRequest) -> bool:
-    """Whether a new request like this one, on its connection, would be let in now."""
+    """Whether an equal request on the same connection would be permitted now."""
     message, connection = request.message, request.connection
     if guard is None or guard.permits(message, connection) is not None:
         return True
@@ -164,22 +165,22 @@ async def is_still_permitted(guard: Guard | None, request: WireRequest) -> bool:
 
 
 class Response(Protocol):
-    """An answer that comes piece by piece, and is written by whoever has the pieces."""
+    """An answer that arrives in pieces and writes itself."""
 
     @property
     def keep_alive(self) -> bool:
-        """Whether the connection goes on after it."""
+        """Whether the connection stays open after it."""
 
     async def write(self) -> None:
-        """Write everything. Raises ConnectionError when the client, or who answers, is gone."""
+        """Write everything. Raises ConnectionError if the client or the backend is gone."""
 
 
 class StreamingHandler(Protocol):
-    """The way of requests that a backend answers itself, through us."""
+    """Handles requests that a backend answers, relayed by this service."""
 
     def claims(self, message: RawRequestMessage) -> bool:
-        """Whether this request goes to a backend. Asked about every request that is not for a
-        document (``dispatch.DOCUMENTS``): cheap, and without waiting."""
+        """Whether this request goes to a backend. Called for every request that is not for a document
+        (``dispatch.DOCUMENTS``), so it must be cheap and not wait."""
 
     async def stream(self, request: WireRequest) -> Response | Reply:
-        """The backend's answer as it streams in, or our own where there is none."""
+        """The backend's streamed answer, or an answer of this service if there is none."""

@@ -1,4 +1,4 @@
-"""Our words for requests that aiohttp's parser refuses, and for a bug of ours."""
+"""Answers to requests that aiohttp's parser refuses, and to internal errors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class NotHTTP(HttpProcessingError):
 
 
 def answer_to(exc: BaseException | None) -> PreparedAnswer:
-    """The answer to what the parser raised."""
+    """The answer to an exception of the parser."""
     match exc:
         case HeadTooLarge():
             return TOO_LARGE
@@ -58,7 +58,7 @@ def answer_to(exc: BaseException | None) -> PreparedAnswer:
 
 
 def path_of(message: RawRequestMessage) -> str:
-    """A request's path for a log line: printable ASCII, bounded, without the query and without a token."""
+    """The path of a request for a log line: printable ASCII, bounded, without query and token."""
     path = _PATH_TOKEN.sub(r"\1…", message.path.partition("?")[0])
     shown = ascii(path[:PATH_SHOWN])[1:-1]
     return shown if len(path) <= PATH_SHOWN else f"{shown}… ({len(path)} characters)"

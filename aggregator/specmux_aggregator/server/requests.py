@@ -1,7 +1,7 @@
-"""A parsed HTTP message as the service sees it, and the messages that never reach the service. Pure.
+"""Turn a parsed HTTP message into the service's request, and refuse messages that must not reach it. Pure.
 
-aiohttp's parser (llhttp) has already refused what breaks the framing, and targets that are not ASCII. What is
-left to refuse is well framed: a version we do not speak, a Host that is none, an expectation we do not know.
+aiohttp's parser (llhttp) has already refused broken framing and non-ASCII targets. What remains to refuse is
+well framed: an unsupported version, an invalid Host, an unknown expectation.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _HEADS: Final = {
     answer: refusal(*words, is_head=True)
     for answer, words in zip((BAD_VERSION, BAD_HOST, BAD_EXPECTATION, BAD_FRAMING), _WORDS, strict=True)
 }
-"""The same for HEAD: without a body."""
+"""The same answers for HEAD, without a body."""
 
 REFUSALS: Final = frozenset({*_HEADS, *_HEADS.values()})
 
@@ -50,18 +50,18 @@ def _refused(message: RawRequestMessage) -> PreparedAnswer | None:
     if message.version not in VERSIONS:
         return BAD_VERSION
     if TRANSFER_ENCODING in headers and not headers[TRANSFER_ENCODING].strip():
-        # llhttp takes it for no body, and what follows for a request (RFC 9112 6.3: 400, and close).
+        # llhttp assumes no body and would parse what follows as a request (RFC 9112 6.3: 400, and close).
         return BAD_FRAMING
     if not is_host(headers.get(HOST, "")):
         return BAD_HOST
-    # 100 (Continue) is never sent: no request body is ever needed, so the final answer can come at once. An
-    # expectation of HTTP/1.0 is ignored (RFC 9110 10.1.1).
+    # 100 (Continue) is not sent here: no request body is needed, so the final answer can be sent at once. An
+    # expectation in HTTP/1.0 is ignored (RFC 9110 10.1.1).
     expected = headers.getall(EXPECT, ()) if message.version == HttpVersion11 else ()
     return BAD_EXPECTATION if any(value.lower() != "100-continue" for value in expected) else None
 
 
 def request_of(message: RawRequestMessage) -> Request:
-    """The fields as on the wire, repeated ones joined (RFC 9110 5.3)."""
+    """The fields as received, repeated ones joined (RFC 9110 5.3)."""
     getall = message.headers.getall
     path, _, query = target_of(message).partition("?")
     return Request(
@@ -76,11 +76,11 @@ def request_of(message: RawRequestMessage) -> Request:
 
 
 def target_of(message: RawRequestMessage) -> str:
-    """Path and query as on the wire, without the origin that an absolute target begins with."""
+    """Path and query as received, without the origin of an absolute-form target."""
     target = message.path
     if target.startswith("/"):
         return target
-    # RFC 9112 3.2.2: the absolute form must be understood. "*" and an authority have no path of ours.
+    # RFC 9112 3.2.2 requires the absolute form to be understood. "*" and an authority contain no path.
     url = message.url
     return f"{url.raw_path}?{url.raw_query_string}" if url.absolute and url.scheme else target
 
@@ -96,6 +96,6 @@ def _joined(values: list[str] | None) -> str | None:
     value = values[0] if len(values) == 1 else ", ".join(values)
     if value.isascii():
         return value
-    # What is not UTF-8 comes as surrogates, which cannot be encoded again. Values are opaque bytes
-    # (RFC 9110 5.5), so one character each.
+    # Bytes that are not UTF-8 arrive as surrogates, which cannot be encoded. Values are opaque bytes (RFC
+    # 9110 5.5), so each becomes one character.
     return value.encode("utf-8", "surrogateescape").decode("latin-1")

@@ -1,6 +1,6 @@
-"""Answers on their way into a socket: as much as the kernel takes, and next to nothing queued by us.
+"""Write answers into a socket: as much as the kernel takes, with almost nothing queued in the process.
 
-The copy is most of what a large answer costs: a body that is asked for again has a memory file
+Copying is most of the cost of a large answer, so a body requested repeatedly has a memory file
 (``body_files``).
 """
 
@@ -12,24 +12,24 @@ import socket
 from typing import Final
 
 JOINED_MAX: Final = 16 * 1024
-"""Bytes of a body that is copied behind its head: above, to hand over several pieces costs less."""
+"""The largest body that is copied behind its head: above it, writing several pieces is cheaper."""
 
 WHOLE_MAX: Final = 128 * 1024
-"""Bytes of a body that is queued in one piece with its head, where it has to be queued."""
+"""The largest body that is queued in one piece with its head."""
 
 FIRST: Final = 16 * 1024
 """Bytes of a larger body that are queued with its head."""
 
 SLICE: Final = 64 * 1024
-"""Bytes of one piece of a larger body, where a transport has to take it."""
+"""Bytes of one piece of a larger body, if the transport has to queue it."""
 
 KICK: Final = 16 * 1024
-"""Bytes queued after the kernel refused more: the transport says when they are gone."""
+"""Bytes queued after the kernel refused more, so that the transport reports when they are sent."""
 
 
 def write(transport: asyncio.Transport, file: int, head: bytes, end: bytes, body: bytes) -> int:
-    """Write an answer without copying it; returns how many bytes of its body are handed over. ``file``: the
-    descriptor of the transport's socket, a plain one. ``body`` is longer than FIRST."""
+    """Write an answer without copying it; returns the number of body bytes handed over. ``file``: the
+    descriptor of the transport's unencrypted socket. ``body`` is longer than FIRST."""
     if transport.is_closing() or transport.get_write_buffer_size():
         rest = body if len(body) <= WHOLE_MAX else memoryview(body)[:FIRST]
         transport.write(b"".join((head, end, rest)))
@@ -37,7 +37,7 @@ def write(transport: asyncio.Transport, file: int, head: bytes, end: bytes, body
     ahead = len(head) + len(end)
     try:
         taken = os.writev(file, (head, end, body))
-    except OSError:  # full, or gone: the transport finds out which, and says so in its own way
+    except OSError:  # full or closed: the transport notices and reports it
         taken = 0
     if taken >= ahead:
         return taken - ahead
@@ -46,7 +46,7 @@ def write(transport: asyncio.Transport, file: int, head: bytes, end: bytes, body
 
 
 class BorrowedSocket(socket.socket):
-    """The socket of a transport, for what that has no word for. It stays the transport's to close."""
+    """The socket of a transport, for operations that the transport lacks. The transport remains its owner."""
 
     __slots__ = ()
 
@@ -55,11 +55,11 @@ class BorrowedSocket(socket.socket):
 
 
 def lead(transport: asyncio.Transport, wire: BorrowedSocket, head: bytes) -> None:
-    """Write a head so that it leaves together with the first bytes of the body, which have to follow at once.
-    Nothing may be queued by ``transport``, whose socket ``wire`` is."""
+    """Write a head so that it is sent together with the first bytes of the body, which must follow at once.
+    The transport of ``wire`` must have nothing queued."""
     try:
         taken = wire.send(head, socket.MSG_MORE)
-    except OSError:  # full, or gone: the transport finds out which, and says so in its own way
+    except OSError:  # full or closed: the transport notices and reports it
         taken = 0
     if taken < len(head):
         transport.write(head[taken:])
@@ -68,9 +68,9 @@ def lead(transport: asyncio.Transport, wire: BorrowedSocket, head: bytes) -> Non
 def push(transport: asyncio.Transport, wire: int | None, body: bytes, sent: int, file: int | None) -> int:
     """Hand over ``body`` from ``sent`` on until the transport queues something; returns the new offset.
 
-    The transport's high-water mark must be 0: what it queues it then reports by ``pause_writing``, and
-    ``resume_writing`` means that nothing is queued any more. ``file`` holds the same; ``wire`` is the
-    descriptor of the transport's socket, None where that is not a plain one.
+    The transport's high-water mark must be 0, so that ``pause_writing`` reports queued data and
+    ``resume_writing`` an empty queue. ``file`` holds the same bytes; ``wire`` is the descriptor of the
+    transport's socket, None if it is encrypted.
     """
     size, view = len(body), memoryview(body)
     while sent < size and not transport.get_write_buffer_size() and not transport.is_closing():
@@ -81,7 +81,7 @@ def push(transport: asyncio.Transport, wire: int | None, body: bytes, sent: int,
                     taken = os.write(wire, view[sent:])
                 else:
                     taken = os.sendfile(wire, file, sent, size - sent)
-            except OSError:  # full, or gone: the transport finds out which, and says so in its own way
+            except OSError:  # full or closed: the transport notices and reports it
                 taken = 0
             if taken:
                 sent += taken

@@ -1,7 +1,7 @@
-"""What the server counts about requests: plain numbers, changed in place on the event loop, read by /metrics.
+"""Counters of requests: plain numbers, changed in place on the event loop, read by /metrics.
 
-A Prometheus histogram takes a lock and a label lookup for each observation, which is a third of what a
-prepared answer costs. Here an answer's cell is looked up once and kept beside whatever remembers the answer.
+A Prometheus histogram takes a lock and a label lookup per observation, a third of the cost of a prepared
+answer. Here the cell of an answer is looked up once and kept with the remembered answer.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ BOUNDS: Final = (
     5.0,
     10.0,
 )
-"""Upper bounds of the duration buckets, in seconds; one more bucket holds what is above the last."""
+"""Upper bounds of the duration buckets in seconds; one more bucket holds longer durations."""
 
 
 class Cell:
-    """The durations of one (route, format, code), fresh or stale. Whoever writes an answer adds to it in
-    place: a call would be a twentieth of what a remembered answer costs."""
+    """The durations of one (route, format, code), fresh or stale. Writers change it in place: a method call
+    would be a twentieth of the cost of a remembered answer."""
 
     __slots__ = ("buckets", "seconds")
 
@@ -47,34 +47,34 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Durations:
-    """One cell at one moment."""
+    """The values of a cell at one moment."""
 
     route: str
     format: str
     code: int
     is_stale: bool
     buckets: tuple[int, ...]
-    """Not cumulative: one count per bound, and one for what is above the last."""
+    """One count per bound, not cumulative, and one for longer durations."""
     seconds: float
-    """Sum."""
+    """Sum of all durations."""
 
 
 def _counter(metric: str, help_text: str) -> int:
-    """A counter that is a metric without labels."""
+    """A field that is a counter metric without labels."""
     return field(default=0, metadata={"metric": metric, "help": help_text})
 
 
 @dataclass(slots=True, kw_only=True)
 class RequestCounters:
-    """The table of counters: what the server adds to, and what /metrics reads, by ``metadata``."""
+    """The table of counters: the server adds to them, and /metrics reads them by ``metadata``."""
 
     in_flight: int = 0
-    """Requests whose answer is being looked for."""
+    """Requests whose answer is being prepared."""
     connections: int = 0
     connections_refused: int = 0
-    """Closed at once: the cap on all together was reached."""
+    """Connections closed at once because the total limit was reached."""
     connections_refused_by_address: int = 0
-    """Closed at once: their address had as many as it may."""
+    """Connections closed at once because their address had reached its limit."""
     requests_refused: int = _counter(
         "specmux_requests_refused",
         "Requests answered 429: as many as may wait were waiting, or as much was unread as may be.",
@@ -112,23 +112,23 @@ class RequestCounters:
 
 @dataclass(slots=True, kw_only=True)
 class RequestCounts(RequestCounters):
-    """Everything counted, at one moment."""
+    """All counters at one moment."""
 
     durations: tuple[Durations, ...]
 
 
 class RequestStats(RequestCounters):
-    """Counters of one server. All but ``snapshot`` is for the server alone."""
+    """Counters of one server. Only the server may use more than ``snapshot``."""
 
     __slots__ = ("cells", "in_flight_elsewhere")
 
     def __init__(self) -> None:
         super().__init__()
         self.cells: defaultdict[tuple[str, str, int, bool], Cell] = defaultdict(Cell)
-        """By route, format, code, and whether the answer is stale. Labels are ours, never a client's, so
-        the cells are few."""
+        """By route, format, code, and whether the answer is stale. Labels never come from clients, so there
+        are few."""
         self.in_flight_elsewhere = 0
-        """Those of them that a backend is asked to answer."""
+        """The part of ``in_flight`` that backends answer."""
 
     def snapshot(self) -> RequestCounts:
         durations = tuple(

@@ -1,13 +1,12 @@
-"""TLS between a client's socket and the protocol above it: a transport that encrypts at once, and holds
+"""TLS between a client's socket and the protocol above: a transport that encrypts at once and buffers
 nothing.
 
-asyncio's own TLS keeps buffers for each connection and a queue between them; here what comes is decrypted in
-the turn in which it came, and what is written is encrypted and handed to the plain transport, whose flow
-control is the only one.
+asyncio's own TLS keeps buffers and a queue per connection. Here input is decrypted in the turn in which it
+arrives, and output is encrypted and passed to the plain transport, whose flow control is the only one.
 
 One pair of buffers (``Records``) serves all connections of a listener. Invariant: both are empty whenever
-anybody else's code runs; each method that fills one empties it again before it calls anything but OpenSSL.
-Were that broken, connections would end: what was encrypted for one cannot be decrypted by another.
+other code runs; a method that fills one empties it before it calls anything but OpenSSL. A violation would
+end connections: data encrypted for one cannot be decrypted by another.
 """
 
 from __future__ import annotations
@@ -18,15 +17,15 @@ import ssl
 from typing import Any, Final, Protocol, cast
 
 RECEIVE: Final = 16 * 1024
-"""Bytes taken from a socket at once, and of one TLS record."""
+"""Bytes read from a socket at once, and the size of a TLS record."""
 
 PLAIN_HTTP: Final = frozenset({"HTTP_REQUEST", "HTTPS_PROXY_REQUEST"})
-"""How OpenSSL says that the first bytes are no TLS, but HTTP (ssl/record/methods, ssl/sslerr.h)."""
+"""OpenSSL's reasons for input that is plain HTTP (ssl/record/methods, ssl/sslerr.h)."""
 
 
 class Records:
-    """The way of bytes into OpenSSL and out of it. With buffers of its own each connection would keep as much
-    memory as the largest of its writes took."""
+    """The buffers into and out of OpenSSL. Buffers per connection would each keep as much memory as the
+    largest write."""
 
     __slots__ = ("incoming", "outgoing")
 
@@ -35,36 +34,36 @@ class Records:
         self.outgoing = ssl.MemoryBIO()
 
     def clear(self) -> None:
-        """Drop what OpenSSL did not want any more."""
+        """Drop input that OpenSSL did not read."""
         if self.incoming.pending:
             self.incoming.read()
 
     def drop(self) -> None:
-        """Drop what OpenSSL has to send."""
+        """Drop output that OpenSSL has not sent."""
         if self.outgoing.pending:
             self.outgoing.read()
 
 
 class Handshakes(Protocol):
-    """Who decides about connections whose handshake is not done."""
+    """Decides about connections during their handshake."""
 
     records: Records
 
     def begin(self, transport: TLSTransport, peer: object) -> ssl.SSLContext | None:
-        """What a new connection is encrypted with; None: it is refused."""
+        """The context for a new connection; None refuses it."""
 
     def succeed(self, transport: TLSTransport, tls: ssl.SSLObject) -> asyncio.Protocol | None:
-        """Who takes the connection over; None: nobody does."""
+        """The protocol that takes the connection over; None if it is refused."""
 
     def misdirected(self) -> bytes:
-        """The answer to who speaks plain HTTP here, whole."""
+        """The complete answer to a client that speaks plain HTTP."""
 
     def end(self, transport: TLSTransport) -> None:
-        """It is lost before its handshake was done."""
+        """Note a connection that was lost during its handshake."""
 
 
 class TLSTransport(asyncio.Transport, asyncio.Protocol):
-    """The plain transport's protocol, and the transport of the protocol above."""
+    """The protocol of the plain transport, and the transport of the protocol above."""
 
     __slots__ = (
         "_app",
@@ -84,20 +83,20 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
     def __init__(self, handshakes: Handshakes) -> None:
         self._handshakes = handshakes
         self._app: asyncio.Protocol | None = None
-        """Who takes what is decrypted; None until the handshake is done."""
+        """The protocol that receives decrypted data; None until the handshake is done."""
         self._received: list[bytes] = []
-        """What was decrypted while reading was paused: of one read of the socket at most."""
+        """Data decrypted while reading was paused: at most one read of the socket."""
         self._is_paused = False
         self._is_closing = False
         self._is_over = False
-        """The client has said that nothing more comes."""
+        """Whether the client has announced the end of its data."""
         self._peer: dict[str, Any] | None = None
 
-    # What the plain transport tells.
+    # Callbacks of the plain transport.
 
     def connection_made(self, transport: Any) -> None:
         self._wire = wire = transport
-        wire.max_size = RECEIVE  # asyncio makes room for 256 KiB at each read
+        wire.max_size = RECEIVE  # asyncio would allocate 256 KiB for each read
         context = self._handshakes.begin(self, wire.get_extra_info("peername"))
         if context is None:
             self._is_closing = True
@@ -112,12 +111,12 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
         if self._app is None:
             self._handshakes.end(self)
         else:
-            # Let go of now, or OpenSSL's memory would be held until the collector finds it.
+            # Release it now; otherwise OpenSSL's memory would be held until garbage collection.
             app, self._app = self._app, None
             app.connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if self._is_closing or self._is_over:  # whatever comes means nothing any more
+        if self._is_closing or self._is_over:  # further input is meaningless
             return
         if self._app is None:
             self._shake(data)
@@ -138,7 +137,7 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
         if self._app is not None:
             self._app.resume_writing()
 
-    # What the protocol above asks for.
+    # Methods for the protocol above.
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         match name:
@@ -208,13 +207,13 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
                 asyncio.get_running_loop().call_soon(self._deliver)
 
     def close(self) -> None:
-        """Say that this is the end (RFC 8446, section 6.1), send what waits, and close. The client's own word
-        for the end is not waited for."""
+        """Send close_notify (RFC 8446, section 6.1) and pending data, then close without waiting for the
+        client's close_notify."""
         if self._is_closing:
             return
         self._is_closing = True
         if self._app is not None:
-            with contextlib.suppress(ssl.SSLError, ValueError):  # the client's word is wanting
+            with contextlib.suppress(ssl.SSLError, ValueError):  # the client sent no close_notify
                 self._tls.unwrap()
             self._send()
         self._wire.close()
@@ -223,7 +222,7 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
         self._is_closing = True
         self._wire.abort()
 
-    # The records.
+    # Records.
 
     def _receive(self, data: bytes, app: asyncio.Protocol) -> None:
         chunks = self._decrypted(data)
@@ -248,21 +247,22 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
         except (ssl.SSLError, ssl.CertificateError) as error:
             records.clear()
             if error.reason in PLAIN_HTTP:
-                records.drop()  # an alert that the client would take for the begin of an answer
+                records.drop()  # an alert, which the client would take for the begin of an answer
                 self._wire.write(handshakes.misdirected())
             self._fail()
             return
-        # Session tickets, too, and at once: they carry the acknowledgement for which a client with Nagle's
-        # algorithm holds its request back. Kept for the next write, they would cost it 40 ms.
+        # Session tickets are sent at once as well: they carry the TCP acknowledgement for which a client with
+        # Nagle's algorithm holds its request back. Kept until the next write, they would cost it 40 ms.
         if records.outgoing.pending:
             self._wire.write(records.outgoing.read())
         if is_done:
             self._begin(tls)
 
     def _begin(self, tls: ssl.SSLObject) -> None:
-        """Find who takes the connection over, its handshake being done."""
+        """Hand the connection over after its handshake."""
         handshakes, records = self._handshakes, self._handshakes.records
-        # A request may have come with the end of the handshake; to ask OpenSSL in vain costs an exception.
+        # A request may have arrived with the end of the handshake; reading from OpenSSL in vain costs an
+        # exception.
         chunks = self._decrypted(b"") if records.incoming.pending else []
         if chunks is None:
             return
@@ -277,7 +277,7 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
             self._deliver()
 
     def _decrypted(self, data: bytes) -> list[bytes] | None:
-        """What these bytes, and those of a record before, make; None where they are no TLS."""
+        """Decrypt these bytes together with an earlier partial record; None if they are not TLS."""
         records, tls = self._handshakes.records, self._tls
         incoming = records.incoming
         incoming.write(data)
@@ -303,8 +303,8 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
         return chunks
 
     def _contradict(self) -> None:
-        """Say what OpenSSL has to say to what came, as to a wish for a renegotiation: left in the buffer
-        it would go to another client. Who asks for such and does not read is cut."""
+        """Send OpenSSL's response to unexpected input such as a renegotiation; left in the shared buffer it
+        would reach another client. A client that provokes responses without reading them is cut."""
         if self._wire.get_write_buffer_size():
             self._handshakes.records.drop()
             self.abort()
@@ -321,13 +321,13 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
             self.close()
 
     def _fail(self) -> None:
-        """Tell the client why (RFC 8446, section 6.2), and close."""
+        """Send the alert (RFC 8446, section 6.2) and close."""
         self._is_closing = True
         self._send()
         self._wire.close()
 
     def _send(self) -> None:
-        """What OpenSSL has to send."""
+        """Write OpenSSL's pending output."""
         outgoing = self._handshakes.records.outgoing
         if outgoing.pending:
             self._wire.write(outgoing.read())

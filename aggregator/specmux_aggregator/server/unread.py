@@ -1,9 +1,9 @@
-"""Large answers on their way: bodies that clients have not read to their end, bounded together.
+"""Large answers being sent: bodies that clients have not read to the end, bounded together.
 
-What is fetched and what is kept are bounded where that is done; what is neither any more lives as long as
-somebody reads it. Invariant: the bodies that count are at most the budget, or one alone. A body counts once,
-however many clients read it. Beyond the budget those give way whose readers are all slow; if that is not
-enough, the new answer is refused.
+Fetched and cached bodies are bounded elsewhere; a body that is neither lives only as long as a client reads
+it. Invariant: the counted bodies take at most the budget, or there is only one. A body counts once however
+many clients read it. Beyond the budget, bodies whose readers are all slow are dropped; if that is
+insufficient, the new answer is refused.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from typing import Final, Protocol
 from specmux_aggregator.http.prepared import refusal
 
 SMALL: Final = 1024 * 1024
-"""Bytes of a body that does not count: nearly every document, compressed."""
+"""The largest body that does not count: nearly every document, compressed, is smaller."""
 
 UNREAD_MAX: Final = 192 * 1024 * 1024
 
 SLOW: Final = 256 * 1024
-"""Bytes per second, on average, below which a reader has to give way."""
+"""Bytes per second, on average, below which a reader may be cut."""
 
 BUFFERED: Final = 4 * 1024 * 1024
-"""Bytes that the kernel takes for a client that reads nothing, and which are no sign of one that does."""
+"""Bytes that the kernel buffers even for a client that reads nothing."""
 
 GRACE: Final = 5.0
-"""Seconds in which nobody is called slow."""
+"""Seconds during which no reader counts as slow."""
 
 TOO_MUCH: Final = refusal(
     429,
@@ -35,29 +35,30 @@ TOO_MUCH: Final = refusal(
 
 
 class Recipient(Protocol):
-    """A connection that takes a body."""
+    """A connection that receives a body."""
 
     @property
     def sent(self) -> int:
-        """Bytes of the body that are handed over."""
+        """Bytes of the body handed over."""
 
     def give_way(self) -> None:
         """End the connection at once."""
 
 
 class UnreadBodies:
-    """Of one listener. Lives on one event loop."""
+    """The unread bodies of one listener. Lives on one event loop."""
 
     __slots__ = ("_bodies", "_max_bytes", "bytes")
 
     def __init__(self, max_bytes: int = UNREAD_MAX) -> None:
         self._max_bytes = max_bytes
-        # A body is kept beside its readers: while it lives, its id is nobody else's.
+        # The body is kept with its readers, so its id stays unique.
         self._bodies: dict[int, tuple[bytes, dict[Recipient, float]]] = {}
         self.bytes = 0
 
     def admit(self, body: bytes, reader: Recipient, now: float) -> bool:
-        """Whether ``reader`` may have ``body``, which counts until it leaves. ``now``: monotonic seconds."""
+        """Whether ``reader`` may receive ``body``, which counts until ``leave``. ``now``: monotonic
+        seconds."""
         known = self._bodies.get(id(body))
         if known is None:
             if self._bodies and not self._make_room(len(body), now):
@@ -68,7 +69,7 @@ class UnreadBodies:
         return True
 
     def leave(self, body: bytes, reader: Recipient) -> None:
-        """``reader`` has it, or is gone."""
+        """Note that ``reader`` has received ``body``, or is gone."""
         known = self._bodies.get(id(body))
         if known is not None and known[1].pop(reader, None) is not None and not known[1]:
             self._forget(body)
@@ -90,7 +91,7 @@ class UnreadBodies:
         return True
 
     def _slow_bodies(self, now: float) -> list[tuple[float, bytes, list[Recipient]]]:
-        """Bodies all of whose readers are slow, with the speed of the fastest."""
+        """Bodies whose readers are all slow, with the speed of the fastest reader."""
         found = []
         for body, readers in self._bodies.values():
             if now - max(readers.values()) > GRACE:
