@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
@@ -14,6 +13,7 @@ from specmux_cache.reading.options import CacheOptions
 from specmux_cache.store.disk_store import DiskStore
 from specmux_cache.store.locks import locked
 from specmux_cache.sync import SchemaCache
+from specmux_converters.deferred_dataclasses import dataclass
 
 NETWORK_FILE_SYSTEMS: Final = frozenset(
     {"9p", "afs", "ceph", "cifs", "fuse.sshfs", "lustre", "nfs", "nfs4", "smb3"}

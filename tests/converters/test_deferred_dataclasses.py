@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import operator
 import pickle
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, field, fields, replace
@@ -64,6 +65,60 @@ def empty(decorator: Any) -> Any:
     return Value
 
 
+def ordered(decorator: Any) -> Any:
+    @decorator(frozen=True, slots=True, order=True)
+    class Value:
+        a: int
+        b: str = "b"
+        c: int = field(default=0, compare=False)
+
+    return Value
+
+
+def changing(decorator: Any) -> Any:
+    @decorator(slots=True)
+    class Base:
+        """Its field is inherited."""
+
+        a: int
+
+    @decorator(slots=True)
+    class Value(Base):
+        """A value that changes."""
+
+        b: list[int] = field(default_factory=list)
+        c: int = field(default=3, init=False)
+        d: int = field(init=False)
+
+        def __post_init__(self) -> None:
+            self.d = self.a
+
+    return Value
+
+
+def changing_identity(decorator: Any) -> Any:
+    @decorator(slots=True, eq=False, kw_only=True)
+    class Value:
+        """A value that changes, known by itself."""
+
+        a: int
+
+    return Value
+
+
+def hashed(decorator: Any) -> Any:
+    @decorator(slots=True)
+    class Value:
+        """A value that changes, with a hash of its own."""
+
+        a: int
+
+        def __hash__(self) -> int:
+            return 1
+
+    return Value
+
+
 CALLS: tuple[tuple[Callable[[Any], Any], tuple[Any, ...], dict[str, Any]], ...] = (
     (plain, (1,), {}),
     (plain, (1, "x", [2], 3), {}),
@@ -74,6 +129,16 @@ CALLS: tuple[tuple[Callable[[Any], Any], tuple[Any, ...], dict[str, Any]], ...] 
     (keywords, (1,), {}),
     (identity, (1,), {}),
     (empty, (1,), {}),
+    (ordered, (1,), {}),
+    (ordered, (1, "c", 2), {}),
+)
+CHANGING: tuple[tuple[Callable[[Any], Any], dict[str, Any]], ...] = (
+    (changing, {"a": 1}),
+    (changing, {"a": 1, "b": [2]}),
+    (changing, {}),
+    (changing, {"a": 1, "c": 4}),
+    (changing_identity, {"a": 1}),
+    (hashed, {"a": 1}),
 )
 
 
@@ -100,6 +165,47 @@ def test_value_is_as_of_the_standard_decorator(call: Any) -> None:
     form, values, named = call
     ours, standard = (shown(form(decorator), values, named) for decorator in DECORATORS)
     assert ours == standard
+
+
+@pytest.mark.parametrize("call", CHANGING, ids=lambda call: f"{call[0].__name__}-{call[1]}")
+def test_changing_value_is_as_of_the_standard_decorator(call: Any) -> None:
+    form, named = call
+
+    def seen(made: Any) -> Any:
+        try:
+            one, other = made(**named), made(**named)
+        except TypeError as error:
+            return str(error)
+        text, is_equal = repr(one), one == other
+        one.a = 9
+        return (
+            text.partition("(")[2], is_equal, one == other, one.a, made.__hash__ is None, made.__slots__,
+            made.__match_args__, repr(replace(other, a=2)), dataclasses.asdict(one), one == object(),
+            pickle.loads(pickle.dumps(Changed(one.a))) == Changed(9),
+        )  # fmt: skip
+
+    ours, standard = (seen(form(decorator)) for decorator in DECORATORS)
+    assert ours == standard
+
+
+@pytest.mark.parametrize("sign", ["lt", "le", "gt", "ge"])
+def test_values_are_ordered_as_those_of_the_standard_decorator(sign: str) -> None:
+    values = [(1,), (1, "a"), (1, "c", 9), (2, "a"), (1, "b", 1)]
+    compare = getattr(operator, sign)
+    ours, standard = (
+        [[compare(made(*one), made(*other)) for one in values] for other in values]
+        for made in map(ordered, DECORATORS)
+    )
+    assert ours == standard
+    with pytest.raises(TypeError):
+        compare(ordered(deferred)(1), 1)
+
+
+@deferred(slots=True)
+class Changed:
+    """A value that changes."""
+
+    a: int
 
 
 @deferred(frozen=True, slots=True)

@@ -7,7 +7,7 @@ that was not tried is said to be, and fails as one that is broken. Pure, but for
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
 from urllib.parse import parse_qsl, urljoin, urlsplit
@@ -15,6 +15,7 @@ from urllib.parse import parse_qsl, urljoin, urlsplit
 import orjson
 
 from specmux_converters.codecs import decode
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Limits, content_hash
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.media_types import JSON, PROTOBUF

@@ -5,10 +5,11 @@ Values only: they cross processes and lie in files.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from specmux_aggregator.model.snapshot import DocumentKey
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.reports import Level
 

@@ -9,7 +9,6 @@ import difflib
 import errno
 import importlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import click
@@ -18,6 +17,7 @@ from click.shell_completion import CompletionItem
 from specmux_aggregator.command_line.common_options import habit, with_common_options
 from specmux_aggregator.console import forget_standard_output
 from specmux_aggregator.exits import RUNTIME
+from specmux_converters.deferred_dataclasses import dataclass
 
 _WORDS: Final = "specmux.words"
 _UNWRITABLE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -29,6 +29,7 @@ from specmux_aggregator.sources.given import SourceWord, given
 from specmux_converters import codecs, media_types
 from specmux_converters.codecs import messages
 from specmux_converters.crd import build
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document, canonical
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion, group_version_of

@@ -6,12 +6,12 @@ send in any order. A range without them, a wildcard and no field at all mean the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 from specmux_aggregator.discovery.render import DISCOVERY_GROUP
 from specmux_aggregator.http.negotiation import HEADER_MAX, REMEMBERED, MediaRange, best_of, media_ranges
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.media_types import CBOR, JSON, MediaType
 
 LIST_KIND: Final = "APIGroupDiscoveryList"

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
@@ -30,6 +30,7 @@ from specmux_aggregator.origins.peers import Peers
 from specmux_aggregator.origins.sightings import Sightings
 from specmux_aggregator.upstream.client import BackendClient
 from specmux_aggregator.upstream.responses import INLINE_MAX, NotModified, Payload
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.document import parse
 from specmux_converters.errors import ConverterError

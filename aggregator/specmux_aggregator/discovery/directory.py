@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from specmux_aggregator.discovery.state import Freshness, Lapse
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.snapshot import OwnershipConflict
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.resources import Resources
 

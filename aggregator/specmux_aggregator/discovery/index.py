@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import orjson
@@ -27,6 +27,7 @@ from specmux_aggregator.discovery.pieces import (
 )
 from specmux_aggregator.http.content_codings import encoded
 from specmux_aggregator.http.messages import Coding, ETag
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.media_types import CBOR, JSON
 
 CORE_PATH: Final = "/api"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from specmux_aggregator.discovery.parsing import (
     BadList,
@@ -14,6 +14,7 @@ from specmux_aggregator.discovery.parsing import (
     text,
     texts,
 )
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document, Limits
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.resources import (

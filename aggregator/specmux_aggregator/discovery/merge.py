@@ -7,7 +7,7 @@ among those that may and do offer it. A backend that cannot list its resources w
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from specmux_aggregator.aggregation.ownership import rank
 from specmux_aggregator.discovery.directory import Directory, Group, ListedVersion
@@ -15,6 +15,7 @@ from specmux_aggregator.discovery.order import group_priority, version_priority
 from specmux_aggregator.discovery.state import Knowledge, Listing
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.snapshot import OwnershipConflict
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.order import version_rank
 from specmux_schemas.resources import split

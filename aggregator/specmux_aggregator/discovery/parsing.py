@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, TypeGuard
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.discovery_keys import key_fault
 from specmux_converters.document import Document, Limits, parse
 from specmux_converters.errors import ConverterError, cut

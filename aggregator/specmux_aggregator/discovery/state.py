@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.failure import Cause, Failure
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.resources import Resources
 

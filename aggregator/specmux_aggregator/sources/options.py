@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 
 import click
+
+from specmux_converters.deferred_dataclasses import dataclass
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

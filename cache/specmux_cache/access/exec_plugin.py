@@ -14,7 +14,7 @@ import os
 import signal
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 import orjson
@@ -23,6 +23,7 @@ from specmux_cache.access.field_values import is_bearer_value
 from specmux_cache.access.server_access import ExecPlugin, ServerAccess
 from specmux_cache.errors import UnusableCredentials
 from specmux_cache.reading.flight import SingleFlight
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.errors import cut
 
 TIMEOUT: Final = 60.0  # seconds for one run

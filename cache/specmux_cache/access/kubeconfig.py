@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -22,6 +22,7 @@ from specmux_cache.access.small_files import UnreadableFile, read_small
 from specmux_cache.access.urls import backend_url, proxy_url
 from specmux_cache.access.yaml_nodes import YAMLReader
 from specmux_cache.errors import KubeconfigError
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.errors import cut
 
 FILE_MAX: Final = 16 * 1024 * 1024

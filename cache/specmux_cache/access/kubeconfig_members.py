@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import yaml
 
 from specmux_cache.access.yaml_nodes import YAMLReader
 from specmux_cache.errors import BadValue
+from specmux_converters.deferred_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self
 
@@ -23,6 +22,7 @@ from specmux_cache.http.connections.connector import CheckedConnector
 from specmux_cache.http.header_fields import Fields, fields_of
 from specmux_cache.http.responses import Answer
 from specmux_cache.http.unpacking import ACCEPT_ENCODING, is_packed, unpacked
+from specmux_converters.deferred_dataclasses import dataclass
 
 CHUNK: Final = 64 * 1024
 INLINE: Final = 128 * 1024

@@ -15,7 +15,6 @@ import secrets
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -27,6 +26,7 @@ from specmux_cache.store.bodies import digest_of, is_digest
 from specmux_cache.store.keys import Key
 from specmux_cache.store.limits import StoreLimits
 from specmux_cache.store.rows import Digest
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.errors import cut
 from specmux_converters.json_text import may_have_more_values
 

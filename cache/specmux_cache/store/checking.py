@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from specmux_cache.errors import StoreDamaged
 from specmux_cache.store.compaction import BATCH, LEFTOVER_SECONDS
 from specmux_cache.store.contents import Contents
 from specmux_cache.store.rows import key_range
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.errors import cut
 
 FAULTS: Final = {"row": "not what was stored", "body": "its body is missing or damaged"}

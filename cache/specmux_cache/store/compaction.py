@@ -12,13 +12,14 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Final, Literal
 
 from specmux_cache.store.contents import Contents
 from specmux_cache.store.directory import DAMAGED_FILE, fill_reserve
 from specmux_cache.store.index import Index, RowStanding, Victim
+from specmux_converters.deferred_dataclasses import dataclass
 
 BATCH: Final = 50
 """Entries in one transaction: with their bodies, at most 100 rows."""

@@ -16,7 +16,8 @@ required key.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from specmux_converters.deferred_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

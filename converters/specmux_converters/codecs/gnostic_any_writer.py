@@ -8,10 +8,10 @@ goes to the next multiple of four, and the indentation hint of a literal is alwa
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.go.scalars import UINT64_MAX, is_plain_string
 from specmux_converters.go.text import INT64_MAX
 

@@ -10,13 +10,13 @@ Equal values of ``x-*`` keys, examples and enums may be one object in the docume
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from specmux_converters.codecs.gnostic import MessageField, Messages
 from specmux_converters.codecs.gnostic_any_reader import read_yaml
 from specmux_converters.codecs.protobuf_scalars import SCALARS, Cursor, Read, read_string
 from specmux_converters.codecs.wire import FIXED64, LENGTH, VARINT, extent, read_varint
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Limits
 from specmux_converters.errors import InvalidDocument, LimitExceeded
 from specmux_converters.go.text import INT64_MAX

@@ -8,7 +8,7 @@ taken stays out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from hashlib import sha256
 from types import MappingProxyType
@@ -20,6 +20,7 @@ from specmux_converters.crd.editions import CRDMemo, Edition, make_edition
 from specmux_converters.crd.manifest import CRD, Version, read_manifest, shown_name
 from specmux_converters.crd.problems import Problem
 from specmux_converters.crd.templates import BUNDLED, Templates
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
 from specmux_converters.errors import ConverterError, InvalidDocument, LimitExceeded
 from specmux_converters.group_versions import GroupVersion

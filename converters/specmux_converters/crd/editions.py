@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from hashlib import sha256
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ from specmux_converters.crd.paths import component_name, paths_of
 from specmux_converters.crd.problems import Problem
 from specmux_converters.crd.structural import publish_schema
 from specmux_converters.crd.templates import BUNDLED, Templates
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
 from specmux_converters.errors import InvalidDocument, LimitExceeded
 from specmux_converters.incremental.outlines import ENTRY_COST

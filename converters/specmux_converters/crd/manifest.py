@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
 from specmux_converters.crd.problems import Problem
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.errors import InvalidDocument, cut
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.losses import pointer_to

@@ -7,12 +7,12 @@ apiserver, pkg/endpoints/openapi/openapi.go).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from specmux_converters.crd.bundled import PREFIX, SCALE, reference
 from specmux_converters.crd.manifest import CRD, Version
 from specmux_converters.crd.templates import BUNDLED, Templates
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
 
 _WRITTEN: Final = ("application/json", "application/yaml")

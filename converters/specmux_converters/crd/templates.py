@@ -8,7 +8,7 @@ apiserver publishes (``templates_of``); without one, they are BUNDLED.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from hashlib import sha256
 from typing import Any, Final
 
@@ -26,6 +26,7 @@ from specmux_converters.crd.bundled import (
     list_fields,
     object_fields,
 )
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
 from specmux_converters.references import name_in, references
 from specmux_converters.release import Release, release_in

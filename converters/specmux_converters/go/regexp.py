@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, TypeAlias
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.go.unicode_names import is_unicode_class
 
 Test: TypeAlias = Callable[[str], bool]

@@ -9,10 +9,11 @@ from its end (RE2's way).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Final
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.go.regexp import (
     Character,
     Edge,

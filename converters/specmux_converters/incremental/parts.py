@@ -7,11 +7,12 @@ pays for it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import orjson
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.losses import Loss
 from specmux_converters.own_memory import in_own_memory
 

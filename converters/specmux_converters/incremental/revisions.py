@@ -6,9 +6,10 @@ A revision is found by its bytes, never by a name: what is returned is what ``pa
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits, parse
 from specmux_converters.errors import ConverterError
 from specmux_converters.incremental.member_spans import Span, changes, member_spans, moved

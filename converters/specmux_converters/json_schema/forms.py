@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
+
+from specmux_converters.deferred_dataclasses import dataclass
 
 Schema: TypeAlias = dict[str, Any]
 """A JSON Schema. Schemas share their parts: read them, never write into them."""

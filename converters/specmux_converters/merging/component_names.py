@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
 import orjson
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.errors import InvalidDocument
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.losses import unescape

@@ -8,11 +8,12 @@ Ids of operations are names of that kind, too: links refer to them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import Any, Final
 from urllib.parse import quote
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
 from specmux_converters.errors import InvalidArgument, InvalidDocument, cut
 from specmux_converters.group_versions import GroupVersion

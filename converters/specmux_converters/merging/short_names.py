@@ -6,10 +6,10 @@ Schemas that would share a name take more of the path, all of them: which one is
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
 from specmux_converters.losses import pointer_to, unescape
 from specmux_converters.references import PREFIX, Rename, rewrite

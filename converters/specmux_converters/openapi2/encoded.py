@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import orjson
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
 from specmux_converters.openapi2.conversion import ReleaseMemo, joined, one_definition, piece_of
 from specmux_converters.swagger2.reading.encoding import encode

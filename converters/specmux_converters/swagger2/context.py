@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from hashlib import sha256
 from typing import Any, Final, TypeAlias
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.incremental.conversion_memo import ConversionMemo
 from specmux_converters.incremental.parts import DocumentPart
 from specmux_converters.incremental.revisions import Revision

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.differences.places import Place
 from specmux_schemas.differences.verdicts.impacts import ChangeSeverity, Impacts

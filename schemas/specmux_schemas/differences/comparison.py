@@ -6,9 +6,10 @@ The outermost change is told alone: nothing of a resource that is gone, nothing 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.differences.operation_comparison import (
     is_documented_differently,

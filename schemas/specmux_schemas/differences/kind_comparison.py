@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_schemas.differences.changes import Change, Location
 from specmux_schemas.differences.comparison import MOST_PLACES, MOST_SCHEMAS
 from specmux_schemas.differences.schema.field_paths import shown

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.differences.sides.served import Basis
 from specmux_schemas.differences.verdicts.findings import Finding

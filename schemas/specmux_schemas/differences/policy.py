@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.errors import InvalidDocument
 from specmux_converters.losses import pointer_to
 from specmux_schemas.differences.changes import Change, edit_of, fingerprints, word

@@ -5,11 +5,11 @@ value, else nothing, and in comments what is required and what may stand there.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
 from specmux_converters.yaml.writer import to_yaml
 from specmux_schemas.explanation.layers import (

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_schemas.explanation.field_path import written
 from specmux_schemas.search_index.graph import EntryId, FieldGraph
 

@@ -6,11 +6,11 @@ A rule is tried with fields set and left out, so however it is written it is kno
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.unions import Member, Union, UnionForm, allowed_values
 
 if TYPE_CHECKING:  # imported with the first rule that may say so

@@ -3,9 +3,9 @@ select; everything else is told, and nothing is guessed."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.unions import Object, Union, without
 
 

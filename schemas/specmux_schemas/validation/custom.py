@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.go.text import quoted
 from specmux_schemas.validation.decoding.defaulting import settled
 from specmux_schemas.validation.decoding.embedded import marshalled

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +14,7 @@ from specmux_aggregator.sources.disk.git_files import PREFIX as GIT
 from specmux_aggregator.sources.disk.git_files import git_files
 from specmux_aggregator.sources.options import STDIN
 from specmux_cache.errors import BundleError
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import DEFAULT_LIMITS, Document
 from specmux_converters.document_kinds import DocumentKind
 from specmux_converters.group_versions import GroupVersion

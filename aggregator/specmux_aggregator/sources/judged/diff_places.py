@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import orjson
@@ -15,6 +15,7 @@ import yaml
 
 from specmux_aggregator.sources.judged.diff_sides import SourceDocument
 from specmux_converters.crd.manifest import shown_name
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
 from specmux_converters.losses import pointer_to
 from specmux_converters.references import name_in

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,6 +26,7 @@ from specmux_aggregator.sources.disk.named_files import given_files
 from specmux_aggregator.sources.given import HTTP, is_document_url
 from specmux_aggregator.sources.options import CONTEXT, STDIN
 from specmux_converters.crd.manifest import shown_name
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
 from specmux_converters.errors import ConverterError, NoDocument, cut
 from specmux_converters.recognise import DocumentKind, recognise

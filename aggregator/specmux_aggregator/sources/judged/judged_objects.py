@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -19,6 +19,7 @@ from specmux_aggregator.sources.judged.validated_objects import MEDIA_TYPES, fil
 from specmux_aggregator.sources.options import CONTEXT
 from specmux_aggregator.sources.remote.answers import answer_of
 from specmux_converters.crd import build
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.kinds import DocumentSet

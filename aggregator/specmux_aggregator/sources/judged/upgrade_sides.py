@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 
 from specmux_aggregator.sources import SourceOptions
 from specmux_aggregator.sources.judged.diff_sides import Side, side_of, side_of_source
 from specmux_aggregator.sources.judged.judged_objects import validator_of
 from specmux_aggregator.sources.judged.validated_objects import Input
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.differences import ServedSide, compare

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from specmux_aggregator.sources import SourceOptions
@@ -12,6 +12,7 @@ from specmux_aggregator.sources.given import is_path
 from specmux_aggregator.sources.judged.judged_objects import stored_objects
 from specmux_aggregator.sources.judged.upgrade_sides import group_versions_of, read_side, upgrade_sides
 from specmux_aggregator.sources.judged.validated_objects import MEDIA_TYPES, Input, files_below, read_inputs
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_schemas.upgrades.verdicts import UpgradeJudge, UpgradeOutcome, UpgradeVerdict, unread
 from specmux_schemas.validation import Directive, ValidationReport
 from specmux_schemas.validation.decoding.manifests import definition_in

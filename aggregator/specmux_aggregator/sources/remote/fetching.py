@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urljoin, urlsplit
 
@@ -19,6 +18,7 @@ from specmux_aggregator.checking.conformance import Ask, HTTPAnswer
 from specmux_aggregator.errors import SourceUnreachable
 from specmux_cache.access.server_access import ClientAccess
 from specmux_cache.http.connection_faults import reason_of, tls_step
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.errors import cut
 
 CHUNK: Final = 64 * 1024

@@ -7,7 +7,6 @@ timeouts are those of the session that the connector belongs to.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 import aiohttp
@@ -18,6 +17,7 @@ from aiohttp.streams import StreamReader
 from multidict import CIMultiDictProxy
 
 from specmux_cache.http.connections.response_reader import ResponseReader, reader_of
+from specmux_converters.deferred_dataclasses import dataclass
 
 
 class UnreadAnswer(Protocol):

@@ -8,7 +8,6 @@ clients to refuse what they do not know.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 from typing import Any, Final
 
 from specmux_converters.codecs.gnostic import read_facts
@@ -16,6 +15,7 @@ from specmux_converters.codecs.gzip_coding import gunzip
 from specmux_converters.codecs.objects.raw import read_raw
 from specmux_converters.codecs.protobuf_reader import compile_reader, read_message
 from specmux_converters.codecs.protobuf_scalars import Read
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import DEFAULT_LIMITS, Limits
 from specmux_converters.errors import InvalidDocument, cut
 from specmux_converters.media_types import ENVELOPE_MAGIC, KUBERNETES_PROTOBUF

@@ -7,9 +7,9 @@ accepts something else than the document does.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.errors import cut
 from specmux_converters.swagger2.paths.parameters import MOVED, serialisation, value_schema
 from specmux_converters.swagger2.reading.fields import FLAG, TEXT, kept

@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 from typing import Any, Final, TypeAlias
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.errors import cut
 from specmux_converters.losses import tokens_of
 

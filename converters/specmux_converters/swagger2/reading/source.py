@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from hashlib import sha256
 from re import sub
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 from orjson import Fragment
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
 from specmux_converters.document_kinds import SWAGGER_VERSIONS
 from specmux_converters.losses import tokens_of, unescape

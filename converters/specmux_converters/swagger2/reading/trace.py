@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, NoReturn, Self
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document, Limits
 from specmux_converters.errors import InvalidDocument, LimitExceeded
 from specmux_converters.losses import Grade, Loss, Steps, pointer_to

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_schemas.differences.changes import Change, changes_of
 from specmux_schemas.differences.comparison import Comparison
 from specmux_schemas.differences.policy import NO_POLICY, Policy, judge

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_schemas.differences.schema.cel_rules import documented_differently, rule_changes
 from specmux_schemas.differences.schema.compositions import DOCUMENTATION, Side, composition_changes
 from specmux_schemas.differences.schema.constraints import constraint_changes

@@ -7,9 +7,9 @@ strategy implies, else as a whole; an object merges by key.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_schemas.differences.verdicts.findings import Finding
 
 

@@ -4,9 +4,9 @@ types, ``x-kubernetes-int-or-string``, Kubernetes' ``format: int-or-string``, li
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_schemas.differences.schema.views import ComponentSchemas, conjuncts
 from specmux_schemas.differences.verdicts.findings import Finding
 

@@ -7,10 +7,11 @@ read into it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Any
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.differences.schema.views import ComponentSchemas
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NoReturn, TypeAlias
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.errors import LimitExceeded
 from specmux_schemas.differences.verdicts.impacts import Impacts
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
+
+from specmux_converters.deferred_dataclasses import dataclass
 
 
 class Impact(IntEnum):

@@ -8,10 +8,10 @@ kube-openapi's ``pkg/schemaconv/smd.go`` for what server-side apply makes of lis
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_schemas.differences.verdicts.impacts import Impact, Impacts
 
 _LETTERS: Final = {"B": Impact.BREAKING, "W": Impact.WARNING, "-": Impact.NONE}

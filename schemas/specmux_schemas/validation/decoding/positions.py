@@ -10,11 +10,12 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 import yaml
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_schemas.validation.report import Path
 
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[][{},:]|[^\s"{}\[\],:]+', re.DOTALL)

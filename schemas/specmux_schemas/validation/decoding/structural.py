@@ -6,10 +6,11 @@ As apiextensions' structural schemas have it: what stands in allOf, anyOf, oneOf
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from specmux_converters.crd.keywords import EMBEDDED_RESOURCE, PRESERVE_UNKNOWN_FIELDS
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_schemas.references import resolved
 
 MOST_DEPTH: Final = 100

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_schemas.validation.definitions.definition_fault import DefinitionFault
 
 

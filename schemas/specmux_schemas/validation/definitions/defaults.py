@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from specmux_converters.crd.keywords import EMBEDDED_RESOURCE
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_schemas.validation.decoding.embedded import unknown_in_embedded
 from specmux_schemas.validation.decoding.pruning import prune
 from specmux_schemas.validation.decoding.structural import META_FIELDS, Structural, structural

@@ -4,11 +4,12 @@ ValidateCustomResourceDefinitionOpenAPISchema)."""
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from specmux_converters.crd.keywords import EMBEDDED_RESOURCE, PRESERVE_UNKNOWN_FIELDS, TYPES
 from specmux_converters.crd.nested import JUNCTORS
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.go.text import json_text
 from specmux_schemas.validation.definitions.definition_fault import DefinitionFault
 from specmux_schemas.validation.metadata.field_errors import not_supported, shown

@@ -7,9 +7,9 @@ pkg/util/strategicpatch/meta.go): which components are structs, maps and lists i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.go.text import quoted
 from specmux_schemas.references import component_of, resolved
 from specmux_schemas.validation.decoding.types.go_types import short_name

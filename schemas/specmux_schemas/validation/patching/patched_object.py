@@ -6,11 +6,11 @@ The patch is read, checked strictly, and applied. What comes of it is judged as 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.smd.go_format import plain
 from specmux_schemas.kinds import KindSchema
 from specmux_schemas.references import reference_to, schemas_of

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.smd.go_format import plain, with_types
 from specmux_schemas.validation.patching.apply_types import (
     ASSOCIATIVE,

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_schemas.validation.metadata.field_errors import shown
 from specmux_schemas.validation.report import Check, Path, Severity, Violation
 from specmux_schemas.validation.rules.cel.costs.metering import OBJECT_BUDGET, PER_CALL_LIMIT

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_schemas.validation.releases import NEWEST
 from specmux_schemas.validation.report import Path
 from specmux_schemas.validation.rules.cel.checking.declarations import Environment

@@ -6,9 +6,10 @@ Sizes are for the cost of an expression, as an apiserver estimates it before any
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_schemas.validation.releases import NEWEST
 from specmux_schemas.validation.rules.cel.values.types import (
     BOOL,

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.go.text import json_text, quoted
 from specmux_schemas.validation.metadata.field_errors import shown
 from specmux_schemas.validation.releases import NEWEST

@@ -7,9 +7,10 @@ Texts are those of kube-openapi (pkg/validation/{validate,errors}), put into fie
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.go.text import general_text, json_text, quoted
 from specmux_schemas.validation.metadata.field_errors import field_path, invalid, not_supported
 from specmux_schemas.validation.report import Path

@@ -9,9 +9,9 @@ import ipaddress
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.go.text import size_of
 from specmux_schemas.validation.schema.mail_addresses import is_mail_address
 from specmux_schemas.validation.schema.scalars import date_is_real

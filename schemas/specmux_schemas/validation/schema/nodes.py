@@ -7,9 +7,10 @@ are reported that matched most (schema_props.go). Errors are appended to a list;
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, TypeAlias
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.go.regexp_match import Pattern, UndecidedMatch
 from specmux_converters.go.text import INT64_MAX, json_text
 from specmux_schemas.validation.report import MOST_VIOLATIONS

@@ -7,10 +7,11 @@ values.go, IsValueValidAgainstRange).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from struct import pack
 from typing import Any, Final
+
+from specmux_converters.deferred_dataclasses import dataclass
 
 SINCE: Final = 36
 """Minor release of Kubernetes."""

@@ -6,9 +6,9 @@ that are maps; nothing else in a list has a place of its own (apiserver, pkg/cel
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_schemas.validation.decoding.structural import META_FIELDS, Structural
 from specmux_schemas.validation.report import Path
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_schemas.validation.rules.cel.checking.checker import CheckedExpression, Structs, check
 from specmux_schemas.validation.rules.cel.checking.declarations import Environment
 from specmux_schemas.validation.rules.cel.evaluation.planning import Program, plan

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_schemas.validation.rules.cel.checking.declarations import Environment, Overload
 from specmux_schemas.validation.rules.cel.checking.unification import Bindings, most_general
 from specmux_schemas.validation.rules.cel.parsing.issues import Issue

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_schemas.validation.rules.cel.parsing.macros import Macro
 from specmux_schemas.validation.rules.cel.values.types import PARAM_KIND, CelType
 

@@ -4,10 +4,10 @@ pkg/cel/library/cost.go; cel-go, checker/cost.go and ext)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from math import ceil
 from typing import Any, Final, TypeAlias
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_schemas.validation.rules.cel.costs.metering import COMPARABLE, LIST, PATTERN, TRAVERSAL
 from specmux_schemas.validation.rules.cel.costs.ranges import MOST, NOTHING, ONE, UNKNOWN, Range, fixed
 from specmux_schemas.validation.rules.cel.values.types import LIST_KIND, CelType

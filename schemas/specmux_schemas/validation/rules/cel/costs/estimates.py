@@ -6,9 +6,9 @@ Apiservers decide by it which rules a definition can have, so it is theirs to th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_schemas.validation.rules.cel.checking.checker import CheckedExpression
 from specmux_schemas.validation.rules.cel.costs.call_estimates import CallEstimate, SizedPart, call_estimate
 from specmux_schemas.validation.rules.cel.costs.ranges import (

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import ceil
 from typing import Final
+
+from specmux_converters.deferred_dataclasses import dataclass
 
 MOST: Final = 2**64 - 1
 

@@ -7,9 +7,9 @@ that cannot be is an error of the expression.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.go.regexp import pattern_fault
 from specmux_schemas.validation.rules.cel.checking.checker import CheckedExpression
 from specmux_schemas.validation.rules.cel.costs.metering import (

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_schemas.validation.rules.cel.evaluation.frames import Frame, Run
 from specmux_schemas.validation.rules.cel.values.comparison import equal
 from specmux_schemas.validation.rules.cel.values.values import (

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from ipaddress import IPv6Address
 from math import ceil
 from typing import Any, Final
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.go.text import quoted
 from specmux_schemas.validation.rules.cel.checking.declarations import CelLibrary, member, overload
 from specmux_schemas.validation.rules.cel.libraries.address_reader import (

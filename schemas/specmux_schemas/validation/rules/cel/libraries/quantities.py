@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_schemas.validation.rules.cel.checking.declarations import CelLibrary, member, overload
 from specmux_schemas.validation.rules.cel.values.types import BOOL, DOUBLE, INT, STRING, struct
 from specmux_schemas.validation.rules.cel.values.values import (

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.go.text import quoted
 from specmux_schemas.validation.rules.cel.checking.declarations import CelLibrary, member, overload
 from specmux_schemas.validation.rules.cel.libraries.url_reader import BadUrl, GoUrl, read_url, url_fault

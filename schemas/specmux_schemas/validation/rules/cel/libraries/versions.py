@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.go.text import quoted
 from specmux_schemas.validation.rules.cel.checking.declarations import CelLibrary, member, overload
 from specmux_schemas.validation.rules.cel.values.types import BOOL, INT, STRING, struct

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from specmux_converters.deferred_dataclasses import dataclass
 
 _MOST_SHOWN: Final = 100
 _MOST_SNIPPET: Final = 16_384

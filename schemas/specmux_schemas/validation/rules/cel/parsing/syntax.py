@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias
+
+from specmux_converters.deferred_dataclasses import dataclass
 
 
 @dataclass(slots=True, eq=False)

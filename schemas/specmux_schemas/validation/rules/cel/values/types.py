@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from specmux_converters.deferred_dataclasses import dataclass
 
 DYN_KIND, ERROR_KIND, PARAM_KIND = "dyn", "error", "param"
 LIST_KIND, MAP_KIND, TYPE_KIND = "list", "map", "type"

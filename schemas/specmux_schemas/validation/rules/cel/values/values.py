@@ -6,8 +6,9 @@ Lists and maps of documents are subclasses of ListValue and MapValue (``rules.da
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Final
+
+from specmux_converters.deferred_dataclasses import dataclass
 
 INT_MAX: Final = 2**63 - 1
 INT_MIN: Final = -(2**63)
