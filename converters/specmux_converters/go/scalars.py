@@ -149,10 +149,8 @@ def key_text(key: Any) -> str:
         case float():
             text = general_text(_single(key))
             return {"+Inf": ".inf", "-Inf": "-.inf", "NaN": ".nan"}.get(text, text)
-        case int() if -INT64_MAX - 1 <= key <= INT64_MAX:
-            return str(key)
         case _:
-            raise ValueError(f"unsupported map key of type: uint64, key: {key:#x}")
+            return str(key)
 
 
 def _single(value: float) -> float:

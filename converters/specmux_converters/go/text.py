@@ -133,8 +133,12 @@ def go_syntax(value: Any) -> str:
             return "true" if value else "false"
         case None:
             return "<nil>"
+        case Number() if len(value.text) <= 20 and value.text.isdecimal() and int(value.text) < 2**64:
+            return go_syntax(int(value.text))
         case float():
             return general_text(value)
+        case int() if value > INT64_MAX:
+            return f"{value:#x}"
         case _:
             return str(value)
 

@@ -130,11 +130,19 @@ def _gnostic(text: str) -> Any:
 Mark: TypeAlias = tuple[type, Any]
 """The value of a key that is no text, with its type: Python's 1, 1.0 and True are one key, Go's are three."""
 
-NULL: Final[Mark] = (type(None), None)
+
+def refused_key(mark: Mark | None) -> str | None:
+    """What sigs.k8s.io/yaml says of a key that JSON cannot have: its type and its text."""
+    match mark:
+        case (_, None):
+            return "%!s(<nil>), key: <nil>"
+        case (_, int(key)) if key > INT64_MAX:
+            return f"uint64, key: {key:#x}"
+    return None
 
 
 def kubernetes_key(value: Any) -> tuple[str, Mark | None]:
-    """The name that a decoded key gets in JSON, and its mark. JSON cannot have null's, which is ""."""
+    """The name that a decoded key gets in JSON, and its mark."""
     return (value, None) if type(value) is str else (key_text(value), (type(value), value))
 
 

@@ -17,7 +17,7 @@ from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import DEFAULT_LIMITS, Limits, rounding
 from specmux_converters.errors import ConverterError, InvalidDocument, LimitExceeded, cut
 from specmux_converters.go.text import go_syntax
-from specmux_converters.go.yaml_dialects import NULL, Mark, Merging, YamlDialect, kubernetes_key
+from specmux_converters.go.yaml_dialects import Mark, Merging, YamlDialect, kubernetes_key, refused_key
 from specmux_converters.json_text import is_rounded
 from specmux_converters.losses import Loss, pointer_to
 
@@ -357,11 +357,12 @@ class _Composer:
     def _end(self) -> None:
         done = self._open.pop()
         value = done.value
-        if done.typed is not None and NULL in done.typed.get("", ()):
-            shown = go_syntax(value[""])  # type: ignore[call-overload]
-            self._refuse(f"unsupported map key of type: %!s(<nil>), key: <nil>, value: {shown}")
         if done.is_key:
             self._refuse(f"yaml: invalid map key: {go_syntax(value)}")
+        for key, marks in (done.typed or {}).items():
+            for refused in filter(None, map(refused_key, marks)):
+                shown = go_syntax(value[key])  # type: ignore[call-overload]
+                self._refuse(f"unsupported map key of type: {refused}, value: {shown}")
         if type(value) is dict:
             for source in done.merged or ():
                 self._merge_missing(value, source)

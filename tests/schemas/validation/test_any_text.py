@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import orjson
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from data.compared import definition
 from specmux_converters.crd import build
+from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.resources import GroupVersionKind
 from specmux_schemas.validation import Validator
@@ -25,6 +27,7 @@ SPEC = {
         "pattern": {"type": "string", "pattern": "^x", "maxLength": 3},
         "map": {"type": "object", "additionalProperties": {"type": "integer"}},
         "set": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
+        "port": {"x-kubernetes-int-or-string": True},
         **{each.name: {"type": "string", "format": each.name} for each in registered_formats()},
     },
 }
@@ -137,3 +140,63 @@ def test_broken_syntax_is_said_before_what_cannot_be_decoded() -> None:
     assert validator.validate(b"kind: *x\nb: c: d\n", "application/yaml").fatal == (
         "yaml: unknown anchor 'x' referenced"
     )
+
+
+def with_escapes(body: bytes) -> bytes:
+    """Each character of each text as an escape, keys included."""
+
+    def escaped(text: re.Match[str]) -> str:
+        return '"' + "".join(f"\\u{ord(each):04x}" for each in text[1]) + '"'
+
+    return re.sub(r'"([^"\\]*)"', escaped, body.decode()).encode()
+
+
+def test_escapes_change_nothing_in_a_custom_resource(validator: Validator) -> None:
+    spec = {"pattern": "abcd", "map": {"a": 1, "b": "c"}, "set": ["a", "b", "a"], "port": "a", "c": 1}
+    value = {"apiVersion": "example.org/v1", "kind": "Widget", "metadata": {"name": "A_"}, "spec": spec}
+    body = json.dumps(value).encode()
+    reports = [validator.validate(each) for each in (body, with_escapes(body))]
+    plain, other = ([(each.path, each.message) for each in report.violations] for report in reports)
+    assert plain == other
+    assert len(plain) > 3
+
+
+QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity"
+BOXES: dict[str, Any] = {
+    "openapi": "3.0.0",
+    "paths": {},
+    "components": {
+        "schemas": {
+            QUANTITY: {"type": "string"},
+            "com.example.v1.Box": {
+                "type": "object",
+                "properties": {
+                    "size": {"$ref": f"#/components/schemas/{QUANTITY}"},
+                    "at": {"type": "string", "format": "date-time"},
+                    "port": {"type": "string", "format": "int-or-string"},
+                },
+                "x-kubernetes-group-version-kind": [{"group": "example.com", "version": "v1", "kind": "Box"}],
+            },
+        }
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_taken"),
+    [
+        (r'"size": "100Mi"', True),
+        (r'"size": " 100Mi "', True),
+        (r'"size": "10\u0030Mi"', False),
+        (r'"size": "\u0031"', False),
+        (r'"size": "100\u0020"', False),
+        (r'"size": "1\u002e5"', False),
+        (r'"size": "100Mi", "port": "\u0061"', True),
+        (r'"at": "2020-01-01T00:00:00\u005a", "port": "\u0061"', True),
+    ],
+)
+def test_quantities_are_read_as_they_are_written(fields: str, is_taken: bool) -> None:
+    """Quantity.UnmarshalJSON reads the bytes between the quotes; Time and IntOrString have them decoded."""
+    body = f'{{"apiVersion": "example.com/v1", "kind": "Box", {fields}}}'
+    box_validator = Validator(DocumentSet({GroupVersion("apis/example.com/v1"): BOXES}))
+    assert (box_validator.validate(body.encode()).fatal is None) is is_taken

@@ -1,13 +1,15 @@
 """JSON as Kubernetes' decoder reads it (sigs.k8s.io/json): equal keys seen, integers kept, Go's errors.
 
-A value is plain JSON, but for objects in which a key came twice (``Repeats``) and numbers whose text matters
-(``Number``).
+A value is plain JSON, but for objects in which a key came twice (``Repeats``), and numbers and texts whose
+spelling matters (``Number``, ``EscapedText``).
 """
 
 from __future__ import annotations
 
 import json
 import re
+from json import decoder as json_decoder
+from json import scanner as json_scanner
 from typing import Any, Final
 
 import orjson
@@ -40,6 +42,14 @@ class Repeats(dict[str, Any]):
         """As they were written."""
 
 
+class EscapedText(str):
+    """A text that was written with an escape: Quantity.UnmarshalJSON reads the bytes between the quotes."""
+
+    __slots__ = ("written",)
+
+    written: str
+
+
 def pairs_of(value: dict[str, Any]) -> list[tuple[str, Any]] | Any:
     """Keys and values as they were written, repeated ones included."""
     return value.pairs if type(value) is Repeats else value.items()
@@ -54,7 +64,7 @@ def read_plain(data: bytes) -> Any:
         value = orjson.loads(data)
     except orjson.JSONDecodeError:
         return None
-    if type(value) is not dict or _UNUSUAL.search(data):
+    if type(value) is not dict or _UNUSUAL.search(data) or _NEEDLESS_ESCAPE.search(data):
         return None
     try:
         written = orjson.dumps(value)
@@ -66,6 +76,8 @@ def read_plain(data: bytes) -> Any:
 
 
 _UNUSUAL: Final = re.compile(rb"[0-9][eE][-+0-9]|[0-9]{19}")
+_NEEDLESS_ESCAPE: Final = re.compile(rb"\\u00(?:2[0bBdDeE]|3[0-9]|[46][0-9a-fA-F]|[57][0-9aA])")
+"""Of a character that a quantity may have. Others are no quantity, however they are written."""
 
 
 def _is_shallow(value: Any) -> bool:
@@ -88,8 +100,9 @@ def read_json(data: bytes) -> Any:
     text = data.decode("utf-8", "replace")
     if _SURROGATE.search(text):
         text = _ESCAPES.sub(_without_lone_surrogate, text)
+    decoder = _ESCAPES_DECODER if _NEEDLESS_ESCAPE.search(data) else _DECODER
     try:
-        value = _DECODER.decode(text)
+        value = decoder.decode(text)
     except (ValueError, RecursionError) as error:
         found = syntax_error(data)
         if found is not None:
@@ -103,6 +116,20 @@ def read_json(data: bytes) -> Any:
 def _without_lone_surrogate(escape: re.Match[str]) -> str:
     """Go reads U+FFFD in its place (encoding/json, decode.go: unquoteBytes)."""
     return "\\ufffd" if escape["lone"] else escape[0]
+
+
+_read_text: Final[Any] = vars(json_decoder)["scanstring"]
+_make_scanner: Final[Any] = vars(json_scanner)["py_make_scanner"]
+"""Not in typeshed."""
+
+
+def _text(text: str, begin: int, strict: bool) -> tuple[str, int]:
+    value, end = _read_text(text, begin, strict)
+    written = text[begin : end - 1]
+    if "\\" in written:
+        value = EscapedText(value)
+        value.written = written
+    return value, end
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -123,6 +150,20 @@ def _constant(text: str) -> Any:
     raise ValueError(text)
 
 
-_DECODER: Final = json.JSONDecoder(
-    object_pairs_hook=_object, parse_float=Number, parse_int=_integer, parse_constant=_constant
-)
+class _EscapesDecoder(json.JSONDecoder):
+    """Tells texts with escapes. Python's own scanner, since the one in C takes no reader of texts."""
+
+    def __init__(self, **hooks: Any) -> None:
+        super().__init__(**hooks)
+        self.parse_string = _text
+        self.scan_once = _make_scanner(self)
+
+
+_HOOKS: Final[dict[str, Any]] = {
+    "object_pairs_hook": _object,
+    "parse_float": Number,
+    "parse_int": _integer,
+    "parse_constant": _constant,
+}
+_DECODER: Final = json.JSONDecoder(**_HOOKS)
+_ESCAPES_DECODER: Final = _EscapesDecoder(**_HOOKS)

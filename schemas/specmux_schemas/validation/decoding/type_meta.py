@@ -50,7 +50,7 @@ def read_type_meta(value: Any) -> TypeMeta:
         name = key if key in found else _FIELDS.get(key.lower())
         if name is None or item is None:
             continue
-        if type(item) is str:
+        if isinstance(item, str):
             found[name] = item
         elif fault is None:
             text = f"json: cannot unmarshal {kind_of(item)} into Go struct field .{name} of type string"

@@ -96,19 +96,21 @@ def _refusing(fault: str) -> Convert:
 
 
 def _got(wanted: str, raw: Any) -> CelError:
-    kind = float if isinstance(raw, float) else type(raw)
+    kind = next((kind for kind in (float, str) if isinstance(raw, kind)), type(raw))
     return CelError(f"invalid data, expected {wanted}, got {_GO_KINDS.get(kind, kind.__name__)}")
 
 
 def _int_or_string(raw: Any) -> Any:
-    if type(raw) is str or type(raw) is int:
+    if isinstance(raw, str):
+        return str(raw)
+    if type(raw) is int:
         return raw
     raise CelError("invalid data, expected XIntOrString value to be either a string or integer")
 
 
 def _text(raw: Any) -> Any:
-    if type(raw) is str:
-        return raw
+    if isinstance(raw, str):
+        return str(raw)
     raise _got("string", raw)
 
 

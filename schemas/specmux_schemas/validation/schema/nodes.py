@@ -79,7 +79,7 @@ class SchemaNode:
         matched = 4 + (self._check_type(value, walk) if self.types or self.format else 0)
         if self.branches is not None:
             matched += self.branches.check(value, walk)
-        if kind is str:
+        if kind is str or isinstance(value, str):
             matched += 1 if self.text is None else self.text.check(value, walk)
         elif kind is dict or isinstance(value, dict):
             matched += 1 if self.fields is None else self.fields.check(value, walk)

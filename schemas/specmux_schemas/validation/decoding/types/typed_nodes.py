@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.go.text import INT64_MAX, Number, number_text
 from specmux_schemas.validation.decoding.decoding_state import Decoding, Mismatch
-from specmux_schemas.validation.decoding.json_reader import Repeats
+from specmux_schemas.validation.decoding.json_reader import EscapedText, Repeats
 from specmux_schemas.validation.decoding.type_meta import kind_of
 from specmux_schemas.validation.decoding.types.untyped import decode_untyped
 from specmux_schemas.validation.metadata.field_errors import not_supported, required
@@ -63,7 +63,7 @@ class Text:
     """An empty text passes: Go leaves such fields out."""
 
     def decode(self, value: Any, state: Decoding) -> None:
-        if type(value) is str:
+        if isinstance(value, str):
             if self.choices and value and value not in self.choices and state.has_room(state.schema):
                 _schema(state, not_supported(tuple(state.path), value, sorted(self.choices)))
         elif value is not None:
@@ -111,7 +111,7 @@ class Bytes:
     go_type: str = "[]uint8"
 
     def decode(self, value: Any, state: Decoding) -> None:
-        if type(value) is str:
+        if isinstance(value, str):
             fault = base64_fault(value)
             if fault is not None:
                 state.mismatched(fault, "")
@@ -135,7 +135,7 @@ class Time:
     layout: str
 
     def decode(self, value: Any, state: Decoding) -> None:
-        if type(value) is str:
+        if isinstance(value, str):
             fault = time_fault(value, self.layout)
             if fault is not None:
                 state.stop(fault)
@@ -150,10 +150,18 @@ class Quantity:
     def decode(self, value: Any, state: Decoding) -> None:
         if value is None:
             return
-        text = value if type(value) is str else number_text(value) if kind_of(value) == "number" else ""
-        fault = quantity_fault(text)
+        fault = quantity_fault(_quantity_text(value))
         if fault is not None:
             state.stop(fault)
+
+
+def _quantity_text(value: Any) -> str:
+    match value:
+        case EscapedText():
+            return value.written
+        case str():
+            return value
+    return number_text(value) if kind_of(value) == "number" else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +169,7 @@ class IntOrString:
     go_type: str = "intstr.IntOrString"
 
     def decode(self, value: Any, state: Decoding) -> None:
-        if value is None or type(value) is str:
+        if value is None or isinstance(value, str):
             return
         if type(value) is int and -(2**31) <= value < 2**31:
             return
