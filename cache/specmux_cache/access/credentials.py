@@ -8,10 +8,8 @@ from __future__ import annotations
 import base64
 import contextlib
 import hashlib
-import logging
 import os
 import ssl
-import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -22,8 +20,6 @@ from specmux_cache.access.field_values import is_bearer_value
 from specmux_cache.access.server_access import Credentials, ExecPlugin, ServerAccess, ServerTLS
 from specmux_cache.access.small_files import UnreadableFile, read_small
 from specmux_cache.errors import UnusableCredentials
-
-logger = logging.getLogger(__name__)
 
 HeaderFields: TypeAlias = tuple[tuple[str, str], ...]
 """A name may repeat."""
@@ -132,7 +128,9 @@ def _complain(unusable: UnusableCredentials, before: str | None) -> str:
     """Log a complaint that was not the last one already."""
     complaint = str(unusable)
     if complaint != before:
-        logger.warning("%s; what was read before stays in use", complaint)
+        import logging  # a command that reads them once has nothing to log
+
+        logging.getLogger(__name__).warning("%s; what was read before stays in use", complaint)
     return complaint
 
 
@@ -236,6 +234,8 @@ def _passing_file(content: bytes) -> Iterator[str]:
             file.flush()
             yield f"/proc/self/fd/{file.fileno()}"
     else:
+        import tempfile
+
         with tempfile.NamedTemporaryFile() as file:  # mode 0600
             file.write(content)
             file.flush()

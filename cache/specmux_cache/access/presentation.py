@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import ssl
+from typing import TYPE_CHECKING
 
-from specmux_cache.access.credentials import FileIdentity, HeaderFields, plugin_of
 from specmux_cache.access.server_access import ClientAccess, Credentials, ExecPlugin, ServerAccess
 from specmux_cache.errors import UnusableCredentials
+
+if TYPE_CHECKING:
+    import ssl
+
+    from specmux_cache.access.credentials import HeaderFields
 
 
 def client_access(access: ServerAccess, *, partition: str | None, identity: str = "") -> ClientAccess:
@@ -32,6 +36,8 @@ def presented(access: ServerAccess) -> tuple[HeaderFields, ssl.SSLContext | None
     """Header fields, and the TLS context of an https server. Raises UnusableCredentials; blocks."""
     if access.url.startswith("http:") and access.credentials == Credentials():
         return (), None
+    from specmux_cache.access.credentials import FileIdentity, plugin_of  # which needs ssl
+
     plugin = plugin_of(access.credentials)
     if plugin is None:
         return FileIdentity(access).read()

@@ -1,37 +1,35 @@
-"""One GET over HTTP, whole or not at all, for a program without an event loop: what ``transport`` does on the
-standard library's HTTP, which takes a tenth of aiohttp's time to import.
+"""One GET over HTTP, whole or not at all, for a program without an event loop: what ``transport`` does
+without aiohttp, and without ``ssl`` where the server has no TLS, since both take long to import.
 
-Invariants: ``http.client``'s exceptions do not leave this module; no answer is read past its limit, packed or
-unpacked; a connection is used again only if every byte that came on it belonged to an answer.
+Invariants: no answer is read past its limit, packed or unpacked; a connection is used again only if every
+byte that came on it belonged to an answer.
 
 Without proxies. The time that the system takes to look up a host name counts, but is not cut short.
 """
 
 from __future__ import annotations
 
-import contextlib
-import http.client
 import socket
-import ssl
 import time
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from specmux_cache.errors import BadAnswer, ServerUnreachable
 from specmux_cache.http.connection_faults import reason_of
+from specmux_cache.http.connections.blocking_reader import Disconnected, NotHTTP, Received, received, send
 from specmux_cache.http.connections.wire import Wire
-from specmux_cache.http.header_fields import Fields, fields_of, joined
+from specmux_cache.http.header_fields import Fields
 from specmux_cache.http.responses import Answer
 from specmux_cache.http.server import Server
 from specmux_cache.http.unpacking import ACCEPT_ENCODING, is_packed, unpacked
 
-CHUNK: Final = 64 * 1024
+if TYPE_CHECKING:
+    import ssl
+
 SENT_AS_IT_IS: Final = "/:@!$&'()*+,;=-._~%?"
 USUAL_PORTS: Final = {"http": 80, "https": 443}
-INTERIM_MAX: Final = 16
-"""Interim answers (1xx) before the answer; servers send one."""
 
 
 class BlockingTransport:
@@ -78,21 +76,21 @@ class BlockingTransport:
         """
         requested_at = self._clock()
         try:
-            status, received, body = self._asked(url, {**self._headers, **dict(fields)})
+            got = self._asked(url, {**self._headers, **dict(fields), "accept-encoding": ACCEPT_ENCODING})
         except TimeoutError as error:
             raise ServerUnreachable("no whole answer in time", url=url) from error
-        except http.client.RemoteDisconnected as error:
+        except Disconnected as error:
             raise ServerUnreachable("it closed the connection before it answered", url=url) from error
-        except http.client.HTTPException as error:
+        except NotHTTP as error:
             raise BadAnswer("the response was cut off or is not HTTP", url=url) from error
         except OverflowError as error:
             raise BadAnswer("the body is larger than max_body_bytes", url=url) from error
         except (OSError, ValueError) as error:
             raise ServerUnreachable(reason_of(error), url=url) from error
-        answer = Answer(status, received, body, requested_at, self._clock())
+        answer = Answer(got.status, got.fields, got.body, requested_at, self._clock())
         return unpacked(answer, self._max_body_bytes, url) if is_packed(answer) else answer
 
-    def _asked(self, url: str, headers: Mapping[str, str]) -> tuple[int, Fields, bytes]:
+    def _asked(self, url: str, headers: Mapping[str, str]) -> Received:
         deadline = time.monotonic() + self._timeout
         host, port = self._host_and_port()
         is_usual = port == USUAL_PORTS[self._server.scheme]
@@ -108,27 +106,26 @@ class BlockingTransport:
                 pass  # it was closed as we asked
         return self._exchanged(self._connected(host, port, deadline), deadline, target, headers)
 
-    def _exchanged(
-        self, wire: Wire, deadline: float, target: str, headers: Mapping[str, str]
-    ) -> tuple[int, Fields, bytes]:
+    def _exchanged(self, wire: Wire, deadline: float, target: str, headers: Mapping[str, str]) -> Received:
         """Raises ConnectionError where no answer came at all."""
         wire.begin(deadline)
         try:
-            # Who refuses a certificate, with TLS 1.3, says so and ends while the request is written.
-            with contextlib.suppress(ssl.SSLEOFError, BrokenPipeError):
-                _send(wire, target, headers)
-            response = _answered(wire)
-            received = _fields(response)
-            body = self._body(response)
+            try:
+                send(wire, target, headers)
+            except OSError as error:
+                # Who refuses a certificate, with TLS 1.3, says so and ends while the request is written.
+                if not isinstance(error, BrokenPipeError) and type(error).__name__ != "SSLEOFError":
+                    raise
+            got = received(wire, self._max_body_bytes)
         except BaseException:
             wire.close()
             raise
-        if not response.will_close and wire.is_quiet():
+        if not got.is_last and wire.is_quiet():
             self._kept.append(wire)
         else:
-            self._is_distrusted = self._is_distrusted or not response.will_close
+            self._is_distrusted = self._is_distrusted or not got.is_last
             wire.close()
-        return response.status, received, body
+        return got
 
     def _kept_wire(self) -> Wire | None:
         while self._kept:
@@ -145,14 +142,19 @@ class BlockingTransport:
         return host if host.isascii() else host.encode("idna").decode("ascii"), int(port)
 
     def _connected(self, host: str, port: int, deadline: float) -> Wire:
-        address = host.strip("[]"), port
-        connection = socket.create_connection(address, min(self._timeout, self._connect_timeout))
+        name = host.strip("[]")
+        # As bytes: text is encoded as IDNA, whose tables take a millisecond to import.
+        address = name.encode("ascii"), port
+        timeout = min(self._timeout, self._connect_timeout)
+        connection = socket.create_connection(address, timeout)  # type: ignore[arg-type]  # the system's takes them
         try:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if self._server.scheme == "https":
                 connection.settimeout(max(0.001, deadline - time.monotonic()))
+                import ssl
+
                 context = self._tls or ssl.create_default_context()
-                connection = context.wrap_socket(connection, server_hostname=self._server_name or address[0])
+                connection = context.wrap_socket(connection, server_hostname=self._server_name or name)
         except BaseException:
             connection.close()
             raise
@@ -161,68 +163,3 @@ class BlockingTransport:
             wire.close()
             raise ValueError("it answered before it was asked")
         return wire
-
-    def _body(self, response: http.client.HTTPResponse) -> bytes:
-        """Raises OverflowError above the limit, http.client.HTTPException where it broke off."""
-        chunks, size = [], 0
-        try:
-            while chunk := response.read(CHUNK):
-                size += len(chunk)
-                if size > self._max_body_bytes:
-                    raise OverflowError
-                chunks.append(chunk)
-        except ConnectionError as error:
-            raise http.client.IncompleteRead(b"") from error
-        if response.length:  # read() of a number of bytes does not complain
-            raise http.client.IncompleteRead(b"", response.length)
-        return b"".join(chunks)
-
-
-def _send(wire: Wire, target: str, headers: Mapping[str, str]) -> None:
-    """Raises ValueError for what does not belong into a header field."""
-    sender = http.client.HTTPConnection("")
-    sender.sock = wire
-    sender.putrequest("GET", target, skip_host=True, skip_accept_encoding=True)
-    for name, value in {**headers, "accept-encoding": ACCEPT_ENCODING}.items():
-        sender.putheader(name, value.encode())
-    sender.endheaders()
-
-
-def _answered(wire: Wire) -> http.client.HTTPResponse:
-    """The answer's head, after those of interim answers. Raises http.client.HTTPException, of which
-    RemoteDisconnected where the connection ended before."""
-    for _ in range(INTERIM_MAX):
-        response = http.client.HTTPResponse(wire, method="GET")  # type: ignore[arg-type]  # has what is used
-        try:
-            response.begin()
-        except http.client.HTTPException as error:
-            if wire.has_ended:
-                raise http.client.RemoteDisconnected("") from error
-            raise
-        if wire.has_ended:  # it takes the end for an empty line
-            raise http.client.RemoteDisconnected("")
-        if response.status >= 200:
-            return response
-    raise http.client.HTTPException("interim answers without end")
-
-
-def _fields(response: http.client.HTTPResponse) -> Fields:
-    """Raises http.client.HTTPException for a head of which one cannot say where its body ends: the library
-    reads on after lines that are no fields, and takes one of two lengths (RFC 9112 6.3)."""
-    head = response.headers
-    fields = fields_of((name, _text(value)) for name, value in head.items())
-    length, coding = joined(fields, "content-length"), joined(fields, "transfer-encoding")
-    if head.defects or (length is not None and (coding is not None or not _is_number(length))):
-        raise http.client.HTTPException("a head that is not HTTP's")
-    if coding is not None and coding.lower() != "chunked":
-        raise http.client.HTTPException("another transfer coding than chunked")
-    return fields
-
-
-def _text(value: str) -> str:
-    """As aiohttp reads it, so that both store the same."""
-    return value.encode("latin-1").decode("utf-8", "surrogateescape")
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit()

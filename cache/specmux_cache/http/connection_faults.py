@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import socket
-import ssl
 from collections.abc import Iterator
 from typing import Final
 
@@ -18,6 +17,8 @@ CHAIN_MAX: Final = 8
 
 def reason_of(error: BaseException) -> str:
     """A few words, without the URL."""
+    import ssl  # where something failed
+
     chain = list(_chain(error))
     for each in chain:
         message = getattr(each, "verify_message", None)  # aiohttp's own is of this class, without a message

@@ -166,3 +166,64 @@ def test_a_field_that_would_be_two_is_not_sent(value: str) -> None:
             finished(transport.get(server.url("/api"), (("accept", value),)))
         transport.close()
     assert peer.heads == []
+
+
+HEAD = b"HTTP/1.1 200 OK\r\n"
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("answer", "body"),
+    [
+        (CHUNKED + b"2;a=b\r\nok\r\n00\r\nTrailer: x\r\n\r\n", b"ok"),
+        (CHUNKED + b"1\r\no\r\n1 \r\nk\r\n0\r\n\r\n", b"ok"),
+        (CHUNKED + b"A\r\n0123456789\r\n0\r\n\r\n", b"0123456789"),
+        (b"HTTP/1.1 200\nContent-Length:2\t\n\nok", b"ok"),
+        (HEAD + b"X: \xff\xc3\xa9\r\n\r\nto the end", b"to the end"),
+        (b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", b"ok"),
+        (b"HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\n", b""),
+        (b"HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n" + OK, b"ok"),
+    ],
+)
+def test_answer_is_read_to_its_end(answer: bytes, body: bytes) -> None:
+    with asking(Peer((*(answer[at : at + 7] for at in range(0, len(answer), 7)), None))) as ask:
+        assert ask("/api").body == body
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/2 200 OK\r\n\r\n",
+        b"HTTP/1.1 2000 OK\r\n\r\n",
+        b"HTTP/1.1 099 OK\r\n\r\n",
+        b"ICY 200 OK\r\n\r\n",
+        HEAD + b"Content-Length: 2\r\n folded\r\n\r\nok",
+        HEAD + b"Content-Length : 2\r\n\r\nok",
+        HEAD + b"Content-Length\r\n\r\nok",
+        HEAD + b"Content-Length: 2\r\nContent-Length: 2\r\n\r\nok",
+        HEAD + b"Content-Length: +2\r\n\r\nok",
+        HEAD + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
+        HEAD + b"Transfer-Encoding: gzip, chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
+        HEAD + b"X: a\rb\r\n\r\nok",
+        HEAD + b"X: " + b"a" * 70_000 + b"\r\n\r\nok",
+        HEAD + b"X: a\r\n" * 101 + b"\r\nok",
+        HEAD + b"Content-Length: 3\r\n\r\nok",
+        CHUNKED + b"2\r\nok\r\n",
+        CHUNKED + b"2\r\nokay\r\n0\r\n\r\n",
+        CHUNKED + b"-2\r\nok\r\n0\r\n\r\n",
+        CHUNKED + b"0x2\r\nok\r\n0\r\n\r\n",
+        CHUNKED + b"\r\nok\r\n0\r\n\r\n",
+        CHUNKED + b"0\r\n" + b"X: a\r\n" * 101 + b"\r\n",
+        HEAD + b"Content-Length: 10001\r\n\r\n" + b"a" * 10_001,
+        CHUNKED + b"2711\r\n" + b"a" * 10_001 + b"\r\n0\r\n\r\n",
+    ],
+)
+def test_answer_whose_end_is_not_known_is_refused(answer: bytes) -> None:
+    with asking(Peer((answer, None))) as ask, pytest.raises(BadAnswer):
+        ask("/api")
+
+
+@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 200 OK", HEAD + b"Content-Length: 2\r\n"])
+def test_connection_that_ends_before_an_answer_is_named(answer: bytes) -> None:
+    with asking(Peer((answer, None))) as ask, pytest.raises(ServerUnreachable, match="closed the connection"):
+        ask("/api")

@@ -1,49 +1,63 @@
-"""A connection as ``http.client`` uses one, with a deadline, that knows whether anything came between
-answers.
+"""A connection that waits, with a deadline, that knows whether anything came between answers.
 
 Invariant: no byte that came before a request was sent is read as its answer (RFC 9112 9.2).
 """
 
 from __future__ import annotations
 
-import io
 import select
 import socket
-import ssl
 import time
+from typing import Final
+
+PIECE: Final = 64 * 1024
+"""Bytes taken from the socket at a time."""
 
 
 class Wire:
-    """What ``http.client`` wants of a socket: sendall, makefile, close."""
+    """What is sent and what comes; each call raises TimeoutError after the deadline."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
-        self._bytes = _Bytes(connection)
-        self._buffer = io.BufferedReader(self._bytes)
+        self._received = bytearray()
+        self._deadline = 0.0
+        self.has_ended = False
+        """Whether the end was read, which is read only where more was wanted."""
 
     def begin(self, deadline: float) -> None:
         """For one request; ``deadline`` of its whole answer, on the monotonic clock."""
-        self._bytes.deadline = deadline
+        self._deadline = deadline
 
     def sendall(self, data: bytes) -> None:
-        """Raises TimeoutError."""
-        self._connection.settimeout(_left(self._bytes.deadline))
+        self._connection.settimeout(self._left())
         self._connection.sendall(data)
 
-    def makefile(self, mode: str) -> io.BufferedIOBase:
-        """The same buffer for every answer, so that what it has of the next one is not lost."""
-        return _Answer(self._buffer)
+    def line(self, limit: int) -> bytes:
+        """Up to its line feed, or what came before the end. Raises OverflowError above ``limit`` bytes."""
+        searched = 0
+        while (end := self._received.find(b"\n", searched)) < 0:
+            searched = len(self._received)
+            if searched > limit:
+                raise OverflowError
+            if not self._more():
+                end = searched - 1
+                break
+        if end >= limit:
+            raise OverflowError
+        return self._taken(end + 1)
 
-    @property
-    def has_ended(self) -> bool:
-        """Whether the end was read, which is read only where more was wanted."""
-        return self._bytes.has_ended
+    def read(self, size: int) -> bytes:
+        """At most so many bytes; none at the end."""
+        if not self._received:
+            self._more()
+        return self._taken(size)
 
     def is_quiet(self) -> bool:
         """Between two answers: whether nothing came, nor the end."""
-        if self.has_ended or self._has_buffered():
+        if self.has_ended or self._received:
             return False
-        if isinstance(self._connection, ssl.SSLSocket) and self._connection.pending():
+        pending = getattr(self._connection, "pending", None)  # of TLS: what was decrypted
+        if pending is not None and pending():
             return False
         poll = select.poll()
         poll.register(self._connection, select.POLLIN)
@@ -52,61 +66,20 @@ class Wire:
     def close(self) -> None:
         self._connection.close()
 
-    def _has_buffered(self) -> bool:
-        self._bytes.is_at_rest = True
-        try:
-            return bool(self._buffer.peek(1))
-        finally:
-            self._bytes.is_at_rest = False
+    def _more(self) -> bool:
+        self._connection.settimeout(self._left())
+        piece = self._connection.recv(PIECE)
+        self._received += piece
+        self.has_ended = not piece
+        return bool(piece)
 
+    def _taken(self, size: int) -> bytes:
+        taken = bytes(self._received[:size])
+        del self._received[:size]
+        return taken
 
-class _Bytes(io.RawIOBase):
-    """What comes, until the deadline."""
-
-    def __init__(self, connection: socket.socket) -> None:
-        self._connection = connection
-        self.deadline = 0.0
-        self.has_ended = False
-        self.is_at_rest = False
-        """Nothing is read: only what is there already counts."""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: bytearray | memoryview) -> int | None:  # type: ignore[override]
-        """Raises TimeoutError."""
-        if self.is_at_rest:
-            return None
-        self._connection.settimeout(_left(self.deadline))
-        count = self._connection.recv_into(buffer)
-        self.has_ended = self.has_ended or count == 0
-        return count
-
-
-class _Answer(io.BufferedIOBase):
-    """The buffer for the time of one answer: closing it leaves the connection open."""
-
-    def __init__(self, buffer: io.BufferedReader[_Bytes]) -> None:
-        self._buffer = buffer
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int | None = -1) -> bytes:
-        return self._buffer.read(size)
-
-    def read1(self, size: int = -1) -> bytes:
-        return self._buffer.read1(size)
-
-    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        return self._buffer.readinto(buffer)
-
-    def readline(self, size: int | None = -1) -> bytes:
-        return self._buffer.readline(size)
-
-
-def _left(deadline: float) -> float:
-    left = deadline - time.monotonic()
-    if left <= 0:
-        raise TimeoutError
-    return left
+    def _left(self) -> float:
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        return left
