@@ -1,4 +1,4 @@
-"""What changed in the documents that were published: compared in the worker, logged, kept, and streamed.
+"""Changes of published documents: compared in a worker, logged, stored and streamed.
 
-It knows documents, build and the server's protocols, and is told of each Snapshot.
+Depends on documents, build and the server's protocols; receives each Snapshot.
 """

@@ -1,4 +1,4 @@
-"""Two documents compared, in the worker process. Pure: bytes in, bytes out."""
+"""Compare two documents in the worker process. Pure: bytes in, bytes out."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from specmux_schemas.differences.reports import Report, report_of
 from specmux_schemas.differences.reports.json_report import change_object
 
 ENTRY_MAX: Final = 256 * 1024
-"""Bytes of the changes of one entry; what comes after that is counted, not told."""
+"""Most bytes of the changes of one entry; further changes are only counted."""
 
 
 def compared(
     old: bytes | None, new: bytes | None, others: Sequence[bytes], *, limits: Limits
 ) -> Findings | str:
-    """What changed between two documents (zstd; None: there is none), or why that cannot be said.
+    """The changes between two documents (zstd; None: absent), or why they cannot be determined.
 
-    ``others``: documents of the group's other versions, which may serve what went.
+    ``others``: documents of the group's other versions, which may still serve what was removed.
     """
     by_name = old is None and not others
     sides = ServedSide(), ServedSide()
@@ -43,7 +43,7 @@ def compared(
 
 
 def findings_of(report: Report) -> Findings:
-    """The worst changes come first, so those are what is told where there are too many."""
+    """The most severe changes first, so that these survive the limit."""
     counts = {severity.word: changes for severity, (changes, _) in report.counts().items()}
     written: list[bytes] = []
     size = 2

@@ -1,7 +1,7 @@
-"""``/openapi/changes``, and below it one group-version's: the change log as JSON, CBOR, text and
+"""``/openapi/changes`` and ``/openapi/changes/{group-version}``: the change log as JSON, CBOR, text and
 Markdown.
 
-Answers are made when somebody asks; equal bytes have equal ETags. A comparison of two named documents never
+Answers are built per request; equal bytes have equal ETags. A comparison of two given documents never
 changes.
 """
 
@@ -50,17 +50,17 @@ OFFERED: Final = (JSON, TEXT, MARKDOWN, CBOR)
 _FORMATS: Final[dict[MediaType, str]] = {**FORMATS, TEXT: "text", MARKDOWN: "text"}
 
 ENTRIES_MAX: Final = 100
-"""Entries of one answer; ``since`` and ``continue`` have the rest."""
+"""Most entries of one answer; ``since`` and ``continue`` lead to the rest."""
 
 
 class BadLogQuery(ValueError):
-    """The message is for the client."""
+    """The query is malformed; the message is for the client."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
     since: int | None = None
-    """None: the newest, else all that came after it, the oldest first."""
+    """None: the newest entries, else all after this one, oldest first."""
     limit: int = ENTRIES_MAX
     severity: ChangeSeverity | None = None
     hashes: tuple[Hash, Hash] | None = None
@@ -68,15 +68,15 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Entries of one answer."""
+    """The entries of one answer."""
 
     entries: list[LogEntry]
     last: int
-    """The id to follow the log from."""
+    """The id from which to continue following the log."""
     is_reset: bool = False
-    """Something before the entries is not known any more, or ``since`` is of another log."""
+    """Whether earlier entries were dropped, or ``since`` belongs to another log."""
     following: int | None = None
-    """``continue`` of the next page."""
+    """``continue`` for the next page."""
 
 
 class ChangesEndpoint:
@@ -135,7 +135,7 @@ class ChangesEndpoint:
         is_immutable: bool = False,
     ) -> PreparedAnswer:
         coding = coding_for(request.accept_encoding)
-        # Rendering and compressing may take milliseconds, which other clients would wait for.
+        # Rendering and compressing take milliseconds, which would delay other clients.
         plain, body = await asyncio.to_thread(_made, make, coding)
         digest = hashlib.sha256(plain).hexdigest()[:32]
         suffix = "" if coding is Coding.IDENTITY else f"-{coding.value}"
@@ -153,7 +153,7 @@ class ChangesEndpoint:
 
 
 def read_query(query: str) -> Query:
-    """Raises BadLogQuery. Parameters that are not ours are skipped: kubectl adds some to every URL."""
+    """Raises BadLogQuery. Unknown parameters are ignored: kubectl adds some to every URL."""
     values = dict(parse_qsl(query, keep_blank_values=True, max_num_fields=32))
     since = _asked_since(values)
     limit = values.get("limit", str(ENTRIES_MAX))
@@ -170,7 +170,7 @@ def read_query(query: str) -> Query:
 
 
 def _asked_since(values: dict[str, str]) -> int | None:
-    """``continue`` names the last entry of the page before, so it is a later ``since``."""
+    """``continue`` contains the last entry of the previous page, so it is a later ``since``."""
     for name in ("continue", "since"):
         if name in values:
             try:
@@ -181,7 +181,7 @@ def _asked_since(values: dict[str, str]) -> int | None:
 
 
 def page_of(log: ChangeLog, name: GroupVersion, query: Query) -> Page:
-    """Of one group-version, or of all where none is named."""
+    """Entries of one group-version; of all if none is given."""
     if query.since is None:
         entries = log.of(name, at_least=query.severity) if name else log.latest(query.severity)
         return Page(entries[: query.limit] if name else entries, log.last_id)
@@ -226,7 +226,7 @@ def comparison_body(name: GroupVersion, hashes: tuple[Hash, Hash], found: Findin
 
 
 def shown(values: list[dict[str, Any]], body: bytes, media_type: MediaType) -> bytes:
-    """``body``, or what its entries say in words."""
+    """``body`` itself, or its entries as text."""
     if media_type == JSON:
         return body
     if media_type == CBOR:

@@ -1,6 +1,6 @@
-"""One entry of the change log: what became of one group-version. Pure.
+"""An entry of the change log: one change of one group-version. Pure.
 
-An entry is written once, and its bytes are what clients, the stream and the disk get.
+An entry is serialized once; clients, the stream and the disk get the same bytes.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ FORMAT: Final = "specmux.change/v1"
 
 
 class ComparisonOutcome(StrEnum):
-    """How it was found out what changed, or why not."""
+    """How an entry was determined."""
 
     COMPARED = "compared"
     RETURNED = "returned"
-    """To a document that was published before: an upgrade that rolls, backends that differ, a way back."""
+    """Back to an earlier document: a rolling upgrade, differing backends, a rollback."""
     MOVED = "moved"
-    """The same document, of another backend."""
+    """The same document from another backend."""
     UNAVAILABLE = "unavailable"
-    """A document of the two is not at hand: native ones are fetched when somebody asks for them."""
+    """One of the two documents is not in memory: native ones are fetched on request."""
     FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedVersion:
-    """What was published of a group-version, and whose it was."""
+    """The published document of a group-version, and its owner."""
 
     hash: Hash
     backend: BackendName
@@ -43,8 +43,8 @@ class PublishedVersion:
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """``id`` rises; ``at`` is wall clock, seconds. ``old`` is None for a new group-version, ``new`` for one
-    that is gone."""
+    """``id`` rises; ``at``: wall clock in seconds. ``old``: None for a new group-version; ``new``: None for a
+    removed one."""
 
     id: int
     at: float
@@ -53,13 +53,13 @@ class LogEntry:
     old: PublishedVersion | None
     new: PublishedVersion | None
     counts: dict[str, int]
-    """Changes by severity."""
+    """Number of changes by severity."""
     body: bytes
-    """The JSON of the whole entry."""
+    """The JSON of the entry."""
 
     @property
     def severity(self) -> ChangeSeverity | None:
-        """The worst; None where nothing but documentation changed."""
+        """The highest severity; None if only documentation changed."""
         return max(
             (ChangeSeverity[word.upper()] for word, count in self.counts.items() if count), default=None
         )
@@ -74,7 +74,7 @@ class LogEntry:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What a comparison found, ready to be written."""
+    """The result of a comparison, serialized."""
 
     counts: dict[str, int]
     documentation: int
@@ -113,7 +113,7 @@ def entry_of(
 
 
 def read_entry(body: bytes) -> LogEntry | None:
-    """An entry that was kept on disk; None for one that is not ours or of another format."""
+    """Parse a stored entry; None if it is foreign or of another format."""
     try:
         value = orjson.loads(body)
         if value["format"] != FORMAT:

@@ -1,7 +1,7 @@
-"""Who follows changes and publications: each with a queue of their own, which is bounded.
+"""Followers of changes and publications, each with a bounded queue.
 
-Nothing is lost between what a follower is told first and what comes after it, since both are decided in one
-step of the loop. Who reads too slowly is cut off with a reset and starts anew.
+Nothing is lost between a follower's first event and the next, since both are decided in one step of the event
+loop. A follower that reads too slowly is cut off with a reset and starts anew.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from specmux_converters.group_versions import GroupVersion
 
 MOST_FOLLOWERS: Final = 256
 MOST_OF_ADDRESS: Final = MOST_FOLLOWERS // 4
-"""Followers from one client address."""
+"""Most followers from one client address."""
 MOST_QUEUED: Final = 64
 MOST_REPLAYED: Final = 4096
-"""Publications that are remembered for who comes back."""
+"""Publications remembered for followers that return."""
 
 
 class Feed(StrEnum):
@@ -50,16 +50,16 @@ SILENCE: Final = StreamEvent(0, "", b"")
 
 
 class EventFollower:
-    """One reader's events."""
+    """The queue of one follower."""
 
     def __init__(
         self, kind: Feed, backlog: list[StreamEvent], address: bytes = b"", *, last_id: int = 0
     ) -> None:
         self.kind = kind
         self.last_id = last_id
-        """From where a reader goes on that has read what was sent."""
+        """The id from which a follower continues after reading everything sent."""
         self.address = address
-        """The client's; followers of one address have a share of all places."""
+        """The client's address; each address has a share of all places."""
         self._events: deque[StreamEvent] = deque(backlog)
         self._allowed = len(backlog) + MOST_QUEUED
         self._arrived = asyncio.Event()
@@ -82,7 +82,7 @@ class EventFollower:
         self._arrived.set()
 
     async def next(self, patience: float) -> StreamEvent | None:
-        """The next event, SILENCE when none came within ``patience`` seconds, None when none will."""
+        """The next event; SILENCE if none came within ``patience`` seconds, None if there will be no more."""
         if not self._events and not self.is_cut:
             self._arrived.clear()
             try:
@@ -100,25 +100,25 @@ class EventFollower:
 
 
 class Followers:
-    """All readers, and what is told again to who comes back."""
+    """All followers, and the events to replay."""
 
     def __init__(self, log: ChangeLog, *, most_of_address: int = MOST_OF_ADDRESS) -> None:
-        """``most_of_address``: 0 where one address is no one client, as behind a proxy."""
+        """``most_of_address``: 0 if an address is not one client, as behind a proxy."""
         self._log = log
         self._addresses = ClientAddresses(most_of_address)
         self._followers: set[EventFollower] = set()
         self._publications: deque[StreamEvent] = deque(maxlen=MOST_REPLAYED)
         self._last_publication = self._floor = new_base()
-        """``_floor``: publications up to here are not remembered any more. No process remembers another's."""
+        """``_floor``: publications up to here are forgotten. A new process starts without any."""
         self._published: dict[GroupVersion, PublishedVersion] = {}
         self._everything: StreamEvent | None = None
-        """All of ``_published`` as one event, once somebody has asked for it: the same for all who ask."""
+        """All of ``_published`` as one event, built on demand and shared."""
 
     def __len__(self) -> int:
         return len(self._followers)
 
     def add(self, kind: Feed, since: int | None, address: bytes = b"") -> EventFollower | None:
-        """A follower of what comes after the event ``since``; None where there are too many, in all or of
+        """A follower of the events after ``since``; None if there are too many, in total or of
         ``address``."""
         if len(self._followers) >= MOST_FOLLOWERS or not self._addresses.take(address):
             return None
@@ -134,7 +134,7 @@ class Followers:
             self._addresses.give_back(follower.address)
 
     def close(self) -> None:
-        """Cut all off: the service stops."""
+        """Cut off every follower: the service stops."""
         for follower in self._followers:
             follower.cut()
 
@@ -142,7 +142,7 @@ class Followers:
         self._tell(Feed.CHANGES, _change(entry))
 
     def published(self, versions: Mapping[GroupVersion, PublishedVersion]) -> None:
-        """All that is published now."""
+        """Set everything that is published now."""
         different = {
             name: versions.get(name)
             for name in self._published.keys() | versions.keys()
@@ -185,7 +185,7 @@ def _change(entry: LogEntry) -> StreamEvent:
 
 
 def _shown(versions: Mapping[GroupVersion, PublishedVersion | None]) -> dict[str, Any]:
-    """``null`` for a group-version that is gone."""
+    """``null`` stands for a removed group-version."""
     return {
         name: None if version is None else {"hash": version.hash, "backend": version.backend}
         for name, version in sorted(versions.items())

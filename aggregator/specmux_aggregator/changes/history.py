@@ -1,7 +1,7 @@
-"""Follows what is published and finds out what changed: after it settled, one group-version at a time.
+"""Follow publications and determine what changed, after a group-version has settled, one at a time.
 
-What a group-version was before is what it was when it last settled, so a document that changes back within
-that time did not change. Nothing here fails a request or delays a publication.
+A document is compared with the last settled one, so a document that changes back within that time has not
+changed. Nothing here fails a request or delays a publication.
 """
 
 from __future__ import annotations
@@ -44,17 +44,19 @@ from specmux_schemas.resources import split
 logger = logging.getLogger(__name__)
 
 OTHERS_MAX: Final = 8
-"""Other versions of a group that are read beside one."""
+"""Most other versions of a group that are read for one comparison."""
 
 PACKED_AT_ONCE: Final = 64 * 1024
-"""Bytes that are packed on the event loop: 50 KB take 34 µs, and to a thread and back is as much again."""
+"""Largest body in bytes that is compressed on the event loop: 50 KB take 34 µs, and a round trip to a thread
+as long again."""
 
 KEPT_AFTER: Final = 2.0
-"""Seconds from when a document was fetched: a client that reads many waits for none to be compressed."""
+"""Seconds after a document was fetched until it is compressed, so that a client that reads many waits for
+none."""
 
 
 class ChangeArchive(Protocol):
-    """Where entries and documents outlive the process."""
+    """Storage of entries and documents that outlives the process."""
 
     async def keep_change(self, name: str, number: int, body: bytes) -> None: ...
 
@@ -84,8 +86,8 @@ class History:
         noted: Callable[[LogEntry, float], None],
         most_of_address: int = MOST_OF_ADDRESS,
     ) -> None:
-        """``held``: a document's JSON if it is at hand; ``obtain``: its JSON gzipped, fetched. ``noted`` is
-        called with every entry and the seconds that it took. ``most_of_address``: as ``Followers`` has it."""
+        """``held``: a document's JSON if it is in memory; ``obtain``: its JSON gzipped, fetched. ``noted`` is
+        called with every entry and its duration in seconds. ``most_of_address``: as in ``Followers``."""
         self._settings = settings
         self._worker = worker
         self._archive = archive
@@ -99,27 +101,27 @@ class History:
         self._snapshot: Snapshot | None = None
         self._settled: dict[GroupVersion, PublishedVersion] = {}
         self._due: dict[GroupVersion, float] = {}
-        """When a group-version settles, the loop's time."""
+        """When each group-version settles, on the loop's clock."""
         self._bodies: dict[GroupVersion, tuple[Hash, CodedBody]] = {}
-        """Of documents that were published and are not kept yet: who publishes lets go of them."""
+        """Documents that were published but not stored yet; the publisher does not keep them."""
         self._replaced: dict[GroupVersion, tuple[Hash, CodedBody]] = {}
-        """The settled ones among them that were replaced meanwhile."""
+        """Settled documents that were replaced before they were stored."""
         self._is_known = False
-        """Whether it is known what was published before: what a service finds at its start did not change."""
+        """Whether the earlier publications are known: what a service finds at its start has not changed."""
         self._is_busy = False
         self._woken = asyncio.Event()
         self._looks_at = -math.inf
-        """When it looks of itself at what is due, the loop's time; long ago: it is looking."""
+        """When it next checks what is due, on the loop's clock; in the past while it is checking."""
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Recall what an earlier process kept; then follow."""
+        """Load what an earlier process stored; then follow."""
         if self._archive is not None:
             bodies, published = await self._archive.recall_changes()
             entries = filter(None, map(read_entry, bodies))
             self._drop(self.log.restore(entries))
             self._settled = _read_published(published)
-            for entry in self.log.latest():  # an entry is kept before what was published is
+            for entry in self.log.latest():  # an entry is stored before its document
                 self._settled.pop(entry.group_version, None)
                 if entry.new is not None:
                     self._settled[entry.group_version] = entry.new
@@ -133,7 +135,7 @@ class History:
             await asyncio.gather(self._task, return_exceptions=True)
 
     def follow(self, snapshot: Snapshot) -> None:
-        """A Snapshot was published."""
+        """Note a new Snapshot."""
         before, self._snapshot = self._snapshot, snapshot
         current = _versions(snapshot)
         self.followers.published(current)
@@ -144,22 +146,22 @@ class History:
                 continue
             self._put_aside(name)
             self._keep_body(name, snapshot)
-            # What is found for the first time has nothing to settle against: its bytes are kept at once.
+            # A first document has no predecessor to settle against: store it at once.
             wait = self._settings.settle if name in self._settled else 0.0
             self._due[name] = now + wait
         self._woken.set()
 
     def fetched(self, key: DocumentKey, json: CodedBody) -> None:
-        """A native document's bytes came by."""
+        """Note the bytes of a native document that was fetched."""
         settled = self._settled.get(key.group_version)
         if settled is not None and settled.hash == key.hash and key.owner == settled.backend:
             self._bodies[key.group_version] = (key.hash, json)
             due = self._due.setdefault(key.group_version, asyncio.get_running_loop().time() + KEPT_AFTER)
-            if due < self._looks_at:  # each of thousands would be one more look at all that waits
+            if due < self._looks_at:  # avoid one check per document of thousands
                 self._woken.set()
 
     async def document(self, name: GroupVersion, hash: Hash) -> bytes | None:
-        """A kept document as zstd, from memory or from disk."""
+        """A stored document as zstd, from memory or disk."""
         body = self.kept.get(name, hash)
         if body is None and self._archive is not None:
             body = await self._archive.recall_document(name, hash)
@@ -168,7 +170,7 @@ class History:
         return body
 
     async def comparison(self, name: GroupVersion, old: Hash, new: Hash) -> Findings | str | None:
-        """Of two kept documents; None where one is not kept. Raises WorkerFailed."""
+        """Compare two stored documents; None if one is not stored. Raises WorkerFailed."""
         bodies = await self.document(name, old), await self.document(name, new)
         if bodies[0] is None or bodies[1] is None:
             return None
@@ -176,14 +178,14 @@ class History:
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing that was published waits to be looked at."""
+        """Whether no publication waits to be processed."""
         return self._is_known and not self._due and not self._is_busy
 
     def is_published(self, name: GroupVersion) -> bool:
         return self._snapshot is not None and name in self._snapshot.entries
 
     def hashes(self, name: GroupVersion) -> tuple[Hash, ...]:
-        """Of documents that are at hand, the newest first."""
+        """Hashes of the documents in memory, newest first."""
         return self.kept.hashes(name)
 
     async def _run(self) -> None:
@@ -195,8 +197,8 @@ class History:
                 self._is_busy = True
                 del self._due[name]
                 await self._settle(name)
-                await asyncio.sleep(0)  # of thousands that nobody has to be asked for, none waits
-            if not self._is_known:  # nothing is recorded yet: once for all that was found
+                await asyncio.sleep(0)  # let others run: thousands of documents may need no waiting
+            if not self._is_known:  # nothing is recorded yet: record everything once
                 self._keep_published()
             self._is_busy = False
             if not self._is_known and not self._due and self._is_complete():
@@ -243,9 +245,10 @@ class History:
         outcome, found = await self._outcome(name, old, new)
         entry = entry_of(self.log.next_id(), time.time(), name, outcome, (old, new), found)
         if self._archive is not None:
-            # Before anybody is told: who comes back after a kill asks for what follows an id that is known.
+            # Store it before sending: a follower that returns after a crash asks for what follows an id it
+            # has seen.
             await self._archive.keep_change(name, entry.id, entry.body)
-        # In one step: a reader who comes in between would have it of the log, and be told it again.
+        # In one step: otherwise a follower that joins in between would receive it twice.
         self._drop(self.log.add(entry))
         self._noted(entry, time.perf_counter() - started)
         self.followers.changed(entry)
@@ -263,7 +266,8 @@ class History:
                 return ComparisonOutcome.RETURNED if returns else ComparisonOutcome.UNAVAILABLE, NOTHING
             bodies.append(body)
         try:
-            others = () if old is None else self._others(name)  # nothing went that they could serve
+            # nothing was removed that they could still serve
+            others = () if old is None else self._others(name)
             found = await self._worker.run(compared, bodies[0], bodies[1], others, limits=self._limits)
         except WorkerFailed as error:
             found = str(error)
@@ -273,7 +277,7 @@ class History:
         return ComparisonOutcome.RETURNED if returns else ComparisonOutcome.COMPARED, found
 
     def _others(self, name: GroupVersion) -> Sequence[bytes]:
-        """Documents of the group's other versions, as far as they are in memory."""
+        """Documents of the group's other versions that are in memory."""
         group = split(name)
         if group is None:
             return []
@@ -285,7 +289,7 @@ class History:
         return [body for body in bodies if body is not None][:OTHERS_MAX]
 
     def _put_aside(self, name: GroupVersion) -> None:
-        """What was fetched and is not kept yet is what the next one will be compared with."""
+        """Keep a fetched but unstored document: the next one will be compared with it."""
         settled, fetched = self._settled.get(name), self._bodies.get(name)
         if settled is not None and fetched is not None and fetched[0] == settled.hash:
             self._replaced[name] = self._bodies.pop(name)
@@ -297,7 +301,7 @@ class History:
             self._bodies[name] = (entry.offer.hash, held)
 
     async def _keep(self, name: GroupVersion, version: PublishedVersion) -> None:
-        """The bytes of what is published now, as zstd, where they are at hand or may be fetched."""
+        """Store the bytes of the current document as zstd, if they are in memory or may be fetched."""
         if self.kept.get(name, version.hash) is not None:
             self._bodies.pop(name, None)
             return

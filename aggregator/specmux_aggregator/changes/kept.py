@@ -1,4 +1,4 @@
-"""Documents that were published, as zstd, for comparisons with later ones."""
+"""Published documents as zstd, for comparison with later ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from specmux_converters.group_versions import GroupVersion
 
 
 class KeptDocuments:
-    """The newest documents of each group-version; of all together the oldest go first."""
+    """The newest documents of each group-version; the oldest of all are dropped first."""
 
     def __init__(self, *, most_each: int, most_bytes: int) -> None:
         self._most_each = most_each
@@ -16,15 +16,15 @@ class KeptDocuments:
             most_bytes, size=len, dropped=self._forget
         )
         self._hashes: dict[GroupVersion, dict[Hash, None]] = {}
-        """Of the same, the oldest first."""
+        """Their hashes, oldest first."""
 
     @property
     def size(self) -> int:
-        """Bytes of all together."""
+        """Bytes of all documents."""
         return self._bodies.bytes
 
     def put(self, group_version: GroupVersion, hash: Hash, body: bytes) -> None:
-        """A body larger than all that may be kept is not."""
+        """Store a document; one that exceeds the whole budget is not stored."""
         key = group_version, hash
         if self._bodies.pop(key) is not None:
             self._forget(key)
@@ -41,7 +41,7 @@ class KeptDocuments:
         return self._bodies.peek((group_version, hash))
 
     def hashes(self, group_version: GroupVersion) -> tuple[Hash, ...]:
-        """The newest first."""
+        """Hashes, newest first."""
         return tuple(reversed(self._hashes.get(group_version, ())))
 
     def _forget(self, key: tuple[GroupVersion, Hash]) -> None:

@@ -1,4 +1,4 @@
-"""The change log: entries in the order of their ids, bounded in number and in bytes. Pure."""
+"""The change log: entries in the order of their ids, bounded in number and bytes. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from specmux_schemas.differences import ChangeSeverity
 
 
 class ChangeLog:
-    """The newest entries. The last one of a group-version goes with the rest when its time has come."""
+    """The newest entries; the last one of a group-version is dropped like any other."""
 
     def __init__(self, *, most_entries: int, most_bytes: int) -> None:
         self._most_entries = most_entries
@@ -23,7 +23,7 @@ class ChangeLog:
         self._base = new_base()
         self.last_id = self._base
         self.dropped_id = self._base
-        """Entries of this log up to here are gone."""
+        """Entries of this log up to here were dropped."""
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -32,16 +32,16 @@ class ChangeLog:
         return iter(self._entries)
 
     def next_id(self) -> int:
-        """For the next entry."""
+        """The id of the next entry."""
         following = self.last_id + 1
         return following if base_of(following) == self._base else new_base(above=following) + 1
 
     def add(self, entry: LogEntry) -> list[LogEntry]:
-        """Takes an entry with a higher id than all before; returns those that had to go."""
+        """Append an entry with a higher id than all before; returns the entries dropped for it."""
         if base_of(entry.id) != self._base:
             self._base = base_of(entry.id)
             self.dropped_id = entry.id - 1
-        elif entry.id > self.last_id + 1:  # one in between was not kept
+        elif entry.id > self.last_id + 1:  # an entry in between was not stored
             self.dropped_id = entry.id - 1
         self._entries.append(entry)
         self.bytes += len(entry.body)
@@ -57,7 +57,7 @@ class ChangeLog:
         return dropped
 
     def restore(self, entries: Iterable[LogEntry]) -> list[LogEntry]:
-        """Entries that an earlier process kept, in any order; returns those that are too many."""
+        """Add entries stored by an earlier process, in any order; returns those beyond the limit."""
         dropped = []
         number = 0
         for entry in sorted(entries, key=lambda entry: entry.id):
@@ -69,12 +69,13 @@ class ChangeLog:
         return dropped
 
     def latest(self, at_least: ChangeSeverity | None = None) -> list[LogEntry]:
-        """The last entry of each group-version that is so severe, by its name."""
+        """The last entry of each group-version with at least this severity, sorted by name."""
         found = {entry.group_version: entry for entry in self._entries if entry.is_at_least(at_least)}
         return [found[name] for name in sorted(found)]
 
     def since(self, number: int) -> tuple[bool, list[LogEntry]]:
-        """Entries after one, the oldest first, and whether those are all; none after an id of another log."""
+        """The entries after ``number``, oldest first, and whether none is missing; none after an id of
+        another log."""
         if number <= BEGINNING:
             return self.dropped_id == base_of(self.dropped_id), list(self._entries)
         if not self._base <= number <= self.last_id:
@@ -83,7 +84,7 @@ class ChangeLog:
         return number >= self.dropped_id, list(newest)[::-1]
 
     def of(self, group_version: GroupVersion, *, at_least: ChangeSeverity | None = None) -> list[LogEntry]:
-        """The newest first."""
+        """Entries of one group-version, newest first."""
         return [
             entry
             for entry in reversed(self._entries)
@@ -91,5 +92,5 @@ class ChangeLog:
         ]
 
     def has_seen(self, group_version: GroupVersion, hash: Hash) -> bool:
-        """Whether this document was published before, as far as the log goes back."""
+        """Whether this document was published before, as far as the log reaches back."""
         return any(entry.group_version == group_version and hash in entry.hashes for entry in self._entries)

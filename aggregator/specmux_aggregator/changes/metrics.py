@@ -1,5 +1,5 @@
-"""Metrics of the change log. A group-version has its series, as 0, as soon as it is published, so that an
-alert can tell none from no such series."""
+"""Metrics of the change log. A group-version gets its series, with 0, as soon as it is published, so that an
+alert can distinguish zero from absent."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Series = tuple[str, str]
 
 
 class ChangeMetrics:
-    """Told of every entry; collects the rest from the history."""
+    """Receives every entry; reads the rest from the history."""
 
     def __init__(self, registry: CollectorRegistry, *, snapshot: Callable[[], Snapshot]) -> None:
         self._snapshot = snapshot
@@ -37,7 +37,7 @@ class ChangeMetrics:
         registry.register(self)
 
     def watch(self, history: History) -> None:
-        """Whose sizes are told."""
+        """Set the history whose sizes are exported."""
         self._history = history
 
     def noted(self, entry: LogEntry, seconds: float) -> None:
@@ -81,7 +81,7 @@ class ChangeMetrics:
         )
 
     def _series(self) -> set[Series]:
-        """What is published, and what the log tells of. Others are let go of."""
+        """The series of what is published or in the log; others are removed."""
         wanted: set[Series] = {(name, entry.owner) for name, entry in self._snapshot().entries.items()}
         for entry in () if self._history is None else self._history.log:
             version = entry.new or entry.old

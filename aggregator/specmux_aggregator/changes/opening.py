@@ -1,4 +1,4 @@
-"""The history of changes, told of what is published and fetched, with its metrics, and what asks it."""
+"""Create the change history, with its metrics, subscribed to publications and fetched documents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from specmux_aggregator.server.protocols import Guard, StreamingHandler
 
 
 def change_history(settings: Settings, published: Published, registry: CollectorRegistry) -> History | None:
-    """A new history, subscribed to both; whoever asks for it starts and closes it. None where it is off."""
+    """A new, subscribed history; the caller starts and closes it. None if it is off."""
     if not settings.changes.enabled:
         return None
     metrics = ChangeMetrics(registry, snapshot=lambda: published.publisher.current)
@@ -28,7 +28,8 @@ def change_history(settings: Settings, published: Published, registry: Collector
         obtain=published.documents.gzipped,
         limits=settings.limits.of_documents,
         noted=metrics.noted,
-        # Whoever lifts the cap of an address has a proxy or a NAT in front: that address is no one client.
+        # An unlimited number of followers per address means a proxy or NAT in front, so an address is not one
+        # client.
         most_of_address=MOST_OF_ADDRESS if settings.listen.max_connections_per_address else 0,
     )
     metrics.watch(history)

@@ -1,6 +1,8 @@
-"""``/openapi/changes`` as it happens: ``text/event-stream`` (WHATWG HTML 9.2), JSON lines, or a CBOR sequence
-(RFC 8742, as KEP-4222 has watches). One request that lasts until either side ends it, or its permission ends:
-nothing is written to a client that would be refused by now.
+"""The stream of ``/openapi/changes``: ``text/event-stream`` (WHATWG HTML 9.2), JSON lines, or a CBOR sequence
+(RFC 8742, as in KEP-4222's watches).
+
+A request lasts until either side ends it or its permission ends: nothing is sent to a client that would be
+refused now.
 """
 
 from __future__ import annotations
@@ -43,18 +45,18 @@ CBOR_SEQUENCE: Final = MediaType("application/cbor-seq")
 STREAMED: Final = (EVENT_STREAM, JSON_LINES, NDJSON, CBOR_SEQUENCE)
 
 HEARTBEAT: Final = 15.0
-"""Seconds without an event after which a keep-alive is sent: proxies end what is silent."""
+"""Seconds of silence after which a keep-alive is sent: proxies close silent connections."""
 
 PIECE: Final = 64 * 1024
-"""Bytes of a larger event that are handed over at a time: so much waits for each client that reads nothing,
-and one copy of the event for all of them."""
+"""Bytes of a large event handed over at a time. This much is buffered for each client that does not read; the
+event itself is shared by all."""
 
 WRITTEN: Final = 8
-"""Events, each in one form, that are kept as they are written: followers read them at about the same time."""
+"""Serialized events that are cached, since followers read them at about the same time."""
 
 
 class ChangeStreams:
-    """The stream of changes. Implements the server's ``StreamingHandler``."""
+    """The endpoint of the stream. Implements the server's ``StreamingHandler``."""
 
     def __init__(
         self,
@@ -64,7 +66,7 @@ class ChangeStreams:
         guard: Guard | None = None,
         heartbeat: float = HEARTBEAT,
     ) -> None:
-        """``guard`` is asked again before anything is written; None: everybody is allowed to ask."""
+        """``guard`` is asked again before each write; None: everybody is permitted."""
         self._followers = followers
         self._guard = guard
         self._written = lru_cache(maxsize=WRITTEN)(written)
@@ -108,7 +110,7 @@ class ChangeStreams:
 
 
 class EventStreamWriter:
-    """Writes one follower's events."""
+    """Writes the events of one follower."""
 
     keep_alive = False
 
@@ -133,12 +135,12 @@ class EventStreamWriter:
         self._guard = guard
         self._written = written
         self.sent = 0
-        """Bytes of the event under way that are handed over."""
+        """Bytes of the current event handed over."""
         self._is_chunked = request.message.version != HttpVersion10
         self._head = self._headed(is_private=is_private)
 
     async def write(self) -> None:
-        """Write until the client leaves or is cut. Raises ConnectionError."""
+        """Write until the client leaves or is cut off. Raises ConnectionError."""
         self._connection.streamed = self._request
         try:
             self._connection.send(self._head + self._framed(_beat(self._form)))
@@ -153,7 +155,7 @@ class EventStreamWriter:
                 self._connection.end_streaming()
 
     def give_way(self) -> None:
-        """End the connection at once: it reads too slowly, and others need the room."""
+        """End the connection at once: it reads too slowly, and others need the memory."""
         self._connection.connections.stats.write_stalls += 1
         self._connection.cut_off()
 
@@ -171,11 +173,11 @@ class EventStreamWriter:
         await self._connection.drain()
 
     async def _is_permitted(self) -> bool:
-        """Whether a new request like this one would be let in on this connection."""
+        """Whether an equal new request on this connection would be permitted."""
         return not self._connection.is_ending and await is_still_permitted(self._guard, self._request)
 
     async def _send(self, data: bytes) -> bool:
-        """Send an event, a large one as fast as it is read; False: too much is unread already."""
+        """Send an event, a large one as fast as it is read; returns False if too much is unread."""
         if len(data) <= PIECE:
             self._connection.send(self._framed(data))
             await self._connection.drain()
@@ -202,7 +204,7 @@ class EventStreamWriter:
             f"Content-Type: {self._form}",
             f"Cache-Control: {'private, ' if is_private else ''}no-store",
             "Vary: Accept",
-            # nginx holds back what it takes for a page.
+            # nginx would buffer the stream like a page
             "X-Accel-Buffering: no",
             f"Date: {formatdate(usegmt=True)}",
             *(["Transfer-Encoding: chunked"] if self._is_chunked else []),
@@ -212,9 +214,9 @@ class EventStreamWriter:
 
 
 def asked(message: RawRequestMessage) -> tuple[Feed, int | None]:
-    """What to follow, and since which event. Raises ValueError with a message for the client.
+    """What to follow, and from which event on. Raises ValueError with a message for the client.
 
-    A browser that comes back says the last id in a field, which is newer than what its URL says.
+    A browser that reconnects sends the last id in a header field, which is newer than the one in its URL.
     """
     query = dict(parse_qsl(target_of(message).partition("?")[2], keep_blank_values=True, max_num_fields=32))
     kind = query.get("kind", Feed.CHANGES.value)
@@ -230,7 +232,7 @@ def asked(message: RawRequestMessage) -> tuple[Feed, int | None]:
 
 
 def _is_stream(message: RawRequestMessage) -> bool:
-    """Whether it asks for the stream: a stream's media type is named, which a wildcard does not."""
+    """Whether it asks for the stream: its media type must be named, a wildcard does not suffice."""
     if message.method != "GET" or not message.path.startswith(PATH):
         return False
     accept = message.headers.get("Accept", "").lower()
@@ -238,7 +240,7 @@ def _is_stream(message: RawRequestMessage) -> bool:
 
 
 def written(event: StreamEvent, form: MediaType) -> bytes:
-    """JSON is on one line, so it is one line of an event stream too."""
+    """JSON has no line breaks, so it is also one line of an event stream."""
     if form == EVENT_STREAM:
         mark = b"" if event.name == "reset" and not event.id else b"id: %d\n" % event.id
         return b"event: %b\n%bdata: %b\n\n" % (event.name.encode(), mark, event.data)
@@ -249,7 +251,7 @@ def written(event: StreamEvent, form: MediaType) -> bytes:
 
 
 def _beat(form: MediaType) -> bytes:
-    """A keep-alive that no reader takes for an event: a comment, white space, CBOR's undefined."""
+    """A keep-alive that no reader takes for an event: a comment, white space, or CBOR's undefined."""
     if form == EVENT_STREAM:
         return b": \n\n"
     return b"\xf7" if form == CBOR_SEQUENCE else b"\n"

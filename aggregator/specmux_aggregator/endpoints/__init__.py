@@ -1,4 +1,4 @@
-"""What can be asked for: documents, discovery, health, status; each a decision over the state of one moment.
+"""What can be requested: documents, discovery, health, status; each a decision over the state of one moment.
 
-It knows the rooms that hold that state; nothing of sockets.
+Depends on the packages that hold that state; knows nothing of sockets.
 """

@@ -1,4 +1,4 @@
-"""The answer to a request for discovery, given a DiscoveryIndex. Pure."""
+"""The answer to a discovery request, given a DiscoveryIndex. Pure."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ RETRY_AFTER: Final = ("Retry-After", "1")
 def decide(
     index: DiscoveryIndex, request: Request, *, is_private: bool = False
 ) -> PreparedAnswer | PendingAnswer | None:
-    """What to answer, or what has to be made first; None for a path that is not discovery's. ``is_private``:
-    who asks matters, so no shared cache may keep it."""
+    """The answer, or what has to be built first; None for a path outside discovery. ``is_private``: access is
+    restricted, so no shared cache may store it."""
     path = discovery_path(request.path)
     if path is None:
         return None
@@ -45,7 +45,7 @@ def decide(
     if not index.is_complete:
         return _refused(503, "a backend has not been asked yet what it has", request, RETRY_AFTER)
     if index.is_blind:
-        # An empty list would tell controllers that there are no APIs at all.
+        # An empty list would tell controllers that there are no APIs.
         return _refused(503, "no backend could be asked yet what it has", request, RETRY_AFTER)
     subject = index.find(path)
     if subject is None:
@@ -58,7 +58,7 @@ def decide(
     if form is None:
         return not_acceptable(dict.fromkeys(item.content_type for item in offered), request, route=ROUTE)
     if form.is_of_one and not index.directory.has_peers:
-        form = replace(form, is_of_one=False)  # the same bytes
+        form = replace(form, is_of_one=False)  # the bytes are the same
     return _represented(index, path, subject, form, request, is_private=is_private)
 
 

@@ -1,4 +1,4 @@
-"""The query of a document request: the hash a client asks for, and everything else kept as it came. Pure."""
+"""The query of a document request: the requested hash; everything else is kept unchanged. Pure."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from specmux_aggregator.model.document_urls import REDIRECTED
 from specmux_aggregator.model.observation import Hash
 
 HASH_PARAMETERS: Final = ("hash", "etag")
-"""What Kubernetes ships, and what KEP-2896 writes."""
+"""The parameter names of Kubernetes and of KEP-2896."""
 
 HASH_MAX: Final = 256
-"""Characters; the longest we publish is 128."""
+"""Characters; the longest published hash has 128."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskedHash:
-    """The hash in a query, and under which parameter name."""
+    """The hash in a query, and the name of its parameter."""
 
     hash: Hash
     parameter: str
     index: int
-    """Which of the ``&``-separated parts it is."""
+    """Its position among the ``&``-separated parts."""
     is_redirected: bool = False
-    """A replica sent the client here for this hash."""
+    """Whether a replica redirected the client here for this hash."""
 
 
 class BadQuery(ValueError):
-    """The query asks for no hash or several; the message is for the client."""
+    """The hash is empty, overlong or repeated; the message is for the client."""
 
 
 def asked_hash(query: str) -> AskedHash | None:
-    """The hash that the query names; None when it names none.
+    """The hash in the query; None if there is none.
 
-    Raises BadQuery for an empty, an overlong and a repeated one: a cache in front could read it otherwise.
+    Raises BadQuery for an empty, an overlong or a repeated one: a cache in front could read it differently.
     """
     found: AskedHash | None = None
     if not query:
@@ -59,8 +59,8 @@ def asked_hash(query: str) -> AskedHash | None:
 
 
 def with_hash(query: str, asked: AskedHash, current: Hash) -> str:
-    """The query with the current hash in the place of the asked one, the mark of a redirect, and all else as
-    the client sent it."""
+    """The query with the current hash in place of the requested one, the redirect mark, and everything else
+    unchanged."""
     parts = query.split("&")
     parts[asked.index] = f"{asked.parameter}={current}"
     return "&".join((*parts, f"{REDIRECTED}=1"))

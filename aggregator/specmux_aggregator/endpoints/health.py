@@ -42,13 +42,13 @@ from specmux_converters.media_types import CBOR, JSON
 
 TEXT: Final = "text/plain; charset=utf-8"
 _STATUS_TYPES: Final = (JSON, CBOR)
-"""JSON is also for who accepts neither: the page is for people, and tools that find it."""
+"""JSON is also the answer for clients that accept neither, such as browsers."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceState:
-    """What the pages look at. ``config``: how the configuration was last read. ``discovery`` and
-    ``document_checks``: None where they are off, ``cluster`` where there is none."""
+    """The state that the pages show. ``config``: the last reading of the configuration. ``discovery`` and
+    ``document_checks``: None if off; ``cluster``: None if no cluster is watched."""
 
     publisher: Publisher
     representations: Representations
@@ -62,7 +62,7 @@ class ServiceState:
 
 
 class Pages:
-    """Each page as a function of a request. ``auth_complaint``: why no caller can be let in at present."""
+    """Each page as a function of a request. ``auth_complaint``: why no caller can be admitted at present."""
 
     def __init__(
         self, state: ServiceState, metrics: Metrics, *, auth_complaint: Callable[[], str | None]
@@ -85,8 +85,7 @@ class Pages:
         ]
 
     async def _index(self, request: Request) -> PreparedAnswer:
-        """What this is, and what can be asked for, as an apiserver's own "/" lists its paths. People are led
-        to the page."""
+        """The index of paths, as at an apiserver's "/". Browsers are redirected to the page."""
         if "text/html" in (request.accept or ""):
             return _leading(request, "openapi/ui/")
         paths = ["/openapi/v3", "/openapi/explain", "/openapi/search", "/openapi/ui"]
@@ -103,7 +102,7 @@ class Pages:
 
     async def _readyz(self, request: Request) -> PreparedAnswer:
         observations = self._state.publisher.current.observations.values()
-        # A backend that is configured later must not take a serving instance out of rotation.
+        # A backend that is configured later must not make a serving instance unready.
         has_discovery = self._state.discovery is None or self._state.discovery.index.is_complete
         unsettled = self._unsettled()
         unbuilt = self._state.first_look.unbuilt()
@@ -112,7 +111,7 @@ class Pages:
         )
         complaint = self._auth_complaint()
         if complaint is not None:
-            # Unlike a backend that is down, this refuses everybody: another instance may do better.
+            # Unlike an unreachable backend, this affects every caller: another instance may do better.
             body = f"nobody can be let in: {complaint}\n".encode()
             return _page(request, 503, TEXT, body, route="readyz")
         if self._has_been_ready:
@@ -124,7 +123,7 @@ class Pages:
         )
 
     def _unsettled(self) -> list[str]:
-        """What has yet to say which backends there are."""
+        """The parts that have not yet reported which backends exist."""
         pending = () if self._state.cluster is None else self._state.cluster.pending
         if not pending and not self._state.backend_sets.is_settled:
             return ["the configuration"]
@@ -138,12 +137,12 @@ class Pages:
         return _page(request, 200, CONTENT_TYPE, await self._metrics_text.get(), route="metrics")
 
     async def _make_metrics(self) -> bytes:
-        # In a thread: thousands of group-versions make megabytes of text.
+        # In a thread: thousands of group-versions are megabytes of text.
         return await asyncio.to_thread(self._metrics.exposition)
 
     async def _status(self, request: Request) -> PreparedAnswer:
         if "text/html" in (request.accept or ""):
-            # A browser: people read it on the page.
+            # A browser: show it on the page.
             return _leading(request, "openapi/ui/status")
         if media_type_for(request.accept, _STATUS_TYPES) == CBOR:
             return _page(request, 200, CBOR, await self._status_cbor.get(), route="status")
@@ -190,7 +189,7 @@ class Pages:
 
 
 def _leading(request: Request, location: str) -> PreparedAnswer:
-    """A redirect for people. Relative, so that it holds behind any prefix."""
+    """A redirect for browsers. Relative, so that it works behind any prefix."""
     fields = [("Location", location), NO_STORE, ("Vary", "Accept")]
     return prepare(302, fields, is_head=request.method == "HEAD", route="ui")
 

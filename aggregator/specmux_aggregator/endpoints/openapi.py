@@ -1,8 +1,8 @@
-"""The answer to a request, given a Snapshot: the HTTP contract in one place. Pure.
+"""The answer to a request for documents, given a Snapshot: the HTTP contract in one place. Pure.
 
-``decide`` ends in one of three: an answer that is ready (``PreparedAnswer``), a document whose bytes have to
-be found first (``Deliver``, finished by ``delivered``), or a hash that nobody here knows, for which the owner
-should be asked once before the client is sent elsewhere (``Revalidate``).
+``decide`` returns one of three: a complete answer (``PreparedAnswer``), a document whose bytes have to be
+found first (``Deliver``, completed by ``delivered``), or an unknown hash, about which the owner should be
+asked once before the client is redirected (``Revalidate``).
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ ROUTE_ROOT: Final = "openapi_root"
 ROUTE_DOCUMENT: Final = "openapi_document"
 
 FIRST_LOOK_STEP: Final = 0.1
-"""Seconds for which the answer may be repeated that the first look is under way."""
+"""Seconds for which an answer about the first check of backends may be repeated."""
 
 ROOT_MEDIA_TYPES: Final = (JSON, CBOR)
-"""The root is no OpenAPI document: gnostic's Protobuf has no message for it."""
+"""The root is not an OpenAPI document: gnostic's Protobuf has no message for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deliver:
-    """A document in one form; its bytes are to be found under ``key``."""
+    """A document in one form; ``key`` finds its bytes."""
 
     key: DocumentKey
     media_type: MediaType
@@ -54,11 +54,11 @@ class Deliver:
 
 @dataclass(frozen=True, slots=True)
 class Revalidate:
-    """The asked hash is not the one published; the owner may know it already."""
+    """The requested hash is not the published one; the owner may already have it."""
 
     owner: BackendName
     is_unknown: bool = False
-    """Nothing is published of the group-version."""
+    """Whether no document of the group-version is published."""
 
 
 Decision = PreparedAnswer | Deliver | Revalidate
@@ -73,13 +73,12 @@ def decide(
     is_checked: bool = False,
     is_private: bool = False,
 ) -> Decision | None:
-    """What to answer; None for a path that is not ours.
+    """The decision; None for a path outside ``/openapi/v3``.
 
-    ``offered``: media types that a document has a form in (it may have none in Protobuf).
-    ``vouched_until``: monotonic seconds until which a published hash may be taken as the backend's own;
-    None: not at all, and a hash that differs ends in ``Revalidate``.
-    ``is_checked``: a backend was asked since the request came.
-    ``is_private``: not everybody may have the answer, so no shared cache may keep it.
+    ``offered``: media types in which a document exists (it may have no Protobuf form). ``vouched_until``:
+    monotonic seconds until which a published hash counts as the backend's own; None: not at all, so another
+    hash leads to ``Revalidate``. ``is_checked``: whether the backend was asked after the request arrived.
+    ``is_private``: access is restricted, so no shared cache may store the answer.
     """
     path = request.path
     if path == ROOT_PATH:
@@ -111,8 +110,8 @@ def decide(
             return Revalidate(entry.owner)
         if not asked.is_redirected:
             return _redirect(request, asked, entry.key, until, is_stale=is_stale)
-        # Another replica knows that hash, or did: sent back there, the client might come again. It gets what
-        # is current here, as without a hash.
+        # Another replica has, or had, that hash; redirected there, the client might come back. Answer with
+        # the current document, as without a hash.
     return _represent(
         request,
         entry.key,
@@ -126,14 +125,14 @@ def decide(
 
 
 def unavailable(failure: Failure, request: Request, *, retry_after: float) -> PreparedAnswer:
-    """503 for a document that its owner cannot give now and nobody kept."""
+    """503 for a document that its owner cannot deliver now and that is not cached."""
     message = f"the document is not available: its backend failed ({failure.cause})"
     return unready(message, request, retry_after=retry_after)
 
 
 def looking(request: Request, *, now: float) -> PreparedAnswer:
-    """503 for a root without documents, or a document that is not there, while the first look at the backends
-    is under way.
+    """503 for a root without documents, or an absent document, while the first check of backends is under
+    way.
 
     ``now``: monotonic seconds.
     """
@@ -145,8 +144,8 @@ def looking(request: Request, *, now: float) -> PreparedAnswer:
 def etag_of(key: DocumentKey, media_type: MediaType, coding: Coding) -> ETag:
     """The strong validator of one representation.
 
-    It follows from the hash, so a 304 needs no bytes; and it differs between forms, since one tag for two
-    byte strings made clients take JSON for Protobuf (KEP-2896's spec3BytesETag, spec3PbETag, spec3PbGzETag).
+    It follows from the hash, so a 304 needs no bytes. It differs between forms: with one tag for two byte
+    strings, clients took JSON for Protobuf (KEP-2896's spec3BytesETag, spec3PbETag, spec3PbGzETag).
     """
     form = "" if media_type == JSON else f"-{FORMATS[media_type]}"
     coded = "" if coding is Coding.IDENTITY else f"-{coding.value}"
@@ -156,8 +155,8 @@ def etag_of(key: DocumentKey, media_type: MediaType, coding: Coding) -> ETag:
 def _decide_root(snapshot: Snapshot, request: Request, *, is_private: bool) -> Decision:
     if request.method not in ("GET", "HEAD"):
         return method_not_allowed(request, route=ROUTE_ROOT)
-    # The reference ignores Accept here, and clients that accept only their own resource format get the root
-    # from it all the same: JSON for whoever takes neither form.
+    # The reference ignores Accept here, and clients that accept only their own resource format still get the
+    # root: send JSON to clients that accept neither form.
     return _represent(
         request,
         snapshot.root,
@@ -197,7 +196,7 @@ def _represent(
         is_private=is_private,
         is_head=request.method == "HEAD",
         is_stale=is_stale,
-        # Constructs that conversion lost: told to clients, who may want to know.
+        # Tell clients about constructs that conversion lost.
         fields=(("Specmux-Losses", str(losses)),) if losses else (),
     )
     return settled(representation, request) or Deliver(key, media_type, representation)
@@ -206,8 +205,8 @@ def _represent(
 def _redirect(
     request: Request, asked: AskedHash, key: DocumentKey, vouched_until: float, *, is_stale: bool
 ) -> PreparedAnswer:
-    # Relative, so that it holds behind any path prefix (k/k#117463); not stored, so that a backend that goes
-    # back to an earlier document cannot leave two redirects pointing at each other in a cache.
+    # Relative, so that it works behind any path prefix (k/k#117463). Not stored: if a backend returns to an
+    # earlier document, a cache would hold two redirects pointing at each other.
     location = "?" + with_hash(request.query, asked, key.hash)
     return prepare(
         301,
@@ -220,8 +219,8 @@ def _redirect(
 
 
 def _possible_owner(snapshot: Snapshot, group_version: GroupVersion) -> BackendName | None:
-    """A backend that may have a group-version by now, whose hash somebody knows: from another replica, which
-    has asked it since."""
+    """A backend that may have the group-version by now; a replica that asked it later may have published the
+    hash."""
     for name, observation in snapshot.observations.items():
         backend = observation.backend
         if backend.url and observation.failure is None and backend.owns(group_version):
@@ -230,7 +229,7 @@ def _possible_owner(snapshot: Snapshot, group_version: GroupVersion) -> BackendN
 
 
 def _unknown(snapshot: Snapshot, group_version: GroupVersion, request: Request) -> PreparedAnswer:
-    """404, but 503 while it may still turn out to exist: a backend was not heard yet, or its owner is
+    """404, or 503 while the document may still appear: a backend has not answered yet, or its owner is
     failing."""
     for observation in snapshot.observations.values():
         owned = observation.backend.group_versions
@@ -238,7 +237,7 @@ def _unknown(snapshot: Snapshot, group_version: GroupVersion, request: Request) 
             retry_after = observation.failure.retry_after or 1
             return unavailable(observation.failure, request, retry_after=retry_after)
         if request.query and any(server.failure is not None for server in observation.servers):
-            # Another replica may have it from the server that does not answer here.
+            # Another replica may have it from a server that does not answer here.
             return unready("a server that may have the document does not answer", request, retry_after=1)
     if not snapshot.is_partial:
         return status_reply(

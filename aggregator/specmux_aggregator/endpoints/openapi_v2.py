@@ -1,7 +1,7 @@
-"""``/openapi/v2``, merged of all published documents: made on first ask in a process of its own.
+"""``/openapi/v2``, merged from all published documents at the first request, in a process of its own.
 
-Its bytes are kept with those of documents, within the same bound, and go with the first publication that
-follows. A document that cannot be had is left out, and the answer says so; its owner is asked again later.
+Its bytes share the budget of documents and are dropped with the next publication. Documents that cannot be
+fetched are left out, which the answer says; their owners are asked again later.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ PATH: Final = "/openapi/v2"
 ROUTE: Final = "openapi_v2"
 
 RETRY: Final = 10.0
-"""Seconds for which an answer that lacks documents is good: then their owners are asked again."""
+"""Seconds for which an incomplete answer is valid; then the owners are asked again."""
 
 ROUNDS: Final = 3
-"""Times that documents are brought to the process: it forgets them when it is started again."""
+"""Attempts to load the documents into the process, which forgets them when it is restarted."""
 
 _OWNER: Final = BackendName("")
 _GROUP_VERSION: Final = GroupVersion("openapi/v2")
@@ -52,13 +52,13 @@ _GROUP_VERSION: Final = GroupVersion("openapi/v2")
 
 @dataclass(frozen=True, slots=True)
 class PartialMerge:
-    """A merged document that lacks some of those it should have."""
+    """A merged document that lacks some documents."""
 
     whole: DocumentKey
-    """The key of the one that it stands in for."""
+    """The key of the complete document."""
     key: DocumentKey
     keys: tuple[DocumentKey, ...]
-    """What it is made of."""
+    """The documents that it contains."""
     lacking: int
     until: float
     """Monotonic seconds."""
@@ -78,7 +78,7 @@ class MergedSwagger:
         is_private: bool,
         is_looking: Callable[[], bool],
     ) -> None:
-        """``is_looking``: whether the first look at the backends is under way."""
+        """``is_looking``: whether the first check of backends is under way."""
         self._snapshot = snapshot
         self._documents = documents
         self._representations = representations
@@ -87,10 +87,10 @@ class MergedSwagger:
         self._is_private = is_private
         self._is_looking = is_looking
         self._merged: tuple[int, DocumentKey] | None = None
-        """The key of the merged document, in the snapshot of that generation."""
+        """The key of the merged document in the snapshot of that generation."""
         self._partial: PartialMerge | None = None
         self.made = 0
-        """Forms that were made."""
+        """Number of forms built."""
         self._flights: SingleFlight[tuple[DocumentKey, MediaType, Coding], SwaggerForm | str] = SingleFlight()
 
     def immediate(self, request: Request) -> PreparedAnswer | None:
@@ -133,7 +133,7 @@ class MergedSwagger:
         return delivered(representation, form.body)
 
     def forget(self) -> None:
-        """Give back what the process keeps of documents."""
+        """Release the documents that the process keeps."""
         if self.made:
             self._worker.end_idle()
 
@@ -171,7 +171,7 @@ class MergedSwagger:
     async def _make(
         self, key: DocumentKey, keys: Sequence[DocumentKey], media_type: MediaType, coding: Coding
     ) -> SwaggerForm | str:
-        """The form, or why there is none now."""
+        """The form, or why it is unavailable now."""
         documents: list[tuple[DocumentKey, bytes]] = []
         without: set[DocumentKey] = set()
         for _ in range(ROUNDS):
@@ -224,6 +224,6 @@ def _keys(snapshot: Snapshot) -> list[DocumentKey]:
 
 
 def _merged(keys: Sequence[DocumentKey]) -> DocumentKey:
-    """The key of the merged document, by what it is made of."""
+    """The key of the merged document, derived from its parts."""
     text = "\n".join(f"{key.group_version} {key.hash}" for key in keys)
     return DocumentKey(_OWNER, _GROUP_VERSION, Hash(sha256(text.encode()).hexdigest()))

@@ -1,6 +1,6 @@
-"""The table of routes: which endpoint answers a path, by which methods.
+"""The table of routes: the endpoint and the methods of each path.
 
-Every refusal of a method, and the methods that a path has (RFC 9110 15.5.6, 9.3.7), come from a row.
+A refused method and the methods of a path (RFC 9110 15.5.6, 9.3.7) follow from a row.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ READ: Final = ("GET", "HEAD")
 
 
 class Endpoint(Protocol):
-    """What answers everything below one path. Asked only about paths and methods of its route."""
+    """Answers requests below one path. Called only for paths and methods of its route."""
 
     def immediate(self, request: Request) -> PreparedAnswer | None:
-        """The answer if it is at hand; None if it has to be waited for. What it depends on besides the
-        Snapshot is bounded by its ``good_until``, since servers remember answers within a generation."""
+        """The answer if it is in memory; None if it has to wait. Dependencies other than the Snapshot are
+        bounded by its ``good_until``, since servers remember answers within a generation."""
         ...
 
     async def respond(self, request: Request) -> PreparedAnswer:
-        """The answer, always, within the endpoint's own deadline. Raises nothing but CancelledError."""
+        """The answer, within the endpoint's own deadline. Raises nothing but CancelledError."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class PageEndpoint:
-    """An endpoint whose answer is always made anew."""
+    """An endpoint whose answers are always made anew."""
 
     page: Callable[[Request], Awaitable[PreparedAnswer]]
 
@@ -44,25 +44,25 @@ class PageEndpoint:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One row: an endpoint and the paths it has. A path that ends in "/" stands for itself without the
-    slash, and for all below it; any other for itself alone."""
+    """A row: an endpoint and its path. A path that ends in "/" includes itself without the slash and
+    everything below; any other matches exactly."""
 
     path: str
     endpoint: Endpoint
     name: str
-    """The label of its requests in the metrics."""
+    """The label of its requests in metrics."""
     fields: tuple[tuple[str, str], ...] = ()
-    """Header fields of a refused method, beside those that every refusal has."""
+    """Additional header fields of a refused method."""
 
     def refusal(self, request: Request) -> PreparedAnswer | None:
-        """The answer to a method that the route does not have."""
+        """The answer to a method that the route does not have; None if it has it."""
         if request.method in READ:
             return None
         return method_not_allowed(request, route=self.name, fields=self.fields)
 
 
 class RouteTable:
-    """Routes by path: exact ones first, then in the order of the rows."""
+    """Routes by path: exact matches first, then in the order of the rows."""
 
     def __init__(self, routes: Iterable[Route]) -> None:
         self.routes = tuple(routes)

@@ -1,7 +1,7 @@
-"""Requests in, answers out: decisions from ``openapi`` and ``discovery``, bytes from ``documents``, freshness
-from the refreshers; everything else from the endpoint that has the path.
+"""Answers requests: decisions by ``openapi`` and ``discovery``, bytes from ``documents``, freshness from the
+refreshers; other paths by their endpoints.
 
-``immediate`` answers what needs no waiting, which is nearly everything; ``respond`` does the rest.
+``immediate`` answers what is in memory, nearly everything; ``respond`` does the rest.
 """
 
 from __future__ import annotations
@@ -46,26 +46,27 @@ from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import MediaType
 
 ATTEMPTS: Final = 3
-"""How often a request starts over because the document changed while it was looked for."""
+"""Attempts per request, if the document changes while it is fetched."""
 
 PARTIAL: Final = "Specmux-Partial"
-"""The field of a list that lacks what backends have that were not heard since the start."""
+"""The field that marks a list as incomplete: backends have not answered since the start."""
 
 REVALIDATE_TIMEOUT: Final = 5.0
-"""Seconds a client with an unknown hash waits for the owner to be asked; then it gets what is known."""
+"""Seconds for which a client with an unknown hash waits until the owner was asked; then it gets what is
+known."""
 
 
 @dataclass(frozen=True, slots=True)
 class PendingDocument(Pending):
-    """A document whose bytes are not at hand."""
+    """A document whose bytes are not in memory."""
 
     snapshot: Snapshot
-    """By which it was decided."""
+    """The snapshot of the decision."""
     decision: Deliver
 
 
 class Service:
-    """Answers requests from the current Snapshot. Implements the server's ``Service`` protocol."""
+    """Answers requests from the current Snapshot. Implements the server's ``Responder`` protocol."""
 
     def __init__(
         self,
@@ -79,8 +80,8 @@ class Service:
         is_private: bool = False,
         first_look: FirstLook | None = None,
     ) -> None:
-        """``first_look``: at the backends; None: they were all heard. ``routes``: everything but documents,
-        their root and discovery. ``is_private``: no shared cache may keep an answer."""
+        """``first_look``: the first check of backends; None: it is over. ``routes``: everything except
+        documents, their root and discovery. ``is_private``: no shared cache may store an answer."""
         self._publisher = publisher
         self._representations = representations
         self._documents = documents
@@ -90,16 +91,16 @@ class Service:
         self._is_private = is_private
         self._first_look = first_look
         self.moved = 0
-        """Documents that their owner had replaced between its root and the download."""
+        """Number of documents that their owner replaced between its root and the download."""
 
     @property
     def generation(self) -> int:
-        """Rises whenever an answer given before may not be given again."""
+        """Rises whenever an earlier answer may have become invalid."""
         discovery = self._discovery.generation if self._discovery is not None else 0
         return self._publisher.current.generation + discovery + self._representations.evicting_rounds
 
     def immediate(self, request: Request) -> PreparedAnswer | Pending:
-        """The answer, if it takes no waiting."""
+        """The answer, if it is in memory."""
         overlong = _overlong(request)
         if overlong is not None:
             return overlong
@@ -120,7 +121,7 @@ class Service:
                 return Pending(request)
 
     async def respond(self, pending: Pending) -> PreparedAnswer:
-        """The answer, whatever it takes: a check of a backend, a download, an encoding."""
+        """The answer after a check of a backend, a download or an encoding."""
         request = pending.request
         route = self._route_of(request.path)
         if route is not None:
@@ -135,7 +136,7 @@ class Service:
             decision, known = known or await self._decided(request), None
             if isinstance(decision, Revalidate):
                 if decision.is_unknown and (until := self._vouched_until(decision.owner)) is not None:
-                    # A check from before the request says nothing: another replica may have looked since.
+                    # A check before the request proves nothing: another replica may have checked later.
                     await asyncio.sleep(until - time.monotonic())
                 await self._revalidate(decision.owner)
                 decision = await self._decided(request, is_revalidated=True)
@@ -158,7 +159,7 @@ class Service:
                 case Failure():
                     failure = obtained
                     self._stir(decision.key.owner)
-            # The document did not fit the owner's root: that is read again before the next try.
+            # The document did not match the owner's root; read the root again before the next attempt.
             is_contradiction = isinstance(obtained, MovedDocument) or failure.cause is Cause.NOT_FOUND
             await self._revalidate(decision.key.owner, newer_than=started if is_contradiction else None)
             if self._is_current(decision.key):
@@ -166,25 +167,25 @@ class Service:
         return unavailable(failure, request, retry_after=self._retry_after(request, failure))
 
     def _known(self, pending: Pending) -> Deliver | None:
-        """What was decided as the request came, if nothing was published since."""
+        """The decision made on arrival, if nothing was published since."""
         if isinstance(pending, PendingDocument) and pending.snapshot is self._publisher.current:
             return pending.decision
         return None
 
     async def _decided(self, request: Request, *, is_revalidated: bool = False) -> Decision:
-        """As ``_decide``, when what it needs of discovery has been made."""
+        """As ``_decide``, after building what it needs of discovery."""
         decision = self._decide(self._publisher.current, request, is_revalidated=is_revalidated)
         if not isinstance(decision, PendingAnswer):
             return decision
         assert self._discovery is not None
         await self._discovery.make(decision)
-        # Of the index that was asked, not of a later one, of which nothing may be made yet.
+        # Use the same index: a later one may not be built yet.
         answer = discover(decision.index, request, is_private=self._is_private)
         assert isinstance(answer, PreparedAnswer)
         return answer
 
     def _route_of(self, path: str) -> Route | None:
-        is_core = path == ROOT_PATH or path.startswith(DOCUMENT_PREFIX)  # the hot ones: no look at the table
+        is_core = path == ROOT_PATH or path.startswith(DOCUMENT_PREFIX)  # the hot paths skip the table
         return None if is_core else self._routes.find(path)
 
     def _decide(
@@ -202,7 +203,7 @@ class Service:
         )
         is_missing = isinstance(decision, PreparedAnswer) and decision.status == 404
         if is_missing and self._first_look is not None and self._first_look.runs():
-            return looking(request, now=time.monotonic())  # not every backend is known yet
+            return looking(request, now=time.monotonic())  # some backends are not known yet
         if decision is None and self._discovery is not None:
             decision = discover(self._discovery.index, request, is_private=self._is_private)
         if decision is None:
@@ -212,15 +213,15 @@ class Service:
         return decision
 
     def _is_unknown(self, snapshot: Snapshot) -> bool:
-        """Whether it says nothing that there is no document: somebody may have one, and was never heard."""
+        """Whether an absent document may exist at a backend that has not answered yet."""
         failing = any(each.failure and not each.offers for each in snapshot.observations.values())
         return failing or (self._first_look is not None and self._first_look.is_pending())
 
     def _marked(self, answer: PreparedAnswer, request: Request) -> PreparedAnswer:
-        """A list of all says which backends it lacks, while some were not heard."""
+        """Mark a list as incomplete and name the missing backends while some have not answered."""
         look = self._first_look
         if look is not None and not look.is_pending():
-            look = self._first_look = None  # it never begins again
+            look = self._first_look = None  # it is over for good
         if look is None or answer.status not in (200, 304):
             return answer
         if request.path.removesuffix("/") not in (ROOT_PATH, CORE_PATH, GROUPS_PATH):
@@ -238,7 +239,8 @@ class Service:
         return refresher.vouched_until if refresher is not None else None
 
     def _vouched_after_check(self, owner: BackendName) -> float:
-        """After a check, what is known is the answer, however long the check took or however it ended."""
+        """Monotonic seconds until which the known offers count after a check, however long it took and
+        whatever its result."""
         until = self._vouched_until(owner)
         return time.monotonic() if until is None else until
 
@@ -266,7 +268,7 @@ class Service:
 
 
 def _overlong(request: Request) -> PreparedAnswer | None:
-    """The refusal of a request with a list that takes too long to read."""
+    """The refusal of a request with an overlong list."""
     name = overlong_list(request)
     if name is None:
         return None

@@ -1,4 +1,4 @@
-"""A page's bytes, made once for all who ask at about the same time."""
+"""The bytes of a page, built once for concurrent requests."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Final
 from specmux_cache.reading.flight import SingleFlight
 
 LARGE: Final = 64 * 1024
-"""Bytes from which on a body is worth keeping: clients that do not read hold it while it is sent."""
+"""Bytes from which a body is kept: clients that read slowly hold it while it is sent."""
 
 KEPT: Final = 1.0
-"""Seconds for which a large body is given to whoever asks."""
+"""Seconds for which a large body is reused."""
 
 
 class SharedBody:
-    """Asked by many, made by one. Lives on one event loop."""
+    """A body built once and shared. Lives on one event loop."""
 
     def __init__(self, make: Callable[[], Awaitable[bytes]]) -> None:
         self._make = make
@@ -32,6 +32,6 @@ class SharedBody:
     async def _made(self) -> bytes:
         started = time.monotonic()
         self._body = await self._make()
-        # Of the moment that it began to be read.
+        # The time when building began.
         self._made_at = started
         return self._body

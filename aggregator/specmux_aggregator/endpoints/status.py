@@ -1,5 +1,4 @@
-"""The status page: what the service knows of its backends and serves, as JSON for people and scripts.
-Pure."""
+"""The status page: the service's backends and what it serves, as JSON for people and scripts. Pure."""
 
 from __future__ import annotations
 
@@ -22,12 +21,12 @@ from specmux_converters.group_versions import GroupVersion
 
 @dataclass(frozen=True, slots=True)
 class ServiceReport:
-    """What the page says of the service itself, beside its backends.
+    """The state of the service itself, apart from its backends.
 
-    ``config``: how the last reading of the file went. ``discovery`` and ``document_checks``: their own
-    reports; None where they are off. ``sources``: what backends are taken from, beside the configuration;
-    ``left_out``: those that are not, and why. ``openapi_v2``: who asks for it. ``is_settled``: it is
-    known which backends there are."""
+    ``config``: the last reading of the file. ``discovery`` and ``document_checks``: their own reports; None
+    if off. ``sources``: where backends come from besides the configuration; ``left_out``: rejected backends
+    and why. ``openapi_v2``: its readers. ``is_settled``: whether the set of backends is known.
+    """
 
     version: str
     config: Mapping[str, Any]
@@ -69,7 +68,7 @@ def status_json(
 
 
 def is_ready(observations: Iterable[Observation]) -> bool:
-    """Whether every configured backend is fresh, restored from disk, or has failed its first attempt."""
+    """Whether every configured backend is fresh, was restored from disk, or has failed its first attempt."""
     return all(observation.attempted for observation in observations)
 
 
@@ -101,7 +100,7 @@ def _backend(observation: Observation, check: BackendCheck, now: float) -> dict[
 
 
 def _servers(observation: Observation) -> dict[str, Any] | None:
-    """The servers that one address hides; None where there is one alone."""
+    """The servers behind one address; None if there is only one."""
     if not observation.servers:
         return None
     return {
@@ -147,7 +146,7 @@ def _group_versions(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def document_checks_json(checks: Mapping[GroupVersion, PublishedCheck], *, waiting: int) -> dict[str, Any]:
-    """What was found in published documents, where something was."""
+    """Findings in published documents, if any."""
     found: dict[str, Any] = {}
     for group_version, check in sorted(checks.items()):
         if check.summary is None:

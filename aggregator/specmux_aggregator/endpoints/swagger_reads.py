@@ -1,6 +1,6 @@
-"""Reads of the merged ``/openapi/v2``, counted by who asks, then answered by the service.
+"""Count reads of the merged ``/openapi/v2`` by caller, then let the service answer.
 
-What a server remembers of a request does not say who sent it; so these are claimed before.
+A remembered request does not identify its sender, so these requests are claimed before the memo.
 """
 
 from __future__ import annotations

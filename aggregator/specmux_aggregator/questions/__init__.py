@@ -1,6 +1,7 @@
-"""Questions about documents: explain, search, pages, validation; the endpoints and the process that answers.
+"""Questions about documents: explain, search, pages, validation; the endpoints, and the reader process that
+answers.
 
-The service's event loop hands the process bytes and passes on what it gives back. It is bounded in memory and
-time; it is killed and started anew without harm, for everything in it can be had again. It knows the schemas
-and the forms of a worker's bytes; nothing of the Snapshot.
+The service's event loop sends bytes to the process and passes on its answers. The process is bounded in
+memory and time, and can be killed and restarted without harm, since its state can be rebuilt. Depends on the
+schemas and the byte formats of workers; knows nothing of the Snapshot.
 """

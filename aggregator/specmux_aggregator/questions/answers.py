@@ -1,7 +1,7 @@
-"""Jobs of the process that end in an answer: explain and search, as bytes in a content coding.
+"""Jobs of the reader process that answer explain and search, as bytes in a content coding.
 
-What is asked for that is not there, or is no question, is an answer too: with its code and the names that
-are like it.
+A question that is malformed, or about something that does not exist, is answered as well: with a status code
+and similar names.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MOST_BYTES: Final = 4 * 1024 * 1024
 @dataclass(frozen=True, slots=True)
 class ReaderAnswer:
     body: bytes
-    """In the coding that was asked for."""
+    """In the requested coding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class QuestionRefusal:
     code: int
     message: str
     similar: tuple[str, ...] = ()
-    """Names that may have been meant."""
+    """Similar names, for "did you mean"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class ExplainRequest:
     group_version: GroupVersion
     hash: str
     kind: str
-    """A kind, or any name of one."""
+    """A kind, or any other name of one."""
     path: str = ""
     is_recursive: bool = False
     depth: int | None = None

@@ -1,6 +1,6 @@
-"""Jobs of the process that end in a page of the change log, and a kind's part of it.
+"""Jobs of the reader process that render the change log, and its entries about one kind.
 
-Entries come as the JSON that the log keeps. Nothing of them is markup: the templates escape every word.
+Entries arrive as the JSON that the log keeps. The templates escape all their text.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from specmux_aggregator.questions.state import QueryTooLong, ReaderState, limite
 from specmux_converters.group_versions import GroupVersion
 
 ENTRIES_MAX: Final = 20
-"""Entries of one group-version on a page, the newest; ``/openapi/changes`` has more."""
+"""Most entries of one group-version on a page, newest first; ``/openapi/changes`` has more."""
 CHANGES_MAX: Final = 200
-"""Changes of one entry on a page, the worst first."""
+"""Most changes of one entry on a page, most severe first."""
 PLACES_MAX: Final = 5
 
 RENDER_SECONDS: Final = 2.0  # of processor time
@@ -31,8 +31,7 @@ _GONE: Final = frozenset(("resource-removed", "group-version-removed"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangesRequest:
-    """``entries``: bodies of the log, the newest first. Without a ``group_version``, the last entry of
-    each."""
+    """``entries``: bodies of the log, newest first. Without ``group_version``, the last entry of each."""
 
     entries: tuple[bytes, ...]
     group_version: GroupVersion | None = None
@@ -53,7 +52,8 @@ def changes_page(
 def shown_entries(
     bodies: Iterable[bytes], *, group_version: GroupVersion | None = None, kind: str | None = None
 ) -> list[dict[str, Any]]:
-    """Entries as the templates want them; with ``kind`` only those that change it, and of them only that."""
+    """Entries in the form of the templates; with ``kind``, only those that change it, and only their changes
+    of it."""
     made = []
     for body in bodies:
         entry = orjson.loads(body)
@@ -119,7 +119,7 @@ def _side(version: dict[str, str] | None) -> dict[str, str] | None:
 def _change(
     change: dict[str, Any], group_version: GroupVersion | None, kind: str | None
 ) -> dict[str, Any] | None:
-    """None where none of the change's places is of the kind."""
+    """None if no place of the change belongs to the kind."""
     places = [
         place
         for place in change["places"]
@@ -140,5 +140,5 @@ def _change(
 
 
 def _is_kind(name: str) -> bool:
-    """Whether there may be a page of it: operations without a kind are named by method and path."""
+    """Whether a page of it may exist: operations without a kind are named by method and path."""
     return name.isascii() and name.isalnum()

@@ -1,7 +1,7 @@
-"""``/openapi/explain/{group-version}/{Kind}`` and ``/openapi/search``: what ``specmux explain`` and
-``specmux search`` say, over HTTP.
+"""``/openapi/explain/{group-version}/{Kind}`` and ``/openapi/search``: ``specmux explain`` and ``specmux
+search`` over HTTP.
 
-A 304 follows from the hash of the document or of the root and needs no reader.
+A 304 follows from the hash of the document or the root and needs no reader.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _CONTENT_TYPES: Final = {
 
 
 class Explain:
-    """An endpoint: one field of one kind."""
+    """The endpoint that explains one field of one kind."""
 
     def __init__(self, reading: Reading, *, is_private: bool) -> None:
         self._reading = reading
@@ -108,7 +108,7 @@ class Explain:
         return entry, question, representation
 
     def _unknown(self, request: Request) -> PreparedAnswer:
-        """404, but 503 while a backend has not been heard."""
+        """404, or 503 while a backend has not answered yet."""
         if not self._reading.snapshot.is_partial:
             message = "the path is /openapi/explain/GROUP-VERSION/KIND, of a group-version that is published"
             return status_reply(404, message, route="explain", request=request)
@@ -117,7 +117,7 @@ class Explain:
 
 
 class Search:
-    """An endpoint: rows for words."""
+    """The endpoint that searches for words."""
 
     def __init__(self, reading: Reading, *, is_private: bool) -> None:
         self._reading = reading

@@ -1,4 +1,5 @@
-"""The frames around what is shown: head, search box, footer. Jinja2 with autoescape; assets by their hash."""
+"""The frame of each page: head, search box, footer. Jinja2 with autoescape; assets are named by their
+hash."""
 
 from __future__ import annotations
 
@@ -22,26 +23,26 @@ CONTENT_TYPES: Final = {
 @dataclass(frozen=True, slots=True)
 class Asset:
     name: str
-    """With its hash: what is in it never changes."""
+    """Includes its hash, so its content never changes."""
     content_type: str
     body: bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteParts:
-    """Parts that a service may have beside its documents, for pages to link to."""
+    """Optional parts of a service that pages link to."""
 
     is_logged: bool = False
-    """A change log."""
+    """Whether a change log is kept."""
     can_validate: bool = False
     has_schemas: bool = False
-    """JSON Schemas of its kinds."""
+    """Whether JSON Schemas of its kinds are served."""
     has_swagger: bool = False
 
 
 @cache
 def assets() -> dict[str, Asset]:
-    """By the name without the hash."""
+    """By name without the hash."""
     found = {}
     for file in sorted(files(_PACKAGE).joinpath("assets").iterdir(), key=lambda each: each.name):
         found[file.name] = asset_of(file.name, file.read_bytes())
@@ -69,7 +70,7 @@ def _environment() -> Any:
 
 
 def rendered(template: str, *, root: str, title: str, site: SiteParts, **values: Any) -> bytes:
-    """``root``: the way from the page to the home page, "./" from home itself."""
+    """``root``: the relative path from the page to the home page, "./" for home itself."""
     named = {name.rpartition(".")[2]: asset.name for name, asset in assets().items()}
     frame = _environment().get_template(template)
     given = {"query": "", "current": "", **values}
@@ -78,12 +79,12 @@ def rendered(template: str, *, root: str, title: str, site: SiteParts, **values:
 
 
 def root_from(below: str) -> str:
-    """The way home from a page, by its path below the home page."""
+    """The relative path from a page to the home page, given its path below home."""
     return "../" * below.count("/") or "./"
 
 
 def bare_error(code: int, message: str) -> bytes:
-    """Without a frame, for it is shown when nothing can be rendered."""
+    """A page without a frame, for when rendering fails."""
     return (
         f"<!doctype html><html lang=en><meta charset=utf-8><meta name=color-scheme content='light dark'>"
         f"<title>{code} · specmux</title><main><h1>{code}</h1><p>{escape(message)}</p></main></html>"

@@ -1,7 +1,7 @@
-"""Jobs of the process that checks objects: a body in, an apiserver's answer to it out.
+"""Jobs of the process that checks objects: from a body to the answer of an apiserver.
 
-Everything that the body decides happens here: reading it, finding its kind, checking it. A body that takes
-too long or too much memory is refused in words; where that fails, the process is ended from outside.
+All work that depends on the body happens here: parsing it, finding its kind, checking it. A body that takes
+too long or too much memory is refused with a message; if that fails, the process is ended from outside.
 """
 
 from __future__ import annotations
@@ -58,18 +58,18 @@ class ValidationRequest:
     coding: Coding = Coding.IDENTITY
     wants_report: bool = False
     release: str | None = None
-    """Whose rules count; None: the newest."""
+    """The release whose rules apply; None: the newest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """An answer to an object: a Status, or the whole report with it."""
+    """The answer to an object: a Status, optionally with the whole report."""
 
     code: int
     body: bytes
     is_valid: bool
     warnings: tuple[str, ...] = ()
-    """Values of Warning fields; what is not Latin-1 is UTF-8 in them, a character for each byte."""
+    """Values of Warning fields; characters beyond Latin-1 are UTF-8, one character per byte."""
 
 
 def validate(
@@ -117,7 +117,7 @@ def _validated(state: ReaderState, request: ValidationRequest) -> Judgement | Qu
 def _judge_of(
     state: ReaderState, question: ObjectQuestion | ValidationReport, release: str | None
 ) -> Validator | QuestionRefusal | Wants | None:
-    """None where the question is answered."""
+    """The validator of the kind; None if the question is already answered."""
     if isinstance(question, ValidationReport):
         return None
     kind = question.kind
@@ -146,7 +146,8 @@ def _answer(
 
 
 def _together(found: Sequence[ValidationReport | QuestionRefusal], request: ValidationRequest) -> Judgement:
-    """The answer to several objects: a List of a Status, or a report, for each; with the worst code."""
+    """The answer to several objects: a List with a Status or report for each, with the most severe status
+    code."""
     statuses = [_status(each) for each in found]
     reports = [each for each in found if isinstance(each, ValidationReport)]
     warnings = warning_fields([text for each in reports for text in _texts(each)])
@@ -160,7 +161,7 @@ def _together(found: Sequence[ValidationReport | QuestionRefusal], request: Vali
 
 
 def _status(found: ValidationReport | QuestionRefusal) -> dict[str, Any]:
-    """Of one object of several: it names the object."""
+    """The Status of one object among several; it names the object."""
     if isinstance(found, QuestionRefusal):
         return generic_status(found.code, REASONS[found.code], found.message)
     status = status_of(found) or dict(_SUCCESS)
@@ -178,9 +179,10 @@ def _with_report(found: ValidationReport | QuestionRefusal, status: dict[str, An
 def _no_match(
     state: ReaderState, kind: GroupVersionKind, beside: Iterable[GroupVersionKind], *, otherwise: str = ""
 ) -> QuestionRefusal:
-    """In kubectl's words, and where the kind is. ``beside``: the kinds of its group-version."""
+    """The refusal of an unknown kind in kubectl's words, with the group-versions that have it. ``beside``:
+    the kinds of its group-version."""
     text = f'no matches for kind "{kind.kind}" in version "{api_version(kind.group, kind.version)}"'
-    # Other documents are not read for it: of those that are published the usual kinds are known.
+    # No further documents are read for this message: well-known kinds are recognized in those already known.
     usual = [each for each in built_in_kinds() if joined(each.group, each.version) in state.published]
     place = place_of(kind, [*beside, *usual])
     more = place.text if place is not None else otherwise
@@ -188,7 +190,7 @@ def _no_match(
 
 
 class _Checker:
-    """Of one document, and of the last release that was asked for."""
+    """Checks objects of one document, by the rules of the last release used."""
 
     def __init__(self, documents: DocumentSet) -> None:
         self.documents = documents
@@ -220,6 +222,6 @@ def _latin(field: str) -> str:
 
 
 def _texts(report: ValidationReport) -> list[str]:
-    """An apiserver's warnings, and one for each that could not be checked."""
+    """An apiserver's warnings, and one for each thing that could not be checked."""
     notes = [each.message for each in report.violations if each.severity is Severity.NOTE]
     return [*report_warnings(report), *notes]

@@ -1,4 +1,4 @@
-"""What a body asks of ``POST /openapi/validate``: an object, several, or a ValidationReview of a request."""
+"""The content of a body for ``POST /openapi/validate``: an object, several, or a ValidationReview."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ _OPTIONS: Final = {"CREATE": "CreateOptions", "UPDATE": "UpdateOptions", "PATCH"
 
 @dataclass(frozen=True, slots=True)
 class ObjectQuestion:
-    """``kind`` says which document is wanted; ``judge`` is asked of its validator."""
+    """``kind`` names the document that is needed; ``judge`` is called with its validator."""
 
     kind: GroupVersionKind
     judge: Callable[[Validator], ValidationReport]
     lines: int = 0
-    """How many stand before the object in the body."""
+    """Number of lines before the object in the body."""
 
 
 class BadReview(Exception):
-    """``status`` is the whole answer, where it is known."""
+    """``status`` is the complete answer, if known."""
 
     def __init__(self, text: str, status: Mapping[str, Any] | None = None) -> None:
         super().__init__(text)
@@ -54,8 +54,8 @@ class BadReview(Exception):
 def questions_in(
     body: bytes, form: BodyFormat, directive: Directive
 ) -> tuple[list[ObjectQuestion | ValidationReport], bool]:
-    """Questions, or reports on what cannot be read, in the order of the body; and whether it holds several
-    objects. Raises BadReview."""
+    """Questions, or reports on objects that cannot be parsed, in the order of the body; and whether it holds
+    several objects. Raises BadReview."""
     parts = list(parts_of(body)) if form is BodyFormat.YAML else []
     if len(parts) <= 1:
         return _of_part(body, form, directive)
@@ -97,7 +97,7 @@ def _plain(
 
 
 def _reviewed(source: Body, directive: Directive) -> ObjectQuestion | ValidationReport:
-    """The request that a ValidationReview describes. Raises BadReview."""
+    """The request described by a ValidationReview. Raises BadReview."""
     review = source.value
     for name in review:
         if name not in _FIELDS:
@@ -126,7 +126,7 @@ def _reviewed(source: Body, directive: Directive) -> ObjectQuestion | Validation
 
 
 def _wrong_fields(review: Mapping[str, Any], operation: str) -> Iterator[str]:
-    """What is missing, or there and not meant, or no object."""
+    """Names of fields that are missing, superfluous, or not objects."""
     needed = {"CREATE": ("object",), "UPDATE": ("object", "oldObject"), "PATCH": ("patch", "patchType")}
     unused = {"CREATE": ("oldObject", "patch", "patchType"), "UPDATE": ("patch", "patchType")}
     for name in needed[operation]:
@@ -141,7 +141,7 @@ def _wrong_fields(review: Mapping[str, Any], operation: str) -> Iterator[str]:
 
 
 def _patch(review: Mapping[str, Any], directive: Directive) -> ObjectQuestion | ValidationReport:
-    """A text is the patch as it would be sent; anything else is its JSON."""
+    """The patch: a string is taken as the bytes of the request, anything else as their JSON."""
     patch, old = review["patch"], review.get("oldObject")
     try:
         form = patch_type(str(review["patchType"]))
@@ -159,7 +159,7 @@ def _patch(review: Mapping[str, Any], directive: Directive) -> ObjectQuestion | 
 def _kind_of_patch(
     body: bytes, form: PatchType, old: dict[str, Any] | None, directive: Directive
 ) -> GroupVersionKind | ValidationReport:
-    """Of what is stored, else of what is applied."""
+    """The kind of the stored object, else of the applied one."""
     if old is not None:
         return kind_in(Body(b"", BodyFormat.JSON, old), directive)
     try:

@@ -1,4 +1,4 @@
-"""All endpoints that answer from documents through the reader, and Swagger UI beside them, by path."""
+"""All endpoints that answer through the reader, and Swagger UI beside them, by path."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def question_routes(
     is_private: bool,
     site: SiteParts,
 ) -> list[Route]:
-    """The longer of two paths first. Raises InvalidConfig where Swagger UI is asked for and not there."""
+    """Routes, the longer of two paths first. Raises InvalidConfig if Swagger UI is configured but not
+    installed."""
     found: list[Route] = []
     if site.has_swagger:
         try:

@@ -1,4 +1,5 @@
-"""Answers of the page: their fields, among them a policy under which nothing foreign is loaded."""
+"""Answers of the page, with their header fields and a content security policy that forbids foreign
+resources."""
 
 from __future__ import annotations
 
@@ -29,13 +30,13 @@ FIELDS: Final = (
 
 
 def redirect(request: Request, location: str) -> PreparedAnswer:
-    """To a page below; relative, so that it holds behind any prefix."""
+    """Redirect to a page below; relative, so that it works behind any prefix."""
     is_head = request.method == "HEAD"
     return prepare(302, [("Location", location), NO_STORE], is_head=is_head, route="ui")
 
 
 def bare_page(request: Request, code: int, message: str) -> PreparedAnswer:
-    """An error without the frame, which needs the reader."""
+    """An error without the frame, which would need the reader."""
     again = [("Retry-After", "1")] if code in (429, 503) else []
     return prepare(
         code,

@@ -1,8 +1,8 @@
-"""The process from the event loop's side: one job at a time, limits, and its end.
+"""The reader process as seen from the event loop: one job at a time, with limits.
 
-It starts with the first job and ends when nobody asked for a while. An exception of a job is that job's
-alone. Death, time and memory end the process: what comes next finds an empty one. A client that waits no
-longer ends nothing: what is under way, or loaded, is there for the next.
+It starts with the first job and ends after a period without jobs. An exception affects only its job. A crash,
+or a violation of the time or memory limit, ends the process; the next job starts a new, empty one. A client
+that stops waiting cancels nothing: running jobs and loaded documents serve the next client.
 """
 
 from __future__ import annotations
@@ -24,29 +24,30 @@ R = TypeVar("R")
 
 MOST_IN_FLIGHT: Final = 16
 REQUEST_SECONDS: Final = 5.0
-"""For which a client waits."""
+"""Seconds that a client waits."""
 JOB_CPU_SECONDS: Final = 10.0
-"""Of processor time: jobs that look at what clients send have shorter limits of their own."""
+"""Processor time in seconds; jobs that read what clients send have shorter limits of their own."""
 JOB_SECONDS: Final = 60.0
-"""By the clock: far enough for JOB_CPU_SECONDS on a machine without a whole processor to give."""
+"""Wall-clock seconds: generous, so that JOB_CPU_SECONDS is reached first even on a machine with less than one
+free processor."""
 IDLE_SECONDS: Final = 15 * 60.0
 MEMORY_BYTES: Final = 256 * 1024 * 1024
 
 
 class ReaderBusy(SpecmuxError):
-    """As many jobs as are allowed wait already."""
+    """The limit on waiting jobs is reached."""
 
 
 class ReaderFailed(SpecmuxError):
-    """The job did not end in time, or the process died, or took too much memory."""
+    """The job did not end in time, or the process crashed or exceeded its memory limit."""
 
 
 class ReaderFault(SpecmuxError):
-    """The job raised an exception, which the process survived."""
+    """The job raised an exception; the process continues."""
 
 
 class Reader:
-    """``counted`` is told how each job ended: ok, busy, failed, timeout."""
+    """``counted`` is called with the result of each job: ok, busy, failed, timeout."""
 
     def __init__(
         self,
@@ -67,7 +68,7 @@ class Reader:
         self._job_cpu_seconds = job_cpu_seconds
         self._idle_seconds = idle_seconds
         self._asked: set[asyncio.Task[Any]] = set()
-        """Jobs that wait or are under way."""
+        """Jobs that wait or run."""
         self._working: asyncio.Task[Any] | None = None
         self._turn = asyncio.Lock()
         self._idle: asyncio.TimerHandle | None = None
@@ -103,7 +104,8 @@ class Reader:
         return cast("R", found)
 
     async def _run(self, job: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The job in its turn, to its end: who asked may be gone by then. Raises WorkerFailed."""
+        """Run the job in its turn, to its end, even if its client has stopped waiting. Raises
+        WorkerFailed."""
         async with self._turn:
             self._working = asyncio.current_task()
             try:
@@ -121,7 +123,7 @@ class Reader:
     def _done(self, task: asyncio.Task[Any]) -> None:
         self._asked.discard(task)
         if not task.cancelled():
-            task.exception()  # looked at, also where nobody waits any more
+            task.exception()  # marks the exception as retrieved, even if nothing awaits it
 
     async def close(self) -> None:
         if self._idle is not None:
@@ -133,7 +135,7 @@ class Reader:
         await self._worker.close()
 
     async def _started(self) -> None:
-        """The process is up, or its start has failed. Who waits no longer does not end it."""
+        """Wait until the process has started or failed to. Cancelling the wait does not end the process."""
         if self._starting is None or (self._starting.done() and not self._worker.is_up):
             self._starting = asyncio.create_task(self._worker.start(), name="reader start")
         await asyncio.shield(self._starting)

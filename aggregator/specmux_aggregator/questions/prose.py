@@ -1,6 +1,5 @@
-"""Descriptions as HTML. They come from whoever wrote an API, so nothing of them is markup: every character is
-escaped, and only http and https links are links.
-"""
+"""Descriptions as HTML. The text is untrusted: every character is escaped, and only http and https URLs
+become links."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ _PARAGRAPHS: Final = re.compile(r"\n[ \t]*\n\s*")
 _SENTENCE: Final = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)[.!?](?:\s+(?=[A-Z\"'`(*])|\s*\n)")
 _TRAILING: Final = ".,;:!?*"
 SHORT: Final = 200
-"""Characters of a description that is shown whole."""
+"""Characters of the longest description that is shown whole."""
 
 
 def prose(text: str) -> str:
@@ -23,8 +22,8 @@ def prose(text: str) -> str:
 
 
 def beginning(text: str, *, is_whole: bool) -> tuple[str, str]:
-    """The first sentence of a description, and the rest. A short description is all beginning, unless it has
-    a link and ``is_whole`` is false: then its links belong in the rest."""
+    """The first sentence of a description, and the rest. A short description has no rest unless it has a link
+    and ``is_whole`` is false: links belong in the rest."""
     text = text.strip()
     first, *more = _PARAGRAPHS.split(text, maxsplit=1)
     if not more and len(text) <= SHORT and (is_whole or "://" not in text):

@@ -1,6 +1,6 @@
-"""What the process has in memory: parsed documents, the least recently used let go first, and the index.
+"""The memory of the reader process: parsed documents, evicted least recently used first, and the index.
 
-Its memory is bounded by the kernel (RLIMIT_DATA); its time for one query by its own processor time.
+The kernel bounds its memory (RLIMIT_DATA); a processor-time limit bounds each query.
 """
 
 from __future__ import annotations
@@ -25,40 +25,40 @@ R = TypeVar("R")
 
 PARSED_BYTES: Final = 64 * 1024 * 1024
 _PARSED_FACTOR: Final = 6
-"""What a parsed document takes, against its JSON; measured 5 to 7."""
+"""Memory of a parsed document relative to its JSON; measured: 5 to 7."""
 
 QUERY_SECONDS: Final = 0.2  # of processor time
 
 
 class QueryTooLong(Exception):
-    """A query took more than its processor time."""
+    """A query exceeded its processor time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wants:
-    """The job cannot go on without these documents; without the list of them, where it is None."""
+    """The job needs these documents to continue; None: it needs the list of documents."""
 
     group_versions: tuple[GroupVersion, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
 class JobFault:
-    """An exception that a job let through: a fault of the job's, which the process survives."""
+    """An exception raised by a job; the process continues."""
 
     exception: str
     place: str
-    """Module and line. Not the exception's words, which may be an object's."""
+    """Module and line. Not the message of the exception, which may quote an object."""
 
 
 class ReaderState:
     def __init__(self) -> None:
         self.index = FieldIndex()
         self.version = ""
-        """Of the set of documents that the index follows."""
+        """Version of the set of documents that the index follows."""
         self.refused: dict[GroupVersion, str] = {}
-        """Hashes of documents that cannot be read."""
+        """Hashes of documents that cannot be parsed."""
         self.published: Mapping[GroupVersion, str] = {}
-        """Hashes of the documents of ``version``, for jobs that find out themselves which one they want."""
+        """Hashes of the documents of ``version``, for jobs that choose their documents themselves."""
         self._derived: dict[str, Any] = {}
         self._parsed: ByteBounded[str, tuple[Document, int]] = ByteBounded(
             PARSED_BYTES, size=lambda parsed: parsed[1], dropped=lambda gone: self._derived.pop(gone, None)
@@ -69,17 +69,18 @@ class ReaderState:
         return None if found is None else found[0]
 
     def keep(self, hash: str, body: bytes) -> Document:
-        """Raises ConverterError for what is no document."""
+        """Parse and keep a document. Raises ConverterError if it is not one."""
         known = self.document(hash)
         if known is not None:
             return known
         document = parse(body)
-        # One document is held, however large: a job asks for what was kept for it.
+        # At least one document is kept, however large: a job needs the one that was loaded for it.
         self._parsed.put(hash, (document, min(_PARSED_FACTOR * len(body), PARSED_BYTES)))
         return document
 
     def derived(self, hash: str, make: Callable[[Document], R]) -> R | None:
-        """What is made of a document that is held, kept as long as that; a process makes one thing of it."""
+        """A value made of a kept document, cached as long as the document. A process may derive only one kind
+        of value."""
         document = self.document(hash)
         if document is None:
             return None
@@ -92,7 +93,7 @@ class ReaderState:
 def align(
     state: ReaderState, version: str, documents: Mapping[GroupVersion, str]
 ) -> tuple[GroupVersion, ...]:
-    """Follow this set, hashes by group-version; the documents that are wanted for it come back."""
+    """Follow this set of documents (hashes by group-version); returns those that are needed for it."""
     for key in state.index.documents.keys() - documents.keys():
         state.index.remove(key)
     if state.index.is_worn:
@@ -108,12 +109,12 @@ def align(
 
 
 def follow(state: ReaderState, version: str, documents: Mapping[GroupVersion, str]) -> None:
-    """As ``align``, for a process that has no index: nothing is wanted yet."""
+    """As ``align``, for a process without an index: needs no documents."""
     state.version, state.published = version, documents
 
 
 def add(state: ReaderState, group_version: GroupVersion, hash: str, body: bytes) -> bool:
-    """Whether the document could be read."""
+    """Add a document to the index; returns whether it could be parsed."""
     try:
         state.index.put(group_version, state.keep(hash, body), hash=hash)
     except (ConverterError, RecursionError):
@@ -133,7 +134,7 @@ def keep(state: ReaderState, hash: str, body: bytes) -> bool:
 
 @contextmanager
 def limited_time(seconds: float = QUERY_SECONDS) -> Iterator[None]:
-    """Raises QueryTooLong in what takes more processor time. In the main thread alone."""
+    """Raises QueryTooLong when the body exceeds the processor time. Main thread only."""
 
     def end(*_: Any) -> None:
         raise QueryTooLong
@@ -154,8 +155,8 @@ def perform(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
-    """One job, in the process; a JobFault where it raises. The kernel ends the process of one that takes
-    more processor time, whatever holds it up."""
+    """Run one job in the process; returns a JobFault if it raises. The kernel ends the process if the job
+    exceeds its processor time, wherever it hangs."""
     signal.setitimer(signal.ITIMER_PROF, cpu_seconds)
     try:
         return job(_state(memory_bytes), *args, **kwargs)
@@ -174,9 +175,9 @@ def _place_of(error: Exception) -> str:
 
 @cache
 def _state(memory_bytes: int) -> ReaderState:
-    """The one state of this process; the service's own process never calls it."""
+    """The state of this process; never called in the service's own process."""
     resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
-    # What the index is made of lives as long as the process; looking through it costs a third of a build.
+    # The index lives as long as the process; excluding it from garbage collection saves a third of a build.
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
     return ReaderState()

@@ -1,6 +1,6 @@
-"""Swagger UI's page: a frame of ours around files of the extra ``specmux[swagger-ui]``.
+"""Swagger UI's page: a frame around files of the extra ``specmux[swagger-ui]``.
 
-A file of it is served only as it is pinned here, whatever is installed under its name.
+A file is served only if its content matches the digest pinned here, whatever is installed.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ PINNED: Final = {
     "swagger-ui-standalone-preset.js": "5243d492e14505e0cab87ac8b0195d0e615943e651743b2b698450a46eb470be",
     "swagger-ui.css": "5ed08757e53da3e026d6cbecc61fe5d43585c9560b302d534ad56692519a273d",
 }
-"""SHA-256 of the files of swagger-ui-dist that are served."""
+"""SHA-256 of the served files of swagger-ui-dist."""
 
 
 class SwaggerUiUnusable(Exception):
-    """The extra is not installed, or has other files. The message says what to do."""
+    """The extra is missing or has other files. The message says what to do."""
 
 
 def swagger_assets(folder: Traversable | None = None) -> dict[str, Asset]:
-    """By the name without the hash, ours among them. ``folder``: instead of the installed extra's.
+    """Assets by name without the hash, including those of specmux. ``folder``: use it instead of the
+    installed extra.
 
     Raises SwaggerUiUnusable.
     """
@@ -52,7 +53,7 @@ def swagger_assets(folder: Traversable | None = None) -> dict[str, Asset]:
 
 
 def swagger_page(named: dict[str, Asset], *, root: str) -> bytes:
-    """``root``: the way from the page to /openapi/v3."""
+    """``root``: the relative path from the page to /openapi/v3."""
     scripts = "".join(
         f'<script src="assets/{named[name].name}"></script>\n'
         for name in ("swagger-ui-bundle.js", "swagger-ui-standalone-preset.js")

@@ -1,7 +1,7 @@
-"""``/openapi/ui/swagger/``: Swagger UI over what is published, where ``ui.swagger`` asks for it.
+"""``/openapi/ui/swagger/``: Swagger UI over the published documents, if ``ui.swagger`` is on.
 
-All of it is made at the start, so every answer is at hand. Its policy differs from the page's in two things:
-its icons are ``data:`` images, and one style attribute of its own is named by its hash.
+Everything is built at the start, so every answer is in memory. Its content security policy adds two
+exceptions to the page's: ``data:`` images for its icons, and one style attribute, allowed by its hash.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from specmux_aggregator.questions.swagger_assets import swagger_page
 SWAGGER: Final = f"{PREFIX}swagger/"
 _ASSETS: Final = f"{SWAGGER}assets/"
 _HIDDEN: Final = "sha256-RL3ie0nH+Lzz2YNqQN83mnU0J1ot4QL7b99vMdIX99w="
-"""Of the style attribute that keeps the drawings of its icons out of sight."""
+"""Hash of the style attribute that hides the definitions of its icons."""
 SWAGGER_POLICY: Final = POLICY.replace("img-src 'self'", "img-src 'self' data:").replace(
     "style-src 'self'", f"style-src 'self' 'unsafe-hashes' '{_HIDDEN}'"
 )
@@ -28,7 +28,7 @@ SWAGGER_FIELDS: Final = (("Content-Security-Policy", SWAGGER_POLICY), *FIELDS[1:
 
 
 class SwaggerUi:
-    """An endpoint. ``named``: its assets by the name without the hash."""
+    """The endpoint. ``named``: its assets by name without the hash."""
 
     def __init__(self, named: dict[str, Asset], *, is_private: bool) -> None:
         self._is_private = is_private

@@ -1,7 +1,7 @@
-"""``POST /openapi/validate``: what an apiserver would say to an object, with no apiserver asked.
+"""``POST /openapi/validate``: what an apiserver would answer, without asking one.
 
-The event loop collects the body, bounded, and passes on the answer; all that looks into the body is done in
-a reader process of its own, so that no body holds up explaining and searching.
+The event loop collects the bounded body and passes on the answer; a reader process of its own does everything
+that depends on the body, so no body delays explain and search.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _UNKNOWN_FORM: Final = (
 
 
 class ValidationEndpoint:
-    """Answers requests, each with its body. Implements the server's ``StreamingHandler``."""
+    """The endpoint; its requests have bodies. Implements the server's ``StreamingHandler``."""
 
     def __init__(
         self,
@@ -70,16 +70,16 @@ class ValidationEndpoint:
         counted: Callable[[str], None],
         version: Callable[[], str | None],
     ) -> None:
-        """``reading``: with a process of its own. ``version``: of the cluster, whose rules count.
-        ``seconds``: in which a body must have come, and then for waiting and the check. ``most``: objects
-        that are checked or wait for it. ``counted`` is told the result of each, as ``VALIDATION_RESULTS`` of
-        the metrics."""
+        """``reading``: with a process of its own. ``version``: of the cluster, whose rules apply.
+        ``seconds``: for receiving the body, and again for waiting and checking. ``most``: objects that are
+        checked or wait. ``counted`` is called with each result, one of the metrics'
+        ``VALIDATION_RESULTS``."""
         self._reading = reading
         self._bodies = RequestBodies(most_bytes=BODY_MAX, seconds=seconds)
         self._seconds = seconds
         self._most = most
         self._asked = 0
-        # A quarter of the places is for other addresses than the busiest.
+        # A quarter of the places is reserved for addresses other than the busiest.
         self._turns = Turns(1, of_one=1, waiting_of_one=max(most - most // 4 - 1, 0))
         self._counted = counted
         self._version = version
@@ -98,7 +98,7 @@ class ValidationEndpoint:
         await self._reading.close()
 
     async def _answer(self, request: WireRequest) -> tuple[PreparedAnswer, str]:
-        """And how it is counted."""
+        """The answer, and the result to count."""
         asked = _asked(request.message)
         if isinstance(asked, PreparedAnswer):
             return asked, "refused"
@@ -118,8 +118,8 @@ class ValidationEndpoint:
         return self._judged(found)
 
     async def _in_turn(self, address: bytes, asked: ValidationRequest) -> Judgement | QuestionRefusal:
-        """One at a time, and addresses in rotation: a client's costly objects delay others by one of them.
-        Raises TooManyWait, TimeoutError, Unready."""
+        """Check one object at a time, with client addresses in rotation: a client's costly objects delay
+        others by one object at most. Raises TooManyWait, TimeoutError, Unready."""
         if self._asked >= self._most:
             raise TooManyWait
         self._asked += 1
@@ -154,8 +154,8 @@ def validation_of(
     *,
     version: Callable[[], str | None],
 ) -> ValidationEndpoint | None:
-    """With a process of its own: what a body costs there delays no question and empties no index. None where
-    it is not asked for."""
+    """The endpoint with a reader process of its own, so that costly bodies neither delay questions nor empty
+    their index. None if it is off."""
     wanted = settings.validation
     if not wanted.enabled:
         return None
@@ -171,7 +171,7 @@ def validation_of(
 
 
 def _asked(message: RawRequestMessage) -> PreparedAnswer | Callable[[bytes], ValidationRequest]:
-    """What is asked of a body that is still to come, or the answer that no body changes."""
+    """The question to ask once the body has arrived, or an answer that does not depend on the body."""
     if message.method != "POST":
         is_head = message.method == "HEAD"
         return _refused(405, "only POST is allowed here", [("Allow", "POST")], is_head=is_head)
@@ -194,7 +194,7 @@ def _asked(message: RawRequestMessage) -> PreparedAnswer | Callable[[bytes], Val
 
 
 def _form_fault(message: RawRequestMessage) -> PreparedAnswer | None:
-    """Why a body in this form is not read."""
+    """Why a body of this form is not parsed."""
     headers = message.headers
     transfer = headers.get(hdrs.TRANSFER_ENCODING, "chunked")
     if transfer.strip().lower() != "chunked":
