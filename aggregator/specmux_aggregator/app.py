@@ -59,7 +59,7 @@ logger = logging.getLogger(__name__)
 
 
 class App:
-    """One running service. Started once and stopped once, on one event loop."""
+    """A running service. Start once and stop once, on one event loop."""
 
     def __init__(
         self,
@@ -72,8 +72,8 @@ class App:
     ) -> None:
         """Takes ownership of ``state``. Nothing runs before ``start``.
 
-        ``cluster``: the apiserver that is a source of backends, or decides who may ask, where the settings
-        want one to. Raises InvalidConfig when what callers are known by cannot be used.
+        ``cluster``: the apiserver that supplies backends or authorizes callers, if configured. Raises
+        InvalidConfig if the authentication settings cannot be used.
         """
         self.settings = settings
         self.config = ConfigState()
@@ -124,7 +124,8 @@ class App:
         return self._sources.discovery
 
     async def start(self) -> tuple[str, int]:
-        """Listen, then watch the backends; returns the address and port bound. Waits for no backend."""
+        """Listen, then watch the backends; returns the address and port that were bound. Waits for no
+        backend."""
         warn_of_exposure(self.settings)
         self._sources.first_look.start()
         bound = await self.server.start()
@@ -151,18 +152,18 @@ class App:
         return bound
 
     async def reconfigure(self, settings: Settings) -> None:
-        """Put other configured backends in force. All other settings stay as they were at the start."""
+        """Apply a new set of configured backends. All other settings stay as they were at the start."""
         await self._sources.backend_sets.configure(settings.backends)
         self.note_config(error=None)
         logger.info("configuration reloaded: %d backends", len(settings.backends))
 
     def note_config(self, *, error: str | None) -> None:
-        """How the configuration was last read; with an error the one before stays in force."""
+        """Record the last reading of the configuration; after an error the previous one stays in force."""
         self.config.error = error
         self.metrics.config_read(is_current=error is None)
 
     async def stop(self) -> None:
-        """Stop accepting, finish what runs, then let go of everything, whatever fails in it."""
+        """Stop accepting, finish running requests, then release everything, even if some step fails."""
         published = self.published
         front = (self._proxy_handler, self._gate, self._memory)
         origins = (self._sources.backend_sets, self.backends, self.discovery, self.schemas, self.history)
@@ -190,7 +191,7 @@ class App:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _run(self, work: Coroutine[Any, Any, None], failure: str) -> None:
-        """In the background until ``stop``; ``failure`` is logged when it ends with a bug."""
+        """Run in the background until ``stop``; log ``failure`` if it raises."""
         task = asyncio.create_task(work)
         log_failure(task, logger, failure)
         self._tasks.append(task)
@@ -199,7 +200,8 @@ class App:
         return self.publisher.current
 
     def _shed(self) -> int:
-        """Drop forms because memory is short, with what else keeps their bytes; how many they were."""
+        """Drop encoded forms because memory is short, and release their bytes elsewhere; returns how many
+        were dropped."""
         shed = self.published.representations.shed()
         if self.swagger is not None:
             self.swagger.forget()
@@ -228,7 +230,7 @@ class App:
         )
 
     def _routes(self, state: ServiceState) -> list[Route]:
-        """Everything but documents, their root and discovery."""
+        """Every route except documents, their root and discovery."""
         pages = Pages(state, self.metrics, auth_complaint=self._auth_complaint)
         is_private = self.settings.auth.is_private
         questions = question_routes(
@@ -243,7 +245,8 @@ class App:
         return [*pages.routes(), *files, *changes, *questions]
 
     def _server(self, *, is_for_one_user: bool) -> HTTPServer:
-        """With those who may claim a request: objects to check, /openapi/v2, the stream, backends."""
+        """The server, with the handlers that claim requests: validation, /openapi/v2, the stream,
+        backends."""
         validation = [] if self._validation is None else [self._validation]
         reads = [] if self.swagger is None else [SwaggerReads(self.service, self.metrics.swagger_readers)]
         streams = change_streams(self.history, is_private=self.settings.auth.is_private, guard=self._gate)

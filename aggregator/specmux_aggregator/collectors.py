@@ -1,4 +1,4 @@
-"""Which collectors a service has."""
+"""The metric collectors of a service."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def register_collectors(
     memory: MemoryWatch,
     schemas: Files | None,
 ) -> None:
-    """Have all that is there read at each scrape."""
+    """Register the collectors of every part that exists."""
     registry, cluster = metrics.registry, state.cluster
     registry.register(
         StateCollector(

@@ -1,4 +1,4 @@
-"""The files below a folder. The one walker: what is hidden is the same for every command and every origin."""
+"""Walk the files below a folder: one walker, so that every command and every origin hides the same files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 WELL_KNOWN: Final = ".well-known"
-"""A key of Kubernetes; every other hidden folder is a ConfigMap's "..data" or a repository."""
+"""A key of Kubernetes; any other hidden folder is a ConfigMap's "..data" or a repository."""
 
 
 def _raised(error: OSError) -> NoReturn:
@@ -21,10 +21,10 @@ def walked(
     *,
     refuse: Callable[[OSError], None] = _raised,
 ) -> Iterator[Path]:
-    """Files whose name is wanted: those of a folder by their names, then those of the folders below it.
+    """Files with a wanted name: those of a folder sorted by name, then those of the folders below it.
 
-    Hidden folders are skipped, and links to folders: files of a mounted ConfigMap are seen through their
-    visible links alone. ``refuse``: called for a folder that cannot be read, the first included.
+    Skips hidden folders and links to folders, so files of a mounted ConfigMap are seen only through their
+    visible links. ``refuse`` is called for a folder that cannot be read, including the first.
     """
     for parent, folders, names in os.walk(folder, onerror=refuse):
         folders[:] = sorted(name for name in folders if not name.startswith(".") or name == WELL_KNOWN)

@@ -1,4 +1,4 @@
-"""Worker processes of a command that a user may interrupt: Ctrl-C ends them, and they print nothing."""
+"""Worker processes of a command: Ctrl-C ends them without output."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class InterruptiblePool(ProcessPoolExecutor):
         self._others = {child.pid for child in multiprocessing.active_children()}
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        # A terminal's Ctrl-C goes to all of its processes. Those that are started now inherit the mask and
-        # never see it; here it is delivered a moment later.
+        # A terminal sends Ctrl-C to all its processes. Processes started now inherit the mask and never see
+        # it; here it is delivered a moment later.
         with _uninterrupted():
             return super().submit(fn, *args, **kwargs)
 

@@ -1,6 +1,6 @@
-"""The parts of a service as they depend on each other: what is published, where it comes from, what answers.
+"""The parts of a service in order of dependency: what is published, where it comes from, what answers.
 
-``app`` makes them in this order, starts and stops them. Each part knows those before it.
+``app`` creates them in this order, and starts and stops them. Each part knows only earlier ones.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from specmux_aggregator.upstream.identities import Identities
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The Snapshot, the bytes of its documents, and the workers that make them."""
+    """The Snapshot, the bytes of its documents, and the workers that build them."""
 
     publisher: Publisher
     representations: Representations
@@ -60,7 +60,7 @@ class Published:
 
 
 class Sources:
-    """Where documents and discovery come from: the backends in force, and the cluster that has them."""
+    """The sources of documents and discovery: the running backends, and the cluster that supplies them."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class Sources:
         )
 
     def is_settled(self) -> bool:
-        """Whether it is known which backends there are."""
+        """Whether the set of backends is known."""
         return self.backend_sets.is_settled and (self.cluster is None or not self.cluster.pending)
 
     def _refresher(self, observation: Observation) -> Refresher:
@@ -130,7 +130,7 @@ class Sources:
 def published_of(
     settings: Settings, metrics: Metrics, state: StateDirectory | None, sources: Callable[[], Sources]
 ) -> Published:
-    """``sources``: those that are made of it, asked when a document is to be fetched."""
+    """``sources``: returns the sources made with it, which are asked when a document is fetched."""
     representations = Representations(max_bytes=settings.memory.documents_bytes)
     workers = Workers(settings)
     publisher = Publisher(representations, timed=metrics.timed, archive=state)
@@ -152,13 +152,13 @@ def published_of(
 
 
 def cluster_version_of(sources: Sources) -> Callable[[], str | None]:
-    """The ``gitVersion`` at ``/version`` of the backend that has it; None where it is not known."""
+    """The ``gitVersion`` of the backend that answers ``/version``; None if unknown."""
     discovery = sources.discovery
     return lambda: None if discovery is None else git_version(discovery.index.directory.version)
 
 
 def prefetch_of(settings: Settings, published: Published) -> DocumentPrefetch | None:
-    """A new prefetch, which follows what is published; None where it is off. Whoever asks runs it."""
+    """A new prefetch that follows publications; None if it is off. The caller runs it."""
     wanted = settings.documents.prefetch
     if wanted == "off":
         return None
@@ -172,7 +172,7 @@ def prefetch_of(settings: Settings, published: Published) -> DocumentPrefetch | 
 
 
 def schema_files_of(settings: Settings, published: Published, sources: Sources) -> SchemaFiles | None:
-    """None where JSON Schemas are off. Their release is the cluster's, unless the settings name one."""
+    """None if JSON Schemas are off. Their release is the cluster's unless the settings name one."""
     wanted = settings.schemas
     if not wanted.enabled:
         return None
@@ -192,7 +192,7 @@ def schema_files_of(settings: Settings, published: Published, sources: Sources) 
 
 
 def merged_swagger_of(settings: Settings, published: Published, sources: Sources) -> MergedSwagger | None:
-    """None where ``/openapi/v2`` is not ours."""
+    """None if the service does not merge ``/openapi/v2``."""
     if settings.documents.openapi_v2 != "merged":
         return None
     return MergedSwagger(

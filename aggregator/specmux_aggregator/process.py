@@ -1,4 +1,4 @@
-"""The service as a process: logging, signals, a configuration that may change, and an orderly end."""
+"""The service as a process: logging, signals, configuration changes, and an orderly end."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ from specmux_aggregator.tasks import log_failure
 logger = logging.getLogger(__name__)
 
 FILES: Final = 65_536
-"""Open files that a process may need: each client is one, and each request passed on one more."""
+"""Open files that a process may need: one per client, and one per relayed request."""
 
 Changes = Callable[[asyncio.Event], AsyncIterator[Settings | InvalidConfig]]
-"""Yields what each change of the configuration reads as; the event asks for a reading at once (SIGHUP)."""
+"""Yields the result of reading each change of the configuration; the event requests a reading at once
+(SIGHUP)."""
 
 
 async def run(
@@ -42,10 +43,9 @@ async def run(
     is_whole_process: bool = False,
     is_for_one_user: bool = False,
 ) -> None:
-    """Serve until SIGTERM or SIGINT. ``started`` is told the address and port that were bound.
-    ``is_for_one_user``: who asks under another name than this machine's is refused.
-    ``is_whole_process``: nothing comes after it, so signals that come while the process ends mean nothing.
-    """
+    """Serve until SIGTERM or SIGINT. ``started`` is called with the address and port that were bound.
+    ``is_for_one_user``: refuse requests under a host name other than this machine's. ``is_whole_process``:
+    the process ends afterwards, so signals during its end are ignored."""
     disable_created_metrics()  # type: ignore[no-untyped-call]  # a series more per counter, which nobody reads
     if is_whole_process:
         raise_file_limit()
@@ -71,16 +71,16 @@ async def run(
 
 
 def favour_the_loop() -> None:
-    """Have the event loop wait less for threads and for the collector of garbage: a thread lets go of the GIL
-    within a millisecond, not five; and the collector, which reads a large answer several times over while it
-    is parsed, comes more seldom and leaves alone what was imported."""
+    """Reduce pauses of the event loop: threads release the GIL after a millisecond instead of five, and the
+    garbage collector, which would scan a large answer several times while it is parsed, runs less often and
+    skips imported modules."""
     sys.setswitchinterval(0.001)
     gc.freeze()
     gc.set_threshold(10_000, 10, 10)
 
 
 def raise_file_limit() -> None:
-    """Raise the soft limit of open files as far as may be: most systems start a process with 1,024, for the
+    """Raise the soft limit of open files to the hard limit: most systems start a process with 1,024 for the
     sake of programs that use select()."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
@@ -90,16 +90,16 @@ def raise_file_limit() -> None:
 
 
 def _url(host: str, port: int, *, is_tls: bool) -> str:
-    """As a terminal makes it clickable: an address that means every one is shown as this machine's."""
+    """A URL that terminals make clickable: a wildcard address is shown as this machine's."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104  # compared, not bound
     return f"{'https' if is_tls else 'http'}://{f'[{host}]' if ':' in host else host}:{port}/"
 
 
 @contextmanager
 def handled_signals(stop: asyncio.Event, reread: asyncio.Event, *, is_last: bool = False) -> Iterator[None]:
-    """SIGTERM and SIGINT set ``stop``, SIGHUP sets ``reread``. Afterwards their former handling comes back,
-    or with ``is_last`` they are ignored: the interpreter has its own end before it, and a signal there would
-    make a failure of a good one."""
+    """SIGTERM and SIGINT set ``stop``, SIGHUP sets ``reread``. Afterwards the previous handlers are restored;
+    with ``is_last`` the signals are ignored, since a signal during the interpreter's own end would turn a
+    good exit into a failure."""
     loop = asyncio.get_running_loop()
     events = {signal.SIGTERM: stop, signal.SIGINT: stop, signal.SIGHUP: reread}
     for number, event in events.items():
@@ -114,7 +114,7 @@ def handled_signals(stop: asyncio.Event, reread: asyncio.Event, *, is_last: bool
 
 
 def configure_logging(log: LogSettings) -> None:
-    """One line per record on standard error, as text or as JSON."""
+    """Log one line per record on standard error, as text or JSON."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         JSONFormatter()
@@ -125,7 +125,7 @@ def configure_logging(log: LogSettings) -> None:
 
 
 class JSONFormatter(logging.Formatter):
-    """A record as one JSON object."""
+    """Formats a record as one JSON object."""
 
     def format(self, record: logging.LogRecord) -> str:
         line = {

@@ -1,7 +1,7 @@
-"""Tasks that several wait for, and tasks that nobody waits for.
+"""Shared tasks and background tasks.
 
-Work that is asked for again while it is done is done once more. A bug that ends a task nobody waits for is
-logged at once, not when the task is collected. One run per key: ``specmux_cache.reading.flight``.
+Work requested again while it runs is repeated once. An exception that ends a background task is logged at
+once, not when the task is garbage-collected. One run per key: ``specmux_cache.reading.flight``.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ LONGEST_REST: Final = 0.5
 V = TypeVar("V")
 
 TURN: Final = 0.002
-"""Seconds of work on the event loop, after which it is somebody else's turn."""
+"""Seconds of work on the event loop before others get a turn."""
 
 
 async def in_turns(steps: Generator[None, None, V]) -> V:
-    """What comes of ``steps``, a few milliseconds at a time, between which everybody else has a turn."""
+    """The result of ``steps``, run a few milliseconds at a time with turns for others in between."""
     while True:
         until = time.perf_counter() + TURN
         while time.perf_counter() < until:
@@ -35,8 +35,7 @@ async def in_turns(steps: Generator[None, None, V]) -> V:
 
 
 class Coalescer:
-    """Does the same work soon after it was asked for, once for all who asked meanwhile; never twice at a
-    time."""
+    """Runs the same work soon after it was requested, once for all requests; runs never overlap."""
 
     def __init__(
         self,
@@ -48,9 +47,9 @@ class Coalescer:
         pause: float = 0.0,
         rest: float = 0.0,
     ) -> None:
-        """``gather``: seconds between the first who asks and the run. ``pause``: seconds between a run and
-        the next; ``rest``: the same, as a multiple of what the run took, for work that is not to take all
-        there is. ``failure`` is logged when the work ends with a bug; the next who asks has it done again."""
+        """``gather``: seconds between the first request and the run. ``pause``: seconds between two runs;
+        ``rest``: the same as a multiple of the last run's duration, which bounds the share of time.
+        ``failure`` is logged if the work raises; the next request runs it again."""
         self._work = work
         self._logger = logger
         self._failure = failure
@@ -65,11 +64,11 @@ class Coalescer:
 
     @property
     def is_settled(self) -> bool:
-        """It was asked for, and all that was is done."""
+        """Whether it has run, and nothing is pending."""
         return self._running is not None and self._running.done()
 
     def ask(self) -> asyncio.Task[None]:
-        """Have it done. What is returned ends when nothing is left to be done; shield it."""
+        """Request a run. The returned task ends when nothing is pending; shield it."""
         self._is_due = True
         if self._running is None or self._running.done():
             self._running = asyncio.create_task(self._run())
@@ -77,7 +76,7 @@ class Coalescer:
         return self._running
 
     async def close(self) -> None:
-        """Begin nothing more, and return when nothing runs."""
+        """Start nothing more; return when nothing runs."""
         self._is_closed = True
         if self._running is not None:
             await asyncio.gather(self._running, return_exceptions=True)
@@ -95,8 +94,7 @@ class Coalescer:
 
 
 def log_failure(task: asyncio.Task[Any], logger: logging.Logger, message: str) -> None:
-    """Have ``message`` logged with the error that ``task`` ends with; a good end and a cancelled one are
-    silent."""
+    """Log ``message`` with the exception that ends ``task``; success and cancellation are silent."""
 
     def tell(ended: asyncio.Task[Any]) -> None:
         if not ended.cancelled() and (error := ended.exception()) is not None:
@@ -106,8 +104,8 @@ def log_failure(task: asyncio.Task[Any], logger: logging.Logger, message: str) -
 
 
 async def finish(logger: logging.Logger, *steps: Callable[[], Awaitable[object] | None] | None) -> None:
-    """Run every step of an end in order, whatever fails in those before; each failure is one line of the log.
-    None: there is nothing to end. A step that is no coroutine function has ended when it returns."""
+    """Run every step of a shutdown in order, whichever fail; each failure is one log line. None is skipped. A
+    step that is not a coroutine function is complete when it returns."""
     for step in steps:
         if step is None:
             continue
@@ -116,5 +114,5 @@ async def finish(logger: logging.Logger, *steps: Callable[[], Awaitable[object] 
             if ended is not None:
                 await ended
         except Exception as error:  # noqa: BLE001  # whatever it is, the rest has to end
-            name = getattr(getattr(step, "func", step), "__qualname__", step)  # of a partial, too
+            name = getattr(getattr(step, "func", step), "__qualname__", step)  # also for a partial
             logger.error("%s failed, the end goes on: %s: %s", name, type(error).__name__, error)

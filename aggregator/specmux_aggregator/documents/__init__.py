@@ -1,4 +1,4 @@
-"""The bytes of published documents in every form: kept in memory, kept on disk, fetched, encoded once.
+"""The bytes of published documents in every form: kept in memory and on disk, fetched, encoded once.
 
-It knows origins, build and upstream; nothing of who asks.
+Depends on origins, jobs and upstream; knows nothing of clients.
 """

@@ -1,8 +1,7 @@
-"""The last good documents on disk, so that a restart serves them while a backend is down.
+"""The last good documents on disk, so that a restarted service has them while a backend is down.
 
-The store is the client library's. For each backend it holds a manifest, which says what the backend offered,
-and the JSON of documents under their hashes. Nothing here fails a request: a store that cannot be used is a
-warning.
+Uses the store of the client library. For each backend it contains a manifest of what the backend offered, and
+the JSON of documents by hash. No failure here fails a request: an unusable store is a warning.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ MANIFEST_FORMAT: Final = 1
 
 
 class StateDirectory:
-    """What outlives the process. All disk work runs in one thread, in order."""
+    """State that outlives the process. All disk work runs in one thread, in order."""
 
     def __init__(self, store: DiskStore, *, max_document_bytes: int) -> None:
         self._store = store
@@ -52,7 +51,7 @@ class StateDirectory:
 
     @classmethod
     def open(cls, directory: Path, *, max_bytes: int, max_document_bytes: int) -> StateDirectory | None:
-        """None, with a warning, where the directory cannot be used: the service runs without it."""
+        """None, with a warning, if the directory cannot be used; the service then runs without it."""
         try:
             store = DiskStore.open(
                 directory,
@@ -65,12 +64,12 @@ class StateDirectory:
         return cls(store, max_document_bytes=max_document_bytes)
 
     async def restore(self, backend: Backend) -> Observation | None:
-        """What the backend offered when it was last remembered; None for nothing."""
+        """The stored observation of a backend; None if there is none."""
         self._identities[backend.name] = identity(backend)
         return await self._in_thread(self._restore, backend)
 
     def remember(self, observation: Observation, bodies: Mapping[GroupVersion, bytes]) -> None:
-        """Note what the backend offers now, and keep the gzipped documents that came with it."""
+        """Store what the backend offers now, and the gzipped documents that came with it."""
         if observation.failure is not None:
             return
         for group_version, body in bodies.items():
@@ -80,7 +79,7 @@ class StateDirectory:
             )
         self._thread.submit(self._quietly, self._put_manifest, observation)
 
-    # Keys are made at the call: by the time the thread comes to it, the name may be another backend's.
+    # Compute keys now: when the thread runs, the name may belong to another backend.
 
     async def load(self, key: DocumentKey) -> bytes | None:
         return await self._in_thread(self._get, self._key(key))
@@ -92,7 +91,7 @@ class StateDirectory:
         self._thread.submit(self._quietly, self._put, self._key(key), json)
 
     async def recall(self, backend: Backend, path: str) -> bytes | None:
-        """What was noted of a resource of the backend that is no document."""
+        """A stored resource of the backend that is not a document."""
         return await self._in_thread(self._get, _resource_key(backend, path))
 
     def note(self, backend: Backend, path: str, body: bytes) -> None:
@@ -101,18 +100,18 @@ class StateDirectory:
         )
 
     async def keep_change(self, name: str, number: int, body: bytes) -> None:
-        """An entry of the change log; returns when it is written."""
+        """Store an entry of the change log; returns when it is written."""
         await self._in_thread(self._put_bytes, _change_key(name, number), body)
 
     def drop_change(self, name: str, number: int) -> None:
         self._thread.submit(self._quietly, self._store.delete, _change_key(name, number))
 
     def keep_published(self, body: bytes) -> None:
-        """What was published when it last settled."""
+        """Store what was published when it last settled."""
         self._thread.submit(self._quietly, self._put_bytes, _PUBLISHED, body)
 
     def keep_document(self, name: str, hash: str, body: bytes) -> None:
-        """A document that changes are told against, compressed."""
+        """Store a compressed document for comparison with later ones."""
         self._thread.submit(self._quietly, self._put_bytes, document_key(name, hash), body)
 
     async def recall_changes(self) -> tuple[list[bytes], bytes | None]:
@@ -135,8 +134,9 @@ class StateDirectory:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     def _quietly(self, function: Callable[P, R | None], *args: P.args, **kwargs: P.kwargs) -> R | None:
-        """Run on the disk. What fails is logged once until it works again, reading and writing each for
-        itself: a full disk can be read. One kind of writing may go on where others fail: small bodies fit."""
+        """Run disk work. A failure is logged once until it succeeds again, separately for reading and
+        writing: a full disk can be read. One kind of write may succeed where others fail, since small bodies
+        still fit."""
         is_writing = function.__name__.startswith(("_put", "delete"))
         work = is_writing, function.__name__
         try:
@@ -189,13 +189,13 @@ class StateDirectory:
 
 
 CHANGES: Final = "changes"
-"""In the place of a backend's name: of all backends. Partitions tell it from a backend of this name: theirs
-are digests."""
+"""Used in place of a backend's name. It cannot clash with a backend of this name, whose partitions are
+digests."""
 _PUBLISHED: Final = Key(CHANGES, "published", "", "", JSON)
 
 
 def document_key(name: str, hash: str) -> Key:
-    """Of a document that changes are told against."""
+    """The key of a document for comparison."""
     return Key(CHANGES, "documents", name, hash, JSON)
 
 
@@ -204,7 +204,7 @@ def _change_key(name: str, number: int) -> Key:
 
 
 async def open_state(settings: Settings) -> StateDirectory | None:
-    """The state directory, where one is configured and can be used."""
+    """The state directory, if one is configured and usable."""
     if settings.state.directory is None:
         return None
     return await asyncio.to_thread(
@@ -224,7 +224,8 @@ def _resource_key(backend: Backend, path: str) -> Key:
 
 
 def identity(backend: Backend) -> str:
-    """What of a backend's configuration its documents belong to: another address is another backend."""
+    """The part of a backend's configuration that its documents belong to: another address is another
+    backend."""
     where = f"{backend.kind.value} {backend.url} {backend.directory or ''}"
     if backend.found is not None:
         where += f" {backend.found.cluster}"  # service names are the same in every cluster
@@ -246,7 +247,7 @@ def manifest_json(observation: Observation) -> bytes:
 
 
 def read_manifest(body: bytes, backend: Backend) -> Observation | None:
-    """The observation in a manifest; None for one that is not ours or of another format."""
+    """The observation in a manifest; None if it is foreign or of another format."""
     try:
         manifest = orjson.loads(body)
         if manifest["format"] != MANIFEST_FORMAT:

@@ -1,8 +1,8 @@
-"""How much of its memory the process uses, and the letting go of documents before the kernel ends it.
+"""Memory usage of the process, and release of documents before the kernel kills it.
 
-What counts is what would get the process killed: the limit of its cgroup or of one above it, against what
-cannot be dropped there; without such a limit the resident set against the machine's memory. A document that
-is let go costs its next reader a millisecond or a download; a process that is killed costs every reader
+The relevant figure is what gets the process killed: the limit of its cgroup or a parent, against memory that
+cannot be reclaimed; without such a limit, the resident set against the machine's memory. Fetching a released
+document again costs its next reader a millisecond or a download; a killed process costs every reader
 everything.
 """
 
@@ -23,11 +23,11 @@ from specmux_aggregator.tasks import log_failure
 logger = logging.getLogger(__name__)
 
 INTERVAL: Final = 1.0
-"""Seconds between looks."""
+"""Seconds between checks."""
 
 CALM: Final = 0.05
-"""How far below the mark the share must fall before the pressure is over: at the mark itself it would come
-and go with every request."""
+"""How far below the threshold the share must fall before the pressure ends; at the threshold itself it would
+alternate with every request."""
 
 PROC: Final = Path("/proc")
 CGROUPS: Final = Path("/sys/fs/cgroup")
@@ -35,7 +35,7 @@ CGROUPS: Final = Path("/sys/fs/cgroup")
 
 @dataclass(frozen=True, slots=True)
 class MemoryUsage:
-    """Bytes used, and bytes at which the kernel has no more to give."""
+    """Bytes in use, and the limit at which the kernel has no more."""
 
     used: int
     limit: int
@@ -52,7 +52,7 @@ class Accounts:
     used: str
     limit: str
     droppable: str
-    """The field of ``memory.stat`` with the page cache that the kernel takes back before it kills."""
+    """The field of ``memory.stat`` with the page cache, which the kernel reclaims before it kills."""
 
 
 V2: Final = Accounts("memory.current", "memory.max", "inactive_file")
@@ -60,19 +60,20 @@ V1: Final = Accounts("memory.usage_in_bytes", "memory.limit_in_bytes", "total_in
 
 
 def memory_usage(*, proc: Path = PROC, cgroups: Path = CGROUPS) -> MemoryUsage | None:
-    """The tightest of the limits in force; None where the kernel tells nothing (no Linux)."""
+    """The usage under the tightest limit; None if the system does not report it (not Linux)."""
     try:
         total = _field(proc / "meminfo", "MemTotal:") * 1024
         resident = int((proc / "self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):
         return None
-    # Version 1 says "no limit" with a number beyond any memory. A limit beyond this machine's is none, too.
+    # Version 1 expresses "no limit" by a number beyond any memory. A limit above this machine's memory is
+    # none either.
     limited = (item for item in _accounts(proc, cgroups) if item.limit < total)
     return max(limited, key=lambda item: item.share, default=MemoryUsage(resident, total))
 
 
 def _accounts(proc: Path, cgroups: Path) -> Iterator[MemoryUsage]:
-    """The process's cgroup and those above it, as far as they are to be seen and have a limit."""
+    """The cgroup of the process and its parents, if visible and limited."""
     try:
         lines = (proc / "self/cgroup").read_text().splitlines()
     except OSError:
@@ -92,8 +93,8 @@ def _accounts(proc: Path, cgroups: Path) -> Iterator[MemoryUsage]:
 
 
 def _folders(root: Path, path: str) -> Iterator[Path]:
-    """From the cgroup up to the root that is mounted. In a container the path may be the host's, of which
-    nothing is to be seen but the root."""
+    """The folders from the cgroup up to the mounted root. In a container the path may be the host's, of which
+    only the root is visible."""
     parts = PurePosixPath(path.lstrip("/")).parts
     if ".." not in parts:
         for depth in range(len(parts), 0, -1):
@@ -102,18 +103,18 @@ def _folders(root: Path, path: str) -> Iterator[Path]:
 
 
 def _read(folder: Path, files: Accounts) -> MemoryUsage | None:
-    """None where there is no such cgroup, or it has no limit."""
+    """None if the cgroup does not exist or has no limit."""
     try:
         limit = int((folder / files.limit).read_text())
         used = int((folder / files.used).read_text())
         droppable = _field(folder / "memory.stat", files.droppable)
-    except (OSError, ValueError):  # "max" is no number
+    except (OSError, ValueError):  # "max" is not a number
         return None
     return MemoryUsage(max(0, used - droppable), limit) if limit > 0 else None
 
 
 def _field(path: Path, name: str) -> int:
-    """The number after ``name`` at the start of a line. Raises ValueError where there is none."""
+    """The number after ``name`` at the start of a line. Raises ValueError if absent."""
     for line in path.read_text().splitlines():
         words = line.split()
         if words[:1] == [name]:
@@ -123,15 +124,15 @@ def _field(path: Path, name: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class MemoryState:
-    """What the last look found, for metrics."""
+    """The result of the last check, for metrics."""
 
     share: float | None
-    """Of the memory that the process may have; None: not known."""
+    """Share of the available memory in use; None: unknown."""
     is_pressed: bool
 
 
 class MemoryWatch:
-    """Looks once per second. Lives in one event loop; ``shed`` is called there, the kernel is asked in a
+    """Checks once per second. Lives on one event loop, where ``shed`` is called; the kernel is asked in a
     thread."""
 
     def __init__(
@@ -142,8 +143,8 @@ class MemoryWatch:
         usage: Callable[[], MemoryUsage | None] = memory_usage,
         interval: float = INTERVAL,
     ) -> None:
-        """``percent``: of the limit, from which on ``shed`` is called with every look; it says how many
-        forms it let go. 0: never, and nobody looks."""
+        """``percent``: share of the limit from which ``shed`` is called at every check; it returns the number
+        of released forms. 0: never check."""
         self._mark = percent / 100
         self._shed = shed
         self._usage = usage
@@ -187,8 +188,8 @@ class MemoryWatch:
 
 
 def return_to_system() -> None:
-    """Have the C library give back the pages that are free in the midst of its heap; it keeps them
-    otherwise, and the kernel goes on counting them as ours."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it, musl does not
+    """Make the C library return free pages inside its heap, which it keeps otherwise and the kernel counts as
+    used."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # present in glibc, absent in musl
     if trim is not None:
         trim(0)

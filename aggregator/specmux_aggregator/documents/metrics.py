@@ -1,5 +1,5 @@
-"""The limits in force as metrics, so that an alert can say how near the service is to them, and how much of
-its memory is in use."""
+"""The limits in force and memory usage as metrics, so that an alert can tell how close the service is to
+them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from specmux_aggregator.documents.memory import MemoryState
 
 
 class LimitCollector:
-    """``settings``: those the service was started with; limits do not change while it runs."""
+    """``settings``: those of the start; limits do not change while the service runs."""
 
     def __init__(self, settings: Settings, *, memory: Callable[[], MemoryState]) -> None:
         self._settings = settings

@@ -1,7 +1,7 @@
-"""Documents of a cluster's backends, fetched when they are published: an outage then costs no reader one.
+"""Fetch the documents of a cluster's backends when they are published, so that an outage costs readers none.
 
-One at a time, after all that readers ask for. What came is in memory within its bound, and in the state
-directory, where there is one.
+One at a time, after everything that readers request. Documents are kept in memory within its budget, and in
+the state directory if there is one.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from specmux_aggregator.model.observation import Provenance
 from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
 
 RETRY: Final = 30.0
-"""Seconds before a document is asked for again that could not be had."""
+"""Seconds before a failed document is requested again."""
 
 SETTLE: Final = 1.0
-"""Seconds after a publication: readers come first, and of several publications the last counts."""
+"""Seconds to wait after a publication: readers come first, and only the last of several publications
+counts."""
 
 
 class DocumentPrefetch:
-    """Follows the publisher. ``run`` does the work; it ends with its task."""
+    """Follows the publisher. ``run`` fetches until its task is cancelled."""
 
     def __init__(
         self,
@@ -33,7 +34,7 @@ class DocumentPrefetch:
         is_wanted: Callable[[Snapshot, DocumentKey], bool],
         settle: float = SETTLE,
     ) -> None:
-        """``is_wanted``: of which documents; in memory they take half of what may be kept there at most."""
+        """``is_wanted`` selects documents; they take at most half of the memory budget."""
         self._documents = documents
         self._representations = representations
         self._is_wanted = is_wanted
@@ -43,7 +44,7 @@ class DocumentPrefetch:
         self._changed = asyncio.Event()
 
     def follow(self, snapshot: Snapshot) -> None:
-        """Take note of what is published."""
+        """Note what is published."""
         published = (
             DocumentKey(entry.owner, key, entry.offer.hash)
             for key, entry in snapshot.entries.items()

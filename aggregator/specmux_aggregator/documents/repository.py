@@ -1,9 +1,9 @@
-"""The bytes of a document in the form a client wants: from memory, from disk, from its owner, or made from
-another form.
+"""The bytes of a document in the form that a client wants: from memory, from disk, from its owner, or made
+from another form.
 
-Whatever is made or fetched is kept, so it is made once: simultaneous first requests wait for one piece of
-work. A native document is taken whole and checked before its first byte is passed on. Streaming it through
-would pass on truncated and forged ones as a 200 that nobody can take back.
+Whatever is made or fetched is kept, so simultaneous first requests share one piece of work. A native document
+is downloaded whole and checked before its first byte is sent: streaming would send truncated and forged ones
+as a 200 that cannot be taken back.
 """
 
 from __future__ import annotations
@@ -38,17 +38,16 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 INLINE_MAX = 100 * 1024
-"""Bytes that are parsed or compressed in place; more would hold the event loop for longer than a
-millisecond."""
+"""Bytes that are parsed or compressed on the event loop; more would block it for over a millisecond."""
 
 PAUSE: Final = 10
-"""An encoding that ran out of time is not tried again before this many times as long has passed. All other
-encodings wait for it, and it ends their worker."""
+"""An encoding that timed out is retried after this many times its duration. Other encodings wait for it, and
+it ends their worker."""
 
 
 @dataclass(frozen=True, slots=True)
 class CodedBody:
-    """Bytes, and the content coding they are in."""
+    """Bytes with their content coding."""
 
     coding: Coding
     body: bytes
@@ -59,7 +58,7 @@ Obtained = bytes | Failure | MovedDocument | Unencodable
 
 
 class DocumentArchive(Protocol):
-    """Where documents outlive the process (archive.py)."""
+    """Storage of documents that outlives the process (archive.py)."""
 
     async def load(self, key: DocumentKey) -> bytes | None: ...
 
@@ -69,8 +68,8 @@ class DocumentArchive(Protocol):
 
 
 class DocumentRepository:
-    """Finds and makes forms of documents. ``timed`` is told (phase, result, seconds) of every download and
-    encoding."""
+    """Finds and makes forms of documents. ``timed`` is called with (phase, result, seconds) of every download
+    and encoding."""
 
     def __init__(
         self,
@@ -83,7 +82,7 @@ class DocumentRepository:
         timed: Callable[[str, str, float], None],
         failure_of: Callable[[BackendName], Failure | None] = lambda name: None,
     ) -> None:
-        """``failure_of``: how the last check of a backend failed. One that is out of reach is not asked."""
+        """``failure_of``: how the last check of a backend failed. An unreachable backend is not asked."""
         self._representations = representations
         self._worker = worker
         self._archive = archive
@@ -97,14 +96,14 @@ class DocumentRepository:
         self._sources: SingleFlight[DocumentKey, CodedBody | Failure | MovedDocument] = SingleFlight()
         self._encodings: SingleFlight[tuple[DocumentKey, MediaType], Made] = SingleFlight()
         self._paused: dict[tuple[DocumentKey, MediaType], tuple[Failure, float]] = {}
-        """Encodings that are not tried, why, and until when (the loop's time)."""
+        """Encodings that are not attempted: why, and until when (the loop's time)."""
 
     def subscribe(self, fetched: Callable[[DocumentKey, CodedBody], None]) -> None:
-        """``fetched`` is told of JSON that came from its owner. It must neither wait nor raise."""
+        """Call ``fetched`` with JSON that came from its owner. It must neither wait nor raise."""
         self._subscribers.append(fetched)
 
     async def obtain(self, key: DocumentKey, media_type: MediaType, coding: Coding) -> Obtained:
-        """The bytes of one form, or why there are none."""
+        """The bytes of one form, or why they are unavailable."""
         body = self._representations.get(key, media_type, coding)
         if body is not None:
             return body
@@ -123,18 +122,19 @@ class DocumentRepository:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def _sourced(self, key: DocumentKey, media_type: MediaType, coding: Coding) -> Made:
-        """The form in some coding, when none is held: ``coding`` if the owner is asked and speaks it."""
+        """The form in some coding if it is not in memory: ``coding`` if the owner is asked and supports
+        it."""
         if media_type == JSON:
             return await self._sources.run(key, lambda: self._find(key, coding))
         return await self._encodings.run((key, media_type), lambda: self._encode(key, media_type))
 
     async def gzipped(self, key: DocumentKey) -> bytes | None:
-        """The JSON, gzipped, fetched where it has to be; None where it cannot be had."""
+        """The JSON, gzipped, fetched if necessary; None if unavailable."""
         obtained = await self.obtain(key, JSON, Coding.GZIP)
         return obtained if isinstance(obtained, bytes) else None
 
     async def fetched(self, key: DocumentKey) -> bool:
-        """Whether the JSON is in memory or on disk, or came from its owner now."""
+        """Whether the JSON is in memory or on disk, or could be fetched now."""
         if self._held(key, JSON) is not None or (self._archive is not None and await self._archive.has(key)):
             return True
         return await self.gzipped(key) is not None
@@ -144,7 +144,7 @@ class DocumentRepository:
         return self._held(key, JSON)
 
     def _held(self, key: DocumentKey, media_type: MediaType) -> CodedBody | None:
-        """Any coding of this form, the cheapest to undo first."""
+        """The form in the coding that is cheapest to decode."""
         for coding in (Coding.IDENTITY, Coding.ZSTD, Coding.GZIP):
             body = self._representations.get(key, media_type, coding)
             if body is not None:
@@ -233,7 +233,7 @@ class DocumentRepository:
         return CodedBody(payload.coding, payload.body) if fault is None else fault
 
     async def _fault(self, payload: Payload, key: DocumentKey) -> Failure | MovedDocument | None:
-        """Why these bytes must not be served under this hash; None: they may."""
+        """Why these bytes must not be served under this hash; None if they may."""
         body, coding = payload.body, payload.coding
         is_small = coding is Coding.IDENTITY and len(body) <= INLINE_MAX
         if is_small:
@@ -259,7 +259,7 @@ class DocumentRepository:
         if len(source.body) <= INLINE_MAX // 10:
             body = recoded(source, coding, self._limits.max_bytes)
         else:
-            # zlib and zstd let go of the GIL, so a thread is enough here.
+            # zlib and zstd release the GIL, so a thread is sufficient.
             body = await self._in_thread(recoded, source, coding, self._limits.max_bytes)
         self._representations.put(key, media_type, coding, body)
         return body
@@ -271,7 +271,8 @@ class DocumentRepository:
 
 def recoded(source: CodedBody, coding: Coding, max_bytes: int) -> bytes:
     """The same bytes in another content coding."""
-    # Forms made here may exceed what a backend may send: Protobuf and CBOR of a document at the limit.
+    # Forms made here may exceed the limit on a backend's answer: Protobuf and CBOR of a document at the
+    # limit.
     return encoded(decoded(source.body, source.coding, max_bytes=2 * max_bytes), coding)
 
 

@@ -1,7 +1,7 @@
-"""The bytes of documents in memory, in every form made so far, within one bound.
+"""The bytes of documents in memory, in every form made so far, within one budget.
 
-One thing is never evicted: a *pinned* form, the last copy of a document that we built and could not ask for
-again. All other forms can be made anew, from another form or by asking the owner; the least recently used go
+A *pinned* form is never evicted: the last copy of a document built here that nothing could supply again. All
+other forms can be made again, from another form or by asking the owner; the least recently used are evicted
 first.
 """
 
@@ -20,7 +20,7 @@ Form = tuple[MediaType, Coding]
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What the store holds, for metrics and /status."""
+    """Contents of the store, for metrics and /status."""
 
     bytes: int
     pinned_bytes: int
@@ -31,9 +31,9 @@ class Usage:
 
 
 class Representations:
-    """Bytes by document and form, at most ``max_bytes`` of them besides the pinned ones.
+    """Bytes by document and form, at most ``max_bytes`` besides the pinned ones.
 
-    Not for use from several threads.
+    Not thread-safe.
     """
 
     def __init__(self, *, max_bytes: int) -> None:
@@ -47,10 +47,10 @@ class Representations:
         self._evictions = 0
         self._sheddings = 0
         self.evicting_rounds = 0
-        """Rises when bytes were let go: whoever still holds them does the same then."""
+        """Increases with each eviction: other holders of the bytes release them too."""
 
     def get(self, key: DocumentKey, media_type: MediaType, coding: Coding) -> bytes | None:
-        """The bytes, which count as used just now."""
+        """The bytes; marks them as just used."""
         at = (key, (media_type, coding))
         body = self._forms.get(at)
         if body is not None:
@@ -61,7 +61,7 @@ class Representations:
     def put(
         self, key: DocumentKey, media_type: MediaType, coding: Coding, body: bytes, *, pin: bool = False
     ) -> None:
-        """Keep these bytes; ``pin`` when no one could give them again."""
+        """Keep these bytes; ``pin`` if nothing could supply them again."""
         at = (key, (media_type, coding))
         if at in self._pinned:
             return
@@ -81,12 +81,11 @@ class Representations:
 
     @property
     def is_half_full(self) -> bool:
-        """More than half of what pinned forms leave of the bound is taken."""
+        """Whether more than half of the budget that pinned forms leave is used."""
         return 2 * self._bytes > self._max_bytes - self._pinned_bytes
 
     def shed(self) -> int:
-        """Drop half of what is not pinned because memory is short; returns the number of forms that
-        went."""
+        """Drop half of what is not pinned because memory is short; returns the number of dropped forms."""
         shed = self._shrink(to=self._pinned_bytes + self._bytes // 2)
         self._sheddings += shed
         return shed
@@ -103,7 +102,7 @@ class Representations:
         return bool(self._refused)
 
     def keep_only(self, keys: Collection[DocumentKey]) -> None:
-        """Let go of every document that is not among ``keys``: superseded, or its backend is gone."""
+        """Drop every document not among ``keys``: superseded, or its backend is gone."""
         for key in [key for key in self._of if key not in keys]:
             self._drop(key)
         for at in [at for at in self._refused if at[0] not in keys]:
@@ -128,8 +127,8 @@ class Representations:
                 self._pinned_bytes -= len(body)
 
     def _shrink(self, *, to: int, keep: tuple[DocumentKey, Form] | None = None) -> int:
-        """Evict until at most ``to`` bytes are left: identity forms that a compressed one can bring back
-        first, then any; returns how many went."""
+        """Evict until at most ``to`` bytes are left: first identity forms that a compressed one can restore,
+        then any; returns how many were evicted."""
         if self._bytes + self._pinned_bytes <= to:
             return 0
         before = len(self._forms)

@@ -1,4 +1,4 @@
-"""What worker processes do: converting, building, encoding, checking documents, and the worker itself.
+"""The work of worker processes: convert, build, encode and check documents; and the worker itself.
 
-Its jobs are plain functions of bytes; it knows the model, HTTP values and the converters.
+Jobs are plain functions of bytes. Depends on the model, HTTP values and the converters.
 """

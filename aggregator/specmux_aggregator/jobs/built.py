@@ -1,4 +1,4 @@
-"""Documents made from a backend's bytes, on their way from a worker process. Values only."""
+"""Documents built in a worker process from a backend's bytes. Values only."""
 
 from __future__ import annotations
 
@@ -9,26 +9,25 @@ from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.resources import Resources
 
 Owned = frozenset[GroupVersion] | None
-"""The group-versions a backend may publish; None: all."""
+"""The group-versions that a backend may publish; None: all."""
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltDocument:
-    """A document made here. ``gzip`` is its canonical JSON, or None where the caller already holds that
-    hash."""
+    """A document built here. ``gzip`` is its canonical JSON; None if the caller already has that hash."""
 
     group_version: GroupVersion
     offer: Offer
     gzip: bytes | None
     resources: Resources | None = None
-    """Those that the document tells of, where it was at hand as it was built; None: not read."""
+    """The resources in the document, if it was parsed while being built; None: not extracted."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileBuilt:
-    """What one file of a directory gave. ``note``: why it gave nothing, or what is odd about it."""
+    """The result of one file of a directory. ``note``: why it yields nothing, or a warning."""
 
     documents: tuple[BuiltDocument, ...]
     note: str | None = None
     holds_manifests: bool = False
-    """It holds CustomResourceDefinitions, which are built all together."""
+    """Whether it contains CustomResourceDefinitions, which are built together."""

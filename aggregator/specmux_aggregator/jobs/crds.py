@@ -1,8 +1,8 @@
-"""The documents of CustomResourceDefinition manifests; runs in a worker process, like documents.py.
+"""Build the documents of CustomResourceDefinitions; runs in a worker process, like documents.py.
 
-They are files, or definitions that a cluster has. Those that did not change are not sent again: they are
-named by their digest, and a worker that no longer knows one asks for it. Each group is built by itself, and
-only when its manifests changed: a change costs its group, however many others there are.
+Definitions come from files or a cluster. Unchanged ones are sent only by digest; a worker that does not have
+one asks for it. Each group is built separately, and only when its manifests change, so a change costs only
+its own group.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from specmux_schemas.resources import Resources
 from specmux_schemas.synthesis import named, names_of, synthesise
 
 PROBLEMS_NAMED = 50
-"""Problems of one directory that are named; more are counted."""
+"""Problems of one directory that are named; further ones are counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class ManifestFile:
-    """One file, whatever it holds. ``data`` is None where the worker was given this digest before."""
+    """A file of any content. ``data`` is None if the worker has received this digest before."""
 
     name: str
     digest: bytes
@@ -41,7 +41,7 @@ class ManifestFile:
 
 @dataclass(frozen=True, slots=True)
 class ManifestObject:
-    """One definition that a cluster has: ``data`` is its JSON, written here."""
+    """A definition in a cluster; ``data`` is its JSON, serialized here."""
 
     name: str
     digest: bytes
@@ -53,26 +53,26 @@ Manifest: TypeAlias = ManifestFile | ManifestObject
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Names of the manifests that the worker does not know: send them whole."""
+    """Names of manifests that the worker does not have; send them whole."""
 
     names: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
 class CRDsBuilt:
-    """``seconds``: how long each group-version took whose document was not held, from manifests to bytes."""
+    """``seconds``: duration for each newly built group-version, from manifests to bytes."""
 
     documents: tuple[BuiltDocument, ...]
     notes: tuple[str, ...]
     seconds: Mapping[GroupVersion, float]
     resources: Mapping[GroupVersion, Resources]
-    """What discovery lists of each document; without those of groups in which nothing changed since the
-    documents were made that the caller holds."""
+    """The resources of each document for discovery, except groups that have not changed since the documents
+    the caller has."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """One API group as it was last built."""
+    """The last build of one API group."""
 
     manifests: tuple[Document, ...]
     owned: Owned
@@ -81,7 +81,8 @@ class _Group:
     group_versions: tuple[GroupVersion, ...]
 
     def is_of(self, manifests: list[Document], owned: Owned, templates: Templates) -> bool:
-        """Whether building it again would give the same. Files that did not change hold the same objects."""
+        """Whether building it again would give the same result. Unchanged files hold the identical
+        objects."""
         return (
             self.owned == owned
             and self.templates == templates
@@ -92,12 +93,12 @@ class _Group:
 
 @dataclass(frozen=True, slots=True)
 class _FileContents:
-    """What one file holds. ``fault``: why it holds nothing though it seems to be of our kind."""
+    """The content of one file. ``fault``: why it yields nothing although it looks like a manifest."""
 
     manifests: tuple[Document, ...]
     fault: str | None = None
     lost: str | None = None
-    """What reading left out, of equal keys all but the last: the first of it, and how much more."""
+    """Duplicate keys dropped while parsing: the first, and the number of others."""
 
 
 @dataclass(slots=True)
@@ -106,13 +107,13 @@ class DirectoryMemo:
 
     files: dict[bytes, _FileContents] = field(default_factory=dict)
     good: dict[str, tuple[Document, ...]] = field(default_factory=dict)
-    """What each file held when it could last be read: an edit that goes wrong takes nothing away."""
+    """The last valid content of each file, so that a faulty edit removes nothing."""
     groups: dict[str, CRDMemo] = field(default_factory=dict)
     built: dict[str, _Group] = field(default_factory=dict)
     offers: dict[GroupVersion, tuple[str, Offer]] = field(default_factory=dict)
-    """The offer that was made of a fingerprint."""
+    """The offer made for a fingerprint."""
     resources: dict[GroupVersion, tuple[str, Resources]] = field(default_factory=dict)
-    """What was read off the document of a fingerprint; without the names that only manifests have."""
+    """The resources extracted from the document of a fingerprint; without names that only manifests have."""
 
 
 def build_crds(
@@ -124,7 +125,7 @@ def build_crds(
     limits: Limits,
     templates: Templates = BUNDLED,
 ) -> CRDsBuilt | Missing:
-    """The documents of all manifests in ``files``, which are in the order in which they count."""
+    """The documents of all manifests in ``files``, which are in order of precedence."""
     missing = {file.name for file in files if file.data is None and file.digest not in memo.files}
     if missing:
         return Missing(frozenset(missing))
@@ -152,7 +153,7 @@ def build_crds(
         notes += last.problems
     memo.offers = {item.group_version: memo.offers[item.group_version] for item in documents}
     memo.resources = {item.group_version: memo.resources[item.group_version] for item in documents}
-    # Last: what a build that failed has begun is done again by the next one.
+    # Last, so that a build after a failed one repeats its work.
     memo.built = built
     more = len(notes) - PROBLEMS_NAMED
     shown = (*notes[:PROBLEMS_NAMED], f"and {more} more problems") if more > 0 else tuple(notes)
@@ -160,7 +161,7 @@ def build_crds(
 
 
 def _grouped(memo: DirectoryMemo, files: tuple[Manifest, ...]) -> tuple[dict[str, list[Document]], list[str]]:
-    """The manifests of each API group, and what is wrong with files, in words."""
+    """The manifests of each API group, and messages about faulty files."""
     notes: list[str] = []
     good: dict[str, tuple[Document, ...]] = {}
     groups: dict[str, list[Document]] = {}
@@ -193,7 +194,7 @@ def _build_group(
     documents: list[BuiltDocument],
     seconds: dict[GroupVersion, float],
 ) -> tuple[CRDBuild, list[str]]:
-    """Adds what the manifests of one group publish; gives it, and what is wrong with them, in words."""
+    """Adds the documents of one group's manifests; returns the build, and messages about faulty manifests."""
     started = time.perf_counter()
     owns = None if owned is None else owned.__contains__
     made = build(manifests, owns=owns, memo=memo.groups[group], limits=limits, templates=templates)
@@ -248,7 +249,7 @@ def _read_file(name: str, data: bytes, limits: Limits) -> _FileContents:
     try:
         found = recognise(plain, limits=limits)
     except ConverterError as error:
-        # A kustomization beside the manifests is no fault; a manifest that cannot be read is.
+        # A kustomization beside the manifests is ignored; a manifest that cannot be parsed is a fault.
         return _FileContents((), str(error) if b"CustomResourceDefinition" in plain else None)
     return (
         _FileContents(found.documents, lost=_lost(found.losses))
@@ -266,7 +267,7 @@ def _lost(losses: Sequence[Loss]) -> str | None:
 
 
 def _group_of(manifest: Document) -> str:
-    """The API group, on which all that manifests share depends; "" for a manifest that names none."""
+    """The API group, which determines everything that manifests share; "" if the manifest has none."""
     spec = manifest.get("spec")
     group = spec.get("group") if isinstance(spec, dict) else None
     return group if isinstance(group, str) else ""

@@ -1,9 +1,8 @@
-"""What is computed from a backend's bytes: documents split and converted, forms encoded, foreign JSON
-checked. Pure.
+"""Compute documents from a backend's bytes: split, convert, encode, and check foreign JSON. Pure.
 
-These functions run in a worker process (worker.py), so they take and return bytes and small values, and a
-bad input is a value too. What they remember between calls is in a ``BuildMemo``: a change of one definition
-costs that definition, not the document.
+These functions run in a worker process (worker.py), so they take and return bytes and small values, and
+invalid input is a value as well. A ``BuildMemo`` carries state between calls: a change of one definition
+costs that definition, not the whole document.
 """
 
 from __future__ import annotations
@@ -35,17 +34,17 @@ from specmux_converters.swagger2.conversion import convert
 from specmux_schemas.resources import Resources, split
 
 REFUSALS = (TooLarge, BadCoding, ConverterError)
-"""What a backend's bytes can be refused with."""
+"""Exceptions that a backend's bytes can cause."""
 
 
 @dataclass(slots=True)
 class BuildMemo:
-    """What one worker process remembers between builds."""
+    """State of one worker process between builds."""
 
     conversion: ConversionMemo = field(default_factory=ConversionMemo)
     fragments: Fragments = field(default_factory=Fragments)
     directories: dict[str, DirectoryMemo] = field(default_factory=dict)
-    """Of manifests, by the name of their backend."""
+    """By the name of the backend of the manifests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,7 @@ def build_swagger(
     limits: Limits,
     max_group_versions: int,
 ) -> tuple[BuiltDocument, ...] | Failure:
-    """The documents of one Swagger 2.0 document. ``held``: what the caller has the bytes of already."""
+    """The documents of one Swagger 2.0 document. ``held``: hashes whose bytes the caller already has."""
     try:
         plain = decoded(body, coding, max_bytes=limits.max_bytes)
         recognised = recognise(plain, limits=limits, revisions=memo.conversion.revisions)
@@ -99,8 +98,8 @@ def build_file(
     limits: Limits,
     max_group_versions: int,
 ) -> FileBuilt | Failure:
-    """What the file ``name`` (a path below its directory) gives: one document, or all of a Swagger 2.0
-    one."""
+    """The documents of the file ``name`` (a path below its directory): one, or all of a Swagger 2.0
+    document."""
     coding = Coding.GZIP if name.endswith(COMPRESSED) else Coding.IDENTITY
     try:
         plain = decoded(data, coding, max_bytes=limits.max_bytes)
@@ -142,7 +141,7 @@ def build_manifests(
     limits: Limits,
     templates: Templates,
 ) -> CRDsBuilt | Missing:
-    """What the CustomResourceDefinition manifests of one backend give."""
+    """The documents of one backend's CustomResourceDefinitions."""
     directory = memo.directories.setdefault(backend, DirectoryMemo())
     return build_crds(directory, files, owned=owned, held=held, limits=limits, templates=templates)
 
@@ -155,9 +154,10 @@ def convert_document(
     held: Mapping[GroupVersion, Hash],
     max_group_versions: int,
 ) -> tuple[BuiltDocument, ...]:
-    """The group-version documents of a Swagger 2.0 document. Raises ConverterError.
+    """The documents per group-version of a Swagger 2.0 document. Raises ConverterError.
 
-    A path whose group-version could not stand in a URL is in none of them."""
+    Paths whose group-version cannot be part of a URL are left out.
+    """
     taken: set[GroupVersion] = set()
 
     def owns(group_version: GroupVersion) -> bool:
@@ -209,12 +209,12 @@ def _failure(refusal: TooLarge | BadCoding | ConverterError) -> Failure:
 
 
 def _resources(document: Document, group_version: GroupVersion) -> Resources | None:
-    """Read while the document is at hand: to parse it again would take as long as to build it."""
+    """Extract resources now: parsing the document again would take as long as building it."""
     return None if split(group_version) is None else resources_of(document, group_version)
 
 
 def _group_version_within(document: Document) -> GroupVersion | None:
-    """The one group-version that all paths of the document belong to."""
+    """The single group-version of all paths in the document; None if there are several."""
     paths = document.get("paths")
     keys = {group_version_of(path) for path in paths} if isinstance(paths, dict) else set()
     return keys.pop() if len(keys) == 1 else None

@@ -1,4 +1,4 @@
-"""Which group-version a document file holds, told by its name. Pure."""
+"""The group-version of a document file, from its name. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ COMPRESSED: Final = ".gz"
 KEY: Final = re.compile(
     r"api|apis|version|logs|api/[^/]+|apis/[^/]+(/[^/]+)?|openid/[^/]+(/[^/]+)?|\.well-known(/[^/]+)?|logs/[^/]+"
 )
-"""Keys that apiservers publish (spec: group-versions, and what stands beside them)."""
+"""Discovery keys of apiservers (spec: group-versions and further documents)."""
 
 
 def is_document_name(name: str) -> bool:
@@ -21,10 +21,10 @@ def is_document_name(name: str) -> bool:
 
 
 def group_version_of_file(relative: str) -> GroupVersion | None:
-    """The discovery key that a path below the directory spells, or None.
+    """The discovery key in a path below the directory; None if there is none.
 
-    Two spellings: ``apis/apps/v1.json``, and Kubernetes' own ``apis__apps__v1_openapi.json``
-    (kubernetes/kubernetes, api/openapi-spec/v3). Both may end in ``.gz``.
+    Two forms: ``apis/apps/v1.json``, and ``apis__apps__v1_openapi.json`` of kubernetes/kubernetes
+    (api/openapi-spec/v3). Both may end in ``.gz``.
     """
     stem = relative.removesuffix(COMPRESSED)
     for suffix in SUFFIXES:

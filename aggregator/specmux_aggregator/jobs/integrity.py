@@ -1,8 +1,9 @@
-"""Whether a document that a backend serves natively is what it was asked for. Pure.
+"""Check that a document served natively by a backend is the requested one. Pure.
 
-Bytes whose SHA-512 is the hash, as Kubernetes makes it, are what the backend announced, to the last one.
-Others must be a whole OpenAPI v3 document, and nothing may speak against the hash. They are passed on as they
-are, so nothing is asked that does not concern that: equal keys and depth matter when another form is made.
+If the SHA-512 of the bytes equals the hash, as Kubernetes computes it, they are exactly what the backend
+announced. Otherwise they must be a complete OpenAPI v3 document, and nothing may contradict the hash. The
+bytes are passed on unchanged, so other properties, such as duplicate keys or depth, are checked only when
+another form is made.
 """
 
 from __future__ import annotations
@@ -20,13 +21,14 @@ from specmux_converters.document_kinds import DocumentKind, kind_of
 from specmux_converters.errors import LimitExceeded
 
 END: Final = 256
-"""Bytes at either end of a document that are looked at first."""
+"""Bytes at either end of a document that are searched first."""
 
 
 def is_proven(body: bytes, coding: Coding, asked: Hash, *, limits: Limits) -> bool | Failure:
-    """Whether the hash proves the bytes; they need no parsing then, a glance tells JSON from an error page.
+    """Whether the hash proves the bytes, which then need no parsing; a quick check distinguishes JSON from an
+    error page.
 
-    Most of it runs without the GIL, so a thread is enough for a large document.
+    Mostly runs without the GIL, so a thread is sufficient for a large document.
     """
     plain = _plain(body, coding, limits)
     if isinstance(plain, Failure):
@@ -36,13 +38,14 @@ def is_proven(body: bytes, coding: Coding, asked: Hash, *, limits: Limits) -> bo
 
 
 def _names_openapi(plain: bytes) -> bool:
-    """Written at one end nearly always: looking through megabytes takes a quarter as long as their hash."""
+    """Whether the version key is present. It is nearly always near one end; searching megabytes takes a
+    quarter as long as hashing them."""
     name = b'"openapi"'
     return name in plain[:END] or name in plain[-END:] or name in plain
 
 
 def fault_of(body: bytes, coding: Coding, *, limits: Limits) -> Failure | None:
-    """Why the bytes are no whole OpenAPI v3 document; None: they are."""
+    """Why the bytes are not a complete OpenAPI v3 document; None if they are."""
     plain = _plain(body, coding, limits)
     if isinstance(plain, Failure):
         return plain
@@ -59,9 +62,8 @@ def fault_of(body: bytes, coding: Coding, *, limits: Limits) -> Failure | None:
 
 
 def contradicts(etag: str | None, asked: Hash) -> bool:
-    """Whether an entity tag is a hash of the asked one's kind, but another: the document changed, and no
-    redirect came. Other tags say nothing: servers make them from what they like.
-    """
+    """Whether an entity tag is a hash of the same kind but differs: the document changed and no redirect was
+    sent. Other tags prove nothing, since servers may choose any."""
     tag = (etag or "").removeprefix("W/").strip('"').upper()
     return len(tag) == len(asked) >= 32 and tag.isalnum() and tag != asked.upper()
 

@@ -1,6 +1,6 @@
-"""JSON Schemas made of published documents. Pure; run in the worker process of the catalogue.
+"""Make JSON Schemas of published documents. Pure; runs in the catalogue's worker process.
 
-What a document's schemas have in common is kept between calls, within a bound, by the document's hash.
+The shared parts of a document's schemas are cached between calls by the document's hash, within a budget.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from specmux_converters.json_schema.forms import DRAFT
 from specmux_converters.json_schema.paths import OneFile, Wanted
 
 KEPT_BYTES: Final = 8 * 1024 * 1024
-"""Of documents whose schemas are kept; in memory they are about ten times as much."""
+"""Bytes of documents whose schemas are cached; in memory they take about ten times as much."""
 
 
 class SchemaSource(NamedTuple):
-    """A document, by what proves that it is the same."""
+    """A document, with the hash that identifies its content."""
 
     group_version: GroupVersion
     hash: Hash
@@ -36,23 +36,23 @@ class SchemaSource(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileContext:
-    """What a file tells beside the documents."""
+    """What a file says besides the documents."""
 
     tree: str
-    """The hash of the tree that it is in."""
+    """The hash of the file's tree."""
     absent: tuple[str, ...] = ()
-    """Backends whose kinds are missing, and group-versions whose document cannot be read."""
+    """Backends whose kinds are missing, and group-versions whose document cannot be parsed."""
     base: str = ""
 
 
 @dataclass(slots=True)
 class SchemaMemo:
-    """What the process remembers between files: the document used longest ago goes first."""
+    """Cached schemas of documents; evicts the least recently used document."""
 
     held: dict[tuple[GroupVersion, Hash], tuple[int, DocumentSchemas]] = field(default_factory=dict)
 
     def schemas(self, source: SchemaSource, limits: Limits) -> DocumentSchemas:
-        """Raises ConverterError for what is no document."""
+        """Raises ConverterError for an invalid document."""
         key = source.group_version, source.hash
         found = self.held.pop(key, None)
         if found is None:
@@ -72,8 +72,8 @@ _MEMO: Final = SchemaMemo()
 def json_schema(
     file: Wanted, sources: Sequence[SchemaSource], told: FileContext, *, coding: Coding, limits: Limits
 ) -> bytes | Unencodable | None:
-    """The file in its coding; None where the documents have nothing of that name. Of all kinds: without those
-    of a document that is refused, which the file names."""
+    """The file in its coding; None if the documents define nothing of that name. A file of all kinds omits
+    those of a refused document, which it names."""
     found: dict[GroupVersion, DocumentSchemas] = {}
     refused: list[str] = []
     try:

@@ -1,7 +1,7 @@
-"""How many losses of one conversion concern each document, and the first of them in words. Pure.
+"""Count the losses of a conversion per document, and name the first ones. Pure.
 
-A loss of what all documents share concerns each of them, so what is kept for a document is a count and a few
-lines, never the losses themselves: ten thousand documents may share a hundred thousand.
+A loss in a shared construct concerns every document, so a document keeps a count and a few lines, not the
+losses: ten thousand documents may share a hundred thousand.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NAMED: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """Those of one document."""
+    """The losses of one document."""
 
     count: int = 0
     named: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class Losses:
 
 
 def losses_of(losses: Iterable[Loss]) -> Losses:
-    """Of one document. Notes are none."""
+    """The losses of one document; notes do not count."""
     found = Losses()
     for loss in losses:
         if loss.grade is Grade.LOSS:
@@ -46,7 +46,7 @@ def losses_of(losses: Iterable[Loss]) -> Losses:
 def losses_by_group_version(
     outlines: Mapping[GroupVersion, Outline], losses: Iterable[Loss]
 ) -> dict[GroupVersion, Losses]:
-    """Each loss beside every document that holds the construct it speaks of. Notes are none."""
+    """Assign each loss to every document that contains its construct; notes do not count."""
     of_all = Losses()
     of_paths: dict[GroupVersion | None, Losses] = {}
     of_schemas: dict[str, Losses] = {}
@@ -64,7 +64,7 @@ def losses_by_group_version(
             of_all = of_all.with_one(loss)
     found = {}
     for group_version, outline in outlines.items():
-        # Sorted: replicas say the same.
+        # Sorted, so that replicas report the same.
         names = sorted(of_schemas.keys() & outline.components.get("schemas", {}).keys())
         of_itself = of_all + of_paths.get(group_version, Losses())
         found[group_version] = sum(map(of_schemas.__getitem__, names), of_itself)

@@ -1,4 +1,4 @@
-"""OpenAPI 3.1 that an apiserver serves, as the 3.0 that is passed on. Pure."""
+"""Lower OpenAPI 3.1 from an apiserver to 3.0. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from specmux_converters.errors import ConverterError, LimitExceeded
 from specmux_converters.openapi31 import is_openapi_31
 
 HEAD: Final = 256
-"""Bytes of a document in which Kubernetes' servers state its version."""
+"""Bytes within which Kubernetes' servers state a document's version."""
 
 _FIRST: Final = re.compile(rb'\s*\{\s*"openapi"\s*:\s*"([^"]*)"')
 _ANYWHERE: Final = re.compile(rb'"openapi"\s*:\s*"3\.1')
@@ -24,7 +24,7 @@ _ANYWHERE: Final = re.compile(rb'"openapi"\s*:\s*"3\.1')
 
 @dataclass(frozen=True, slots=True)
 class LoweredDocument:
-    """``hash``: the content hash of the JSON that ``gzip`` packs, ``size`` its bytes."""
+    """``hash``: the content hash of the JSON in ``gzip``; ``size``: its bytes."""
 
     gzip: bytes
     hash: Hash
@@ -32,7 +32,7 @@ class LoweredDocument:
     losses: Losses
 
     def offer(self, hash: Hash) -> Offer:
-        """With what it lost, under ``hash``."""
+        """An offer under ``hash`` with the losses."""
         lost = self.losses
         return Offer(
             hash=hash,
@@ -44,13 +44,13 @@ class LoweredDocument:
 
 
 def states_other_version(body: bytes, coding: Coding) -> bool:
-    """Whether the first key of a document is a version other than 3.1, which nearly all begin with."""
+    """Whether the first key of a document, as in nearly all, states a version other than 3.1."""
     found = _FIRST.match(beginning(body, coding, size=HEAD))
     return found is not None and not found[1].startswith(b"3.1")
 
 
 def lowered_document(body: bytes, coding: Coding, *, limits: Limits) -> LoweredDocument | Failure | None:
-    """None: it is not 3.1, or no document at all, which others tell."""
+    """None if the bytes are not 3.1, or not a document, which is reported elsewhere."""
     try:
         plain = decoded(body, coding, max_bytes=limits.max_bytes)
     except (BadCoding, TooLarge):
@@ -59,10 +59,10 @@ def lowered_document(body: bytes, coding: Coding, *, limits: Limits) -> LoweredD
 
 
 def lowered_json(plain: bytes, *, limits: Limits) -> LoweredDocument | Failure | None:
-    """As ``lowered_document``, of a body that is unpacked."""
+    """As ``lowered_document``, for a body without content coding."""
     if _ANYWHERE.search(plain) is None:
         return None
-    from specmux_converters.openapi31.lowering import as_openapi_30  # few servers have it
+    from specmux_converters.openapi31.lowering import as_openapi_30  # few servers need it
 
     try:
         document = parse(plain, limits=limits)

@@ -1,6 +1,6 @@
-"""``/openapi/v2`` made of published v3 documents. Pure; runs in a worker process.
+"""Make ``/openapi/v2`` of published v3 documents. Pure; runs in a worker process.
 
-The process keeps each document's share by the document's hash: one that changed costs its own.
+The process caches each document's part by the document's hash, so a change costs one part.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from specmux_converters.openapi2.encoded import EncodedPiece, encoded_piece, joi
 
 
 class NeededDocuments(NamedTuple):
-    """The documents whose share is not known here."""
+    """Documents whose part is not cached here."""
 
     keys: tuple[DocumentKey, ...]
 
 
 class SwaggerForm(NamedTuple):
-    """The merged document in one form, and the documents that it lacks: they were refused."""
+    """The merged document in one form, and the documents that it lacks because they were refused."""
 
     body: bytes
     refused: tuple[DocumentKey, ...]
@@ -37,7 +37,7 @@ class SwaggerForm(NamedTuple):
 
 @dataclass(slots=True)
 class SwaggerMemo:
-    """Shares of the documents that were merged last."""
+    """Parts of the documents merged last."""
 
     pieces: dict[DocumentKey, EncodedPiece | None] = field(default_factory=dict)
     """None for a document that was refused."""
@@ -58,7 +58,7 @@ def merged_swagger(
     coding: Coding,
     limits: Limits,
 ) -> SwaggerForm | NeededDocuments | Unencodable:
-    """The merged document of ``keys``; ``documents`` is the JSON of those that were needed."""
+    """The merged document of ``keys``; ``documents``: the JSON of those that were needed."""
     memo = ReleaseMemo()
     for key, json in documents:
         try:

@@ -1,7 +1,7 @@
-"""Large bytes on their way to a worker process, as files without a name (memfd_create(2)).
+"""Pass large bytes to a worker process as unnamed files (memfd_create(2)).
 
-Pickling copies them while it holds the GIL, which for 60 MB keeps the event loop from running for 40 ms; a
-file is written and read without it. A worker opens the file by the number that it has in the service.
+Pickling copies them while holding the GIL, which for 60 MB blocks the event loop for 40 ms; a file is written
+and read without the GIL. A worker opens the file by its descriptor number in the service.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from pathlib import Path
 from typing import Any, Final
 
 LARGE: Final = 1024 * 1024
-"""Bytes that are worth a file."""
+"""Least bytes for which a file is worthwhile."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """Where the bytes are."""
+    """The location of the bytes."""
 
     path: str
 
 
 class ParcelLost(Exception):
-    """This process may not open the files of another."""
+    """This process may not open files of another."""
 
 
 def is_large(value: object) -> bool:
@@ -34,14 +34,14 @@ def is_large(value: object) -> bool:
 
 @contextmanager
 def parcels(values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-    """``values`` with parcels for those that are large, which are there until the end. Blocks while it
-    writes. Raises OSError where there is no such file to be had."""
+    """``values`` with large ones replaced by parcels, which exist until the context ends. Blocks while
+    writing. Raises OSError if memory files are not available."""
     with ExitStack() as stack:
         yield tuple(_parcel(value, stack) if is_large(value) else value for value in values)
 
 
 def received(value: Any) -> Any:
-    """The bytes of a parcel; anything else as it is. Raises ParcelLost."""
+    """The bytes of a parcel; any other value unchanged. Raises ParcelLost."""
     if not isinstance(value, Parcel):
         return value
     try:

@@ -1,4 +1,4 @@
-"""The resources of a stored document, read off its bytes; runs in a worker process. Pure."""
+"""Extract the resources of a stored document from its bytes; runs in a worker process. Pure."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from specmux_schemas.synthesis import named, synthesise
 def resources_in(
     body: bytes, coding: Coding, group_version: GroupVersion, *, limits: Limits
 ) -> Resources | Failure:
-    """The resources of one document, from its JSON; Kubernetes' own with the short names that no document
-    has."""
+    """The resources of one document, from its JSON. Kubernetes' own get their short names, which no document
+    contains."""
     try:
         document = parse(decoded(body, coding, max_bytes=limits.max_bytes), limits=limits)
     except (BadCoding, TooLarge, ConverterError) as error:
@@ -28,7 +28,7 @@ def resources_in(
 
 
 def resources_of(document: Document, group_version: GroupVersion) -> Resources:
-    """The same of a parsed document, whatever order its keys have."""
+    """As above, of a parsed document, whatever the order of its keys."""
     paths = document.get("paths")
     if isinstance(paths, dict):
         document = {**document, "paths": {path: _sorted(item) for path, item in sorted(paths.items())}}

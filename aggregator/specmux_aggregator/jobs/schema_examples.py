@@ -1,7 +1,7 @@
-"""The example in a kind's JSON Schema: its skeleton, where the schema takes it as it is. Pure.
+"""The example in a kind's JSON Schema: its skeleton, if the schema accepts it unchanged. Pure.
 
-Placeholders are no values that a pattern or a least length takes; such a kind has no example. Nor has one
-whose document is odd in any way: an example is a courtesy, and must never cost a schema.
+A placeholder fails a pattern or a minimum length; such a kind has no example, nor has one with an odd
+document: an example is optional, and must never cost a schema.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from specmux_schemas.resources import GroupVersionKind
 from specmux_schemas.validation.schema.formats import find_format
 
 MAX_BYTES: Final = 16 * 1024
-"""Of a skeleton: a longer one is no example, and schemas are sent often."""
+"""Bytes of the largest skeleton used as an example, since schemas are sent often."""
 
 _FORMATS: Final = ("date-time", "hostname")
-"""Formats that jsonschema leaves unchecked unless more is installed; those we check ourselves."""
+"""Formats that jsonschema checks only with further packages; they are checked here."""
 
 
 def example_of(document: Document, kind: Kind, schema: Schema) -> dict[str, Any] | None:
-    """For ``DocumentSchemas``."""
+    """Passed to ``DocumentSchemas``."""
     subject = GroupVersionKind(kind.group, kind.version, kind.kind)
     component = document["components"]["schemas"][kind.component]
     try:
@@ -40,7 +40,7 @@ def example_of(document: Document, kind: Kind, schema: Schema) -> dict[str, Any]
 
 
 def _takes(schema: Schema, value: dict[str, Any]) -> bool:
-    """Raises Undecided for a pattern that is not understood, and what jsonschema raises for a keyword."""
+    """Raises Undecided for an unsupported pattern, and whatever jsonschema raises for a keyword."""
     return bool(_validator()(schema).is_valid(value))
 
 
@@ -49,7 +49,7 @@ def _validator() -> Callable[[Schema], Any]:
     import jsonschema  # only the process that makes schemas needs it
 
     def pattern(_: Any, text: str, value: Any, __: Schema) -> Iterator[jsonschema.ValidationError]:
-        """In linear time: whoever wrote the document wrote the pattern and the default beside it."""
+        """In linear time: pattern and default are as untrusted as the document."""
         if isinstance(value, str) and not Pattern(text).matches(value):
             yield jsonschema.ValidationError("does not match")
 

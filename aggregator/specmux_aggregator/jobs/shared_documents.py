@@ -1,4 +1,4 @@
-"""A document that every apiserver publishes under one name, as far as it is told whose it is. Pure."""
+"""A document that every apiserver publishes under the same name, and whose it is, if it says so. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from specmux_converters.errors import ConverterError
 
 @dataclass(frozen=True, slots=True)
 class SharedDocument:
-    """``publisher``: equal for documents of one server, a digest of their ``info``."""
+    """``publisher``: a digest of ``info``, equal for documents of one server."""
 
     offer: Offer
     publisher: bytes
@@ -26,7 +26,7 @@ class SharedDocument:
 
 
 def shared_document(body: bytes, coding: Coding, *, limits: Limits) -> SharedDocument | None:
-    """What a body is; None for one that is no document."""
+    """The shared document in a body; None if it is not a document."""
     try:
         plain = decoded(body, coding, max_bytes=limits.max_bytes)
         info = parse(plain, limits=limits).get("info")

@@ -1,4 +1,4 @@
-"""The templates of a cluster's documents, read off one of them; runs in a worker process. Pure."""
+"""Extract the templates of a cluster's documents from one of them; runs in a worker process. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from specmux_converters.errors import ConverterError
 
 
 def read_templates(body: bytes, coding: Coding, *, limits: Limits) -> Templates | None:
-    """None for a document that has none, or is none."""
+    """None if the document contains no templates, or is invalid."""
     try:
         return templates_of(parse(decoded(body, coding, max_bytes=limits.max_bytes), limits=limits))
     except (BadCoding, TooLarge, ConverterError):

@@ -1,8 +1,8 @@
-"""One worker process for builds: orjson and cbor2 hold the GIL, so a large document in a thread stalls the
-loop.
+"""A worker process for builds: orjson and cbor2 hold the GIL, so a large document in a thread would block the
+event loop.
 
-The process is started on first use, or before by ``start``, and again after it died or was killed for taking
-too long; what it remembered is gone then, which costs time and nothing else.
+The process starts on first use or by ``start``, and again after a crash or a timeout. Its memory is then
+lost, which costs only time.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ PRELOADED: Final = [
     "specmux_aggregator.changes.comparing",
     "specmux_aggregator.cli",
 ]
-"""What the fork server imports once. A worker imports the program's main module, too, and with it the command
-line: from the fork server it has that at once, and shares its memory."""
+"""What the fork server imports once. A worker also imports the program's main module, and with it the command
+line; from the fork server it gets that at once, in shared memory."""
 
 END_MAX: Final = 3.0
 """Seconds that a pool may take to end once its process was killed."""
 
 _OBJECTS_UNTIL_COLLECTED: Final = 50_000
-"""Containers made and not freed, after which the young ones are looked through for cycles."""
+"""Live containers after which the young generation is searched for cycles."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerProcess:
-    """A pool of one process, which is never replaced: the pool is broken once it has ended."""
+    """A pool of one process that is never replaced: when the process ends, the pool is broken."""
 
     pool: ProcessPoolExecutor
     pid: int
@@ -59,7 +59,7 @@ class WorkerProcess:
 
 
 class WorkerContext(ForkServerContext):
-    """How workers are started; keeps the queue by which a pool is given results."""
+    """Starts workers; keeps the queue through which a pool receives results."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -71,7 +71,7 @@ class WorkerContext(ForkServerContext):
 
 
 class Worker:
-    """Runs functions of ``build`` one at a time in a process that keeps a ``BuildMemo``."""
+    """Runs job functions one at a time in a process that keeps a ``BuildMemo``."""
 
     def __init__(self, *, timeout: float) -> None:
         self._timeout = timeout
@@ -79,18 +79,18 @@ class Worker:
         self._ending: set[asyncio.Task[None]] = set()
         self._turn = asyncio.Lock()
         self._starts = True
-        """Told in the log when it changes to False."""
+        """Whether starting works; logged when it becomes False."""
         self._sends_parcels = True
-        """Until it turns out that files cannot be handed over here."""
+        """True until passing files turns out to be impossible here."""
 
     @property
     def is_up(self) -> bool:
-        """Started, or starting, and not ended since."""
+        """Whether it has been started and has not ended."""
         return self._pool is not None
 
     async def start(self) -> None:
-        """Have the process up before there is work for it. A failure is told in the log, and again to who
-        brings work."""
+        """Start the process before there is work. A failure is logged, and raised again to callers with
+        work."""
         with contextlib.suppress(WorkerFailed):
             await self.run(os.getpid)
 
@@ -111,8 +111,8 @@ class Worker:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> R:
-        # One at a time, so that the time limit covers work and not waiting, and a kill hits the culprit
-        # alone.
+        # One at a time, so that the time limit covers work rather than waiting, and a kill hits only the
+        # culprit.
         async with self._turn, self._packed(args) as packed:
             try:
                 return await self._done(call, function, packed, kwargs)
@@ -129,7 +129,7 @@ class Worker:
     ) -> R:
         future: asyncio.Future[R] = await self._submitted(call, function, args, kwargs)
         try:
-            # Not wait_for: on Python 3.11 it forgets a cancellation that comes with the result.
+            # Not wait_for: on Python 3.11 it loses a cancellation that arrives with the result.
             async with asyncio.timeout(self._timeout):
                 return await future
         except TimeoutError:
@@ -147,8 +147,8 @@ class Worker:
             raise WorkerFailed(f"the build failed with {type(error).__name__}") from error
 
     def end(self) -> None:
-        """Kill the process, and with it what it remembers; what comes next starts another. One that is still
-        starting ends as soon as it has started."""
+        """Kill the process, losing its memory; the next call starts another. A starting process ends once it
+        has started."""
         pool, self._pool = self._pool, None
         if pool is not None:
             ending = asyncio.create_task(_end(pool), name="end of a worker")
@@ -156,19 +156,19 @@ class Worker:
             ending.add_done_callback(self._ending.discard)
 
     def end_idle(self) -> None:
-        """``end``, unless it has work, so that all its memory is given back."""
+        """``end``, unless it is working, to release its memory."""
         if not self._turn.locked():
             self.end()
 
     async def close(self) -> None:
-        """``end``, and wait until nothing of it is left: the interpreter's own end would write to a pool's
-        pipe while the pool's thread closes it (_python_exit of concurrent.futures.process)."""
+        """``end``, and wait until it is gone: otherwise the interpreter's exit would write to the pool's pipe
+        while the pool's thread closes it (_python_exit of concurrent.futures.process)."""
         self.end()
         await asyncio.gather(*self._ending)
 
     @contextlib.asynccontextmanager
     async def _packed(self, args: tuple[Any, ...]) -> AsyncIterator[tuple[Any, ...]]:
-        """The arguments as they are sent."""
+        """The arguments in the form in which they are sent."""
         if not self._sends_parcels or not any(map(is_large, args)):
             yield args
             return
@@ -189,8 +189,7 @@ class Worker:
             try:
                 return asyncio.wrap_future((await self._started()).pool.submit(*work))
             except (BrokenProcessPool, EOFError):
-                # It died while it had nothing to do, or the fork server did as it started: what comes next is
-                # not to blame.
+                # It died while idle, or the fork server died while it started; the next job is not to blame.
                 self.end()
                 return asyncio.wrap_future((await self._started()).pool.submit(*work))
         except (OSError, EOFError, BrokenProcessPool) as error:
@@ -212,12 +211,13 @@ class Worker:
 
 
 def _new_process() -> WorkerProcess:
-    """A pool whose one process is up. Blocks while the fork server imports this package, about a second."""
+    """A pool with a running process. Blocks about a second while the fork server imports this package."""
     try:
         Path.cwd()
     except FileNotFoundError:
-        os.chdir("/")  # a child is started where its parent is; what was a relative path leads nowhere anyway
-    # A fork of this process would carry its sockets and threads along; the fork server has neither.
+        # children start in the parent's directory, which may vanish; no relative paths are used
+        os.chdir("/")
+    # A fork of this process would copy its sockets and threads; the fork server has none.
     context = WorkerContext()
     context.set_forkserver_preload(PRELOADED)
     pool = ProcessPoolExecutor(max_workers=1, mp_context=context, initializer=_begin)
@@ -233,24 +233,24 @@ async def _end(started: asyncio.Task[WorkerProcess]) -> None:
     if started.cancelled() or started.exception() is not None:
         return
     ended = started.result()
-    for process in multiprocessing.active_children():  # a pool has no public way to kill its process
+    for process in multiprocessing.active_children():  # a pool has no public method to kill its process
         if process.pid == ended.pid:
             process.kill()
     shutdown = asyncio.ensure_future(asyncio.to_thread(ended.pool.shutdown, cancel_futures=True))
     done, _ = await asyncio.wait([shutdown], timeout=END_MAX)
     if not done:
-        # Killed as it wrote a result: the pool's thread waits for the rest of it for ever, since this process
-        # holds the other end of the pipe, too.
+        # If it was killed while writing a result, the pool's thread waits for the rest forever, since this
+        # process holds the other end of the pipe as well.
         ended.results.close()
     await shutdown
 
 
 def _begin() -> None:
-    """First thing in a worker: when it ends is for the service to say, or for the service's own end."""
-    # Where there are not cores enough for all, the process that answers clients goes first.
+    """Initialize a worker: only the service decides when it ends, or the service's own end."""
+    # Give the process that answers clients precedence when cores are scarce.
     os.nice(10)
-    # Documents are trees of hundreds of thousands of objects, without cycles: to look for those every 700
-    # objects takes a tenth of a conversion. What was imported stays, and is not looked through at all.
+    # Documents are trees of hundreds of thousands of objects without cycles: searching for cycles every 700
+    # objects takes a tenth of a conversion. Imported objects are permanent and excluded.
     gc.freeze()
     gc.set_threshold(_OBJECTS_UNTIL_COLLECTED)
     # Ctrl-C in a terminal reaches every process of the group.
@@ -259,7 +259,7 @@ def _begin() -> None:
 
 
 def _end_with_service() -> None:
-    """A killed service closes nothing, and the executor's worker would wait for its next task for ever."""
+    """A killed service closes nothing, and the worker would wait for its next task forever."""
     service = multiprocessing.parent_process()
     if service is not None:
         service.join()
@@ -268,7 +268,7 @@ def _end_with_service() -> None:
 
 @cache
 def _memo() -> BuildMemo:
-    """The one memo of this worker process; the service's own process never calls it."""
+    """The memo of this worker process; never called in the service's own process."""
     return BuildMemo()
 
 

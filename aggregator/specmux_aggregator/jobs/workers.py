@@ -1,4 +1,4 @@
-"""The worker processes of one service, each for work that must not wait for the others'."""
+"""The worker processes of one service, one for each kind of work that must not wait for another."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from specmux_aggregator.jobs.worker import Worker
 
 
 class Workers:
-    """A process starts with its first work; two are started ahead."""
+    """Processes start with their first work; two are started ahead."""
 
     def __init__(self, settings: Settings) -> None:
         build_timeout = settings.limits.build_timeout
         self.builder = Worker(timeout=build_timeout)
-        """What backends changed."""
+        """Builds documents that backends changed."""
         self.encoder = Worker(timeout=build_timeout)
-        """What clients asked for: the conversion of a backend's document never delays it."""
+        """Encodes documents for clients: the conversion of a backend's document never delays it."""
         self.catalogue = Worker(timeout=build_timeout)
-        """JSON Schemas."""
+        """Makes JSON Schemas."""
         self.checker = Worker(timeout=settings.documents.check_timeout)
-        """Documents against their standard."""
+        """Checks documents against their standard."""
 
     async def warm_up(self) -> None:
-        """Have those up that a first client would wait for: that takes about a second."""
+        """Start the processes that a first client would otherwise wait about a second for."""
         await asyncio.gather(self.encoder.start(), self.builder.start())
 
     async def close(self) -> None:

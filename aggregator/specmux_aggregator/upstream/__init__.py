@@ -1,4 +1,4 @@
-"""HTTP towards backends: connections, credentials, strict reading of what they answer.
+"""HTTP towards backends: connections, credentials, strict parsing of answers.
 
-It knows the configuration, the model and HTTP values; nothing of clients.
+Depends on the configuration, the model and HTTP values; knows nothing of clients.
 """

@@ -1,8 +1,8 @@
-"""Bytes of large answers that are held at one time, those of all backends together.
+"""A budget for the bytes of large answers in memory, over all backends.
 
-A large body is taken when there is room for it, and counts for as long as anybody has its ``Share``: what
-waits for a worker process is held as well as what is being read. Beyond its first, one backend has a quarter
-of the room, so that one that sends slowly costs others time and no document.
+A large body is accepted when there is room, and counts as long as its ``Share`` is referenced: what waits for
+a worker counts like what is being read. Beyond its first body, one backend may use a quarter of the room, so
+a slow sender costs others time but no document.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from functools import partial
 from typing import Final
 
 SMALL: Final = 1024 * 1024
-"""Bytes of an answer that are taken at once and not counted: nearly every document, compressed."""
+"""Bytes up to which an answer is not counted: nearly every document, compressed."""
 
 
 BODIES: Final = 3
-"""What is held at one time, in times the largest document there may be."""
+"""The budget, as a multiple of the largest permitted document."""
 
 
 class Share:
-    """Room that is taken. It is given back when nobody refers to it any more."""
+    """Room in use; released with the last reference to it."""
 
     __slots__ = ("_give_back",)
 
@@ -32,7 +32,7 @@ class Share:
         self._give_back = give_back
 
     def __del__(self) -> None:
-        # The last reference may go in any thread, and after the loop's end.
+        # The last reference may go away in any thread, and after the loop's end.
         with contextlib.suppress(RuntimeError):
             self._give_back()
 
@@ -54,11 +54,11 @@ class BodyBudget:
 
     @property
     def held(self) -> int:
-        """Bytes."""
+        """Bytes in use."""
         return self._held.total()
 
     async def take(self, owner: str, size: int) -> Share:
-        """Room for a body of ``size`` bytes from this backend, waited for in turn."""
+        """Room for a body of ``size`` bytes from this backend; waits in turn."""
         size = min(size, self._max_bytes)
         if self._waiting or not self._fits(owner, size):
             waiting = _Waiting(owner, size, asyncio.get_running_loop().create_future())
@@ -79,7 +79,7 @@ class BodyBudget:
         return self.held + size <= self._max_bytes and (not own or own + size <= self._max_bytes // 4)
 
     def _admit(self) -> None:
-        """Whoever fits, in the order in which they came; who waits for its own holds up nobody."""
+        """Admit what fits, in order of arrival; a backend that waits for its own share blocks no other."""
         for waiting in list(self._waiting):
             if waiting.turn.done():  # cancelled, and about to leave
                 continue
@@ -88,7 +88,7 @@ class BodyBudget:
                 self._held[waiting.owner] += waiting.size
                 waiting.turn.set_result(None)
             elif not self._held[waiting.owner]:
-                return  # the first in line waits for room, which smaller ones behind it must not take away
+                return  # the first in line waits for room that smaller bodies behind it must not take
 
     def _leave(self, waiting: _Waiting) -> None:
         if waiting in self._waiting:

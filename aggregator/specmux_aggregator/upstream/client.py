@@ -1,6 +1,6 @@
-"""One backend over HTTP. Its errors end here, as Failures; redirects are never followed.
+"""Requests to one backend over HTTP. Its errors become Failures here; redirects are never followed.
 
-What a request carries comes from the configuration of this one backend: no client's header can get into it.
+Requests carry only what this backend's configuration says: no client's header can enter.
 """
 
 from __future__ import annotations
@@ -52,24 +52,24 @@ from specmux_converters.media_types import JSON
 __all__ = ["BackendClient", "BackendRoot", "MovedDocument", "NotModified", "Payload"]
 
 SWAGGER_ACCEPT: Final = f"{JSON}, application/com.github.proto-openapi.spec.v2@v1.0+protobuf;q=0.5"
-"""The spelling with "@": the one that every release of Kubernetes understands."""
+"""With "@", the spelling that every release of Kubernetes understands."""
 
 CONCURRENT_DOCUMENTS: Final = 8
-"""Documents fetched from one backend at a time. Roots have no share in this: a poll waits for no document."""
+"""Documents fetched from one backend at a time. Roots do not count: a poll waits for no document."""
 
 DISCOVERY_TIMEOUT: Final = 5.0
-"""Seconds for one answer of discovery, at most."""
+"""Most seconds for one answer of discovery."""
 
 
 @dataclass(frozen=True, slots=True)
 class MovedDocument:
-    """The backend has the document under another hash now."""
+    """The backend now has the document under another hash."""
 
     hash: Hash | None
 
 
 class BackendClient:
-    """Asks one backend. Lives on one event loop, which owns it until ``close``."""
+    """Sends requests to one backend. Lives on one event loop until ``close``."""
 
     def __init__(
         self,
@@ -81,8 +81,8 @@ class BackendClient:
         bodies: BodyBudget | None = None,
         address: Address | None = None,
     ) -> None:
-        """``identities`` and ``address``: as of a Transport. ``bodies``: shared with the clients of other
-        backends."""
+        """``identities`` and ``address``: as in BackendTransport. ``bodies``: shared with the clients of
+        other backends."""
         self._backend = backend
         self._polling = polling
         self._of_discovery = replace(
@@ -97,7 +97,7 @@ class BackendClient:
         self._bodies = BodyBudget(BODIES * limits.max_document_bytes) if bodies is None else bodies
 
     async def root(self, *, etag: str | None = None) -> BackendRoot | NotModified | Failure:
-        """What the backend offers at ``/openapi/v3``."""
+        """The documents that the backend offers at ``/openapi/v3``."""
         answer = await self._get(ROOT_PATH, JSON, max_bytes=self._limits.max_root_bytes, etag=etag)
         match answer:
             case Payload() if len(answer.body) <= INLINE_MAX and answer.coding is Coding.IDENTITY:
@@ -110,7 +110,7 @@ class BackendClient:
                 return answer
 
     async def swagger(self, *, etag: str | None = None) -> Payload | NotModified | Failure:
-        """The Swagger 2.0 document at ``/openapi/v2``: JSON, or Protobuf where a backend has nothing else."""
+        """The Swagger 2.0 document at ``/openapi/v2``: JSON, or Protobuf if a backend has nothing else."""
         answer = await self._get(
             SWAGGER_PATH, SWAGGER_ACCEPT, max_bytes=self._limits.max_document_bytes, etag=etag
         )
@@ -124,7 +124,7 @@ class BackendClient:
         accept_gzip: bool,
         etag: str | None = None,
     ) -> Payload | MovedDocument | NotModified | Failure:
-        """One document as JSON. That it is JSON, and the one with this hash, is for the caller to check."""
+        """A document as JSON. The caller checks that it is JSON and matches the hash."""
         answer = await self._get(
             document_path(group_version, hash),
             JSON,
@@ -138,11 +138,11 @@ class BackendClient:
         return answer
 
     async def review(self, path: str, review: bytes, *, max_bytes: int) -> bytes | Failure:
-        """What the backend makes of a review (authentication.k8s.io, authorization.k8s.io): an object that is
-        created to be answered and not kept, so that it can be sent again."""
+        """The backend's answer to a review (authentication.k8s.io, authorization.k8s.io): an object that is
+        created to be answered and is not stored, so it can be sent again."""
         answer = await self._get(path, JSON, max_bytes=max_bytes, etag=None, accept_gzip=False, review=review)
         match answer:
-            case Failure(cause=Cause.RESET):  # an idle connection that was closed as it was taken up
+            case Failure(cause=Cause.RESET):  # an idle connection that closed as it was reused
                 answer = await self._get(
                     path, JSON, max_bytes=max_bytes, etag=None, accept_gzip=False, review=review
                 )
@@ -159,7 +159,7 @@ class BackendClient:
     async def discovery(
         self, path: str, accept: str, *, etag: str | None = None
     ) -> Payload | NotModified | Failure:
-        """One document of the backend's discovery (``/api``, ``/apis`` and below, ``/version``)."""
+        """A document of the backend's discovery (``/api``, ``/apis`` and below, ``/version``)."""
         answer = await self._get(
             path,
             accept,
@@ -171,7 +171,7 @@ class BackendClient:
         return _redirected(answer) if isinstance(answer, Redirect) else answer
 
     async def close(self) -> None:
-        """Close every connection. What is still being asked for fails; so does everything asked later."""
+        """Close every connection. Running and later requests fail."""
         await self._transport.close()
 
     async def _get(
@@ -221,7 +221,7 @@ class BackendClient:
         )
 
     async def _room(self, deadline: asyncio.Timeout, size: int) -> Share:
-        """Room for a body. What others hold up costs the backend none of its own time."""
+        """Room for a body. Waiting for others does not count towards the backend's deadline."""
         loop = asyncio.get_running_loop()
         left = (deadline.when() or loop.time()) - loop.time()
         deadline.reschedule(loop.time() + self._polling.total_timeout)
@@ -244,19 +244,19 @@ class BackendClient:
 def _moved(
     redirect: Redirect, group_version: GroupVersion, *, asked: Hash | None, base_path: str
 ) -> MovedDocument | Failure:
-    location = redirect.location.removesuffix(f"&{REDIRECTED}=1")  # of a specmux
+    location = redirect.location.removesuffix(f"&{REDIRECTED}=1")  # the backend is a specmux
     if location.startswith("?"):
         location = document_path(group_version, None) + location
     try:
         current = hash_in(location, group_version, base_path=base_path)
     except ForeignURL:
         return _redirected(redirect)
-    # A redirect to what was asked for would be followed for ever.
+    # A redirect to the same URL would loop.
     return MovedDocument(current) if current != asked else _redirected(redirect)
 
 
 def _redirected(redirect: Redirect) -> Failure:
-    # Of the location only the host is told: the rest may hold a password, or the token of a login page.
+    # Report only the host of the location: the rest may contain a password, or the token of a login page.
     try:
         host = urlsplit(redirect.location).hostname
     except ValueError:

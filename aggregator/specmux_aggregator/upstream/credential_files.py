@@ -1,5 +1,4 @@
-"""The files that a backend's credentials are in, and when they become others: a backend that refused the old
-ones need not be waited for then."""
+"""Watch the credential files of a backend: after a refusal, new credentials end the wait."""
 
 from __future__ import annotations
 
@@ -11,17 +10,17 @@ from typing import Final
 from specmux_aggregator.model.backend import Backend
 
 LOOK: Final = 1.0
-"""Seconds between looks; a look is a stat of each file."""
+"""Seconds between checks, each a stat per file."""
 
 
 def credential_files(backend: Backend) -> tuple[Path, ...]:
-    """Those that we show, none of those that we verify with."""
+    """The files with our credentials, not those that verify the backend."""
     found = (backend.credentials.token_file, backend.tls.cert_file, backend.tls.key_file)
     return tuple(path for path in found if path is not None)
 
 
 async def until_changed(files: Iterable[Path]) -> None:
-    """Return when one of the files was written or exchanged."""
+    """Return when one of the files is written or replaced."""
     paths = tuple(files)
     before = await asyncio.to_thread(_fingerprints, paths)
     while await asyncio.to_thread(_fingerprints, paths) == before:

@@ -1,6 +1,6 @@
-"""Exceptions of aiohttp, asyncio and ssl as Failures: what each means to an operator.
+"""Turn exceptions of aiohttp, asyncio and ssl into Failures: what each means to an operator.
 
-Details are our own words and the system's, never the backend's: an answer can repeat a credential.
+Details are fixed texts and the system's, never the backend's: an answer can repeat a credential.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from specmux_aggregator.config.settings import PollingSettings
 from specmux_aggregator.model.failure import Cause, Failure
 
 TRANSPORT_ERRORS: Final = (aiohttp.ClientError, OSError, ValueError)
-"""Everything that a request can raise but CancelledError. TimeoutError and ssl.SSLError are OSErrors;
-ValueError is what yarl and the idna codec raise for a host that no resolver could be asked about."""
+"""Every exception of a request except CancelledError. TimeoutError and ssl.SSLError are OSErrors; yarl and
+the idna codec raise ValueError for an invalid host."""
 
 _BY_ERRNO: Final = {
     errno.ECONNREFUSED: Cause.REFUSED,
@@ -32,7 +32,7 @@ _BY_ERRNO: Final = {
 
 
 def failure_of(error: Exception, polling: PollingSettings) -> Failure:
-    """What went wrong between us and the backend. ``polling`` names the limits in the text."""
+    """The failure of a request. ``polling`` supplies the limits for the text."""
     match error:
         case aiohttp.ConnectionTimeoutError():
             return Failure(Cause.TIMEOUT, f"no connection within {polling.connect_timeout:g} s")
@@ -71,7 +71,7 @@ def failure_of(error: Exception, polling: PollingSettings) -> Failure:
 def _system_failure(error: OSError) -> Failure:
     if error.errno is None:
         return Failure(Cause.RESET, "the connection broke")
-    # Several addresses of one host can fail in several ways; aiohappyeyeballs then reports one of them.
+    # Several addresses of one host can fail in different ways; aiohappyeyeballs reports one of them.
     cause = _BY_ERRNO.get(error.errno, Cause.RESET)
     return Failure(cause, os.strerror(error.errno).lower())
 

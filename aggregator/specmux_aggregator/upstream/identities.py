@@ -1,7 +1,7 @@
-"""Who we are towards each backend: one identity, however many connections are made with it.
+"""The service's identity towards each backend: one identity, shared by all connections.
 
-An identity is made of one backend alone. Its files are looked at for each request, its program is run when
-what it gave runs out.
+An identity depends on one backend alone. Its files are checked for each request, its program runs when the
+last credential expires.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 
 class Unusable(Exception):
-    """There are no credentials to show. Ends in client.py as its ``failure``."""
+    """There are no usable credentials. client.py turns it into its ``failure``."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.detail)
@@ -36,16 +36,16 @@ class Unusable(Exception):
 
 
 class Identities:
-    """Those in use, each shared by all who take it for the same backend: a program runs once for them
-    together. Lives on one event loop."""
+    """The identities in use, shared by all users of a backend, so that its program runs once. Lives on one
+    event loop."""
 
     def __init__(self) -> None:
         self._identities: dict[_Key, Identity] = {}
         self._takers: Counter[_Key] = Counter()
 
     def take(self, backend: Backend) -> Identity:
-        """Ours towards this backend, until ``give_back``. Says where the configuration gives security away,
-        once while that is so."""
+        """The identity towards this backend, until ``give_back``. Logs once if the configuration weakens
+        security."""
         key = _key(backend)
         identity = self._identities.get(key)
         if identity is None:
@@ -58,7 +58,7 @@ class Identities:
         return identity
 
     async def give_back(self, backend: Backend) -> None:
-        """What was taken once for this backend; the last one who does so ends what runs for it."""
+        """Release one use; the last one ends what runs for the identity."""
         key = _key(backend)
         self._takers[key] -= 1
         if not self._takers[key]:
@@ -67,23 +67,23 @@ class Identities:
 
 
 def _key(backend: Backend) -> _Key:
-    """All that an identity is made of."""
+    """Everything that an identity depends on."""
     return (backend.name, backend.url, backend.tls, backend.credentials, backend.proxy_url)
 
 
 @dataclass(frozen=True, slots=True)
 class RequestIdentity:
-    """What goes into one request."""
+    """The credentials for one request."""
 
     fields: HeaderFields = field(repr=False)
     context: ssl.SSLContext | None
     """None for a backend without TLS."""
     issued: IssuedCredential | None = None
-    """What an exec plugin gave, where one was asked."""
+    """The result of an exec plugin, if there is one."""
 
 
 class Identity:
-    """Ours towards one backend, on one event loop."""
+    """The identity towards one backend, on one event loop."""
 
     def __init__(self, backend: Backend) -> None:
         credentials = backend.credentials
@@ -92,7 +92,7 @@ class Identity:
         self._plugin = None if plugin is None else ExecCredentials(plugin, backend.access)
         self._has_files = self._files.has_files
         self._fixed = RequestIdentity(*self._files.read()) if plugin is None and not self._has_files else None
-        """What no file and no program changes."""
+        """The parts that depend on no file or program."""
         has_token = (credentials.token_file, credentials.token, credentials.basic) != (None, None, None)
         has_secret = has_token or plugin is not None
         exposures = []
@@ -103,10 +103,10 @@ class Identity:
         if has_secret and not self._files.has_tls and not is_loopback(urlsplit(backend.url).hostname):
             exposures.append(f"backend {backend.name}: its token is sent without TLS")
         self.exposures = tuple(exposures)
-        """Where the configuration gives security away, in words."""
+        """Messages about settings that weaken security."""
 
     async def shown(self) -> RequestIdentity:
-        """What files and programs say now. Raises Unusable."""
+        """The current content of files and programs. Raises Unusable."""
         if self._fixed is not None:
             return self._fixed
         try:
@@ -118,7 +118,7 @@ class Identity:
             raise Unusable(Failure(Cause(error.cause), str(error))) from error
 
     def refused(self, shown: RequestIdentity) -> bool:
-        """Told that the backend answered 401. Whether there may be something better to show at once."""
+        """Report a 401; returns whether newer credentials may be available at once."""
         if self._plugin is None or shown.issued is None:
             return False  # files are read for each request anyway
         return self._plugin.refused(shown.issued)

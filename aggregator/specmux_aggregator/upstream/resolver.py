@@ -1,8 +1,8 @@
-"""Name resolution that no other backend has to wait for.
+"""Name resolution in which backends do not wait for each other.
 
-asyncio's own runs getaddrinfo in the loop's pool of a few threads, which files and pages share: a handful of
-backends whose name server is silent would fill it. A daemon thread for each look-up delays neither others nor
-the end of the process.
+asyncio runs getaddrinfo in the loop's pool of few threads, shared with files and pages: a handful of backends
+with a silent name server would fill it. A daemon thread per lookup delays neither others nor the end of the
+process.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class DaemonResolver(AbstractResolver):
-    """Asks the system's resolver. A look-up that is cancelled goes on in its thread until that gives up."""
+    """Uses the system's resolver. A cancelled lookup continues in its thread until it gives up."""
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
@@ -34,7 +34,7 @@ class DaemonResolver(AbstractResolver):
         return [_result(host, *info) for info in found]
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to release."""
 
 
 def _result(
@@ -42,7 +42,7 @@ def _result(
 ) -> ResolveResult:
     host, port, *scope = address
     if len(scope) == 2 and scope[1]:
-        host = f"{host}%{scope[1]}"  # a link-local address means nothing without its interface (RFC 4007 11)
+        host = f"{host}%{scope[1]}"  # a link-local address needs its interface (RFC 4007 11)
     return ResolveResult(
         hostname=hostname,
         host=host,

@@ -1,4 +1,4 @@
-"""The answers of a backend, read within bounds and named: what came, that nothing changed, or why not."""
+"""Read a backend's answer within limits: a payload, not modified, or a failure."""
 
 from __future__ import annotations
 
@@ -27,31 +27,31 @@ from specmux_cache.http.connections.whole_body import whole_body
 from specmux_converters.json_text import may_have_more_values
 
 UNFRAMED_VALUES: Final = 200_000
-"""JSON values of a body that ends with its connection. It is parsed to see that it is whole, here: 10 MB of a
-real document, and 20 ms."""
+"""Most JSON values of a body that ends with its connection, which is parsed here to check that it is
+complete: 10 MB of a real document, and 20 ms."""
 
 INLINE_MAX: Final = 64 * 1024
-"""Bytes that are parsed on the event loop; more, or compressed ones, go to a thread."""
+"""Bytes that are parsed on the event loop; larger or compressed bodies go to a thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """The body of a 200, complete as far as HTTP's framing can tell."""
+    """The body of a 200, complete as far as HTTP's framing shows."""
 
     body: bytes
     """As transferred: still in ``coding``."""
     coding: Coding
-    """Identity or gzip: no other is asked for."""
+    """Identity or gzip: others are not requested."""
     media_type: str
-    """Type and subtype in lower case, without parameters; "" where the backend named none."""
+    """Type and subtype in lower case, without parameters; "" if absent."""
     etag: ETag | None
     share: Share | None = field(default=None, repr=False, compare=False)
-    """What the body counts for, as long as this value is held."""
+    """The body's share of the budget, released with this value."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotModified:
-    """The representation with the entity tag that was sent is still the current one."""
+    """The representation with the given entity tag is still current."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Redirect:
 
 
 Room: TypeAlias = Callable[[int], Awaitable[Share]]
-"""Waits until there is room for a body of so many bytes."""
+"""Waits until there is room for a body of that many bytes."""
 
 Answer: TypeAlias = Payload | NotModified | Redirect | Failure
 
@@ -69,7 +69,7 @@ Answer: TypeAlias = Payload | NotModified | Redirect | Failure
 async def read_answer(
     response: UnreadAnswer, *, max_bytes: int, is_conditional: bool, room: Room | None = None
 ) -> Answer:
-    """``room`` is asked before more than SMALL bytes are taken; None: there is always some."""
+    """``room`` is called before more than SMALL bytes are read; None: unlimited."""
     status = response.status
     if status == 304 and is_conditional:
         return NotModified()
@@ -112,7 +112,8 @@ async def _body(
         if room is not None and length > SMALL:
             share = await room(length)
         return await whole_body(response.connection, response.content, length), share
-    body = io.BytesIO()  # its getvalue() does not copy, and a body that drips in costs no object per byte
+    # getvalue() does not copy, and a body that arrives byte by byte needs no object for each
+    body = io.BytesIO()
     async for chunk in response.content.iter_any():
         if body.tell() + len(chunk) > max_bytes:
             return too_large(max_bytes)
@@ -123,7 +124,8 @@ async def _body(
 
 
 def _is_framed(response: UnreadAnswer) -> bool:
-    """HTTP shows where the body ends (RFC 9112 6.3); else the connection's end does, be it whole or cut."""
+    """Whether HTTP marks the end of the body (RFC 9112 6.3); otherwise the connection's end does, even if
+    truncated."""
     return response.content_length is not None or "Transfer-Encoding" in response.headers
 
 

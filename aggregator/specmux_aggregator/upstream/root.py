@@ -1,6 +1,6 @@
-"""What a backend's discovery root offers, validated. Pure.
+"""Validate a backend's discovery root. Pure.
 
-It is taken as a whole or not at all: who lies about one document is not believed about the others.
+A root is accepted as a whole or not at all: a server with one invalid entry is not trusted for the others.
 """
 
 from __future__ import annotations
@@ -24,28 +24,29 @@ from specmux_converters.json_text import may_have_more_values
 
 ROOT_VALUES: Final = 100_000
 VALUES_OF_ONE: Final = 8
-"""JSON values of a root that are parsed: beside its paths, and for each of them, where servers say one."""
+"""JSON values of a root that are parsed, beside its paths and per path."""
 
 
 @dataclass(frozen=True, slots=True)
 class BackendRoot:
-    """The documents that a backend offers and owns, each with the backend's own hash where it has one."""
+    """The documents that a backend offers and may publish, with the backend's hashes where it has them."""
 
     offers: Mapping[GroupVersion, Hash | None]
     etag: ETag | None
-    """Of the representation it was read from, for the next conditional request."""
+    """The entity tag of the representation, for the next conditional request."""
     ignored: tuple[str, ...]
-    """Keys, cut and sorted, that the backend lists but may not publish."""
+    """Keys that the backend lists but may not publish, sorted and limited."""
 
 
 class _RootRefusal(ValueError):
-    """The root is not believed; the message is for people."""
+    """The root is invalid; the message is for people."""
 
 
 def parse_root(
     body: bytes, backend: Backend, *, etag: ETag | None, max_group_versions: int
 ) -> BackendRoot | Failure:
-    """The root in ``body`` (decoded JSON): BAD_BODY when it is not JSON, BAD_ROOT when it is not a root."""
+    """Parse ``body`` (decoded JSON). Fails with BAD_BODY if it is not JSON, and BAD_ROOT if it is not a
+    root."""
     if may_have_more_values(body, ROOT_VALUES + VALUES_OF_ONE * max_group_versions):
         return Failure(Cause.TOO_LARGE, f"the root has more values than {max_group_versions} paths can have")
     try:

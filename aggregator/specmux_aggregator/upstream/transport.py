@@ -1,7 +1,7 @@
-"""Connections to one backend: its TLS, its proxy, our credentials towards it.
+"""Connections to one backend: TLS, proxy, and the service's credentials.
 
-What a request carries comes from the configuration of this one backend and from its caller: no other
-backend's credential can get into it. Redirects are never followed.
+Requests carry only what this backend's configuration and the caller say: no other backend's credential can
+enter. Redirects are never followed.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ CONNECTIONS: Final = 16
 """Open connections to one backend."""
 
 AHEAD: Final = 256 * 1024
-"""Bytes of one answer that may wait to be taken; at twice as many nothing more is read."""
+"""Bytes of one answer that may be buffered; at twice as many, reading pauses."""
 
 KEPT: Final = 8
-"""URLs and timeouts that are kept."""
+"""Number of cached URLs and timeouts."""
 
 SHORT: Final = 32
-"""Characters of a target whose URL is kept."""
+"""Characters of the longest target whose URL is cached."""
 
 CLOSED: Final = Failure(Cause.INTERNAL, "the client was closed: its backend was removed or changed")
 
 ADDRESSES_KEPT: Final = 30.0
-"""Seconds that a host's addresses are good for."""
+"""Seconds for which a host's addresses are cached."""
 
 USER_AGENT: Final = "specmux"
 
@@ -52,11 +52,12 @@ _UNASKED: Final = ("Accept", "Accept-Encoding", "Content-Type")
 """Fields that aiohttp would add by itself."""
 
 _KEEPALIVE: Final = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))
-"""Seconds and tries: a peer that is gone is noticed within a minute, also by who only listens."""
+"""Seconds and attempts: a vanished peer is noticed within a minute, even on a connection that only
+receives."""
 
 
 class BackendTransport:
-    """Sends requests to one backend. Lives on one event loop, which owns it until ``close``."""
+    """Sends requests to one backend. Lives on one event loop until ``close``."""
 
     def __init__(
         self,
@@ -70,11 +71,10 @@ class BackendTransport:
         ahead: int = AHEAD,
         keeps_after_no_body: bool = True,
     ) -> None:
-        """``identities``: shared with others who ask the same backend; None: with nobody.
-        ``address``: of one server of a backend that has several and no proxy.
-        ``openings``: of connections that are opened at a time, with others who ask the backend; who waits
-        for that is not late. ``keeps_after_no_body``: as in CheckedConnector.
-        """
+        """``identities``: shared with others that use the same backend; None: own. ``address``: of one
+        server, for a backend with several and no proxy. ``openings``: limits connections opened at a time,
+        shared with others; waiting for it does not count as connecting. ``keeps_after_no_body``: as in
+        CheckedConnector."""
         self._backend = backend
         self._polling = polling
         self._address = address
@@ -87,9 +87,9 @@ class BackendTransport:
         self._proxy = None if backend.proxy_url is None else URL(backend.proxy_url)
         self._session: aiohttp.ClientSession | None = None
         self._routes: dict[ssl.SSLContext | None, aiohttp.ClientRequest] = {}
-        """Where ``ask`` connects to: one, with the TLS context that was shown last."""
+        """The connection parameters of ``ask``, for the TLS context used last."""
         self._prefix = _prefix(backend.url) if self._proxy is None and keeps_after_no_body else None
-        """Of the targets that ``ask`` sends; None where the session sends all."""
+        """Prefix of the targets that ``ask`` sends; None if the session sends all requests."""
         self._urls: dict[str, URL] = {}
         self._timeouts: dict[float | None, aiohttp.ClientTimeout] = {}
         self.is_closed = False
@@ -106,9 +106,9 @@ class BackendTransport:
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """The answer, its body unread. Raises identities.Unusable and failures.TRANSPORT_ERRORS.
 
-        A 401 is told only once there are no newer credentials to try. ``target`` is sent as it is, and of
-        what describes the request only what ``fields`` say. ``idle_timeout``: seconds without a byte, where
-        it is not the backend's own; infinite: none.
+        A 401 is returned only when there are no newer credentials to try. ``target`` is sent unchanged, and
+        headers only as in ``fields``. ``idle_timeout``: seconds without a byte, if it differs from the
+        backend's; infinite: none.
         """
         if self.is_closed:
             raise Unusable(CLOSED)
@@ -140,7 +140,7 @@ class BackendTransport:
     def ask(
         self, target: str, *, fields: Mapping[str, str], idle_timeout: float | None = None
     ) -> AbstractAsyncContextManager[UnreadAnswer]:
-        """As ``request``, for a GET without a body of which nothing but the answer is wanted."""
+        """As ``request``, for a GET without a body, of which only the answer matters."""
         if self._prefix is None or not is_sendable(self._prefix + target):
             return self.request("GET", target, fields=fields, idle_timeout=idle_timeout)
         return _Closing(self._answer(self._prefix + target, fields, idle_timeout))
@@ -183,7 +183,7 @@ class BackendTransport:
         return route
 
     async def close(self) -> None:
-        """Close every connection. What is still being asked for fails; so does everything asked later."""
+        """Close every connection. Running and later requests fail."""
         if not self.is_closed:
             self.is_closed = True
             await self._identities.give_back(self._backend)
@@ -191,7 +191,7 @@ class BackendTransport:
             await self._session.close()
 
     def _url(self, target: str) -> URL:
-        """What is asked for again and again is made once: a thousand backends are asked every few seconds."""
+        """The URL of a target, cached: a thousand backends are polled every few seconds."""
         url = self._urls.get(target)
         if url is None:
             url = URL(self._backend.url + target, encoded=True)
@@ -202,7 +202,7 @@ class BackendTransport:
     def _timeout(self, idle_timeout: float | None) -> aiohttp.ClientTimeout:
         timeout = self._timeouts.get(idle_timeout)
         if timeout is None:
-            # A total is the caller's affair.
+            # The caller limits the total time.
             timeout = aiohttp.ClientTimeout(
                 total=None,
                 connect=self._polling.connect_timeout if self._openings is None else None,
@@ -236,12 +236,12 @@ class BackendTransport:
 
 
 class _Closing:
-    """An answer that is closed in the end, without the generator that every answer would pay for."""
+    """Closes an answer without the generator that every answer would cost."""
 
     __slots__ = ("_answer", "_coming")
 
     _answer: DirectAnswer
-    """Once it is entered."""
+    """Set on entry."""
 
     def __init__(self, coming: Coroutine[None, None, DirectAnswer]) -> None:
         self._coming = coming
