@@ -1,10 +1,10 @@
 """One SQLite database by diskcache, with one connection that threads take in turn.
 
-diskcache gives the schema, the settings and the triggers that keep the sum of the sizes. Three things it does
-not give are here: a connection that ``close`` can close whichever thread opened it (diskcache keeps one per
-thread), a transaction that tells a busy database from a full or damaged one (diskcache reports all as a
-timeout), and settings that cannot be set by whoever wrote the file (it runs every ``sqlite_…`` row as a
-PRAGMA).
+diskcache gives the schema, the settings and the triggers that keep the sum of the sizes; it is imported where
+they are not as it made them. Three things it does not give are here: a connection that ``retire`` can close
+whichever thread opened it (diskcache keeps one per thread), a transaction that tells a busy database from a
+full or damaged one (diskcache reports all as a timeout), and settings that cannot be set by whoever wrote the
+file (it runs every ``sqlite_…`` row as a PRAGMA).
 Nothing is fsynced, as with the bodies: a killed process loses nothing by that, and after a power cut every
 row and body is verified when it is read, and an index that SQLite cannot read is set aside. A checkpoint
 that waits for a busy disk would be paid for by a put or a compaction.
@@ -13,6 +13,7 @@ Invariant: only StoreError and OSError leave this module, whatever sqlite3 and d
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sqlite3
 import threading
@@ -22,8 +23,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-import diskcache
-
 from specmux_cache.errors import (
     DiskFull,
     StoreBusy,
@@ -32,14 +31,17 @@ from specmux_cache.errors import (
     StoreReadOnly,
     StoreUnavailable,
 )
-from specmux_cache.store.directory import UNTOUCHED
-from specmux_cache.store.plain_disk import PlainDisk
+from specmux_cache.store.directory import INDEX_FILE, UNTOUCHED
 from specmux_converters.errors import cut
 
-NAME: Final = diskcache.core.DBNAME
 SCHEMA_VERSION: Final = 1
 OWN_PREFIX: Final = "specmux_"
 """Of our rows in diskcache's table of settings."""
+LAYOUT_KEY: Final = f"{OWN_PREFIX}layout"
+SETTINGS_WITHOUT_COUNTS: Final = (
+    "SELECT key, CASE WHEN key IN ('count', 'hits', 'misses', 'size') THEN 0 ELSE value END FROM Settings"
+    " WHERE substr(key, 1, ?) != ? ORDER BY key"
+)
 SETTINGS: Final[dict[str, object]] = {
     "cull_limit": 0,  # diskcache evicts nothing by itself: compaction is ours
     "eviction_policy": "least-recently-used",  # for its index on access_time
@@ -68,13 +70,13 @@ RETRY_SECONDS: Final = 0.0005
 Columns = tuple[Any, ...]
 
 
-class Database(diskcache.Cache):  # type: ignore[misc]  # diskcache is untyped
+class Database:
     """Every call raises StoreError: StoreBusy, DiskFull, StoreDamaged, or StoreUnavailable."""
 
     def __init__(self, directory: Path, *, busy_timeout: float, is_read_only: bool = False) -> None:
         """``is_read_only``: nobody writes; what a log beside the file says is not seen."""
         self.is_read_only = is_read_only
-        self.path = directory / NAME
+        self.path = directory / INDEX_FILE
         self._name = str(self.path)
         self._busy_timeout = busy_timeout
         self._turn = threading.RLock()
@@ -90,11 +92,8 @@ class Database(diskcache.Cache):  # type: ignore[misc]  # diskcache is untyped
                 self._identity = self._file_identity()
                 return
             self._format()
-            self._forget_foreign_settings()
-            # diskcache writes every setting at every opening: in one transaction, that is two pages of log.
-            with self.transaction():
-                super().__init__(str(directory), disk=PlainDisk, **SETTINGS)
-                self.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            if not self._is_laid_out():
+                self._lay_out()
             self._identity = self._file_identity()
         except (StoreError, OSError):
             self.retire()
@@ -106,15 +105,12 @@ class Database(diskcache.Cache):  # type: ignore[misc]  # diskcache is untyped
 
     @property
     def _con(self) -> sqlite3.Connection:
-        """What diskcache executes on, too."""
+        """Opened when it is first used."""
         if self._connection is None:
             if self._retired:
                 raise StoreUnavailable("closed", directory=self._where())
             self._connection = self._connected()
         return self._connection
-
-    def close(self) -> None:
-        """Nothing: diskcache closes and opens again while it initializes, in the midst of our transaction."""
 
     def retire(self) -> None:
         """Close for good."""
@@ -289,13 +285,35 @@ class Database(diskcache.Cache):  # type: ignore[misc]  # diskcache is untyped
             if self.execute(f"PRAGMA {pragma}") != [(value,)]:
                 self.execute(f"PRAGMA {pragma} = {text}")
 
-    def _forget_foreign_settings(self) -> None:
+    def _is_laid_out(self) -> bool:
+        """Whether everything is as ``_lay_out`` left it."""
         if not self.execute("SELECT 1 FROM sqlite_master WHERE name = 'Settings'"):
-            return
-        known = {*diskcache.core.DEFAULT_SETTINGS, *diskcache.core.METADATA}
-        for (key,) in self.execute("SELECT key FROM Settings"):
-            if key not in known and not str(key).startswith(OWN_PREFIX):
-                self.execute("DELETE FROM Settings WHERE key = ?", (key,))
+            return False
+        kept = self.execute("SELECT value FROM Settings WHERE key = ?", (LAYOUT_KEY,))
+        return kept == [(self._layout(),)]
+
+    def _lay_out(self) -> None:
+        from specmux_cache.store.plain_disk import KNOWN_SETTINGS, Tables  # diskcache takes long to import
+
+        # diskcache writes every setting: in one transaction, that is two pages of log.
+        with self.transaction():
+            if self.execute("SELECT 1 FROM sqlite_master WHERE name = 'Settings'"):
+                for (key,) in self.execute("SELECT key FROM Settings"):
+                    if key not in KNOWN_SETTINGS and not str(key).startswith(OWN_PREFIX):
+                        self.execute("DELETE FROM Settings WHERE key = ?", (key,))
+            Tables(self._where(), lambda: self._con, SETTINGS)
+            self.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            self.execute("INSERT OR REPLACE INTO Settings VALUES (?, ?)", (LAYOUT_KEY, self._layout()))
+
+    def _layout(self) -> str:
+        """A digest of tables, indexes, triggers and settings, without what is counted."""
+        seen = [
+            SETTINGS,
+            self.execute("PRAGMA user_version"),
+            self.execute("SELECT name, sql FROM sqlite_master ORDER BY name"),
+            self.execute(SETTINGS_WITHOUT_COUNTS, (len(OWN_PREFIX), OWN_PREFIX)),
+        ]
+        return hashlib.sha256(repr(seen).encode("utf-8", "surrogateescape")).hexdigest()
 
     def _file_identity(self) -> tuple[int, int] | None:
         try:

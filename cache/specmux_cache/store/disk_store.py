@@ -21,9 +21,9 @@ from specmux_cache.errors import (
     StoreUnavailable,
 )
 from specmux_cache.store.contents import ACCESS_SECONDS, Contents, refused, unsealed
-from specmux_cache.store.database import NAME
 from specmux_cache.store.directory import (
     DAMAGED_FILE,
+    INDEX_FILE,
     accept_read_only,
     fill_reserve,
     is_read_only,
@@ -382,9 +382,9 @@ class DiskStore:
 
     def _rename_aside(self) -> None:
         self._warn(f"{self.directory}: the index is damaged; set aside, starting empty")
-        index = self.directory / NAME
+        index = self.directory / INDEX_FILE
         for suffix in ("-wal", "-shm"):
-            index.with_name(NAME + suffix).unlink(missing_ok=True)
+            index.with_name(INDEX_FILE + suffix).unlink(missing_ok=True)
         with contextlib.suppress(FileNotFoundError):
             index.replace(self.directory / DAMAGED_FILE)
 

@@ -1,4 +1,4 @@
-"""What diskcache may put into a column: text and numbers.
+"""What diskcache makes of an index, and what it may put into a column: text and numbers.
 
 CVE-2025-69872: diskcache unpickles what a row claims to be a pickle, and no release is fixed. This Disk has
 no way to a pickle or to a file, whatever the row says.
@@ -6,7 +6,31 @@ no way to a pickle or to a file, whatever the row says.
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import Callable, Mapping
+from typing import Final
+
 import diskcache
+
+KNOWN_SETTINGS: Final = frozenset({*diskcache.core.DEFAULT_SETTINGS, *diskcache.core.METADATA})
+
+
+class Tables(diskcache.Cache):  # type: ignore[misc]  # diskcache is untyped
+    """diskcache's tables, indexes, triggers and settings, made on a connection of ours."""
+
+    def __init__(
+        self, directory: str, connection: Callable[[], sqlite3.Connection], settings: Mapping[str, object]
+    ) -> None:
+        self._connection = connection
+        super().__init__(directory, disk=PlainDisk, **settings)
+
+    @property
+    def _con(self) -> sqlite3.Connection:
+        """What diskcache executes on."""
+        return self._connection()
+
+    def close(self) -> None:
+        """Nothing: diskcache closes and opens again while it initializes, in the midst of our transaction."""
 
 
 class PlainDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache is untyped

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import diskcache
@@ -12,7 +15,8 @@ import pytest
 
 from running.open_files import needs_proc, open_in
 from specmux_cache.errors import StoreDamaged, StoreUnavailable
-from specmux_cache.store.database import NAME, Database
+from specmux_cache.store.database import Database
+from specmux_cache.store.directory import INDEX_FILE
 from specmux_cache.store.disk_store import Digest, DiskStore
 from specmux_cache.store.keys import Key
 from specmux_cache.store.plain_disk import PlainDisk
@@ -189,7 +193,7 @@ def test_an_index_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
 
 @needs_proc
 def test_an_index_that_cannot_be_used_is_not_held_open(tmp_path: Path) -> None:
-    (tmp_path / NAME).write_bytes(b"no database" * 1000)
+    (tmp_path / INDEX_FILE).write_bytes(b"no database" * 1000)
     with pytest.raises(StoreDamaged) as refused:
         Database(tmp_path, busy_timeout=1.0)
     # The error keeps all that was under way alive: what is closed now was not closed by being forgotten.
@@ -215,3 +219,34 @@ def test_unseal_refuses_what_was_sealed_for_another_key_or_digest() -> None:
     for key, digest in ((key_text(OTHER), DIGEST), (key_text(KEY), "b" * 64)):
         with pytest.raises(ValueError, match="checksum"):
             unseal(text, key=key, digest=digest, accessed_at=3.0, superseded=False)
+
+
+def test_index_that_is_laid_out_is_opened_without_diskcache(tmp_path: Path) -> None:
+    program = """
+import sys
+from contextlib import closing
+from pathlib import Path
+from specmux_cache.store.database import Database
+database = Database(Path(sys.argv[1]), busy_timeout=1.0)
+database.execute("INSERT INTO Cache (key, raw, size) VALUES (hex(randomblob(4)), 1, 7)")
+print("diskcache" in sys.modules)
+"""
+
+    def is_diskcache_needed() -> str:
+        command = [sys.executable, "-c", program, str(tmp_path)]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        return subprocess.run(
+            command, capture_output=True, text=True, env=environment, check=True
+        ).stdout.strip()
+
+    assert [is_diskcache_needed() for _ in range(2)] == ["True", "False"]
+    for damage in (
+        "DROP TRIGGER Settings_size_insert",
+        "DROP INDEX Cache_expire_time",
+        "INSERT INTO Settings VALUES ('sqlite_mmap_size2', 1)",
+        "UPDATE Settings SET value = 3 WHERE key = 'cull_limit'",
+        "PRAGMA user_version = 0",
+    ):
+        with closing(sqlite3.connect(tmp_path / INDEX_FILE)) as connection, connection:
+            connection.execute(damage)
+        assert [is_diskcache_needed() for _ in range(2)] == ["True", "False"], damage
