@@ -1,4 +1,4 @@
-"""Who may ask: callers proven by token or certificate, and what each may have.
+"""Authentication and authorization of callers, by token or certificate.
 
-It knows the server's protocols, upstream for reviews, and HTTP values; nothing of what is served.
+Depends on the server's protocols, upstream for reviews, and HTTP values; knows nothing of what is served.
 """

@@ -1,4 +1,4 @@
-"""What each mode decides, and the words for it: a caller is let in, or is refused for one of few reasons."""
+"""The interface of authentication modes: a caller is admitted, or refused for one of few reasons."""
 
 from __future__ import annotations
 
@@ -12,40 +12,41 @@ from specmux_aggregator.server.protocols import ClientConnection, Permission
 
 
 class RefusalReason(StrEnum):
-    """Why a caller is refused; also the metric label, so the list is closed."""
+    """Why a caller is refused; also a metric label, so the set is closed."""
 
     MALFORMED = "malformed"
     NO_CREDENTIALS = "no_credentials"
     BAD_CREDENTIALS = "bad_credentials"
     FORBIDDEN = "forbidden"
     UNAVAILABLE = "unavailable"
-    """Whoever decides cannot be asked now."""
+    """The deciding server cannot be reached now."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuthRefusal:
-    """``message`` is for the caller: without anybody's credentials."""
+    """``message`` is for the caller; it contains no credentials."""
 
     reason: RefusalReason
     message: str
 
 
 class AuthRequest(NamedTuple):
-    """One request, as far as permission depends on it. Made for every one: a tuple takes half as long."""
+    """The parts of a request that permission depends on. A tuple, since one is made per request: half the
+    cost of a dataclass."""
 
     message: RawRequestMessage
     connection: ClientConnection
     path: str
-    """As on the wire, without query and origin: the service looks up the same text."""
+    """As received, without query and origin: the service looks up the same text."""
 
     @property
     def verb(self) -> str:
-        """As roles name it: post for what is sent to be checked, get for all that is read."""
+        """The verb of roles: post for objects to validate, get for reads."""
         return "post" if self.message.method == "POST" else "get"
 
 
 class Lasting:
-    """A permission that lasts, or never does."""
+    """A permission that always lasts, or never does."""
 
     __slots__ = ("_lasts",)
 
@@ -57,26 +58,26 @@ class Lasting:
 
 
 ALWAYS: Final = Lasting(lasts=True)
-"""For everybody."""
+"""Permission for everybody."""
 
 ONCE: Final = Lasting(lasts=False)
-"""For this request; the next one of the same bytes is looked at again."""
+"""Permission for this request only; the next one with equal bytes is checked again."""
 
 
 class Authenticator(Protocol):
-    """One mode."""
+    """An authentication mode."""
 
     def permits(self, asked: AuthRequest) -> Permission | None:
-        """The permission that is at hand. Asked about every request: cheap, and without waiting."""
+        """The permission if it is in memory. Called for every request, so it must be cheap and not wait."""
 
     async def refuse(self, asked: AuthRequest) -> AuthRefusal | None:
-        """The decision, whatever it takes."""
+        """The decision, which may have to wait."""
 
     def complaint(self) -> str | None:
-        """Why nobody can be let in at present, in words that everybody may read."""
+        """Why nobody can be admitted at present, in words fit for everybody."""
 
     async def run(self) -> None:
-        """Keep what decisions rest on current, for ever."""
+        """Keep the basis of decisions current, forever."""
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""

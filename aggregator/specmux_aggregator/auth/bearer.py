@@ -1,6 +1,6 @@
 """The bearer token of a request (RFC 6750 2.1). Pure.
 
-The Authorization field is the only place where one is looked for: a URL ends up in logs and histories.
+Only the Authorization field is read: a token in a URL would end up in logs and histories.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _REPEATED: Final = AuthRefusal(RefusalReason.MALFORMED, "the Authorization field
 def bearer_token(fields: Sequence[str]) -> str | AuthRefusal:
     """The token in the values of all Authorization fields."""
     if len(fields) > 1:
-        # Whoever checks one and passes on the other can be fooled.
+        # Checking one field and passing on another would be a vulnerability.
         return _REPEATED
     scheme, _, rest = fields[0].partition(" ") if fields else ("", "", "")
     token = rest.lstrip(" ")
@@ -29,7 +29,7 @@ def bearer_token(fields: Sequence[str]) -> str | AuthRefusal:
 
 
 def is_token(text: str) -> bool:
-    """Whether it is a b64token. Asked about every request: a regular expression takes four times as long."""
+    """Whether it is a b64token. Called for every request: a regular expression takes four times as long."""
     if not text.isascii():
         return False
     characters = text.rstrip("=").encode()
@@ -37,6 +37,7 @@ def is_token(text: str) -> bool:
 
 
 def digest(key: bytes, token: str) -> bytes:
-    """What is kept of a token, and looked up for it: as slow to find for a token that is nearly right as for
-    any other. It is shown to nobody, so the key may simply come first: HMAC takes five times as long."""
+    """The stored and looked-up form of a token, so that a nearly right token is found no faster than any
+    other. The digest never leaves the process, so a key prefix is sufficient: HMAC takes five times as
+    long."""
     return hashlib.sha256(key + token.encode()).digest()

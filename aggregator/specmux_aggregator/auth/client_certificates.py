@@ -1,4 +1,4 @@
-"""Mode mtls: whoever has a certificate of the clients' CA may ask, or those of some names."""
+"""Mode mtls: a certificate of the client CA admits, optionally only certain names."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ _OTHER: Final = AuthRefusal(RefusalReason.FORBIDDEN, "the client certificate's n
 
 
 class ClientCertificates:
-    """``names``: common or alternative names of which a certificate must have one; None: any will do.
+    """``names``: common or alternative names of which a certificate must have one; None: any.
 
-    The permission itself, too: it depends on the connection alone, and none outlives a change of the CA.
+    Also the permission itself: it depends only on the connection, and no connection outlives a change of the
+    CA.
     """
 
     def __init__(self, names: Collection[str] | None) -> None:
@@ -36,11 +37,11 @@ class ClientCertificates:
         return None
 
     async def run(self) -> None:
-        # The CA is the listener's to read again.
+        # The listener reloads the CA.
         await asyncio.Event().wait()
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to release."""
 
     def _refused(self, connection: ClientConnection) -> AuthRefusal | None:
         certificate = peer_certificate(connection)

@@ -1,6 +1,5 @@
-"""Users that a front proxy vouches for: X-Remote-* from a connection with its certificate, as Kubernetes'
-request header authentication has them. From everybody else these fields mean nothing.
-"""
+"""Users named by a front proxy: X-Remote-* on a connection with its certificate, as in Kubernetes' request
+header authentication. From any other client these fields are ignored."""
 
 from __future__ import annotations
 
@@ -23,13 +22,13 @@ _MALFORMED: Final = AuthRefusal(RefusalReason.MALFORMED, "X-Remote-* fields are 
 
 
 class FrontProxies:
-    """``names``: common names of which a proxy's certificate must have one; None: any will do."""
+    """``names``: common names of which a proxy's certificate must have one; None: any."""
 
     def __init__(self, names: Collection[str] | None) -> None:
         self._names = None if names is None else frozenset(names)
 
     def user(self, asked: AuthRequest) -> User | AuthRefusal | None:
-        """Whom the request is for; None where no proxy that is believed says so."""
+        """The user of the request; None if no trusted proxy names one."""
         headers = asked.message.headers
         if USER not in headers:
             return None
@@ -51,5 +50,5 @@ def _user(headers: CIMultiDictProxy[str]) -> User | AuthRefusal:
     groups = tuple(group for group in headers.getall(GROUP, []) if group)
     try:
         return proven(names[0], uids[0] if uids else "", groups, extra)
-    except TypeError:  # what is not UTF-8 comes as surrogates, which orjson refuses
+    except TypeError:  # non-UTF-8 arrives as surrogates, which orjson refuses
         return _MALFORMED

@@ -1,4 +1,5 @@
-"""The server's guard: health pages are open, everything else is the mode's to decide; refusals as answers."""
+"""The server's guard: health pages are open, the mode decides about everything else; refusals become
+answers."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ RETRY_AFTER: Final = "1"  # seconds
 
 
 class RequestGuard:
-    """Implements the server's ``Guard`` protocol. Started once and closed once, on one event loop."""
+    """Implements the server's ``Guard`` protocol. Start once and close once, on one event loop."""
 
     def __init__(
         self,
@@ -40,8 +41,8 @@ class RequestGuard:
         takes_tokens: bool,
         open_prefixes: tuple[str, ...] = (),
     ) -> None:
-        """Takes ownership of ``authority``. ``takes_tokens``: what to ask of whom it does not know.
-        ``open_prefixes``: of paths that everybody may ask, as far as this is concerned."""
+        """Takes ownership of ``authority``. ``takes_tokens``: whether to challenge for a token.
+        ``open_prefixes``: paths open to everybody."""
         self._open_prefixes = open_prefixes
         self._authority = authority
         self._metrics = metrics
@@ -59,7 +60,7 @@ class RequestGuard:
         await self._authority.close()
 
     def complaint(self) -> str | None:
-        """Why nobody can be let in at present; None: it works."""
+        """Why nobody can be admitted at present; None if authentication works."""
         return self._authority.complaint()
 
     @property
@@ -91,7 +92,7 @@ class RequestGuard:
                 return refusal(400, "BadRequest", refused.message, is_head=is_head)
             case RefusalReason.NO_CREDENTIALS | RefusalReason.BAD_CREDENTIALS if self._takes_tokens:
                 is_known = refused.reason is RefusalReason.NO_CREDENTIALS
-                # RFC 6750 3.1: the error is for whoever tried.
+                # RFC 6750 3.1: no error code for a request without credentials.
                 challenge = CHALLENGE if is_known else f'{CHALLENGE}, error="invalid_token"'
                 fields = [("WWW-Authenticate", challenge)]
                 return refusal(401, "Unauthorized", refused.message, fields=fields, is_head=is_head)
@@ -99,7 +100,8 @@ class RequestGuard:
                 fields = [("Retry-After", RETRY_AFTER)]
                 return refusal(503, "ServiceUnavailable", refused.message, fields=fields, is_head=is_head)
             case _:
-                # Of no certificate, too: 401 wants a challenge (RFC 9110 15.5.2), and TLS knows none in HTTP.
+                # Also without a certificate: 401 requires a challenge (RFC 9110 15.5.2), and HTTP has none
+                # for TLS.
                 return refusal(403, "Forbidden", refused.message, is_head=is_head)
 
 

@@ -1,5 +1,5 @@
-"""A guard that answers only who means this machine: a name that somebody else's DNS points here is refused
-(DNS rebinding), for what it would show are the user's own credentials' answers."""
+"""A guard that answers only requests addressed to this machine: with DNS rebinding, a foreign name points
+here, and the answers would expose what the user's own credentials may read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
 
 
 class LoopbackHosts:
-    """Implements the server's ``Guard`` protocol, before another guard where there is one."""
+    """Implements the server's ``Guard`` protocol, optionally in front of another guard."""
 
     def __init__(self, inner: Guard | None) -> None:
         self._inner = inner
@@ -43,7 +43,7 @@ class LoopbackHosts:
 
 
 def is_loopback(message: RawRequestMessage) -> bool:
-    """Whether the Host that was asked for is this machine, whatever its port."""
+    """Whether the Host of the request is this machine, whatever its port."""
     hosts = message.headers.getall("Host", ())
     if len(hosts) != 1:
         return False

@@ -1,11 +1,11 @@
-"""Mode kubernetes: the cluster says whose a token is (TokenReview) and what that user may read
-(SubjectAccessReview), as it does for its own extension servers. Whatever it cannot be asked about is refused.
+"""Mode kubernetes: the cluster identifies the owner of a token (TokenReview) and decides what the user may
+read (SubjectAccessReview), as for its own extension servers. If the cluster cannot be asked, access is
+refused.
 
-Answers are remembered for a short while: of a token only a digest is kept. Errors are not remembered. While
-the cluster cannot be asked, what it allowed counts for ``review_grace`` longer: its outage must not keep
-those who were let in from reading. Whoever was never let in is refused. Then, who was allowed to read a root
-that clients begin with is allowed to read what lies below it; and of who was let in for one root it is asked
-ahead whether they may read the others.
+Results are cached briefly; of a token only a digest is kept. Errors are not cached. While the cluster is
+unreachable, permissions stay valid for ``review_grace`` longer, so its outage does not lock out users
+admitted before. Users never admitted are refused. During the outage, permission for a root that clients start
+with includes what lies below it; and a user admitted for one root is reviewed ahead for the other roots.
 """
 
 from __future__ import annotations
@@ -34,26 +34,27 @@ from specmux_cache.reading.flight import SingleFlight
 from specmux_converters.errors import cut
 
 TOKENS: Final = 4096
-"""Tokens of known users that are remembered."""
+"""Cached tokens of known users."""
 
 STRANGERS: Final = 1024
-"""Tokens that prove nobody; apart, so that a flood of them displaces nobody who is known."""
+"""Cached tokens that identify nobody; separate, so that a flood of them evicts no known user."""
 
 ACCESSES: Final = 16_384
-"""Users, each with a verb and a path."""
+"""Cached users, each with a verb and a path."""
 
 ROOTS: Final = ("/openapi/v3", "/api", "/apis", "/version")
-"""What clients begin with, and what lies below it (the role system:discovery has them all)."""
+"""The roots that clients start with (the role system:discovery has them all), which stand for what lies
+below."""
 
 PATH_MAX: Final = 512
-"""Characters of a path that is remembered; none of ours is as long."""
+"""Characters of the longest cached path; no path of the service is as long."""
 
 _BAD_TOKEN: Final = AuthRefusal(RefusalReason.BAD_CREDENTIALS, "the bearer token is not accepted")
 _NO_REVIEW: Final = AuthRefusal(RefusalReason.UNAVAILABLE, "the cluster cannot be asked who may read this")
 
 
 class ReviewedPermission:
-    """Permission by two reviews: whose the token is, and that they may read the path."""
+    """Permission from two reviews: the owner of the token, and read access to the path."""
 
     __slots__ = ("_access", "_user")
 
@@ -66,8 +67,8 @@ class ReviewedPermission:
 
 
 class ReviewedOfNoProxy(ReviewedPermission):
-    """The same where there are front proxies: who shows a certificate may ask for somebody else, in fields of
-    which no more is known than that the token's owner is let in."""
+    """The same with front proxies configured: a client with a certificate may speak for another user in
+    header fields, so this permission proves only the owner of the token."""
 
     __slots__ = ()
 
@@ -76,7 +77,7 @@ class ReviewedOfNoProxy(ReviewedPermission):
 
 
 class KubernetesAuthenticator:
-    """Permission by the cluster's reviews. Owns ``reviews``."""
+    """Permission from the cluster's reviews. Owns ``reviews``."""
 
     def __init__(
         self,
@@ -87,9 +88,9 @@ class KubernetesAuthenticator:
         front_proxies: FrontProxies | None,
         is_authorised_elsewhere: Callable[[RawRequestMessage], bool],
     ) -> None:
-        """``review_grace``: seconds for which what a review allowed counts after its time, while the cluster
-        cannot be asked. ``is_authorised_elsewhere``: whether a backend decides about the request, with the
-        caller's own credentials; here it is enough then to be known."""
+        """``review_grace``: seconds for which an expired permission stays valid while the cluster cannot be
+        asked. ``is_authorised_elsewhere``: whether a backend authorizes the request with the caller's own
+        credentials; then authentication is sufficient."""
         self._reviews = reviews
         self._cache_seconds = cache_seconds
         self._grace = review_grace
@@ -102,7 +103,7 @@ class KubernetesAuthenticator:
         self._token_flights: SingleFlight[bytes, User | AuthRefusal] = SingleFlight()
         self._access_flights: SingleFlight[tuple[bytes, str, str], bool | AuthRefusal] = SingleFlight()
         self._looked_ahead: ReviewCache[bytes, bool] = ReviewCache(TOKENS)
-        """Users whose roots were asked about, for half the grace."""
+        """Users whose roots were reviewed ahead, for half the grace."""
 
     def permits(self, asked: AuthRequest) -> Permission | None:
         now = time.monotonic()
@@ -129,7 +130,7 @@ class KubernetesAuthenticator:
         return await self._refused_access(user, asked.verb, asked.path, address)
 
     def complaint(self) -> str | None:
-        """None also while those who were let in before still are."""
+        """Also None while earlier permissions are still valid."""
         if self._reviews.failing_for() < self._grace:
             return None
         return self._reviews.complaint()
@@ -143,7 +144,7 @@ class KubernetesAuthenticator:
         await self._reviews.close()
 
     def _shown(self, asked: AuthRequest) -> User | str | AuthRefusal:
-        """Whom a front proxy names, else the token."""
+        """The user named by a front proxy, else the token."""
         user = self._front_proxies.user(asked) if self._front_proxies is not None else None
         return bearer_token(asked.message.headers.getall(AUTHORIZATION, [])) if user is None else user
 
@@ -193,7 +194,7 @@ class KubernetesAuthenticator:
         )
 
     def _was_allowed(self, user: User, verb: str, path: str, now: float) -> bool:
-        """What was found out last of the path itself counts, else of the root that it lies below."""
+        """The last result for the path itself, else for the root above it."""
         known = self._accesses.get_expired((user.key, verb, path), now)
         if known is not None or verb != "get":
             return known is True
@@ -201,7 +202,7 @@ class KubernetesAuthenticator:
         return any(self._accesses.get_expired((user.key, verb, root), now) is True for root in roots)
 
     def _look_ahead(self, user: User, path: str, address: bytes, now: float) -> None:
-        """Have the roots at hand for an outage, of a user who was let in for one of them or below."""
+        """Review all roots ahead of an outage for a user admitted for one of them or below."""
         if not self._grace or self._looked_ahead.get(user.key, now) or not path.startswith(ROOTS):
             return
         self._looked_ahead.put(user.key, True, until=now + self._grace / 2)
@@ -220,9 +221,10 @@ class KubernetesAuthenticator:
         return verdict.is_allowed
 
     def _is_known_to_fail(self) -> bool:
-        """Reviews fail at present, and are tried until they do not: nobody has to wait for one more."""
+        """Whether reviews fail at present and are being retried, so that no caller needs to wait for
+        another."""
         return self._reviews.failing_for() < inf
 
     def _until(self) -> float:
-        """Counted from before the question: what is revoked while it is on the way is not kept longer."""
+        """Counted from before the question, so a permission revoked meanwhile is not kept longer."""
         return time.monotonic() + self._cache_seconds

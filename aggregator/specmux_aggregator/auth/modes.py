@@ -1,4 +1,4 @@
-"""From the settings to the gate: which mode is in force, and what its parts are."""
+"""Build the guard of the configured mode and its parts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _OPEN: Final[Mapping[str, tuple[str, ...]]] = {
 """Paths that the guard leaves to the endpoint, by ``schemas.access``."""
 
 REVIEW_TIMEOUT: Final = 5.0
-"""Seconds for one review, at most: a client waits for it."""
+"""Most seconds for one review: a client waits for it."""
 
 
 def gate_of(
@@ -44,10 +44,10 @@ def gate_of(
     identities: Identities | None = None,
     is_authorised_elsewhere: Callable[[RawRequestMessage], bool] = lambda message: False,
 ) -> RequestGuard | None:
-    """The guard that the settings want; None where everybody may ask.
+    """The guard that the settings require; None if everybody may ask.
 
-    ``cluster``: the apiserver that reviews are asked of, as one of ``identities``. Raises InvalidConfig;
-    blocks on files.
+    ``cluster``: the apiserver for reviews, contacted as one of ``identities``. Raises InvalidConfig; blocks
+    on files.
     """
     auth = settings.auth
     authority: Authenticator
@@ -80,7 +80,7 @@ def gate_of(
 
 
 def warn_of_exposure(settings: Settings) -> None:
-    """Say what the settings give away to the network. Not refused: a mesh or a proxy may stand before us."""
+    """Warn of settings that expose data to the network. Not refused: a mesh or a proxy may stand in front."""
     listen, mode = settings.listen, settings.auth.mode
     if is_loopback(listen.address):
         return

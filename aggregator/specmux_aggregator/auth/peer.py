@@ -1,7 +1,7 @@
-"""The certificate that a client proved itself with during the handshake.
+"""The certificate that a client presented in the handshake.
 
-certificates.py gives a listener one CA at most, so whoever shows a certificate here got it from that CA, and
-for clients: OpenSSL checks the chain, the times and the extended key usage.
+A listener has at most one CA (certificates.py), so a certificate here was issued by that CA for clients:
+OpenSSL checks the chain, the validity period and the extended key usage.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from specmux_aggregator.server.protocols import ClientConnection
 @dataclass(frozen=True, slots=True)
 class PeerCertificate:
     common_name: str
-    """The last one of the subject, which is the one that Go takes; "" where there is none."""
+    """The last common name of the subject, as in Go; "" if there is none."""
     names: frozenset[str]
-    """This one and the alternative ones."""
+    """The common name and the alternative names."""
     ends: float
     """Seconds since the epoch."""
 
 
 def peer_certificate(connection: ClientConnection) -> PeerCertificate | None:
-    """None for a client that showed none, and for one whose certificate has expired since."""
+    """None for a client without a certificate, or with one that has expired since."""
     transport = connection.transport
     if transport is None:
         return None
@@ -39,10 +39,10 @@ def peer_certificate(connection: ClientConnection) -> PeerCertificate | None:
 
 
 def _shown(transport: asyncio.Transport) -> PeerCertificate | bool:
-    """False where none was shown that can be believed: of a connection that does not change."""
+    """False if no certificate was verified; the result never changes for a connection."""
     shown: dict[str, Any] | None = transport.get_extra_info("peercert")
     tls: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
-    # A resumed session was verified by another handshake, against a CA that may have been exchanged since.
+    # A resumed session was verified in another handshake, possibly against a previous CA.
     if not shown or tls is None or tls.session_reused:
         return False
     common_names = [value for rdn in shown["subject"] for name, value in rdn if name == "commonName"]

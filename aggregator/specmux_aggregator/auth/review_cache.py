@@ -1,4 +1,4 @@
-"""What was found out, for a while. Bounded: what was unused for longest goes first."""
+"""A bounded cache of results with expiry; evicts the least recently used."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ V = TypeVar("V")
 
 
 class ReviewEntry(Generic[V]):
-    """One value. Who keeps it sees by its time that another took its place, or none."""
+    """One value. Its expiry distinguishes it from a later one in its place."""
 
     __slots__ = ("until", "value")
 
@@ -22,9 +22,9 @@ class ReviewEntry(Generic[V]):
 
 
 class ReviewCache(Generic[K, V]):
-    """Values by key, each until its time has come. Times are monotonic seconds.
+    """Values by key until their expiry. Times are monotonic seconds.
 
-    ``grace``: seconds for which ``get_expired`` still has a value after its time.
+    ``grace``: seconds for which ``get_expired`` still returns an expired value.
     """
 
     __slots__ = ("_entries", "_grace", "_size")
@@ -53,7 +53,7 @@ class ReviewCache(Generic[K, V]):
         return entry
 
     def get_expired(self, key: K, now: float) -> V | None:
-        """What was found out last, also when its time is over, within the grace."""
+        """The last value, even if expired, within the grace."""
         entry = self._entries.get(key)
         return None if entry is None or now >= entry.until + self._grace else entry.value
 

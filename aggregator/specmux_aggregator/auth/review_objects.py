@@ -1,6 +1,6 @@
-"""TokenReview and SubjectAccessReview: the objects that are posted, and what comes back. Pure.
+"""TokenReview and SubjectAccessReview: the posted objects and their answers. Pure.
 
-An answer of another shape is a Failure, never permission.
+A malformed answer is a Failure, never permission.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ ACCESS_REVIEWS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 @dataclass(frozen=True, slots=True)
 class TokenVerdict:
     user: User | None
-    """None: the token proves nobody."""
+    """None: the token identifies nobody."""
     is_final: bool = True
-    """The reviewer met no error on the way, so that the same question gets the same answer for a while."""
+    """Whether the reviewer met no error, so that the result may be cached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def token_verdict(body: bytes, audiences: Sequence[str]) -> TokenVerdict | Failu
         return _no_review("TokenReview")
     if status.get("authenticated") is not True:
         return TokenVerdict(None, is_final=not status.get("error"))
-    # An apiserver that knows nothing of audiences answers with none: it permits itself, not us.
+    # An apiserver without audience support returns none: it checked its own audience, not ours.
     if audiences and not set(audiences) & set(_texts(status.get("audiences")) or ()):
         return TokenVerdict(None)
     user = _user(status.get("user"))

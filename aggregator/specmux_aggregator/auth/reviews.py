@@ -1,8 +1,8 @@
-"""The cluster's own opinion: who a token belongs to, and whether a user may read a path.
+"""Ask the cluster who owns a token, and whether a user may read a path.
 
-Nothing is remembered here. Whether reviews work is known at all times: from the start, and again after each
-failure, both kinds are tried with a token and a user that are nobody's until they are answered. Only what the
-cluster does counts as a failure of it: no client can talk us into being out of order.
+Nothing is cached here. Whether reviews work is always known: at the start and after each failure, both kinds
+are tried with an invalid token and user until they succeed. Only the cluster's own behaviour counts as
+failure: no client can make the service seem out of order.
 """
 
 from __future__ import annotations
@@ -37,40 +37,40 @@ logger = logging.getLogger(__name__)
 V = TypeVar("V", TokenVerdict, AccessVerdict)
 
 AT_ONCE: Final = 8
-"""Reviews of one kind under way. Kinds have no share in each other's: a flood of tokens that are nobody's
-does not keep those who are known from being let in."""
+"""Concurrent reviews of one kind. Kinds are independent: a flood of invalid tokens does not lock out known
+users."""
 
 OF_ONE_ADDRESS: Final = 6
-"""Those of them that clients of one address may have asked for."""
+"""Concurrent reviews for clients of one address."""
 
 WAITING: Final = 128
-"""Reviews of one address that wait for their turn."""
+"""Reviews of one address that may wait."""
 
 WAIT: Final = 5.0
 """Seconds that a review waits for its turn."""
 
 OURS: Final = b""
-"""The address under which our own trials count."""
+"""The address under which the service's own trials count."""
 
 ANSWER_MAX: Final = 1024 * 1024
-"""Bytes of a review's answer."""
+"""Bytes of the largest answer to a review."""
 
 RETRY_MIN: Final = 0.5
 RETRY_MAX: Final = 10.0
-"""Seconds between tries while reviews fail, at first and at most."""
+"""Initial and longest pause in seconds between trials while reviews fail."""
 
 NOBODY: Final = User(ANONYMOUS, groups=(UNAUTHENTICATED,))
 
 
 class Review(StrEnum):
-    """The kinds; also the metric label."""
+    """The kinds of reviews; also a metric label."""
 
     TOKEN = "token"  # noqa: S105 - a kind of review
     ACCESS = "access"
 
 
 class Reviews:
-    """Asks one cluster. Owns ``client``."""
+    """Sends reviews to one cluster. Owns ``client``."""
 
     def __init__(self, client: BackendClient, metrics: Metrics, *, audiences: Sequence[str] | None) -> None:
         self._client = client
@@ -81,11 +81,11 @@ class Reviews:
         self._failures: dict[Review, Failure] = {}
         self._failed = asyncio.Event()
         self._failing_since: float | None = None
-        """Monotonic seconds, since both kinds had worked."""
+        """Monotonic seconds since when reviews fail, after both kinds had worked."""
         self._metrics.auth.is_up.set(0)
 
     async def token(self, token: str, *, address: bytes = OURS) -> TokenVerdict | Failure:
-        """``address``: of the client that wants to know; each has its share."""
+        """``address``: of the client on whose behalf it is asked; each has its share."""
         return await self._ask(
             Review.TOKEN,
             address,
@@ -110,11 +110,11 @@ class Reviews:
         return None
 
     def failing_for(self) -> float:
-        """Seconds since reviews fail that have worked; infinite where they work, or never did."""
+        """Seconds since when reviews that had worked fail; infinite if they work or never did."""
         return inf if self._failing_since is None else time.monotonic() - self._failing_since
 
     async def run(self) -> None:
-        """Try both kinds until they work, and again whenever one has failed; for ever."""
+        """Try both kinds until they work, and again after each failure; forever."""
         while True:
             await self._try_until_proven()
             self._failed.clear()
@@ -161,7 +161,7 @@ class Reviews:
         self._metrics.auth.review_seconds.labels(kind.value).observe(time.monotonic() - started)
         result = "failed" if isinstance(verdict, Failure) else "answered"
         self._metrics.auth.reviews.labels(kind.value, result).inc()
-        # What a cluster answers to a question that it finds odd (400, 413, 422) says nothing about the next.
+        # A cluster's answer to an odd question (400, 413, 422) says nothing about the next one.
         if not isinstance(verdict, Failure) or verdict.cause is not Cause.UNEXPECTED_STATUS:
             self._note(kind, verdict if isinstance(verdict, Failure) else None)
         return verdict

@@ -1,8 +1,8 @@
-"""Mode token-file: whoever has one of the tokens of a file may ask.
+"""Mode token-file: the tokens of a file admit.
 
-A line is ``token,name``, and Kubernetes' static token files (``token,user,uid,"groups"``) are read, too: of a
-user only that they exist counts. The file is read again when its content changes. One that is not whole yet,
-or never was right, changes nothing.
+A line is ``token,name``; Kubernetes' static token files (``token,user,uid,"groups"``) are read as well, of
+which only the token matters. The file is read again when its content changes. A file that is incomplete or
+invalid changes nothing.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from specmux_cache.access.small_files import UnreadableFile, read_small
 logger = logging.getLogger(__name__)
 
 INTERVAL: Final = 1.0
-"""Seconds between looks. New content counts when two looks in a row agree on it."""
+"""Seconds between checks. New content applies when two checks in a row agree on it."""
 
 
 _BAD_TOKEN: Final = AuthRefusal(RefusalReason.BAD_CREDENTIALS, "the bearer token is not accepted")
 
 
 class BadTokens(ValueError):
-    """The content is no token file; the message names the line, and never repeats it."""
+    """The content is not a token file; the message names the line and never repeats it."""
 
 
 class Tokens:
-    """What one reading of the file lets in: permission for as long as it is in force."""
+    """The tokens of one reading of the file: permission while that reading is in force."""
 
     __slots__ = ("_digests", "_key", "is_in_force")
 
@@ -61,7 +61,7 @@ class TokenFileAuthenticator:
     """Permission by the tokens of one file."""
 
     def __init__(self, path: Path, metrics: Metrics) -> None:
-        """Raises InvalidConfig when there is nothing to begin with. Blocks on the file."""
+        """Raises InvalidConfig if the file is unusable at the start. Blocks on the file."""
         self._path = path
         self._metrics = metrics
         self._key = secrets.token_bytes(32)
@@ -83,7 +83,7 @@ class TokenFileAuthenticator:
         return None
 
     async def run(self) -> None:
-        """Read the file again whenever it changes; for ever."""
+        """Read the file again whenever it changes; forever."""
         before = self._content
         while True:
             await asyncio.sleep(INTERVAL)
@@ -102,7 +102,7 @@ class TokenFileAuthenticator:
                     self._complain(None)
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to release."""
 
     def _refused(self, asked: AuthRequest) -> AuthRefusal | None:
         token = bearer_token(asked.message.headers.getall(AUTHORIZATION, []))

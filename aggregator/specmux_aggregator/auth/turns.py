@@ -1,7 +1,7 @@
-"""Whose turn it is: few at once, some of those for one address at most, and addresses in rotation.
+"""A fair queue: a limit on concurrent turns, a limit per address, and addresses in rotation.
 
-Whoever waits is let in before a second one of an address that was served meanwhile, so an address that asks
-for more than its share makes itself wait. Lives in one event loop.
+A waiting address goes before a second turn of one just served, so an address that exceeds its share delays
+only itself. Lives on one event loop.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from collections import Counter, OrderedDict, deque
 
 
 class TooManyWait(Exception):
-    """As many of this address wait as may."""
+    """The limit on waiting requests of this address is reached."""
 
 
 class Turns:
-    """Each turn that was taken is given back."""
+    """Each turn that is taken must be given back."""
 
     def __init__(self, at_once: int, *, of_one: int, waiting_of_one: int) -> None:
-        """``at_once``: turns that are taken at a time; ``of_one``: those of them by one address;
-        ``waiting_of_one``: how many of one address may wait."""
+        """``at_once``: concurrent turns; ``of_one``: of one address; ``waiting_of_one``: requests of one
+        address that may wait."""
         self._free = at_once
         self._of_one = of_one
         self._waiting_of_one = waiting_of_one
         self._taken: Counter[bytes] = Counter()
         self._waiting: OrderedDict[bytes, deque[asyncio.Future[None]]] = OrderedDict()
-        """By address; who is first is next."""
+        """By address; the first is next."""
 
     async def take(self, address: bytes) -> None:
         """Wait for a turn. Raises TooManyWait."""

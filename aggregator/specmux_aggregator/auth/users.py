@@ -1,4 +1,4 @@
-"""A caller as Kubernetes knows one. Pure."""
+"""A caller as represented in Kubernetes. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UNAUTHENTICATED: Final = "system:unauthenticated"
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Names are whatever the cluster's authenticators gave them."""
+    """Names come from the cluster's authenticators, unchanged."""
 
     name: str
     uid: str = ""
@@ -23,7 +23,7 @@ class User:
     extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """By key, sorted."""
     key: bytes = field(init=False, repr=False, compare=False)
-    """Equal for equal users, and short, whatever they are called."""
+    """Short, and equal for equal users, however long their names."""
 
     def __post_init__(self) -> None:
         facts = orjson.dumps([self.name, self.uid, self.groups, self.extra])
@@ -31,7 +31,7 @@ class User:
 
 
 def proven(name: str, uid: str, groups: tuple[str, ...], extra: dict[str, tuple[str, ...]]) -> User:
-    """A user whose identity somebody vouches for: of ``system:authenticated``, as apiservers add it."""
+    """An authenticated user: a member of ``system:authenticated``, as apiservers add it."""
     if name != ANONYMOUS and AUTHENTICATED not in groups and UNAUTHENTICATED not in groups:
         groups = (*groups, AUTHENTICATED)
     return User(name, uid, groups, tuple(sorted(extra.items())))

@@ -1,4 +1,4 @@
-"""Discovery of APIs (``/api``, ``/apis``, ``/version``): asked of every backend, merged, and answered.
+"""Discovery of APIs (``/api``, ``/apis``, ``/version``): requested from every backend, merged, and answered.
 
-It knows the Snapshot, documents and upstream; nothing of requests.
+Depends on the Snapshot, documents and upstream; knows nothing of requests.
 """

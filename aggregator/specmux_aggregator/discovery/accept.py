@@ -1,7 +1,7 @@
-"""Which form of discovery a request gets, by its Accept field. Pure.
+"""Choose the form of discovery by the Accept field. Pure.
 
-The aggregated forms are told from the legacy one by parameters of the media type (KEP-3352), which clients
-send in any order. A range without them, a wildcard and no field at all mean the legacy form, as ever.
+Parameters of the media type distinguish the aggregated forms from the legacy one (KEP-3352), in any order. A
+range without them, a wildcard and an absent field mean the legacy form.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ class DiscoveryForm:
 
     media_type: MediaType
     version: str | None = None
-    """Of the aggregated form: "v2" or "v2beta1"; None: the legacy form."""
+    """Version of the aggregated form: "v2" or "v2beta1"; None: the legacy form."""
     is_of_one: bool = False
-    """What one of several servers has (``profile=nopeer``, KEP-4020), under the same content type."""
+    """Whether it describes only one of several servers (``profile=nopeer``, KEP-4020), under the same content
+    type."""
 
     @property
     def content_type(self) -> str:
@@ -43,16 +44,16 @@ AGGREGATED: Final = (
 )
 NO_PEERS: Final = (DiscoveryForm(JSON, "v2", is_of_one=True), DiscoveryForm(CBOR, "v2", is_of_one=True))
 ALL: Final = (*LEGACY, *AGGREGATED, *NO_PEERS)
-"""What ``/api`` and ``/apis`` have."""
+"""The forms of ``/api`` and ``/apis``."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Range:
-    """One element of the field."""
+    """An element of the field."""
 
     types: MediaRange
     asked: tuple[str, str, str] | None
-    """Group, version and kind that it asks to be answered as."""
+    """Group, version and kind of the requested form."""
     is_of_one: bool
 
     @property
@@ -71,7 +72,7 @@ class _Range:
 
 
 def form_for(accept: str | None, offered: tuple[DiscoveryForm, ...]) -> DiscoveryForm | None:
-    """The offered form that the client likes best; None: it takes none of them."""
+    """The client's preferred form among those offered; None if it accepts none."""
     if accept is not None and len(accept) > HEADER_MAX:
         return _form_for(accept, offered)
     return _remembered_form(accept, offered)
@@ -84,7 +85,7 @@ def _form_for(accept: str | None, offered: tuple[DiscoveryForm, ...]) -> Discove
 
 
 def _range(types: MediaRange, parameters: list[str]) -> _Range:
-    """Other parameters are skipped: a charset changes nothing."""
+    """Other parameters are ignored: a charset changes nothing."""
     pairs = [parameter.partition("=") for parameter in parameters]
     values = {name.strip(): value.strip().strip('"') for name, _, value in pairs}
     asked = (values.get("g", ""), values.get("v", ""), values.get("as", ""))

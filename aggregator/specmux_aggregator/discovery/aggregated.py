@@ -1,4 +1,4 @@
-"""The aggregated form of discovery (KEP-3352, ``apidiscovery.k8s.io``) as a backend sends it. Pure."""
+"""Parse the aggregated form of discovery (KEP-3352, ``apidiscovery.k8s.io``) of a backend. Pure."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from specmux_schemas.resources import APIResource, Resources, Subresource
 
 KIND: Final = "APIGroupDiscoveryList"
 API_VERSIONS: Final = ("apidiscovery.k8s.io/v2", "apidiscovery.k8s.io/v2beta1")
-"""Of one shape."""
+"""Versions with the same structure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """What one document tells."""
+    """The content of one document."""
 
     resources: Mapping[GroupVersion, Resources]
     stale: frozenset[GroupVersion]
-    """Of these the backend itself says that it does not know better; it may list no resources of them."""
+    """Group-versions that the backend itself reports as stale; their resources may be missing."""
     notes: tuple[str, ...]
 
 
 def parse_aggregated(body: bytes, *, limits: Limits, max_group_versions: int) -> Lists:
-    """Raises BadList for what is no such document, or names more group-versions than allowed."""
+    """Raises BadList for another document, or one that names more group-versions than allowed."""
     document = read_document(body, kind=KIND, limits=limits)
     if document.get("apiVersion") not in API_VERSIONS:
         raise BadList(f"the apiVersion is none of {', '.join(API_VERSIONS)}")

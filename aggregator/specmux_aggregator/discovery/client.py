@@ -1,7 +1,6 @@
-"""One backend's own discovery, asked over HTTP: the aggregated form where it has it, else the legacy one.
+"""Read a backend's own discovery over HTTP: the aggregated form if it has one, else the legacy form.
 
-``/api`` and ``/apis`` may fail on their own: what lies below a path that fails is
-unconfirmed, not gone.
+``/api`` and ``/apis`` may fail separately: what lies below a failed path is unconfirmed, not gone.
 """
 
 from __future__ import annotations
@@ -42,26 +41,26 @@ CORE: Final = "/api"
 GROUPS: Final = "/apis"
 
 ACCEPT: Final = ", ".join([form.content_type for form in AGGREGATED if form.media_type == JSON] + [JSON])
-"""In the order in which kubectl names them: servers before 1.30 know v2beta1, all know the last."""
+"""In kubectl's order: servers before 1.30 support v2beta1, all support the last."""
 
 VERSION_MAX: Final = 64 * 1024
-"""Bytes of the page at ``/version``."""
+"""Bytes of the largest page at ``/version``."""
 
 VALUES_MAX: Final = 200_000
-"""JSON values of one discovery document: 6,000 resources, as Kubernetes writes them."""
+"""Most JSON values of a discovery document: 6,000 resources as Kubernetes writes them."""
 
 STALE: Final = Failure(Cause.SERVER_ERROR, "the backend itself lists it as stale")
 
 SILENT: Final = frozenset({Cause.REFUSED, Cause.UNRESOLVED, Cause.TIMEOUT, Cause.BAD_TLS})
-"""Causes after which nothing else is asked for the time being."""
+"""Causes after which no further request is sent for now."""
 
 UNLISTED: Final = frozenset({Cause.NOT_FOUND, Cause.CREDENTIALS, Cause.NOT_ACCEPTABLE})
-"""Causes for which group-versions that are configured are asked for one by one."""
+"""Causes after which configured group-versions are requested one by one."""
 
 
 @dataclass(frozen=True, slots=True)
 class _PathListing:
-    """What was read at one of the two paths."""
+    """The result of reading one of the two paths."""
 
     form: DiscoverySource
     listings: Mapping[GroupVersion, Resources | UnconfirmedResources] = field(
@@ -73,7 +72,7 @@ class _PathListing:
 
 @dataclass(frozen=True, slots=True)
 class _Groups:
-    """A legacy list of group-versions, whose resources have to be asked for."""
+    """A legacy list of group-versions, whose resources are requested separately."""
 
     group_versions: tuple[GroupVersion, ...]
     notes: tuple[str, ...]
@@ -83,7 +82,7 @@ _Half: TypeAlias = _PathListing | Failure
 
 
 class BackendDiscovery:
-    """Asks one backend, with the client that asks for its documents."""
+    """Reads the discovery of one backend, through the client for its documents."""
 
     def __init__(
         self,
@@ -94,21 +93,21 @@ class BackendDiscovery:
         max_group_versions: int,
         peers: Peers | None = None,
     ) -> None:
-        """``limits``: of one document of discovery. ``peers``: the servers behind the address, where there
-        may be several."""
+        """``limits``: of one discovery document. ``peers``: the servers behind the address, if there may be
+        several."""
         self._backend = backend
         self._client = client
         self._peers = peers
         self._told: Sightings[BackendListings] | None = None
-        """What servers behind one address told."""
+        """What the servers behind one address reported."""
         self._limits = replace(limits, max_values=min(limits.max_values, VALUES_MAX))
         self._max_group_versions = max_group_versions
         self._last: dict[str, _PathListing] = {}
         self.version: bytes | None = None
-        """The JSON object at ``/version``, as last told."""
+        """The last JSON object of ``/version``."""
 
     async def ask(self) -> Outcome | None:
-        """What the backend tells; None for one that has no discovery."""
+        """What the backend reports; None if it has no discovery."""
         if self._peers is None or not self._peers.are_known:
             self._told = None
             return await self._ask()
@@ -127,7 +126,7 @@ class BackendDiscovery:
         return told
 
     async def _ask_by(self, client: BackendClient) -> Outcome | None:
-        """What one server tells, asked with nothing that another said."""
+        """What one server reports, independent of the others."""
         alone = BackendDiscovery(
             self._backend, client, limits=self._limits, max_group_versions=self._max_group_versions
         )
@@ -137,7 +136,7 @@ class BackendDiscovery:
         paths = [path for path in (CORE, GROUPS) if self._may_own_below(path)]
         halves: dict[str, _Half] = {}
         is_silent = False
-        for path in paths:  # one after the other, over one connection
+        for path in paths:  # in sequence, over one connection
             halves[path] = half = halves[paths[0]] if is_silent else await self._half(path)
             is_silent = isinstance(half, Failure) and half.cause in SILENT
         if not is_silent:
@@ -169,13 +168,13 @@ class BackendDiscovery:
     def _unconfirmed(
         self, path: str, failure: Failure
     ) -> dict[GroupVersion, Resources | UnconfirmedResources]:
-        """What was there the last time."""
+        """What was known after the last attempt."""
         last = self._last.get(path)
         return {} if last is None else {key: UnconfirmedResources(failure) for key in last.listings}
 
     async def _half(self, path: str) -> _Half:
         last = self._last.get(path)
-        # A legacy list that did not change says nothing about the lists of resources below it.
+        # An unchanged legacy list says nothing about the lists of resources below it.
         etag = last.etag if last is not None and last.form is DiscoverySource.AGGREGATED else None
         answer = await self._client.discovery(path, ACCEPT, etag=etag)
         match answer:
@@ -207,7 +206,7 @@ class BackendDiscovery:
         return f"/{key}".startswith(f"{path}/") and self._backend.owns(key)
 
     async def _configured(self, path: str, failure: Failure) -> _Half:
-        """Servers behind an APIService often answer for their group-version and not for the list of all."""
+        """Servers behind an APIService often answer for their group-version but not for the list of all."""
         keys = [
             key for key in self._backend.group_versions or () if split(key) and self._is_wanted(key, path)
         ]
@@ -217,7 +216,7 @@ class BackendDiscovery:
         return half
 
     async def _legacy(self, keys: list[GroupVersion], notes: tuple[str, ...]) -> _PathListing:
-        """The resources of each; BackendClient bounds how many are asked for at a time."""
+        """The resources of each; BackendClient limits the number of concurrent requests."""
         answers = await asyncio.gather(*(self._resources(key) for key in keys))
         listings: dict[GroupVersion, Resources | UnconfirmedResources] = {}
         more = list(notes)
@@ -255,7 +254,7 @@ class BackendDiscovery:
 
     def _parse(self, payload: Payload, path: str) -> Lists | _Groups:
         body = self._plain(payload)
-        # Told by the body, not by Content-Type, which proxies rewrite.
+        # Decide by the body, not by Content-Type, which proxies rewrite.
         if f'"{KIND}"'.encode() in body:
             return parse_aggregated(body, limits=self._limits, max_group_versions=self._max_group_versions)
         parse_list = parse_core_versions if path == CORE else parse_groups
@@ -265,7 +264,7 @@ class BackendDiscovery:
         return decoded(payload.body, payload.coding, max_bytes=self._limits.max_bytes)
 
     async def _ask_version(self) -> None:
-        """A backend that cannot tell its version now has the one it had."""
+        """Read the version; a backend that cannot report it now keeps its last one."""
         answer = await self._client.discovery("/version", JSON)
         if not isinstance(answer, Payload):
             if isinstance(answer, Failure) and answer.cause is Cause.NOT_FOUND:
@@ -273,5 +272,5 @@ class BackendDiscovery:
             return
         with contextlib.suppress(BadCoding, TooLarge, ConverterError):
             page = parse(decoded(answer.body, answer.coding, max_bytes=VERSION_MAX), limits=self._limits)
-            # As apiservers write it: who compares the two finds one page.
+            # As apiservers write it, so that both pages are equal.
             self.version = orjson.dumps(page, option=orjson.OPT_INDENT_2)

@@ -12,55 +12,55 @@ from specmux_schemas.resources import Resources
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedVersion:
-    """One group-version as clients are told of it."""
+    """A group-version as clients see it."""
 
     group_version: GroupVersion
     name: str
-    """Without its group: "v1"."""
+    """Without the group: "v1"."""
     owner: BackendName
     resources: Resources
     freshness: Freshness
     lapse: Lapse | None = None
     is_known: bool = True
-    """False where the resources never could be had."""
+    """False if its resources were never available."""
     is_peers_only: bool = False
-    """Of its owner's servers the highest does not have it."""
+    """Whether the highest-ranked of its owner's servers lacks it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Its versions, the preferred one first; the name "" is the core group."""
+    """The versions of a group, preferred first; the name "" is the core group."""
 
     name: str
     versions: tuple[ListedVersion, ...]
 
     @property
     def preferred(self) -> ListedVersion:
-        """What clients take: the first that is not stale."""
+        """The version that clients use: the first that is not stale."""
         return next((item for item in self.versions if item.freshness is Freshness.CURRENT), self.versions[0])
 
     @property
     def without_peers(self) -> Group | None:
-        """What one server alone would list of it (KEP-4020)."""
+        """The group as a single server would list it (KEP-4020)."""
         own = tuple(version for version in self.versions if not version.is_peers_only)
         return Group(self.name, own) if own else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Directory:
-    """All groups, the preferred first. The core group has a path of its own, so it stands apart."""
+    """All groups, preferred first. The core group has its own path, so it is separate."""
 
     core: Group | None = None
     groups: tuple[Group, ...] = ()
     conflicts: tuple[OwnershipConflict, ...] = ()
     version: bytes | None = None
-    """The JSON object at ``/version``, of the backend that goes first."""
+    """The JSON object of ``/version`` of the backend with precedence."""
     changes_at: float | None = None
-    """Monotonic seconds at which time alone makes something stale."""
+    """Monotonic seconds when the passing of time alone makes something stale."""
 
     @property
     def has_peers(self) -> bool:
-        """Whether one server alone would list less."""
+        """Whether a single server would list less."""
         return any(version.is_peers_only for version in self.versions())
 
     def versions(self) -> tuple[ListedVersion, ...]:

@@ -1,7 +1,7 @@
-"""What keeps the knowledge of one backend's discovery up to date.
+"""Keep the knowledge of one backend's discovery current.
 
-A backend with discovery is asked at an interval, and at once when its documents change; one without is read
-again when its documents change. Nobody waits for either but the loop itself.
+A backend with discovery is asked at an interval, and at once when its documents change; one without is
+derived again when its documents change. Only this loop waits for either.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from specmux_schemas.resources import split
 logger = logging.getLogger(__name__)
 
 FIRST_WAIT: Final = 1.0
-"""Seconds that the first question of one among many waits for its backend's first answer."""
+"""Seconds for which the first request of one among many waits for the backend's first check."""
 
 INCOMPLETE: Final = Failure(Cause.NOT_FOUND, "documents are published of group-versions that are not listed")
 
 
 class DiscoveryFollower:
-    """Follows one backend until it is cancelled. ``asked`` is None for a backend that cannot be asked."""
+    """Follows one backend until cancelled. ``asked`` is None for a backend without discovery."""
 
     def __init__(
         self,
@@ -55,12 +55,12 @@ class DiscoveryFollower:
         pace: Pace | None = None,
         random_unit: Callable[[], float] = random.random,
     ) -> None:
-        """``polling``: its interval and pauses are those between questions. ``changed`` is called whenever
-        ``knowledge`` is another. ``pace``: that of all first looks together."""
+        """``polling``: interval and pauses between requests. ``changed`` is called whenever ``knowledge``
+        changes. ``pace``: shared by all first checks."""
         self.observation = observation
         self.knowledge = Knowledge(backend=observation.backend)
         self.told_at: float | None = None
-        """Wall clock, seconds, of the end of the last attempt that was told something."""
+        """Wall clock in seconds of the end of the last successful attempt."""
         self._asked = asked
         self._synthesis = synthesis
         self._polling = polling
@@ -71,21 +71,22 @@ class DiscoveryFollower:
         self._is_heard = asyncio.Event()
         self._troubles = 0
         self._missed = 0
-        """How often in a row it had no discovery."""
+        """Consecutive attempts without discovery."""
 
     def inherit(self, before: DiscoveryFollower) -> None:
-        """Go on from what another knew of the same backend, which was asked with other credentials."""
+        """Continue from what another follower knew of the same backend under other credentials."""
         self.knowledge = replace(before.knowledge, backend=self.observation.backend)
         self.told_at = before.told_at
 
     def note(self, observation: Observation) -> None:
-        """The backend as it is published now: if its documents or its health changed, look at once."""
+        """Note the published state of the backend; check at once if its documents or health changed."""
         last, self.observation = self.observation, observation
         is_moved = last.backend != observation.backend
         if is_moved:
             self.knowledge = replace(self.knowledge, backend=observation.backend)
         if (
-            # What it may publish can be another; one that is asked has told more than that.
+            # Its permitted group-versions may have changed; a backend with discovery has reported all of them
+            # anyway.
             (is_moved and self._asked is None)
             or last.offers != observation.offers
             or last.resources != observation.resources
@@ -97,16 +98,16 @@ class DiscoveryFollower:
             self._is_heard.set()
 
     async def run(self) -> None:
-        """Ask, tell what changed, wait; for ever."""
+        """Check, report changes and wait, forever."""
         if self._pace is not None and self._pace.is_crowded:
-            # After its documents, which come first, and over their connection.
+            # After its documents, which come first, over the same connection.
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(FIRST_WAIT):
                     await self._is_heard.wait()
         await self._loop.run()
 
     async def _look(self) -> float | None:
-        """Seconds until the next one; None: until something changes."""
+        """Check; returns seconds until the next check, or None to wait for a change."""
         outcome = await self._outcome()
         if outcome is not None:
             self._take(outcome)
@@ -127,13 +128,13 @@ class DiscoveryFollower:
     async def _without_discovery(self, asked: BackendDiscovery) -> Outcome | None:
         self._missed += 1
         if self.knowledge.form in (DiscoverySource.AGGREGATED, DiscoverySource.LEGACY) and self._missed < 2:
-            # As with documents: what was there a moment ago is taken for a restart at first.
+            # As with documents: a recent group-version that is missing is taken for a restart at first.
             return Failure(Cause.NOT_FOUND, "neither /api nor /apis is there any more")
         outcome = await self._synthesis.tell(self.observation)
         return replace(outcome, version=asked.version) if isinstance(outcome, BackendListings) else outcome
 
     async def _recall(self, failure: Failure) -> None:
-        """What documents of an earlier run tell of a backend that answers nothing now."""
+        """Use documents of an earlier run for a backend that does not answer now."""
         observation = self.observation
         is_dead = failure.cause in SILENT or observation.failure is not None or not observation.attempted
         if is_dead and self.knowledge.form is None and self.observation.offers:
@@ -154,7 +155,7 @@ class DiscoveryFollower:
             self._changed()
 
     def _wait(self, outcome: Outcome | None) -> float | None:
-        """Seconds until the next look; None: until something changes."""
+        """Seconds until the next check; None to wait for a change."""
         trouble = self._trouble(outcome)
         if trouble is None:
             self._troubles = 0
@@ -168,7 +169,7 @@ class DiscoveryFollower:
         return min(pause, self._polling.interval * (1 + self._polling.jitter))
 
     def _trouble(self, outcome: Outcome | None) -> Failure | None:
-        """Why to look again sooner."""
+        """The failure that calls for an earlier check."""
         match outcome:
             case None:
                 return None
@@ -183,8 +184,8 @@ class DiscoveryFollower:
                 return next(failures, INCOMPLETE if self._lacks(outcome) else None)
 
     def _lacks(self, told: BackendListings) -> bool:
-        """Whether the backend publishes documents of group-versions that it did not list: a new one may come
-        there first."""
+        """Whether the backend publishes documents of group-versions that it did not list: a new one may
+        appear there first."""
         owns = self.observation.backend.owns
         return any(
             key not in told.listings and split(key) is not None and owns(key)

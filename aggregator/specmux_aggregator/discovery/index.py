@@ -1,7 +1,7 @@
-"""A Directory with the bytes of everything that can be asked of it, each made when it is first wanted. Pure.
+"""A Directory with the bytes of all its answers, each made when first needed. Pure.
 
-What is small is made when it is asked for. The rest is made in steps, between which others have their turn
-(``rendering.render``); what was asked of the index before, before anybody asks this one.
+Small answers are made on request. Others are made in steps with turns for others in between
+(``rendering.render``); those requested from the previous index are made before this one is used.
 """
 
 from __future__ import annotations
@@ -38,40 +38,40 @@ Asked = tuple[str, DiscoveryForm, Coding]
 """Path, form and content coding of an answer."""
 
 Subject = Group | ListedVersion | str
-"""What a path leads to; a path itself where it leads to a list of all."""
+"""What a path refers to; the path itself if it refers to a list of all."""
 
 
 SMALL: Final = 100
-"""Groups, versions and resources of an answer that is made when it is asked for, in about a millisecond."""
+"""Groups, versions and resources of an answer that is made on request, in about a millisecond."""
 
 SMALL_BYTES: Final = 32 * 1024
-"""Bytes that are compressed where they are asked for."""
+"""Bytes that are compressed on request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rendering:
-    """One representation: its bytes before any content coding, and what validates it."""
+    """A representation: its bytes before content coding, and its validator."""
 
     json_digest: str
     body: bytes
 
     def etag(self, form: DiscoveryForm, coding: Coding) -> ETag:
-        """Strong, so one for each representation: forms of one version share their content's hash."""
+        """Strong, so one per representation: forms of one version share the hash of their content."""
         suffix = "-cbor" if form.media_type == CBOR else ""
         coded = "" if coding is Coding.IDENTITY else f"-{coding.value}"
         return ETag(f'"{self.json_digest}{suffix}{coded}"')
 
 
 LINE_END: Final = b"\n"
-"""Behind every list of an apiserver (Go's json.Encoder), so that a list is the same bytes here and there."""
+"""Ends every list of an apiserver (Go's json.Encoder); kept so that lists are byte-identical."""
 
 
 class DiscoveryIndex:
-    """All answers at one moment. Bytes are added, never changed, so threads may share it."""
+    """All answers at one moment. Bytes are added and never changed, so threads may share it."""
 
     def __init__(self, directory: Directory, *, is_complete: bool = True, is_blind: bool = False) -> None:
-        """``is_complete``: every backend was asked once; before that, an absence means nothing. ``is_blind``:
-        they were, but nothing is known, and not because there is nothing."""
+        """``is_complete``: every backend was asked once; before that, absence means nothing. ``is_blind``:
+        they were, but none reported anything, although there may be something."""
         self.directory = directory
         self.is_complete = is_complete
         self.is_blind = is_blind
@@ -81,17 +81,17 @@ class DiscoveryIndex:
         self._coded: dict[Asked, bytes] = {}
 
     def asked(self) -> tuple[Asked, ...]:
-        """What was made so far of the lists of all."""
+        """The lists of all that were made so far."""
         return tuple(key for key in self._coded if key[0] in (CORE_PATH, GROUPS_PATH))
 
     def wanted(self, asked: Iterable[Asked]) -> Iterator[Asked]:
-        """What every kubectl asks for, and what was asked of the index before."""
+        """What every kubectl requests, and what was requested of the previous index."""
         if self.is_complete:
             common = [(path, DiscoveryForm(JSON, "v2"), Coding.GZIP) for path in (CORE_PATH, GROUPS_PATH)]
             yield from dict.fromkeys((*common, *asked))
 
     def find(self, path: str) -> Subject | None:
-        """What there is at a path of discovery."""
+        """What exists at a discovery path."""
         if path in (CORE_PATH, GROUPS_PATH):
             return path
         if path == VERSION_PATH:
@@ -99,21 +99,21 @@ class DiscoveryIndex:
         return self._versions.get(path) or self._groups.get(path.removeprefix(GROUPS_PATH + "/"))
 
     def rendering(self, path: str, subject: Subject, form: DiscoveryForm) -> Rendering | None:
-        """None where it has to be made first, and is not small."""
+        """None if it has to be made first and is not small."""
         rendering = self._renderings.get((path, form))
         if rendering is None and not is_longer(_members(self.directory, subject), SMALL):
             rendering = done(self.steps(path, subject, form))
         return rendering
 
     def coded(self, path: str, form: DiscoveryForm, coding: Coding, rendering: Rendering) -> bytes | None:
-        """The rendering's bytes in a content coding; None where they have to be made first."""
+        """The rendering in a content coding; None if it has to be made first."""
         body = self._coded.get((path, form, coding))
         if body is None and (coding is Coding.IDENTITY or len(rendering.body) <= SMALL_BYTES):
             body = self.encode(path, form, coding, rendering)
         return body
 
     def steps(self, path: str, subject: Subject, form: DiscoveryForm) -> Steps[Rendering]:
-        """Makes a rendering, and keeps it."""
+        """Make a rendering and keep it."""
         key = (path, form)
         if key not in self._renderings:
             if form.media_type == JSON:
@@ -123,7 +123,7 @@ class DiscoveryIndex:
                     body = (yield from written(self._tree(subject, form), JSON_WRITER)) + LINE_END
                 digest = hashlib.sha256(body).hexdigest().upper()
             else:
-                # Forms of one version share their content's hash.
+                # Forms of one version share the hash of their content.
                 plain = yield from self.steps(path, subject, replace(form, media_type=JSON))
                 digest = plain.json_digest
                 body = self_described((yield from written(self._tree(subject, form), CBOR_WRITER)))
@@ -131,7 +131,7 @@ class DiscoveryIndex:
         return self._renderings[key]
 
     def encode(self, path: str, form: DiscoveryForm, coding: Coding, rendering: Rendering) -> bytes:
-        """Its bytes in a content coding, kept. May be called in a thread."""
+        """Encode the rendering and keep the result. Thread-safe."""
         body = self._coded[path, form, coding] = encoded(rendering.body, coding)
         return body
 
@@ -158,14 +158,14 @@ class DiscoveryIndex:
 
 @dataclass(frozen=True, slots=True)
 class PendingAnswer:
-    """An answer whose bytes are not at hand."""
+    """An answer whose bytes have to be made first."""
 
     index: DiscoveryIndex
     asked: Asked
 
 
 def _members(directory: Directory, subject: Subject) -> Iterator[object]:
-    """What an answer about ``subject`` is made of, one by one."""
+    """The members of an answer about ``subject``, one by one."""
     match subject:
         case ListedVersion():
             for resource in subject.resources:
@@ -180,12 +180,12 @@ def _members(directory: Directory, subject: Subject) -> Iterator[object]:
 
 
 def forms_of(path: str) -> tuple[DiscoveryForm, ...]:
-    """What there is of a path, besides content codings."""
+    """The forms of a path, apart from content codings."""
     return accept.ALL if path in (CORE_PATH, GROUPS_PATH) else accept.LEGACY
 
 
 def discovery_path(path: str) -> str | None:
-    """The path without a trailing slash if discovery is what answers there; None for every other."""
+    """The path without a trailing slash if it belongs to discovery; None otherwise."""
     if not path.startswith((CORE_PATH, VERSION_PATH)):
         return None
     plain = path.removesuffix("/")

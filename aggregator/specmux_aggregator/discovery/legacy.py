@@ -1,4 +1,4 @@
-"""The older form of discovery (APIVersions, APIGroupList, APIResourceList) as a backend sends it. Pure."""
+"""Parse the legacy form of discovery (APIVersions, APIGroupList, APIResourceList) of a backend. Pure."""
 
 from __future__ import annotations
 
@@ -101,14 +101,14 @@ def parse_resources(
 
 @dataclass(slots=True)
 class _Draft:
-    """A resource while its subresources are collected, which may come before it."""
+    """A resource while its subresources, which may precede it, are collected."""
 
     is_namespaced: bool
     main: APIResource | None = None
     subresources: dict[str, Subresource] = field(default_factory=dict)
 
     def resource(self, name: str) -> APIResource:
-        # Subresources of what is no resource itself hang below an entry that clients pass over.
+        # Subresources without a resource are attached to an entry that clients ignore.
         main = self.main or APIResource(name=name, kind=NO_KIND, is_namespaced=self.is_namespaced, verbs=())
         return APIResource(
             name=main.name,
@@ -123,7 +123,7 @@ class _Draft:
 
 
 def _kind(item: Document, parts: tuple[str, str]) -> GroupVersionKind:
-    """Group and version are written only where they are not those of the list."""
+    """Group and version are present only where they differ from those of the list."""
     kind = text(item, "kind")
     if not kind:
         return NO_KIND

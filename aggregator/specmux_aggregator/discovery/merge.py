@@ -1,7 +1,7 @@
-"""What is known of every backend's discovery, merged into one Directory. Pure.
+"""Merge what is known of every backend's discovery into one Directory. Pure.
 
-The owner of a group-version follows from the same rule as that of its document (snapshot.py): precedence
-among those that may and do offer it. A backend that cannot list its resources wins only if no other can.
+The owner of a group-version follows the rule for documents (ownership.py): precedence among those that may
+and do offer it. A backend that cannot list its resources wins only if no other can.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from specmux_schemas.resources import split
 
 @dataclass(slots=True)
 class _Offers:
-    """Who offers one group-version, in order of precedence."""
+    """The backends that offer one group-version, in order of precedence."""
 
     by: list[tuple[Backend, Listing]] = field(default_factory=list)
     peers_only: set[BackendName] = field(default_factory=set)
-    """Those of whose servers the highest does not have it."""
+    """Backends whose highest-ranked server lacks it."""
 
     def chosen(self) -> tuple[Backend, Listing]:
         return next((item for item in self.by if item[1].is_known), self.by[0])
 
 
 def merge(known: Iterable[Knowledge], *, now: float, grace: float) -> Directory:
-    """The Directory at ``now`` (monotonic seconds). ``grace``: how long a list that cannot be confirmed is
+    """The Directory at ``now`` (monotonic seconds). ``grace``: seconds for which an unconfirmed list stays
     current."""
     ordered = sorted(known, key=lambda item: rank(item.backend))
     chosen: list[tuple[Backend, ListedVersion]] = []
@@ -52,7 +52,7 @@ def merge(known: Iterable[Knowledge], *, now: float, grace: float) -> Directory:
         losers = tuple(
             other.name for other, _ in offered.by if other.name != backend.name and not other.is_fallback
         )
-        # Where the apiserver stands in, nobody contends with it.
+        # The apiserver, standing in, is no contender.
         if losers and not backend.is_fallback:
             conflicts.append(OwnershipConflict(group_version, backend.name, losers))
     groups = _groups(chosen)
@@ -67,10 +67,9 @@ def merge(known: Iterable[Knowledge], *, now: float, grace: float) -> Directory:
 
 
 def _server_version(ordered: Iterable[Knowledge]) -> bytes | None:
-    """What /version tells: the apiserver's of the cluster, else that of a configured backend.
+    """The answer to /version: of the cluster's apiserver, else of a configured backend.
 
-    Never an extension apiserver's, which has a version of its own: Helm and kubectl take it for the
-    cluster's.
+    Never of an extension apiserver, which has its own version: Helm and kubectl take it for the cluster's.
     """
     told = [item for item in ordered if item.version is not None]
     apiservers = [item for item in told if item.backend.is_fallback]

@@ -1,4 +1,4 @@
-"""Metrics of discovery, read off its state at the moment of a scrape."""
+"""Metrics of discovery, read when scraped."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from specmux_aggregator.model.snapshot import Snapshot
 
 
 class DiscoveryCollector:
-    """Of one watch, beside the Snapshot whose documents it is compared with."""
+    """Metrics of one watch, compared with the Snapshot's documents."""
 
     def __init__(self, watch: DiscoveryWatch, *, snapshot: Callable[[], Snapshot]) -> None:
         self._watch = watch

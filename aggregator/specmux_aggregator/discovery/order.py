@@ -1,7 +1,7 @@
-"""The priority of groups and versions, which is what clients take for preference. Pure.
+"""The priority of groups and versions, which clients use as preference. Pure.
 
-A group's and a version's priority come from its APIService; what has none gets what kube-aggregator would
-give it. Equal versions compare by maturity and number, equal groups by name (``specmux_schemas.order``).
+The priority of a group and version comes from its APIService, or from kube-aggregator's defaults. Equal
+versions compare by maturity and number, equal groups by name (``specmux_schemas.order``).
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from specmux_schemas.resources import split
 
 DEFAULT_VERSION: Final = 15
 CRD_VERSION: Final = 100
-"""Of every version of a CustomResourceDefinition: so the comparison of versions decides."""
+"""The same for every version of a CustomResourceDefinition, so that the comparison of versions decides."""
 
 
 def group_priority(backend: Backend, group_version: GroupVersion) -> int:
-    """The highest goes first."""
+    """The highest comes first."""
     stated, _ = backend.priorities_of(group_version)
     if stated is not None:
         return stated
@@ -28,7 +28,7 @@ def group_priority(backend: Backend, group_version: GroupVersion) -> int:
 
 
 def version_priority(backend: Backend, group_version: GroupVersion) -> int:
-    """The highest goes first within its group."""
+    """The highest comes first within its group."""
     _, stated = backend.priorities_of(group_version)
     if stated is not None:
         return stated

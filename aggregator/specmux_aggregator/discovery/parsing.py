@@ -1,7 +1,6 @@
-"""Members of untrusted discovery documents, read one by one. Pure.
+"""Parse members of untrusted discovery documents, one by one. Pure.
 
-What is wrong with an entry costs that entry and is told as a note; what is wrong with a whole document raises
-``BadList``.
+A malformed entry is dropped with a note; a malformed document raises ``BadList``.
 """
 
 from __future__ import annotations
@@ -19,14 +18,15 @@ from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.resources import NO_KIND, GroupVersionKind, joined
 
 NOTES_NAMED: Final = 20
-"""Complaints of one document that are named; more are counted."""
+"""Complaints of one document that are named; further ones are counted."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._~:-]{0,251}[A-Za-z0-9])?")
-"""What can stand as one segment of a URL; the names of groups, versions and resources are narrower still."""
+"""A name that fits into one segment of a URL; names of groups, versions and resources are restricted
+further."""
 
 
 class BadList(ValueError):
-    """The document is not believed; the message is for people."""
+    """The document is invalid; the message is for people."""
 
 
 @dataclass(slots=True)
@@ -76,7 +76,7 @@ def is_name(value: Any) -> TypeGuard[str]:
 
 
 def objects(parent: Document, name: str, where: str, notes: Complaints) -> Iterator[Document]:
-    """The objects of an array; Go writes an empty one as null or not at all."""
+    """The objects of an array; Go writes an empty one as null or omits it."""
     items = parent.get(name)
     if items is None:
         return
@@ -96,7 +96,7 @@ def text(parent: Document, name: str) -> str:
 
 
 def texts(parent: Document, name: str, where: str, notes: Complaints) -> tuple[str, ...]:
-    """The strings of an array, each once, in its order."""
+    """The distinct strings of an array, in order."""
     items = parent.get(name)
     if items is None:
         return ()
@@ -110,7 +110,7 @@ def texts(parent: Document, name: str, where: str, notes: Complaints) -> tuple[s
 
 
 def kind_in(value: Any) -> GroupVersionKind:
-    """The kind that an object of three strings names; NO_KIND where it names none."""
+    """The kind named by an object of three strings; NO_KIND if it names none."""
     if not isinstance(value, dict) or not text(value, "kind"):
         return NO_KIND
     return GroupVersionKind(text(value, "group"), text(value, "version"), text(value, "kind"))

@@ -1,5 +1,5 @@
-"""Discovery of several servers behind one address, merged as the mixed version proxy does
-(KEP-4020). Pure."""
+"""Merge the discovery of several servers behind one address, as the mixed version proxy does (KEP-4020).
+Pure."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from specmux_schemas.resources import Resources
 
 
 def digest_of_told(told: BackendListings) -> str:
-    """What tells one server's discovery from another's: the group-versions, their resources, the version."""
+    """A digest that distinguishes servers by their discovery: group-versions, resources and version."""
     lines = [f"{key}={told.listings[key]!r}" for key in sorted(told.listings)]
     version = told.version or b""
     return hashlib.sha256("\n".join(lines).encode() + version).hexdigest()
 
 
 def united(servers: Iterable[BackendListings]) -> BackendListings:
-    """What they tell together: of each group-version the list of the highest server that confirms it. The
-    order of the servers does not matter. There is one at least."""
+    """The union: each group-version's list comes from the highest-ranked server that confirms it. Independent
+    of the order of the servers, of which there is at least one."""
     listings: dict[GroupVersion, Resources | UnconfirmedResources] = {}
     ranked = sorted(servers, key=_rank)
     highest = ranked[-1]

@@ -1,7 +1,7 @@
-"""A tree with long arrays as JSON or CBOR, a piece at a time. Pure.
+"""Serialize a tree with long arrays as JSON or CBOR, piece by piece. Pure.
 
-An array that may be long is an iterator in the tree, and whoever writes it stops after each leaf. None takes
-longer than a few resources do, so the event loop can write a list of all and let others have their turn.
+A potentially long array is an iterator in the tree, and the writer yields after each leaf. No leaf takes
+longer than a few resources, so the event loop can write a list of all with turns for others in between.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from specmux_converters.codecs.cbor import SELF_DESCRIBED
 T = TypeVar("T")
 
 Steps = Generator[None, None, T]
-"""Work that stops whenever others may have their turn, and returns what came of it."""
+"""Work that yields whenever others may have a turn, and returns its result."""
 
 
 class Writer(Protocol):
-    """One wire format."""
+    """A wire format."""
 
     def leaf(self, value: Any) -> bytes: ...
 
@@ -42,7 +42,7 @@ class JSONWriter:
 
 
 class CBORWriter:
-    """Deterministic, as the codec of documents (RFC 8949, section 4.2.1)."""
+    """Deterministic, like the codec of documents (RFC 8949, section 4.2.1)."""
 
     def leaf(self, value: Any) -> bytes:
         return cbor2.dumps(value, canonical=True)
@@ -60,7 +60,7 @@ CBOR_WRITER: Final = CBORWriter()
 
 
 def written(tree: Any, writer: Writer) -> Steps[bytes]:
-    """The bytes of ``tree``, whose iterators are read once."""
+    """The bytes of ``tree``; each iterator in it is consumed."""
     if isinstance(tree, Iterator):
         items = []
         for item in tree:
@@ -78,17 +78,17 @@ def written(tree: Any, writer: Writer) -> Steps[bytes]:
 
 
 def has_iterator(members: Mapping[str, Any]) -> bool:
-    """Whether an object has to be written by its members: one of them is an iterator."""
+    """Whether an object contains an iterator and must be written member by member."""
     return any(isinstance(value, Iterator) for value in members.values())
 
 
 def self_described(item: bytes) -> bytes:
-    """A whole CBOR document."""
+    """A complete CBOR document."""
     return SELF_DESCRIBED + item
 
 
 def done(steps: Steps[T]) -> T:
-    """All of it at once."""
+    """Run all steps at once."""
     while True:
         try:
             next(steps)
@@ -98,7 +98,7 @@ def done(steps: Steps[T]) -> T:
 
 
 def is_longer(items: Iterable[object], most: int) -> bool:
-    """Whether there are more than so many; no more than that are looked at."""
+    """Whether there are more than ``most`` items; consumes no more than that."""
     return any(number > most for number, _ in enumerate(items, 1))
 
 

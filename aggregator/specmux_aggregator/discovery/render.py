@@ -1,6 +1,6 @@
-"""A Directory in the forms that clients ask for: aggregated and legacy, as JSON trees. Pure.
+"""A Directory in the aggregated and legacy forms, as JSON trees. Pure.
 
-Arrays that may be long are iterators (``pieces``), to be read once.
+Potentially long arrays are iterators (``pieces``), which can be read once.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from specmux_schemas.resources import (
 DISCOVERY_GROUP: Final = "apidiscovery.k8s.io"
 
 UNVERSIONED_GROUPS: Final = ("", "extensions")
-"""Whose lists name no apiVersion (apiserver, endpoints/discovery/version.go, keepUnversioned)."""
+"""Groups whose lists have no apiVersion (apiserver, endpoints/discovery/version.go, keepUnversioned)."""
 
 SHORT: Final = 20
 """Elements of an array that are written at once."""
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 def aggregated_list(groups: tuple[Group, ...], *, version: str) -> Tree:
-    """An APIGroupDiscoveryList; v2 and v2beta1 are of one shape (KEP-3352)."""
+    """An APIGroupDiscoveryList; v2 and v2beta1 have the same structure (KEP-3352)."""
     return {
         "kind": "APIGroupDiscoveryList",
         "apiVersion": f"{DISCOVERY_GROUP}/{version}",
@@ -55,7 +55,7 @@ def core_versions(directory: Directory) -> Tree:
     return {
         "kind": "APIVersions",
         "versions": iter(() if core is None else [version.name for version in core.versions]),
-        # Which of our addresses a client should prefer is not ours to know: the one it used.
+        # The preferred address for a client is unknown here; it keeps the one that it used.
         "serverAddressByClientCIDRs": [],
     }
 
@@ -124,7 +124,7 @@ def _aggregated_subresource(subresource: Subresource) -> Tree:
 
 
 def _array(make: Callable[[T], Tree], items: Sequence[T]) -> Iterator[Tree] | list[Tree]:
-    """An iterator where it is worth one, or holds one: what is written at once is written faster."""
+    """An iterator if the array is long or contains one: writing at once is faster."""
     if len(items) > SHORT:
         return map(make, items)
     made = [make(item) for item in items]
@@ -166,8 +166,8 @@ def _legacy(
 ) -> Tree:
     tree: Tree = {"name": name, "singularName": "", "namespaced": of.is_namespaced}
     if kind.kind and (kind.group, kind.version) != parts:
-        # Only where they differ from the list's. An apiserver's own kinds have neither in aggregated
-        # discovery, and an empty one, which says the list's, is left out (kr8s takes it for a version).
+        # Only where they differ from the list's. An apiserver omits both for its own kinds in aggregated
+        # discovery, and an empty one is left out (kr8s takes it for a version).
         tree |= {name: value for name, value in (("group", kind.group), ("version", kind.version)) if value}
     tree["kind"] = kind.kind
     tree["verbs"] = verbs

@@ -1,5 +1,4 @@
-"""Answers about discovery that are too long to be made while others wait: made in steps, and compressed in a
-thread, which needs no GIL."""
+"""Make long answers about discovery in steps, and compress them in a thread, which needs no GIL."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from specmux_aggregator.tasks import in_turns
 
 
 async def render(index: DiscoveryIndex, asked: Asked) -> None:
-    """Have the bytes of ``asked`` at hand."""
+    """Make the bytes of ``asked``."""
     path, form, coding = asked
     subject = index.find(path)
     if subject is None:

@@ -1,4 +1,4 @@
-"""What operators are told of discovery: ``/status`` as JSON trees. Pure."""
+"""Discovery in ``/status``, as JSON trees. Pure."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ def discovery_report(
     now: float,
     wall: float,
 ) -> dict[str, Any]:
-    """``known``: of each backend, and the wall clock's time at which it last told something. ``now``:
-    monotonic."""
+    """``known``: per backend, with the wall clock of its last report. ``now``: monotonic."""
     return {
         "backends": {item.backend.name: _backend(item, told_at, wall) for item, told_at in known},
         "groupVersions": {item.group_version: _version(item, now) for item in directory.versions()},
@@ -35,14 +34,14 @@ def discovery_report(
 
 
 def without_openapi(directory: Directory, snapshot: Snapshot) -> list[GroupVersion]:
-    """Group-versions that clients are told of, and that have no document: ``kubectl explain`` fails there."""
+    """Group-versions in discovery without a document: ``kubectl explain`` fails for them."""
     return sorted(
         item.group_version for item in directory.versions() if item.group_version not in snapshot.entries
     )
 
 
 def without_discovery(directory: Directory, snapshot: Snapshot) -> list[GroupVersion]:
-    """Group-versions with a document that no client finds."""
+    """Group-versions with a document that discovery does not list."""
     listed = {item.group_version for item in directory.versions()}
     return sorted(key for key in snapshot.entries if split(key) is not None and key not in listed)
 
@@ -73,5 +72,5 @@ def _version(version: ListedVersion, now: float) -> dict[str, Any]:
 
 
 def stale(directory: Directory) -> int:
-    """Group-versions that clients are told are stale, and drop."""
+    """Number of group-versions marked as stale, which clients drop."""
     return sum(item.freshness is Freshness.STALE for item in directory.versions())

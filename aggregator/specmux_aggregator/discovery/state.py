@@ -1,6 +1,6 @@
-"""What is known of one backend's discovery, and what follows from an attempt to ask for it. Pure.
+"""What is known of one backend's discovery, before and after an attempt. Pure.
 
-A list that cannot be confirmed is kept. It counts as current for a grace, since clients drop what is stale:
+An unconfirmed list is kept. It counts as current for a grace period, since clients drop stale lists:
 ``kubectl get jobs`` would not know jobs, and namespaces would hang in Terminating (k/k#119662).
 """
 
@@ -21,12 +21,12 @@ from specmux_schemas.resources import Resources
 
 
 class DiscoverySource(StrEnum):
-    """How a backend's discovery came."""
+    """How a backend's discovery was obtained."""
 
     AGGREGATED = "aggregated"
     LEGACY = "legacy"
     SYNTHESISED = "synthesised"
-    """Made of its documents: it has no discovery."""
+    """Derived from its documents, since it has no discovery."""
 
 
 class Freshness(StrEnum):
@@ -36,7 +36,7 @@ class Freshness(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Lapse:
-    """Since when (monotonic, seconds) a list could not be confirmed, and why."""
+    """Since when (monotonic seconds) a list is unconfirmed, and why."""
 
     since: float
     failure: Failure
@@ -44,19 +44,19 @@ class Lapse:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The resources of one group-version as they were last known."""
+    """The last known resources of one group-version."""
 
     resources: Resources
     lapse: Lapse | None = None
     is_known: bool = True
-    """False while they never could be had; then ``resources`` is empty."""
+    """False while they were never available; ``resources`` is then empty."""
 
     def freshness(self, now: float, grace: float) -> Freshness:
         until = self.current_until(grace)
         return Freshness.CURRENT if until is None or now < until else Freshness.STALE
 
     def current_until(self, grace: float) -> float | None:
-        """Monotonic seconds; None: as long as nothing is heard to the contrary."""
+        """Monotonic seconds; None: until something to the contrary is known."""
         if self.lapse is None:
             return None
         return self.lapse.since + (grace if self.is_known else 0.0)
@@ -64,24 +64,24 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class UnconfirmedResources:
-    """A group-version that exists, whose resources could not be had now."""
+    """A group-version that exists, whose resources are unavailable now."""
 
     failure: Failure
     resources: Resources = ()
-    """What its server showed all the same."""
+    """Resources that its server listed nevertheless."""
 
 
 @dataclass(frozen=True, slots=True)
 class BackendListings:
-    """What a backend told: every group-version it has."""
+    """Everything that a backend listed."""
 
     form: DiscoverySource
     listings: Mapping[GroupVersion, Resources | UnconfirmedResources]
     version: bytes | None = None
-    """The JSON object at ``/version``."""
+    """The JSON object of ``/version``."""
     notes: tuple[str, ...] = ()
     peers_only: frozenset[GroupVersion] = frozenset()
-    """Of ``listings``, where there are several servers, those that the highest of them does not have."""
+    """Those of ``listings`` that the highest-ranked of several servers lacks."""
 
 
 Outcome = BackendListings | Failure
@@ -89,7 +89,7 @@ Outcome = BackendListings | Failure
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Knowledge:
-    """One backend's discovery as it was last known, and how the last attempt went."""
+    """The last known discovery of one backend, and how the last attempt ended."""
 
     backend: Backend
     form: DiscoverySource | None = None
@@ -99,22 +99,22 @@ class Knowledge:
     attempted: bool = False
     notes: tuple[str, ...] = ()
     peers_only: frozenset[GroupVersion] = frozenset()
-    """As of the listings."""
+    """As in the listings."""
 
 
 UNLISTED: Final = Failure(Cause.NOT_FOUND, "no longer listed")
-"""Why a list is kept that its backend does not show: it may just be starting."""
+"""Why a list is kept that its backend no longer shows: it may be starting."""
 
 
 def after(last: Knowledge, outcome: Outcome, *, now: float, grace: float = 0.0) -> Knowledge:
-    """What is known after an attempt; ``last`` itself when nobody would see a difference. ``now``:
-    monotonic. ``grace``: seconds for which a group-version must not be listed until it is gone."""
+    """What is known after an attempt; ``last`` itself if there is no visible difference. ``now``: monotonic.
+    ``grace``: seconds for which a group-version must be unlisted before it is removed."""
     match outcome:
         case Failure():
             if last.attempted and last.failure is not None and last.failure.cause is outcome.cause:
                 return last
             known = {key: _lapsed(listing, outcome, now) for key, listing in last.listings.items()}
-            # Its configuration says that it has these: clients should learn that they exist.
+            # The configuration says that these exist, so clients should learn of them.
             for key in last.backend.group_versions or ():
                 known.setdefault(key, Listing((), Lapse(now, outcome), is_known=False))
             return replace(last, listings=known, failure=outcome, attempted=True)
@@ -141,13 +141,13 @@ def after(last: Knowledge, outcome: Outcome, *, now: float, grace: float = 0.0) 
 def _unlisted(
     last: Knowledge, listed: AbstractSet[GroupVersion], now: float, grace: float
 ) -> dict[GroupVersion, Listing]:
-    """What was listed before and is not gone yet."""
+    """What was listed before and is not removed yet."""
     kept: dict[GroupVersion, Listing] = {}
     for key, listing in last.listings.items():
         if key in listed or not listing.is_known or not last.backend.owns(key):
             continue
         lapse = listing.lapse
-        # Before that it may have been away: from now on it has to be missing.
+        # The backend may have been away before; the grace period begins now.
         since = lapse.since if lapse is not None and lapse.failure == UNLISTED else now
         if now - since < grace or last.backend.is_known_to_have(key):
             kept[key] = replace(listing, lapse=Lapse(since, UNLISTED))

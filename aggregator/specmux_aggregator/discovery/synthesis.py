@@ -1,6 +1,6 @@
-"""Discovery of a backend that has none of its own: read off its documents, each once per content.
+"""Derive the discovery of a backend without one from its documents, once per content.
 
-A directory has nothing else; an apiserver that answers neither ``/api`` nor ``/apis`` may still publish
+A directory has only documents; an apiserver that answers neither ``/api`` nor ``/apis`` may still publish
 documents.
 """
 
@@ -26,20 +26,20 @@ from specmux_converters.media_types import JSON, MediaType
 from specmux_schemas.resources import Resources, split
 
 AT_HAND: Final = 0.2
-"""Seconds in which a document is had that nobody has to be asked for."""
+"""Seconds within which a document is obtained that is in memory or on disk."""
 
 CONCURRENT: Final = 8
-"""Documents of a dead backend that are looked for at a time."""
+"""Documents of a dead backend that are sought at a time."""
 
 
 class DocumentSource(Protocol):
-    """Where the bytes of documents come from (documents.repository)."""
+    """Supplies the bytes of documents (documents.repository)."""
 
     async def obtain(self, key: DocumentKey, media_type: MediaType, coding: Coding) -> Obtained: ...
 
 
 class Synthesis:
-    """Reads one backend's documents."""
+    """Derives the discovery of one backend."""
 
     def __init__(self, documents: DocumentSource, worker: Worker, *, limits: DocumentLimits) -> None:
         self._documents = documents
@@ -48,9 +48,9 @@ class Synthesis:
         self._read: dict[tuple[GroupVersion, Hash], Resources] = {}
 
     async def tell(self, observation: Observation, *, unreachable: Failure | None = None) -> Outcome | None:
-        """What the documents tell; None before the backend was heard for the first time.
+        """The discovery in the documents; None before the backend's first check.
 
-        ``unreachable``: why the backend cannot be asked for a document; then those count that are at hand.
+        ``unreachable``: why the backend cannot be asked for a document; only stored documents count then.
         """
         if not observation.attempted:
             return None
@@ -65,9 +65,9 @@ class Synthesis:
         async def read_on() -> None:
             for key in rest:
                 read[key.group_version] = await self._resources(key, unreachable)
-                await asyncio.sleep(0)  # of thousands that are known, none waits
+                await asyncio.sleep(0)  # let others run: thousands of known documents need no waiting
 
-        # A document at a time: they can be large, and the worker takes no two at once.
+        # One document at a time: they can be large, and the worker processes one at a time.
         await asyncio.gather(*(read_on() for _ in range(1 if unreachable is None else CONCURRENT)))
         self._read = {
             (key, observation.offers[key].hash): told

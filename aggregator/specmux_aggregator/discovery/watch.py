@@ -1,5 +1,4 @@
-"""Discovery of all backends of the Snapshot: what is known of each, and the DiscoveryIndex that answers come
-from."""
+"""Discovery of all backends of the Snapshot: what is known of each, and the current DiscoveryIndex."""
 
 from __future__ import annotations
 
@@ -33,17 +32,17 @@ from specmux_cache.reading.flight import SingleFlight
 logger = logging.getLogger(__name__)
 
 GATHER: Final = 0.02
-"""Seconds in which changes of several backends are gathered."""
+"""Seconds for which changes of several backends are collected."""
 
 SETTLING: Final = 0.1
-"""Seconds between looks whether all sources of backends have been heard."""
+"""Seconds between checks whether all sources of backends have reported."""
 
 REST: Final = 4.0
-"""Times what putting a DiscoveryIndex together took, until the next."""
+"""Pause before the next DiscoveryIndex, as a multiple of the duration of the last one."""
 
 
 class DiscoveryWatch:
-    """Makes a follower for each backend, which the backend's supervisor runs. Lives on one event loop."""
+    """Creates a follower for each backend, which the backend's supervisor runs. Lives on one event loop."""
 
     def __init__(
         self,
@@ -53,7 +52,7 @@ class DiscoveryWatch:
         pace: Pace | None = None,
         is_settled: Callable[[], bool] = lambda: True,
     ) -> None:
-        """``is_settled``: it is known which backends there are. ``pace``: that of all first looks."""
+        """``is_settled``: whether the set of backends is known. ``pace``: shared by all first checks."""
         self._limits = settings.limits
         self._polling = replace(settings.polling, interval=settings.discovery.interval)
         self._grace = settings.discovery.stale_grace
@@ -73,13 +72,13 @@ class DiscoveryWatch:
         self._is_closed = False
         self._has_followed = False
         self._started = 0.0
-        """Monotonic seconds of the first Snapshot that was followed."""
+        """Monotonic seconds of the first Snapshot."""
         self.index = DiscoveryIndex(Directory(), is_complete=False)
         self.generation = 0
-        """Rises whenever another DiscoveryIndex is in force."""
+        """Increases with each new DiscoveryIndex."""
 
     def follow(self, snapshot: Snapshot) -> None:
-        """A Snapshot was published: a backend that is not in it is gone."""
+        """Note a new Snapshot; backends that are not in it are gone."""
         if self._is_closed:
             return
         if not self._has_followed:
@@ -91,8 +90,8 @@ class DiscoveryWatch:
     def follower(
         self, observation: Observation, client: BackendClient | None, peers: Peers | None
     ) -> DiscoveryFollower:
-        """That of one backend from now on; whoever asks for it runs it. ``client``: None for a backend that
-        cannot be asked. ``peers``: the servers behind its address."""
+        """A new follower of one backend; the caller runs it. ``client``: None for a backend that cannot be
+        asked. ``peers``: the servers behind its address."""
         backend = observation.backend
         asked = None
         if client is not None:
@@ -118,12 +117,12 @@ class DiscoveryWatch:
         return made
 
     def changed(self) -> None:
-        """Something is known that was not: put a new DiscoveryIndex in force soon."""
+        """Build a new DiscoveryIndex soon: something new is known."""
         if not self._is_closed:
             self._index_due.ask()
 
     def followers(self) -> list[DiscoveryFollower]:
-        """By the names of their backends."""
+        """Sorted by the names of their backends."""
         return [follower for _, follower in sorted(self._followers.items())]
 
     async def close(self) -> None:
@@ -135,7 +134,7 @@ class DiscoveryWatch:
 
     async def _put_together(self) -> None:
         known = [follower.knowledge for follower in self._followers.values()]
-        # A backend that is configured later must not take away what is answered already.
+        # A backend that is configured later must not take away existing answers.
         has_all = self._has_followed and all(item.attempted for item in known)
         now = time.monotonic()
         is_late = self._has_followed and now >= self._started + BOUND
@@ -143,7 +142,7 @@ class DiscoveryWatch:
         last = self.index
         index = await asyncio.to_thread(self._merged, known, now, is_complete=is_complete, is_late=is_late)
         directory = last.directory if index is None else index.directory
-        # Nobody tells when a cluster turns out to have no backends.
+        # Nothing reports that a cluster has no backends.
         settling = now + SETTLING if has_all else None if is_late else self._started + BOUND
         self._wake_at(directory.changes_at if (index or last).is_complete else settling, now)
         if index is None:
@@ -156,9 +155,8 @@ class DiscoveryWatch:
     def _merged(
         self, known: list[Knowledge], now: float, *, is_complete: bool, is_late: bool
     ) -> DiscoveryIndex | None:
-        """The answers of this moment; None where they are those of the index in force. Of thousands of
-        group-versions this takes a while, so it is done in a thread. ``is_late``: what is known is served,
-        if that is anything."""
+        """The answers of this moment; None if they equal the current index. Takes a while for thousands of
+        group-versions, so it runs in a thread. ``is_late``: serve what is known, if anything."""
         directory = merge(known, now=now, grace=self._grace)
         is_complete = is_complete or (is_late and bool(directory.versions()))
         is_blind = not directory.versions() and any(item.failure is not None for item in known)
@@ -168,7 +166,7 @@ class DiscoveryWatch:
         return DiscoveryIndex(directory, is_complete=is_complete, is_blind=is_blind)
 
     async def make(self, unmade: PendingAnswer) -> None:
-        """Have the bytes of an answer at hand that were too many to be made at once."""
+        """Make the bytes of an answer that was too large to make on request."""
         await self._renderings.run((unmade.index, unmade.asked), lambda: render(unmade.index, unmade.asked))
 
     def _wake_at(self, moment: float | None, now: float) -> None:
@@ -187,7 +185,7 @@ def discovery_of(
     pace: Pace,
     is_settled: Callable[[], bool],
 ) -> DiscoveryWatch | None:
-    """A new watch, which follows what is published; None where discovery is off."""
+    """A new watch that follows publications; None if discovery is off."""
     if not settings.discovery.enabled:
         return None
     watch = DiscoveryWatch(settings, synthesis, pace=pace, is_settled=is_settled)
