@@ -44,7 +44,7 @@ from specmux_aggregator.parts import (
     state_of,
     swagger_routes,
 )
-from specmux_aggregator.proxy.handler import proxy_of
+from specmux_aggregator.proxy.handler import ProxyHandler
 from specmux_aggregator.questions.frames import SiteParts
 from specmux_aggregator.questions.opening import question_routes
 from specmux_aggregator.questions.pages import home
@@ -93,13 +93,7 @@ class App:
         self._validation = validation_of(
             settings, published.documents, self._snapshot, self.metrics, version=cluster_version_of(sources)
         )
-        self._site = SiteParts(
-            is_logged=self.history is not None,
-            can_validate=self._validation is not None,
-            has_schemas=self.schemas is not None,
-            has_swagger=settings.ui.swagger,
-        )
-        self._proxy_handler = proxy_of(settings, self.publisher, self.metrics, sources.identities)
+        self._proxy_handler = ProxyHandler(self._snapshot, self.metrics, settings, sources.identities)
         self._gate = self._proxy_handler.guard = self._gate_towards(cluster)
         seen = state_of(published, sources, document_checks=self.document_checks, config=self.config)
         self.service = service_of(settings, published, sources, routes=self._routes(seen))
@@ -114,6 +108,15 @@ class App:
     @property
     def backends(self) -> Backends:
         return self._sources.backends
+
+    @property
+    def _site(self) -> SiteParts:
+        return SiteParts(
+            is_logged=self.history is not None,
+            can_validate=self._validation is not None,
+            has_schemas=self.schemas is not None,
+            has_swagger=self.settings.ui.swagger,
+        )
 
     @property
     def cluster(self) -> ClusterSource | None:

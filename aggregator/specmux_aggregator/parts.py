@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from specmux_aggregator.aggregation.backend_sets import BackendSets
-from specmux_aggregator.aggregation.choice import refresher_of
+from specmux_aggregator.aggregation.choice import Refreshers
 from specmux_aggregator.aggregation.document_checks import DocumentChecks
 from specmux_aggregator.aggregation.first_look import FirstLook
 from specmux_aggregator.aggregation.loop import Pace
@@ -35,7 +35,10 @@ from specmux_aggregator.endpoints.openapi_v2 import MergedSwagger
 from specmux_aggregator.endpoints.routes import Route, RouteTable
 from specmux_aggregator.endpoints.service import Service
 from specmux_aggregator.jobs.workers import Workers
-from specmux_aggregator.kubernetes.opening import cluster_of
+from specmux_aggregator.kubernetes.api_client import ApiClient
+from specmux_aggregator.kubernetes.cluster_backends import CUSTOM_RESOURCES
+from specmux_aggregator.kubernetes.source import ClusterSource
+from specmux_aggregator.kubernetes.templates import ClusterTemplates
 from specmux_aggregator.kubernetes.watch import Timing
 from specmux_aggregator.metrics.checks import count_check
 from specmux_aggregator.metrics.instruments import Metrics
@@ -72,12 +75,17 @@ class Sources:
         timing: Timing | None,
     ) -> None:
         self._settings = settings
-        self._metrics = metrics
-        self._publish = published.publisher.publish
-        self._builder = published.workers.builder
-        self._bodies = BodyBudget(BODIES * settings.limits.max_document_bytes)
-        self._pace = Pace()
+        builder, pace = published.workers.builder, Pace()
         self.identities = Identities()
+        self._refreshers = Refreshers(
+            builder=builder,
+            identities=self.identities,
+            bodies=BodyBudget(BODIES * settings.limits.max_document_bytes),
+            settings=settings,
+            publish=published.publisher.publish,
+            observed=partial(count_check, metrics),
+            pace=pace,
+        )
         self.backends = Backends(
             published.publisher,
             make=self._refresher,
@@ -85,23 +93,12 @@ class Sources:
             forget=metrics.forget_backend,
         )
         self.backend_sets = BackendSets(self.backends.apply)
-        self.cluster = cluster_of(
-            cluster,
-            settings,
-            backends=self.backends,
-            find=self.backend_sets.find,
-            publisher=published.publisher,
-            documents=published.documents,
-            builder=self._builder,
-            identities=self.identities,
-            notes=published.state,
-            timing=timing,
-        )
+        self.cluster = self._cluster_of(cluster, published, timing or Timing())
         self.discovery = discovery_of(
             settings,
             published.publisher,
-            Synthesis(published.documents, self._builder, limits=settings.limits.of_documents),
-            pace=self._pace,
+            Synthesis(published.documents, builder, limits=settings.limits.of_documents),
+            pace=pace,
             is_settled=self.is_settled,
         )
         self.first_look = FirstLook(
@@ -113,18 +110,41 @@ class Sources:
         return self.backend_sets.is_settled and (self.cluster is None or not self.cluster.pending)
 
     def _refresher(self, observation: Observation) -> Refresher:
-        return refresher_of(
+        return self._refreshers.refresher_of(
             observation,
-            self._builder,
             manifests=None if self.cluster is None else self.cluster.manifests,
-            identities=self.identities,
-            bodies=self._bodies,
-            settings=self._settings,
-            publish=self._publish,
-            observed=partial(count_check, self._metrics),
             follow=None if self.discovery is None else self.discovery.follower,
-            pace=self._pace,
         )
+
+    def _cluster_of(
+        self, server: Backend | None, published: Published, timing: Timing
+    ) -> ClusterSource | None:
+        """A new source; whoever asks for it runs it. None where there is no cluster, or none to take backends
+        from."""
+        settings = self._settings
+        if server is None or not settings.kubernetes.is_source:
+            return None
+        changed = partial(self.backends.poke, CUSTOM_RESOURCES)
+        templates = ClusterTemplates(
+            published.documents,
+            published.workers.builder,
+            limits=settings.limits.of_documents,
+            has_apiserver=settings.kubernetes.apiserver,
+            changed=changed,
+        )
+        source = ClusterSource(
+            ApiClient(server, polling=settings.polling, identities=self.identities),
+            settings.kubernetes,
+            find=self.backend_sets.find,
+            changed=changed,
+            templates=templates,
+            wake=self.backends.poke,
+            notes=published.state,
+            timing=timing,
+        )
+        published.publisher.subscribe(templates.follow)
+        published.publisher.subscribe(source.follow)
+        return source
 
 
 def published_of(
@@ -183,10 +203,9 @@ def schema_files_of(settings: Settings, published: Published, sources: Sources) 
         published.documents,
         published.workers.catalogue,
         limits=settings.limits.of_documents,
-        access=SchemaAccess(is_private=not is_open, is_anonymous=is_open),
+        access=SchemaAccess(is_private=not is_open, is_anonymous=is_open, base=wanted.base_url or ""),
         max_bytes=wanted.max_bytes,
         release=lambda: wanted.release if wanted.release is not None else version(),
-        base=wanted.base_url,
         tokens=None if wanted.token_file is None else PathTokens(wanted.token_file),
     )
 

@@ -12,9 +12,10 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self, Unpack
 
 from specmux_cache.access.field_values import checked_fields
+from specmux_cache.access.server_access import AccessArguments, ClientAccess
 from specmux_cache.errors import (
     GroupVersionNotFound,
     KindNotFound,
@@ -23,7 +24,7 @@ from specmux_cache.errors import (
 )
 from specmux_cache.http.media_types import CBOR, JSON, accepted_for
 from specmux_cache.http.server import Server
-from specmux_cache.reading.calls import IN_THREADS, Calls, Flights
+from specmux_cache.reading.calls import IN_THREADS, Calls, ClientRuntime, Flights
 from specmux_cache.reading.decoding import read_document
 from specmux_cache.reading.documents import ServerDocuments
 from specmux_cache.reading.events import CacheStats, Event, EventLog
@@ -41,8 +42,6 @@ from specmux_cache.reading.results import (
 from specmux_cache.store.keys import partition_of
 
 if TYPE_CHECKING:  # a client that is offline needs nothing of them
-    import ssl
-
     from specmux_cache.http.refusals import UnsupportedRequests
     from specmux_cache.reading.exchange import ExchangeResult
     from specmux_cache.store.compaction import CompactionReport
@@ -55,7 +54,36 @@ WAIT_FIRST: Final = 0.2
 WAIT_MAX: Final = 2.0
 
 
-class AsyncSchemaCache:
+class ServerClient:
+    """What clients of one server have in common."""
+
+    @classmethod
+    def from_kubeconfig(
+        cls,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        context: str | None = None,
+        options: CacheOptions | None = None,
+        **more: Any,
+    ) -> Self:
+        """Of the server of a kubeconfig's context, as kubectl finds it: $KUBECONFIG, else ~/.kube/config, and
+        the current context. ``more``: as for the class.
+
+        Entries are the context's, so that a token that is exchanged keeps what was stored. Reads files and
+        may run the program that prints credentials: it blocks. Raises KubeconfigError.
+        """
+        # Here and below: what a call alone needs is imported with it, for each takes as long as a request.
+        from specmux_cache.kubeconfig import read_access
+
+        access = read_access(None if path is None else Path(path), context=context, environ=os.environ)
+        make: Callable[..., Self] = cls
+        return make(access.url, options, **access.arguments, **more)
+
+    def __dir__(self) -> list[str]:
+        return sorted(name for name in super().__dir__() if not name.startswith("_"))
+
+
+class AsyncSchemaCache(ServerClient):
     """Use as an asynchronous context manager, in one event loop. Calls may run at the same time.
 
     Raises, beside what each call says: RequestError when the server gave nothing to use and nothing stored
@@ -68,30 +96,28 @@ class AsyncSchemaCache:
         server: str,
         options: CacheOptions | None = None,
         *,
-        headers: Mapping[str, str] = MappingProxyType({}),
-        tls: ssl.SSLContext | None = None,
-        identity: str = "",
-        proxy: str | None = None,
-        server_name: str | None = None,
         on_event: Callable[[Event], None] | None = None,
         warn: Callable[[str], None] | None = None,
         clock: Callable[[], float] = time.time,
         timeout: float | None = None,
+        **access: Unpack[AccessArguments],
     ) -> None:
-        """``server`` may have a base path. ``headers`` go with every request and are never stored.
-        ``timeout``: seconds for a whole answer, in place of the options'.
+        """``server`` may have a base path. ``timeout``: seconds for a whole answer, in place of the options'.
 
-        ``identity`` names who a client certificate in ``tls`` is for: it and the headers decide whose entries
-        are used. ``proxy`` is an http(s) URL; ``server_name`` what the certificate has to name where that is
-        not the URL's host. Raises ValueError for a server that is no http(s) URL, and for a header field that
-        HTTP has no form for.
+        ``access``: ``headers`` go with every request and are never stored. ``identity`` names who a client
+        certificate in ``tls`` is for: it and the headers decide whose entries are used, unless there is a
+        ``partition``. ``proxy`` is an http(s) URL; ``server_name`` what the certificate has to name where
+        that is not the URL's host. Raises ValueError for a server that is no http(s) URL, and for a header
+        field that HTTP has no form for.
         """
         self.server = Server.parse(server)
+        self._access = ClientAccess(url=server, **access)
         self.options = options or CacheOptions()
+        if self.options.partition is None:
+            self.options = replace(self.options, partition=self._access.partition)
         if timeout is not None:
             self.options = replace(self.options, timeout=timeout)
-        self._headers = checked_fields(headers)
-        self._identity = identity
+        self._headers = checked_fields(self._access.headers)
         if warn is None:
             from specmux_cache.log import logger
 
@@ -99,9 +125,6 @@ class AsyncSchemaCache:
         self._warn = warn
         self._clock = clock
         self._events = EventLog(on_event)
-        self._tls = tls
-        self._proxy = proxy
-        self._server_name = server_name
         self._transport: Any = None
         self._opened: OpenCache | None = None
 
@@ -131,47 +154,23 @@ class AsyncSchemaCache:
     def _new_transport(self) -> Any:
         from specmux_cache.http.transport import Transport
 
-        return Transport(proxy=self._proxy, **self._connecting)
+        return Transport(proxy=self._access.proxy, **self._connecting)
 
     @property
     def _connecting(self) -> dict[str, Any]:
         """What every transport takes."""
         return {
             "headers": self._headers,
-            "tls": self._tls,
-            "server_name": self._server_name,
+            "tls": self._access.tls,
+            "server_name": self._access.server_name,
             "connect_timeout": self.options.connect_timeout,
             "timeout": self.options.timeout,
             "max_body_bytes": self.options.limits.max_body_bytes,
             "clock": self._clock,
         }
 
-    @classmethod
-    def from_kubeconfig(
-        cls,
-        path: str | os.PathLike[str] | None = None,
-        *,
-        context: str | None = None,
-        options: CacheOptions | None = None,
-        **more: Any,
-    ) -> Self:
-        """Of the server of a kubeconfig's context, as kubectl finds it: $KUBECONFIG, else ~/.kube/config, and
-        the current context. ``more``: as for the class.
-
-        Entries are the context's, so that a token that is exchanged keeps what was stored. Reads files and
-        may run the program that prints credentials: it blocks. Raises KubeconfigError.
-        """
-        # Here and below: what a call alone needs is imported with it, for each takes as long as a request.
-        from specmux_cache.kubeconfig import client_arguments
-
-        url, made, named = client_arguments(path, context=context, options=options)
-        return cls(url, made, **named, **more)
-
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.server}, {'closed' if self._opened is None else 'open'}>"
-
-    def __dir__(self) -> list[str]:
-        return sorted(name for name in super().__dir__() if not name.startswith("_"))
 
     @property
     def partition(self) -> str:
@@ -194,12 +193,10 @@ class AsyncSchemaCache:
             self.options,
             self.server,
             self._transport,
-            flights=self._flights(),
-            calls=self._calls,
-            partition=lambda secret: partition_of(self._headers, identity=self._identity, secret=secret),
-            events=self._events,
-            warn=self._warn,
-            clock=self._clock,
+            partition=lambda secret: partition_of(
+                self._headers, identity=self._access.identity, secret=secret
+            ),
+            runtime=ClientRuntime(self._calls, self._flights(), self._events, self._warn, self._clock),
         )
         await self._transport.__aenter__()
         self._opened = made

@@ -11,9 +11,10 @@ import os
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
 from types import MappingProxyType, TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, Unpack
 
-from specmux_cache.client import IS_OPEN, NOT_OPEN, AsyncSchemaCache
+from specmux_cache.access.server_access import AccessArguments
+from specmux_cache.client import IS_OPEN, NOT_OPEN, AsyncSchemaCache, ServerClient
 from specmux_cache.errors import CacheError
 from specmux_cache.http.header_fields import Fields
 from specmux_cache.http.media_types import accepted_for
@@ -34,8 +35,6 @@ from specmux_cache.reading.results import (
 from specmux_cache.reading.root import Root
 
 if TYPE_CHECKING:  # what a client without a background does not need, or not before it asks
-    import ssl
-
     from specmux_cache.http.blocking_transport import BlockingTransport
     from specmux_cache.loop_thread import LoopThread
     from specmux_cache.store.compaction import CompactionReport
@@ -46,7 +45,7 @@ CONCURRENCY: Final = 4
 """Documents that are fetched ahead at the same time."""
 
 
-class SchemaCache:
+class SchemaCache(ServerClient):
     """Use as a context manager; safe to call from any thread while open. Not across a fork.
 
     What each call does and raises is said at ``AsyncSchemaCache``. ``on_event`` and ``warn`` are called in
@@ -62,56 +61,30 @@ class SchemaCache:
         server: str,
         options: CacheOptions | None = None,
         *,
-        headers: Mapping[str, str] | None = None,
-        tls: ssl.SSLContext | None = None,
-        identity: str = "",
-        proxy: str | None = None,
-        server_name: str | None = None,
         on_event: Callable[[Event], None] | None = None,
         warn: Callable[[str], None] | None = None,
         clock: Callable[[], float] = time.time,
         background: bool = True,
         timeout: float | None = None,
+        **access: Unpack[AccessArguments],
     ) -> None:
+        """As of AsyncSchemaCache."""
         is_offline = options is not None and options.offline
-        self._has_background = background or (proxy is not None and not is_offline)
+        self._has_background = background or (access.get("proxy") is not None and not is_offline)
         kind = AsyncSchemaCache if self._has_background else _InPlace
         self._cache = kind(
             server,
             options,
-            headers=headers or {},
-            tls=tls,
-            identity=identity,
-            proxy=proxy,
-            server_name=server_name,
             on_event=on_event,
             warn=warn,
             clock=clock,
             timeout=timeout,
+            **access,
         )
         self._thread: LoopThread | None = None
 
-    @classmethod
-    def from_kubeconfig(
-        cls,
-        path: str | os.PathLike[str] | None = None,
-        *,
-        context: str | None = None,
-        options: CacheOptions | None = None,
-        **more: Any,
-    ) -> Self:
-        """Of the server of a kubeconfig's context, as kubectl finds it: $KUBECONFIG, else ~/.kube/config, and
-        the current context. ``more``: as for the class. Raises KubeconfigError."""
-        from specmux_cache.kubeconfig import client_arguments
-
-        url, made, named = client_arguments(path, context=context, options=options)
-        return cls(url, made, **named, **more)
-
     def __repr__(self) -> str:
         return repr(self._cache).replace(type(self._cache).__name__, type(self).__name__, 1)
-
-    def __dir__(self) -> list[str]:
-        return sorted(name for name in super().__dir__() if not name.startswith("_"))
 
     def open(self) -> Self:
         """For use without ``with``; ``close`` ends it."""

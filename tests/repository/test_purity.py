@@ -17,7 +17,7 @@ ALL_BUT = {
     "config": "watch",
     "discovery": "client follower metrics rendering synthesis watch",
     "kubernetes": (
-        "api_client custom_resources metrics opening seen_services service_endpoints source templates watch"
+        "api_client custom_resources metrics seen_services service_endpoints source templates watch"
     ),
     "proxy": "exchanges handler response upload",
 }

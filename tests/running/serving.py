@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +74,8 @@ class FakeService:
             f"{request.path}?{request.query} {request.accept} {request.accept_encoding} {self.generation}\n"
         )
         fields = [("Content-Type", "text/plain"), ("ETag", '"v"')]
-        return prepare(200, fields, said.encode(), is_head=is_head, good_until=self.good_until, format="text")
+        answer = prepare(200, fields, said.encode(), is_head=is_head, format="text")
+        return replace(answer, good_until=self.good_until)
 
 
 @dataclass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -25,54 +25,60 @@ DIRECTORY_INTERVAL: Final = 1.0
 to see an edit."""
 
 
-def refresher_of(
-    observation: Observation,
-    builder: Worker,
-    *,
-    manifests: Manifests | None,
-    identities: Identities,
-    bodies: BodyBudget,
-    settings: Settings,
-    publish: Publish,
-    observed: Callable[[Observation, Outcome, float], None],
-    follow: Callable[[Observation, BackendClient | None, Peers | None], DocumentsFollower] | None,
-    pace: Pace | None = None,
-) -> Refresher:
-    """A new refresher; the caller runs it. ``manifests``: those of a watched cluster. ``follow``: creates
-    what follows the documents and uses the same client."""
-    backend, polling, limits = observation.backend, settings.polling, settings.limits
-    connect = {
-        url: partial(
-            BackendClient,
-            replace(backend, url=url),
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refreshers:
+    """Makes the refreshers of all backends."""
+
+    builder: Worker
+    identities: Identities
+    bodies: BodyBudget
+    settings: Settings
+    publish: Publish
+    observed: Callable[[Observation, Outcome, float], None]
+    pace: Pace
+
+    def refresher_of(
+        self,
+        observation: Observation,
+        *,
+        manifests: Manifests | None,
+        follow: Callable[[Observation, BackendClient | None, Peers | None], DocumentsFollower] | None,
+    ) -> Refresher:
+        """A new refresher; the caller runs it. ``manifests``: those of a watched cluster. ``follow``: creates
+        what follows the documents and uses the same client."""
+        backend, polling, limits = observation.backend, self.settings.polling, self.settings.limits
+        connect = {
+            url: partial(
+                BackendClient,
+                replace(backend, url=url),
+                polling=polling,
+                limits=limits,
+                identities=self.identities,
+                bodies=self.bodies,
+            )
+            for url in (backend.urls or (backend.url,))
+            if url
+        }
+        client = next(iter(connect.values()))() if connect else None
+        # Behind a proxy, the proxy resolves the name.
+        peers = Peers(connect, has_addresses=backend.proxy_url is None) if connect else None
+        if backend.kind.is_directory:
+            polling = replace(polling, interval=min(polling.interval, DIRECTORY_INTERVAL))
+        origin = origin_of(
+            backend,
+            self.builder,
+            manifests=manifests,
+            client=client,
+            peers=peers,
             polling=polling,
             limits=limits,
-            identities=identities,
-            bodies=bodies,
         )
-        for url in (backend.urls or (backend.url,))
-        if url
-    }
-    client = next(iter(connect.values()))() if connect else None
-    # Behind a proxy, the proxy resolves the name.
-    peers = Peers(connect, has_addresses=backend.proxy_url is None) if connect else None
-    if backend.kind.is_directory:
-        polling = replace(polling, interval=min(polling.interval, DIRECTORY_INTERVAL))
-    origin = origin_of(
-        backend,
-        builder,
-        manifests=manifests,
-        client=client,
-        peers=peers,
-        polling=polling,
-        limits=limits,
-    )
-    return Refresher(
-        origin,
-        observation,
-        polling=polling,
-        publish=publish,
-        observed=observed,
-        follower=None if follow is None else follow(observation, client, peers),
-        pace=pace,
-    )
+        return Refresher(
+            origin,
+            observation,
+            polling=polling,
+            publish=self.publish,
+            observed=self.observed,
+            follower=None if follow is None else follow(observation, client, peers),
+            pace=self.pace,
+        )

@@ -65,10 +65,12 @@ class Make:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaAccess:
-    """Who may have the answers, and keep them."""
+    """Who may have the answers, and keep them, and where they say that they lie."""
 
     is_private: bool = False
     is_anonymous: bool = True
+    base: str = ""
+    """URL of the files, for the references between them; "" for relative ones."""
 
     @property
     def fields(self) -> tuple[tuple[str, str], ...]:

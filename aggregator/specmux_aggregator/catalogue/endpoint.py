@@ -111,7 +111,6 @@ class SchemaFiles:
         access: SchemaAccess,
         max_bytes: int,
         release: Callable[[], str | None],
-        base: str | None = None,
         tokens: PathTokens | None = None,
     ) -> None:
         self._snapshot = snapshot
@@ -120,7 +119,6 @@ class SchemaFiles:
         self._limits = limits
         self._access = access
         self._release = release
-        self._base = base or ""
         self.tokens = tokens
         """Read again while ``tokens.run`` runs."""
         self.kept = FileCache(max_bytes)
@@ -244,7 +242,7 @@ class SchemaFiles:
         if without:
             kept = [key for key in decision.keys if key.owner not in without]
             etag = tag_of(decision.file, kept, made_of, decision.representation.coding)
-        about = FileContext(tree=tree.hash, absent=absent, base=self._base)
+        about = FileContext(tree=tree.hash, absent=absent, base=self._access.base)
         try:
             made = await self._worker.run(
                 json_schema,

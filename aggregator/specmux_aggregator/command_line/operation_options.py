@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import click
 
@@ -19,14 +18,12 @@ from specmux_aggregator.sources.judged.validated_objects import (
     read_inputs,
     read_stored,
 )
-from specmux_aggregator.sources.options import SourceOptions
+from specmux_aggregator.sources.options import Command, SourceOptions, bundled
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.validation.patching.patch_types import PatchType
 from specmux_schemas.validation.stored_objects import StoredObjects
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 OPERATIONS: Final = ("create", "update")
 PATCH_TYPES: Final = {
@@ -87,19 +84,10 @@ class OperationOptions:
 
 def operation_options(command: Command) -> Command:
     """Adds the options; the command gets them as ``operation: OperationOptions``."""
-
-    @functools.wraps(command)
-    def with_operation(*arguments: Any, **values: Any) -> Any:
-        mine = {name: values.pop(name) for name in OperationOptions.__dataclass_fields__}
-        return command(*arguments, operation=_checked(OperationOptions(**mine), values["paths"]), **values)
-
-    decorated: Any = with_operation
-    for option in reversed(_OPTIONS):
-        decorated = option(decorated)
-    return decorated  # type: ignore[no-any-return]
+    return bundled("operation", OperationOptions, *_OPTIONS, check=_checked)(command)
 
 
-def _checked(asked: OperationOptions, paths: Sequence[str]) -> OperationOptions:
+def _checked(asked: OperationOptions, others: Mapping[str, Any]) -> OperationOptions:
     """Raises click.UsageError for options that do not go together."""
     if (asked.patch is None) != (asked.patch_type is None):
         raise click.UsageError("--patch and --patch-type go together")
@@ -112,7 +100,7 @@ def _checked(asked: OperationOptions, paths: Sequence[str]) -> OperationOptions:
         raise click.UsageError("--operation update needs the stored objects: --old OLD, --old-from-cluster")
     if asked.operation == "create" and has_old:
         raise click.UsageError("--old is for updates: leave out --operation create")
-    if not paths and not asked.applies:
+    if not others["paths"] and not asked.applies:
         raise click.UsageError("Missing argument '[PATH…|-]'.")
     return asked
 

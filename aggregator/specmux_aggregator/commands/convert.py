@@ -26,6 +26,7 @@ from specmux_aggregator.sources.disk.document_files import (
 )
 from specmux_aggregator.sources.disk.named_files import GivenFile
 from specmux_aggregator.sources.given import SourceWord, given
+from specmux_aggregator.sources.options import bundled
 from specmux_converters import codecs, media_types
 from specmux_converters.codecs import messages
 from specmux_converters.crd import build
@@ -99,6 +100,37 @@ FORMATS: Final[Mapping[str, DocumentFormat]] = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConvertOptions:
+    """What is written, in which form and where."""
+
+    profile: Profile
+    split: Path | None
+    output_file: Path | None
+    form: str
+    report: str | None
+    strict: bool
+    verify: bool
+    release: str | None
+
+    def check(self) -> None:
+        """Raises click.UsageError for options that do not go together."""
+        if self.split is not None and self.output_file is not None:
+            raise click.UsageError("--split writes a folder, --output-file one document: give one of them")
+        if self.verify and self.form != "pb":
+            raise click.UsageError("--verify reads Protobuf back; give it with --to pb")
+        if self.release is not None and (self.form not in MERGE_SCHEMAS or release_in(self.release) is None):
+            raise click.UsageError("--release takes one such as 1.36; give it with --to smd or smd-json")
+        if self.form == SWAGGER and self.split is not None:
+            raise click.UsageError("--to v2 writes one document: give --output-file instead of --split")
+
+    @property
+    def format(self) -> DocumentFormat:
+        """How documents are written."""
+        form = "json" if self.form == SWAGGER else self.form
+        return FORMATS[form] if self.release is None else _merge_schema(form, release_in(self.release))
+
+
 @click.command(
     epilog=examples(
         (
@@ -162,19 +194,9 @@ FORMATS: Final[Mapping[str, DocumentFormat]] = {
     help="Output format. smd, smd-json: the schema of structured-merge-diff, as YAML or JSON."
     " v2: OpenAPI v3 and CustomResourceDefinitions as one document of Swagger 2.0, in JSON.",
 )
+@bundled("options", ConvertOptions)
 @source_options
-def convert(
-    words: tuple[str, ...],
-    profile: Profile,
-    split: Path | None,
-    output_file: Path | None,
-    form: str,
-    report: str | None,
-    strict: bool,
-    verify: bool,
-    release: str | None,
-    source: SourceOptions,
-) -> None:
+def convert(words: tuple[str, ...], options: ConvertOptions, source: SourceOptions) -> None:
     """Convert a document to OpenAPI v3.
 
     SOURCE is a file, a folder, the URL of a document or a server, git:REV:PATH, context:NAME of a kubeconfig,
@@ -189,28 +211,20 @@ def convert(
 
     Exit codes: 0 ok, 1 refused or not reached, 2 usage, 3 losses under --strict.
     """
-    if split is not None and output_file is not None:
-        raise click.UsageError("--split writes a folder, --output-file one document: give one of them")
-    if verify and form != "pb":
-        raise click.UsageError("--verify reads Protobuf back; give it with --to pb")
-    if release is not None and (form not in MERGE_SCHEMAS or release_in(release) is None):
-        raise click.UsageError("--release takes a release such as 1.36; give it with --to smd or smd-json")
-    if form == SWAGGER and split is not None:
-        raise click.UsageError("--to v2 writes one document: give --output-file instead of --split")
+    options.check()
     if not words and not source.names_one:
         raise click.UsageError("Missing argument 'SOURCE': a file, a folder, a URL; or --server, --context")
     with reported_errors(), reported_refusals(), progress("converting"):
         files = given(words, source)
         where = ", ".join(words) or str(source.server or "the options")
-        if form == SWAGGER:
-            result, form = _swagger(files, where, profile), "json"
+        if options.form == SWAGGER:
+            result = _swagger(files, where, options.profile)
         else:
-            result = _converted(files, where, profile, is_split=split is not None)
-        _report(result.losses, report)
-        if strict and any(loss.grade is Grade.LOSS for loss in result.losses):
+            result = _converted(files, where, options.profile, is_split=options.split is not None)
+        _report(result.losses, options.report)
+        if options.strict and any(loss.grade is Grade.LOSS for loss in result.losses):
             raise click.exceptions.Exit(LOSSES)
-        written = FORMATS[form] if release is None else _merge_schema(form, release_in(release))
-        _write(result, written, where, split, output_file, is_verified=verify)
+        _write(result, where, options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,23 +374,15 @@ def _report(losses: Sequence[Loss], form: str | None) -> None:
             click.echo(f"{counted(losses)} (--losses text lists them)", err=True)
 
 
-def _write(
-    result: _Result,
-    form: DocumentFormat,
-    where: str,
-    split: Path | None,
-    output_file: Path | None,
-    *,
-    is_verified: bool,
-) -> None:
-    fragments = codecs.Fragments()
+def _write(result: _Result, where: str, options: ConvertOptions) -> None:
+    form, fragments = options.format, codecs.Fragments()
     for key, document in result.documents.items():
         encode = form.as_is if key in result.as_is else form.canonical
         with refusals(key or where):
             data = encode(document, fragments)
-            if is_verified:
+            if options.verify:
                 messages.verify(data)
-        if split is None or key is None:
-            write_out(data, output_file, is_text=form.is_text)
+        if options.split is None or key is None:
+            write_out(data, options.output_file, is_text=form.is_text)
         else:
-            write_file(file_of(split, key, form.suffix), data)
+            write_file(file_of(options.split, key, form.suffix), data)

@@ -23,8 +23,9 @@ from specmux_aggregator.sources.disk.document_files import (
     write_file,
     write_out,
 )
-from specmux_aggregator.sources.options import CONTEXT, is_given
+from specmux_aggregator.sources.options import CONTEXT, bundled, is_given
 from specmux_aggregator.version import VERSION
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.errors import ConverterError
 from specmux_schemas.differences import ServedSide
 from specmux_schemas.differences.policy import NO_POLICY, Policy, baseline, read_policy
@@ -32,6 +33,23 @@ from specmux_schemas.reports import FORMS
 
 if TYPE_CHECKING:  # the help is shown without reading a document
     from specmux_aggregator.sources.judged.diff_sides import Side
+    from specmux_schemas.differences.comparison import Comparison
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiffOptions:
+    """What of the sides is compared, and how the changes are judged and printed."""
+
+    output: str
+    fail_on: str
+    policy: Path | None
+    baseline_file: Path | None
+    basis: str | None
+    objects: str | None
+    allow_unread: bool
+    group_versions: tuple[str, ...]
+    state: Path | None
+
 
 _PLACED: Final = ("json", "sarif", "github")
 """Forms that show places in files."""
@@ -85,21 +103,9 @@ _PLACED: Final = ("json", "sarif", "github")
     help="Where a service keeps documents: OLD and NEW may be their hashes then.",
 )
 @format_option(*FORMS)
+@bundled("options", DiffOptions)
 @server_options
-def diff(
-    old: str,
-    new: str,
-    output: str,
-    fail_on: str,
-    policy: Path | None,
-    baseline_file: Path | None,
-    basis: str | None,
-    objects: str | None,
-    allow_unread: bool,
-    group_versions: tuple[str, ...],
-    state: Path | None,
-    source: SourceOptions,
-) -> None:  # fmt: skip
+def diff(old: str, new: str, options: DiffOptions, source: SourceOptions) -> None:
     """Compare documents: what changed, and whom it breaks.
 
     OLD and NEW are files, folders, - for standard input, URLs of servers or documents, git:REV:PATH, or
@@ -108,74 +114,79 @@ def diff(
 
     Exit codes: 0 nothing as severe as --fail-on, 5 found, 1 refused, 2 usage, 3 invalid policy, 4 no answer.
     """
-    from specmux_aggregator.sources.judged.diff_sides import is_hash, side_of
-    from specmux_schemas.differences import Basis, ChangeSeverity, compare
+    from specmux_schemas.differences import ChangeSeverity
     from specmux_schemas.differences.reports import render, report_of
 
-    named = [word for word in (old, new, objects or "") if word.startswith(CONTEXT)]
+    named = [word for word in (old, new, options.objects or "") if word.startswith(CONTEXT)]
     if source.context or (source.kubeconfig and not named):
         raise click.UsageError(
             "a cluster is compared as OLD or NEW, or judged as --objects: write context:NAME"
         )
     with reported_errors(), reported_refusals(), progress("comparing"):
-        rules = _policy(policy)
-        sides: list[Side] = []
-        notes: tuple[str, ...] = ()
-        refused = 0
-        if source.server and state is None and len(group_versions) == 1 and is_hash(old) and is_hash(new):
-            from specmux_aggregator.sources.remote.kept_documents import kept_comparison
-
-            if objects is not None:
-                raise click.UsageError("--objects needs documents to judge by, not hashes of a server")
-            found = kept_comparison(old, new, group_versions[0], source)
-        else:
-            if is_given("server"):
-                raise click.UsageError(
-                    "--server is for two hashes and one --group-version; give its URL as OLD or NEW"
-                )
-            sides = [
-                side_of(
-                    word,
-                    source,
-                    group_versions=group_versions,
-                    state=state,
-                    allows_unread=allow_unread,
-                )
-                for word in (old, new)
-            ]
-            before, after = (side.served for side in sides)
-            _require(group_versions, before, after, f"{old} and {new}")
-            if not any(each.group_versions or each.stored_versions for each in (before, after)):
-                raise FileRefused(f"{old} and {new}", "; ".join(_notes(sides)) or "neither serves anything")
-            notes = _notes(sides)
-            if objects is not None:
-                from specmux_aggregator.sources.judged.judged_objects import judged_objects
-
-                verdicts = judged_objects(objects, source, (new, sides[1]), (old, sides[0]))
-                notes, refused = (*notes, *verdicts.notes), verdicts.refused
-            with refusals(new):
-                found = compare(before, after, basis=Basis(basis) if basis else None)
+        rules = _policy(options.policy)
+        compared = _compared(old, new, options, source)
         today = dt.datetime.now(tz=dt.UTC).date().isoformat()
-        report = report_of(found, old=old, new=new, policy=rules, today=today, notes=notes)
-        if output in _PLACED and sides:
+        report = report_of(compared.found, old=old, new=new, policy=rules, today=today, notes=compared.notes)
+        if options.output in _PLACED and compared.sides:
             from specmux_aggregator.sources.judged.diff_places import placed
 
-            report = placed(report, sides[0].sources, sides[1].sources)
-        level = None if fail_on == "never" else ChangeSeverity[fail_on.upper()]
-        text = render(report, output, fail_on=level, coloured=is_coloured(), version=VERSION)
+            report = placed(report, *(side.sources for side in compared.sides))
+        level = None if options.fail_on == "never" else ChangeSeverity[options.fail_on.upper()]
+        text = render(report, options.output, fail_on=level, coloured=is_coloured(), version=VERSION)
         write_out(text.encode(), is_text=True)
         failing = [change for change in report.changes if level is not None and change.severity >= level]
-        if baseline_file is not None:
+        if options.baseline_file is not None:
             from specmux_converters.yaml.writer import to_yaml
 
-            write_file(baseline_file, to_yaml(baseline(failing, today=today)))
+            write_file(options.baseline_file, to_yaml(baseline(failing, today=today)))
             return
-    if failing or (refused and level is not None):
+    if failing or (compared.refused and level is not None):
         raise click.exceptions.Exit(FOUND)
 
 
-def _notes(sides: list[Side]) -> tuple[str, ...]:
-    return tuple(note for side in sides for note in side.notes)
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """``sides``: () where a service compared them. ``refused``: objects that NEW no longer takes."""
+
+    found: Comparison
+    sides: tuple[Side, ...] = ()
+    notes: tuple[str, ...] = ()
+    refused: int = 0
+
+
+def _compared(old: str, new: str, options: DiffOptions, source: SourceOptions) -> _Compared:
+    """Raises click.UsageError, FileRefused, SourceError."""
+    from specmux_aggregator.sources.judged.diff_sides import is_hash, side_of
+    from specmux_schemas.differences import Basis, compare
+
+    names, objects = options.group_versions, options.objects
+    if source.server and options.state is None and len(names) == 1 and is_hash(old) and is_hash(new):
+        from specmux_aggregator.sources.remote.kept_documents import kept_comparison
+
+        if objects is not None:
+            raise click.UsageError("--objects needs documents to judge by, not hashes of a server")
+        return _Compared(kept_comparison(old, new, names[0], source))
+    if is_given("server"):
+        raise click.UsageError(
+            "--server is for two hashes and one --group-version; give its URL as OLD or NEW"
+        )
+    first, second = sides = tuple(
+        side_of(word, source, group_versions=names, state=options.state, allows_unread=options.allow_unread)
+        for word in (old, new)
+    )
+    before, after = first.served, second.served
+    _require(names, before, after, f"{old} and {new}")
+    notes, refused = (*first.notes, *second.notes), 0
+    if not any(each.group_versions or each.stored_versions for each in (before, after)):
+        raise FileRefused(f"{old} and {new}", "; ".join(notes) or "neither serves anything")
+    if objects is not None:
+        from specmux_aggregator.sources.judged.judged_objects import judged_objects
+
+        verdicts = judged_objects(objects, source, (new, second), (old, first))
+        notes, refused = (*notes, *verdicts.notes), verdicts.refused
+    with refusals(new):
+        found = compare(before, after, basis=Basis(options.basis) if options.basis else None)
+    return _Compared(found, sides, notes, refused)
 
 
 def _require(group_versions: tuple[str, ...], before: ServedSide, after: ServedSide, where: str) -> None:

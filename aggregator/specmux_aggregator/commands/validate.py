@@ -37,8 +37,9 @@ from specmux_aggregator.sources.judged.validated_objects import (
     with_places,
 )
 from specmux_aggregator.sources.kinds import known_kinds
-from specmux_aggregator.sources.options import STDIN
+from specmux_aggregator.sources.options import STDIN, bundled
 from specmux_aggregator.version import VERSION
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.kinds import DocumentSet
@@ -62,6 +63,40 @@ _DIRECTIVES: Final = {
     "false": Directive.IGNORE,
 }
 """KEP-2885 lists them all, as kubectl has them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidateOptions:
+    """How objects are judged, and how the verdicts are printed."""
+
+    field_validation: str
+    unions: str
+    release: str
+    skip: tuple[str, ...]
+    ignore_missing_schemas: bool
+    allow_unchecked: bool
+    skip_non_objects: bool
+    ignore_filename_pattern: tuple[str, ...]
+    fail_on: str
+    output: str
+    summary: bool
+    workers: int | None
+
+    def rules(self, operation: OperationOptions, files: Sequence[str]) -> Rules:
+        """Raises SourceError."""
+        return Rules(
+            _DIRECTIVES[self.field_validation.lower()],
+            frozenset(kind for each in self.skip for kind in each.split(",") if kind),
+            self.ignore_missing_schemas,
+            UnionAlgorithm(self.unions),
+            self.release,
+            self.skip_non_objects,
+            self.allow_unchecked,
+            operation.stored(files),
+            operation.read_patch(),
+            self.fail_on == "warning",
+            self.output in OBJECT_FORMS,
+        )
 
 
 @click.command(
@@ -126,23 +161,10 @@ _DIRECTIVES: Final = {
     help="Processes for many objects.  [default: one for each processor]",
 )
 @format_option(*FORMS, *OBJECT_FORMS)
+@bundled("options", ValidateOptions)
 @source_options
 def validate(
-    paths: Sequence[str],
-    field_validation: str,
-    unions: str,
-    release: str,
-    output: str,
-    skip: tuple[str, ...],
-    ignore_missing_schemas: bool,
-    allow_unchecked: bool,
-    skip_non_objects: bool,
-    ignore_filename_pattern: tuple[str, ...],
-    fail_on: str,
-    operation: OperationOptions,
-    summary: bool,
-    workers: int | None,
-    source: SourceOptions,
+    paths: Sequence[str], options: ValidateOptions, operation: OperationOptions, source: SourceOptions
 ) -> None:
     """Validate manifests as an apiserver would.
 
@@ -154,35 +176,23 @@ def validate(
 
     Exit codes: 0 all valid, 1 something is not, or was not checked, 2 usage, 4 the server was not reached.
     """
-    skipped = frozenset(kind for each in skip for kind in each.split(",") if kind)
+    output = options.output
     if "-" in paths and STDIN in source.files:
         raise click.UsageError("standard input (-) can be read once: as PATH, or with --file")
     with _reported(), progress("validating"):
-        files = files_below(paths, ignored=_any_of(ignore_filename_pattern))
-        rules = Rules(
-            _DIRECTIVES[field_validation.lower()],
-            skipped,
-            ignore_missing_schemas,
-            UnionAlgorithm(unions),
-            release,
-            skip_non_objects,
-            allow_unchecked,
-            operation.stored(files),
-            operation.read_patch(),
-            fail_on == "warning",
-            output in OBJECT_FORMS,
-        )
+        files = files_below(paths, ignored=_any_of(options.ignore_filename_pattern))
+        rules = options.rules(operation, files)
         inputs = operation.inputs(files)
         definitions = [found for item in inputs if (found := definition_in(item.part)) is not None]
         documents = _documents(inputs, definitions, source)
         if (stored := operation.stored_in_cluster(inputs, documents, source)) is not None:
             rules = replace(rules, stored=stored)
-        checked = _run(inputs, documents, definitions, rules, workers)
+        checked = _run(inputs, documents, definitions, rules, options.workers)
         checked, places = with_places(checked, lambda: _kinds(documents, source))
     unmatched = unmatched_hints(rules.stored, checked) if rules.stored is not None else ()
     for hint in (*places, *_hints(inputs, paths, checked, places), *unmatched):
         warn(hint)
-    report = report_of(checked, has_summary=summary, has_notes=summary or output != "text")
+    report = report_of(checked, has_summary=options.summary, has_notes=options.summary or output != "text")
     with reported_refusals():
         if output in OBJECT_FORMS:
             click.echo(render(report, "text", is_coloured=False, version=VERSION), err=True, nl=False)
@@ -190,7 +200,7 @@ def validate(
         else:
             write_out(render(report, output, is_coloured=is_coloured(), version=VERSION), is_text=True)
     failing = (ObjectVerdict.INVALID, ObjectVerdict.NOT_CHECKED)
-    if fail_on != "never" and any(each.outcome in failing for each in checked):
+    if options.fail_on != "never" and any(each.outcome in failing for each in checked):
         raise click.exceptions.Exit(INVALID)
 
 

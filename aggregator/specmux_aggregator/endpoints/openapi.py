@@ -112,10 +112,14 @@ def decide(
             return _redirect(request, asked, entry.key, until, is_stale=is_stale)
         # Another replica has, or had, that hash; redirected there, the client might come back. Answer with
         # the current document, as without a hash.
+    media_types = offered(entry.key)
+    media_type = profiled(media_type_for(request.accept, media_types), request.accept)
+    if media_type is None:
+        return not_acceptable(media_types, request, route=ROUTE_DOCUMENT)
     return _represent(
         request,
         entry.key,
-        offered(entry.key),
+        media_type,
         is_immutable=is_current,
         is_private=is_private,
         is_stale=is_stale,
@@ -160,8 +164,7 @@ def _decide_root(snapshot: Snapshot, request: Request, *, is_private: bool) -> D
     return _represent(
         request,
         snapshot.root,
-        ROOT_MEDIA_TYPES,
-        fallback=JSON,
+        media_type_for(request.accept, ROOT_MEDIA_TYPES) or JSON,
         is_immutable=False,
         is_private=is_private,
         route=ROUTE_ROOT,
@@ -171,20 +174,14 @@ def _decide_root(snapshot: Snapshot, request: Request, *, is_private: bool) -> D
 def _represent(
     request: Request,
     key: DocumentKey,
-    offered: tuple[MediaType, ...],
+    media_type: MediaType,
     *,
     is_immutable: bool,
     is_private: bool,
     route: str,
-    fallback: MediaType | None = None,
     is_stale: bool = False,
     losses: int = 0,
 ) -> Decision:
-    media_type = media_type_for(request.accept, offered) or fallback
-    if route == ROUTE_DOCUMENT:
-        media_type = profiled(media_type, request.accept)
-    if media_type is None:
-        return not_acceptable(offered, request, route=route)
     coding = coding_for(request.accept_encoding)
     representation = Representation(
         content_type=media_type,
@@ -208,14 +205,9 @@ def _redirect(
     # Relative, so that it works behind any path prefix (k/k#117463). Not stored: if a backend returns to an
     # earlier document, a cache would hold two redirects pointing at each other.
     location = "?" + with_hash(request.query, asked, key.hash)
-    return prepare(
-        301,
-        [("Location", location), NO_STORE],
-        is_head=request.method == "HEAD",
-        route=ROUTE_DOCUMENT,
-        is_stale=is_stale,
-        good_until=vouched_until,
-    )
+    is_head = request.method == "HEAD"
+    answer = prepare(301, [("Location", location), NO_STORE], is_head=is_head, route=ROUTE_DOCUMENT)
+    return replace(answer, is_stale=is_stale, good_until=vouched_until)
 
 
 def _possible_owner(snapshot: Snapshot, group_version: GroupVersion) -> BackendName | None:

@@ -56,8 +56,6 @@ def prepare(
     is_immutable: bool = False,
     route: str = "other",
     format: str = "none",
-    is_stale: bool = False,
-    good_until: float | None = None,
 ) -> PreparedAnswer:
     """An answer that is complete except for its time lines.
 
@@ -82,8 +80,6 @@ def prepare(
         is_immutable=is_immutable,
         route=route,
         format=format,
-        is_stale=is_stale,
-        good_until=good_until,
     )
 
 

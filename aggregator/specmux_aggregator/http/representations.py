@@ -8,7 +8,7 @@ the bytes for ``delivered``.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from specmux_aggregator.http.messages import Coding, ETag, Request
@@ -74,14 +74,8 @@ def settled(representation: Representation, request: Request) -> PreparedAnswer 
     if request.if_none_match is None or not names(request.if_none_match, etag, weak=True):
         return None
     # No Content-* fields: RFC 9110 15.4.5, and client-go's cache would merge them into its entry.
-    return prepare(
-        304,
-        [*_validating(representation), *representation.fields],
-        is_immutable=representation.expires,
-        route=route,
-        format=representation.format,
-        is_stale=representation.is_stale,
-    )
+    fields = [*_validating(representation), *representation.fields]
+    return _prepared(representation, 304, fields)
 
 
 def delivered(representation: Representation, body: bytes) -> PreparedAnswer:
@@ -90,16 +84,22 @@ def delivered(representation: Representation, body: bytes) -> PreparedAnswer:
     if representation.coding is not Coding.IDENTITY:
         fields.append(("Content-Encoding", representation.coding.value))
     fields.extend(representation.fields)
-    return prepare(
-        200,
+    return _prepared(representation, 200, fields, body)
+
+
+def _prepared(
+    representation: Representation, status: int, fields: list[tuple[str, str]], body: bytes = b""
+) -> PreparedAnswer:
+    answer = prepare(
+        status,
         fields,
         body,
         is_head=representation.is_head,
         is_immutable=representation.expires,
         route=representation.route,
         format=representation.format,
-        is_stale=representation.is_stale,
     )
+    return replace(answer, is_stale=True) if representation.is_stale else answer
 
 
 def not_acceptable(offered: Iterable[str], request: Request, *, route: str) -> PreparedAnswer:

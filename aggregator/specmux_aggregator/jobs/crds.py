@@ -8,7 +8,7 @@ its own group.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -142,13 +142,19 @@ def build_crds(
         if last is not None and last.is_of(manifests, owned, templates) and _holds(held, memo, last):
             documents += [BuiltDocument(key, memo.offers[key][1], None) for key in last.group_versions]
         else:
-            made, problems = _build_group(
-                memo, group, manifests, owned, held, limits, templates, documents, seconds
-            )
+            began = time.perf_counter()
+            owns = None if owned is None else owned.__contains__
+            made = build(manifests, owns=owns, memo=memo.groups[group], limits=limits, templates=templates)
+            shared = (time.perf_counter() - began) / max(1, len(made.documents))
+            for document, taken in _built(memo, made, held):
+                documents.append(document)
+                if taken is not None:
+                    seconds[document.group_version] = shared + taken
+            problems = tuple(map(_told, made.problems))
             names = dict(filter(None, map(names_of, manifests)))
             for group_version in made.fingerprints:
                 resources[group_version] = named(_resources(memo, made, group_version), names)
-            last = _Group(tuple(manifests), owned, templates, tuple(problems), tuple(made.fingerprints))
+            last = _Group(tuple(manifests), owned, templates, problems, tuple(made.fingerprints))
         built[group] = last
         notes += last.problems
     memo.offers = {item.group_version: memo.offers[item.group_version] for item in documents}
@@ -183,35 +189,22 @@ def _holds(held: Mapping[GroupVersion, Hash], memo: DirectoryMemo, group: _Group
     return all(held.get(key) == memo.offers[key][1].hash for key in group.group_versions)
 
 
-def _build_group(
-    memo: DirectoryMemo,
-    group: str,
-    manifests: list[Document],
-    owned: Owned,
-    held: Mapping[GroupVersion, Hash],
-    limits: Limits,
-    templates: Templates,
-    documents: list[BuiltDocument],
-    seconds: dict[GroupVersion, float],
-) -> tuple[CRDBuild, list[str]]:
-    """Adds the documents of one group's manifests; returns the build, and messages about faulty manifests."""
-    started = time.perf_counter()
-    owns = None if owned is None else owned.__contains__
-    made = build(manifests, owns=owns, memo=memo.groups[group], limits=limits, templates=templates)
-    shared = (time.perf_counter() - started) / max(1, len(made.documents))
+def _built(
+    memo: DirectoryMemo, made: CRDBuild, held: Mapping[GroupVersion, Hash]
+) -> Iterator[tuple[BuiltDocument, float | None]]:
+    """The documents of one group, and the seconds that each took; None for one that was made before."""
     for group_version, fingerprint in made.fingerprints.items():
         known = memo.offers.get(group_version)
         if known is not None and known[0] == fingerprint and held.get(group_version) == known[1].hash:
-            documents.append(BuiltDocument(group_version, known[1], None))
+            yield BuiltDocument(group_version, known[1], None), None
             continue
         began = time.perf_counter()
         json = made.json(group_version)
         offer = Offer(hash=Hash(content_hash(json)), provenance=Provenance.CRD, size=len(json))
         memo.offers[group_version] = (fingerprint, offer)
         is_held = held.get(group_version) == offer.hash
-        documents.append(BuiltDocument(group_version, offer, None if is_held else encoded(json, Coding.GZIP)))
-        seconds[group_version] = shared + time.perf_counter() - began
-    return made, [_told(problem) for problem in made.problems]
+        body = None if is_held else encoded(json, Coding.GZIP)
+        yield BuiltDocument(group_version, offer, body), time.perf_counter() - began
 
 
 def _told(problem: Problem) -> str:

@@ -46,6 +46,7 @@ class ApiClient:
         max_line: int = MAX_LINE,
     ) -> None:
         """``identities``: as of a Transport."""
+        self.server = server
         self._polling = polling
         self._max_bytes = max_bytes
         self._max_line = max_line

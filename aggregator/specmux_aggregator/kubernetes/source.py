@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Protocol
 
-from specmux_aggregator.config.settings import KubernetesSettings, PollingSettings
+from specmux_aggregator.config.settings import KubernetesSettings
 from specmux_aggregator.kubernetes.api_client import ApiClient
 from specmux_aggregator.kubernetes.cluster_backends import (
     APISERVER,
@@ -32,7 +32,6 @@ from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import OUT_OF_REACH
 from specmux_aggregator.model.snapshot import Snapshot
 from specmux_aggregator.tasks import Coalescer
-from specmux_aggregator.upstream.identities import Identities
 from specmux_converters.group_versions import GroupVersion
 
 logger = logging.getLogger(__name__)
@@ -65,11 +64,9 @@ class ClusterSource:
 
     def __init__(
         self,
-        server: Backend,
+        client: ApiClient,
         settings: KubernetesSettings,
         *,
-        polling: PollingSettings,
-        identities: Identities,
         find: Callable[[tuple[Backend, ...]], None],
         changed: Callable[[], None],
         templates: ClusterTemplates,
@@ -77,7 +74,7 @@ class ClusterSource:
         notes: ServiceNotes | None,
         timing: Timing,
     ) -> None:
-        self.server = server
+        self.server = client.server
         self._settings = settings
         self._find = find
         self._wake = wake
@@ -91,7 +88,7 @@ class ClusterSource:
         self._news = Coalescer(
             self._look, logger=logger, failure="a cluster could not be looked at", pause=GATHER
         )
-        self._client = ApiClient(server, polling=polling, identities=identities)
+        self._client = client
         self._reach = Reach(
             url=settings.service_url,
             token_file=settings.service_token_file,

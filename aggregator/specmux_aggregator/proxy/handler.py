@@ -14,8 +14,7 @@ from typing import Final
 
 from aiohttp.http import RawRequestMessage
 
-from specmux_aggregator.aggregation.publisher import Publisher
-from specmux_aggregator.config.settings import LimitSettings, PollingSettings, ProxySettings, Settings
+from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.http.negotiation import SWAGGER_MEDIA_TYPES, media_type_for
 from specmux_aggregator.http.prepared import PreparedAnswer, refusal
 from specmux_aggregator.http.representations import cache_control
@@ -87,31 +86,23 @@ class ProxyHandler:
         self,
         snapshot: Callable[[], Snapshot],
         metrics: Metrics,
-        *,
-        proxy: ProxySettings,
-        passes_swagger: bool,
-        polling: PollingSettings,
-        limits: LimitSettings,
+        settings: Settings,
         identities: Identities,
-        clients_have_certificates: bool,
-        is_private: bool,
-        max_waiting: int,
     ) -> None:
-        """``clients_have_certificates``: clients authenticate to this service by certificate, which a backend
-        never sees. ``is_private``: no shared cache may store answers. ``max_waiting``: requests that may wait
-        for one backend, so that a silent one does not block others; 0: unlimited."""
         self._snapshot = snapshot
         self._metrics = metrics
-        self._proxy = proxy
-        self._passes_swagger = passes_swagger
-        self._limits = limits
-        self._clients_have_certificates = clients_have_certificates
-        self._is_private = is_private
-        self._max_waiting = max_waiting
+        self._proxy = settings.proxy
+        self._passes_swagger = settings.documents.openapi_v2 == "passthrough"
+        self._limits = settings.limits
+        self._clients_have_certificates = settings.auth.mode == "mtls"
+        """Clients authenticate to this service by certificate, which a backend never sees."""
+        self._is_private = settings.auth.is_private
+        self._max_waiting = settings.listen.max_in_flight
+        """Requests that may wait for one backend, so that a silent one blocks no others; 0: unlimited."""
         self._waiting: Counter[BackendName] = Counter()
         self._uploading: Counter[BackendName] = Counter()
         """Requests whose body is incomplete; they do not count as waiting."""
-        self._exchanges = Exchanges(snapshot, metrics, polling=polling, identities=identities)
+        self._exchanges = Exchanges(snapshot, metrics, polling=settings.polling, identities=identities)
         self.guard: Guard | None = None
         """Admits clients; set after construction, since it calls ``asks_as_the_client``."""
         self._swagger_owner: tuple[int, Backend] | None = None
@@ -369,21 +360,3 @@ def _status(
 ) -> PreparedAnswer:
     is_head = request.message.method == "HEAD"
     return refusal(code, reason, message, fields=fields, is_head=is_head, route=ROUTE)
-
-
-def proxy_of(
-    settings: Settings, publisher: Publisher, metrics: Metrics, identities: Identities
-) -> ProxyHandler:
-    """A new handler according to the settings; the caller closes it."""
-    return ProxyHandler(
-        lambda: publisher.current,
-        metrics,
-        proxy=settings.proxy,
-        passes_swagger=settings.documents.openapi_v2 == "passthrough",
-        polling=settings.polling,
-        limits=settings.limits,
-        identities=identities,
-        clients_have_certificates=settings.auth.mode == "mtls",
-        is_private=settings.auth.is_private,
-        max_waiting=settings.listen.max_in_flight,
-    )

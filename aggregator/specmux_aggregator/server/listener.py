@@ -44,7 +44,6 @@ class HTTPServer:
         service: Responder,
         listen: ListenSettings,
         *,
-        stats: RequestStats | None = None,
         slow_request: float = 1.0,
         use_memo: bool = True,
         guard: Guard | None = None,
@@ -58,7 +57,7 @@ class HTTPServer:
         reads. ``unread_max``: bytes of large answers, over all connections, that clients have not read to
         the end."""
         self._listen = listen
-        self.stats = RequestStats() if stats is None else stats
+        self.stats = RequestStats()
         self._client_ca_file = client_ca_file
         self._unread_max = unread_max
         self._dispatch = Dispatch(

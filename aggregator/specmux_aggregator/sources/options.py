@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 import click
 
 from specmux_converters.deferred_dataclasses import dataclass
 
+if TYPE_CHECKING:  # type checkers alone have it
+    from _typeshed import DataclassInstance
+
 Command = TypeVar("Command", bound=Callable[..., Any])
+Value = TypeVar("Value", bound="DataclassInstance")
 
 REQUEST_TIMEOUT: Final = 60.0
 """Seconds for one answer of a server."""
@@ -107,15 +111,30 @@ def page_options(command: Command) -> Command:
 
 
 def _with(command: Command, options: list[Callable[[Any], Any]]) -> Command:
-    @functools.wraps(command)
-    def with_source(*arguments: Any, **values: Any) -> Any:
-        mine = {name: values.pop(name) for name in SourceOptions.__dataclass_fields__ if name in values}
-        return command(*arguments, source=_checked(SourceOptions(**mine)), **values)
+    return bundled("source", SourceOptions, *options, check=lambda source, _: _checked(source))(command)
 
-    decorated: Any = with_source
-    for option in reversed(options):
-        decorated = option(decorated)
-    return decorated  # type: ignore[no-any-return]
+
+def bundled(
+    name: str,
+    kind: type[Value],
+    *options: Callable[[Any], Any],
+    check: Callable[[Value, Mapping[str, Any]], Value] = lambda value, _: value,
+) -> Callable[[Command], Command]:
+    """Adds ``options``; the command gets the options that are fields of the dataclass ``kind`` as one value
+    of this name. ``check``: of the value and of what else the command gets; raises click.UsageError."""
+
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def with_value(*arguments: Any, **values: Any) -> Any:
+            mine = {each: values.pop(each) for each in kind.__dataclass_fields__ if each in values}
+            return command(*arguments, **{name: check(kind(**mine), values)}, **values)
+
+        decorated: Any = with_value
+        for option in reversed(options):
+            decorated = option(decorated)
+        return decorated  # type: ignore[no-any-return]
+
+    return decorate
 
 
 _ASKED: Final = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from specmux_converters.deferred_dataclasses import dataclass
 
@@ -90,13 +90,28 @@ class ClientAccess:
     """How a client of the cache reaches one server."""
 
     url: str
-    headers: Mapping[str, str] = field(repr=False)
-    tls: ssl.SSLContext | None
-    server_name: str | None
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    tls: ssl.SSLContext | None = None
+    server_name: str | None = None
     """The certificate's, where it is not the URL's."""
-    proxy: str | None = field(repr=False)
-    partition: str | None
+    proxy: str | None = field(default=None, repr=False)
+    partition: str | None = None
     """Entries are shared by this name, so that a token that is exchanged every hour keeps what was stored;
     None: by what is shown."""
     identity: str = ""
     """Names who a client certificate is for."""
+
+    @property
+    def arguments(self) -> AccessArguments:
+        return {each: getattr(self, each) for each in AccessArguments.__annotations__}  # type: ignore[return-value]
+
+
+class AccessArguments(TypedDict, total=False):
+    """What of ``ClientAccess`` a client takes by keyword."""
+
+    headers: Mapping[str, str]
+    tls: ssl.SSLContext | None
+    server_name: str | None
+    proxy: str | None
+    partition: str | None
+    identity: str

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Hashable
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+from specmux_cache.reading.events import EventLog
+from specmux_converters.deferred_dataclasses import dataclass
 
 T = TypeVar("T")
 
@@ -59,6 +62,17 @@ class Flights(Protocol[T]):
     async def run(self, key: Hashable, work: Callable[[], Awaitable[T]]) -> T: ...
     def start(self, key: Hashable, work: Callable[[], Awaitable[T]]) -> object: ...
     async def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ClientRuntime(Generic[T]):
+    """What a client runs with: how it calls, whom it tells, and its clock."""
+
+    calls: Calls
+    flights: Flights[T]
+    events: EventLog
+    warn: Callable[[str], None]
+    clock: Callable[[], float]
 
 
 class OwnFlights:

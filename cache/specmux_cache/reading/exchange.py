@@ -36,9 +36,8 @@ from specmux_cache.http.media_types import accept_field, answered_type, canonica
 from specmux_cache.http.refusals import Refusals
 from specmux_cache.http.responses import Answer, Entry, Selecting, held_from, held_of, sentence_of
 from specmux_cache.http.server import Server, hash_in, name_of
-from specmux_cache.reading.calls import Calls, Flights
+from specmux_cache.reading.calls import ClientRuntime
 from specmux_cache.reading.entries import EntryStore
-from specmux_cache.reading.events import EventLog
 from specmux_cache.reading.flight_locks import FlightLocks
 from specmux_cache.reading.options import CacheOptions
 from specmux_cache.store.bodies import digest_of
@@ -95,23 +94,20 @@ class Exchange:
         entry_store: EntryStore,
         *,
         transport: GetTransport,
-        flights: Flights[ExchangeResult],
         locks: FlightLocks,
-        calls: Calls,
         options: CacheOptions,
-        events: EventLog,
-        clock: Callable[[], float],
+        runtime: ClientRuntime[ExchangeResult],
     ) -> None:
         self._server = server
         self._entry_store = entry_store
         self._transport = transport
-        self._flights = flights
+        self._flights = runtime.flights
         self._locks = locks
-        self._calls = calls
+        self._calls = runtime.calls
         self._options = options
-        self._events = events
-        self._clock = clock
-        self._refusals = Refusals(options.refusal_ttl, clock=clock)
+        self._events = runtime.events
+        self._clock = runtime.clock
+        self._refusals = Refusals(options.refusal_ttl, clock=runtime.clock)
 
     async def obtain(self, wanted: ExchangeRequest, *, refresh: bool = False) -> ExchangeResult:
         """From the cache where that is allowed; ``refresh`` asks the server in any case."""

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from specmux_cache.http.server import Server
-from specmux_cache.reading.calls import Calls, Flights
+from specmux_cache.reading.calls import ClientRuntime
 from specmux_cache.reading.entries import EntryStore
-from specmux_cache.reading.events import EventLog
 from specmux_cache.reading.exchange import Exchange, ExchangeResult, GetTransport
 from specmux_cache.reading.flight_locks import FlightLocks
 from specmux_cache.reading.options import CacheOptions
@@ -31,34 +30,28 @@ async def opened(
     server: Server,
     transport: GetTransport,
     *,
-    flights: Flights[ExchangeResult],
-    calls: Calls,
     partition: Callable[[bytes], str],
-    events: EventLog,
-    warn: Callable[[str], None],
-    clock: Callable[[], float],
+    runtime: ClientRuntime[ExchangeResult],
 ) -> OpenCache:
     """``partition``: of what callers are known by, given the store's secret, unless the options name one."""
-    store, locks, secret = await calls.run(_opened_store, options, warn, clock)
+    calls = runtime.calls
+    store, locks, secret = await calls.run(_opened_store, options, runtime.warn, runtime.clock)
     entry_store = EntryStore(
         store,
         server=str(server),
         partition=options.partition or partition(secret),
-        warn=warn,
+        warn=runtime.warn,
         calls=calls,
     )
     exchange = Exchange(
         server,
         entry_store,
         transport=transport,
-        flights=flights,
         locks=FlightLocks(locks, timeout=options.flight_timeout, calls=calls),
-        calls=calls,
         options=options,
-        events=events,
-        clock=clock,
+        runtime=runtime,
     )
-    catalog = Catalog(server, exchange, options=options, calls=calls, clock=clock)
+    catalog = Catalog(server, exchange, options=options, calls=calls, clock=runtime.clock)
     return OpenCache(entry_store, exchange, catalog)
 
 

@@ -331,7 +331,7 @@ class Index:
 
     def _entries(self, where: str, values: Sequence[object], *, with_body: bool = False) -> list[RawEntry]:
         statement = f"{ENTRY}{WITH_BODY if with_body else ''} FROM Cache entry {where}"
-        return [_raw_entry(*columns) for columns in self.database.execute(statement, values)]
+        return [_raw_entry(columns) for columns in self.database.execute(statement, values)]
 
     def _victims(self, where: str, values: Sequence[object]) -> list[Victim]:
         return [
@@ -343,18 +343,10 @@ class Index:
         return [_known_body(*columns) for columns in self.database.execute(f"{BODY} {where}", values)]
 
 
-def _raw_entry(
-    rowid: int,
-    key: object,
-    tag: object,
-    value: object,
-    accessed_at: Any,
-    standing: Any,
-    is_sound: Any,
-    is_inline: Any,
-    data: Any = None,
-    packed: Any = None,
-) -> RawEntry:
+def _raw_entry(columns: Sequence[Any]) -> RawEntry:
+    """Of the columns of ENTRY, and of those of WITH_BODY where they were asked for."""
+    rowid, key, tag, value, accessed_at, standing, is_sound, is_inline, *body = columns
+    data, packed = body or (None, None)
     is_timed = isinstance(accessed_at, int | float)
     return RawEntry(
         rowid=rowid,

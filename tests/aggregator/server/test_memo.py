@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -171,7 +172,7 @@ def test_service_that_fails_at_once_costs_one_answer_not_the_connection_to_other
 
 
 def slot(body: bytes = b"", good_until: float | None = None) -> Slot:
-    return Slot(prepare(200, [], body, good_until=good_until), Cell())
+    return Slot(replace(prepare(200, [], body), good_until=good_until), Cell())
 
 
 def test_memo_knows_a_key_from_its_second_offer_on() -> None:

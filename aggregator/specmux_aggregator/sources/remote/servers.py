@@ -81,17 +81,7 @@ def opened_client(
 def _opened(access: ClientAccess, options: CacheOptions, *, background: bool) -> Iterator[SchemaCache]:
     """Raises SourceError."""
     with _bad_url(access.url):
-        client = SchemaCache(
-            access.url,
-            options,
-            headers=access.headers,
-            tls=access.tls,
-            proxy=access.proxy,
-            server_name=access.server_name,
-            identity=access.identity,
-            warn=warn,
-            background=background,
-        )
+        client = SchemaCache(access.url, options, warn=warn, background=background, **access.arguments)
     with client:
         yield client
 
