@@ -6,6 +6,7 @@ Built from libyaml's events, without recursion and without PyYAML's constructors
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import field, replace
 from enum import Enum
@@ -89,15 +90,21 @@ def read_all(
     """Each document in turn. Raises InvalidDocument with ``line``, chained to libyaml's error where the text
     is no YAML; LimitExceeded past ``limits``.
     """
-    plain = data.encode() if isinstance(data, str) else data.replace(b"\0", b"")  # in UTF-16, too
-    if plain.count(b"%TAG") > MAX_TAG_DIRECTIVES:
+    text = data.encode() if isinstance(data, str) else data
+    if text.replace(b"\0", b"").count(b"%TAG") > MAX_TAG_DIRECTIVES:  # in UTF-16, too
         raise LimitExceeded(f"more than {MAX_TAG_DIRECTIVES} %TAG directives")
     composer = _Composer(limits, dialect, duplicates)
     loader = None
     try:
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(data)
+        stand_in = _stand_in(text) if _LATER_MARK.search(text) else None
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(
+            data if stand_in is None else _LATER_MARK.sub(stand_in.encode(), text)
+        )
         # Not yaml.parse, which asks for each event whether there is one first.
-        yield from composer.documents(iter(loader.get_event, None), with_marks=with_marks)
+        events = iter(loader.get_event, None)
+        if stand_in is not None:
+            events = (_with_marks(event, stand_in) for event in events)
+        yield from composer.documents(events, with_marks=with_marks)
     except (yaml.YAMLError, UnicodeError) as error:
         if getattr(error, "problem", None) == _TOO_DEEP:
             raise LimitExceeded(f"nested more than {min(limits.max_depth, 1000)} deep") from None
@@ -105,6 +112,21 @@ def read_all(
     finally:
         if loader is not None:
             loader.dispose()
+
+
+_LATER_MARK: Final = re.compile(b"(?<=[\n\r])\xef\xbb\xbf")
+"""A byte order mark that begins a line: libyaml passes over it, to go-yaml it is text (is_bom)."""
+
+
+def _stand_in(data: bytes) -> str:
+    """A character that the text does not have."""
+    return next(each for each in map(chr, range(0xE000, 0xF900)) if each.encode() not in data)
+
+
+def _with_marks(event: Any, stand_in: str) -> Any:
+    if event.__class__ is yaml.ScalarEvent:
+        event.value = event.value.replace(stand_in, "\ufeff")
+    return event
 
 
 _TOO_DEEP: Final = "exceeded maximum nesting depth"

@@ -192,6 +192,7 @@ BOXES: dict[str, Any] = {
         (r'"size": "100\u0020"', False),
         (r'"size": "1\u002e5"', False),
         (r'"size": "100Mi", "port": "\u0061"', True),
+        ('"port": -0', True),
         (r'"at": "2020-01-01T00:00:00\u005a", "port": "\u0061"', True),
     ],
 )

@@ -130,6 +130,22 @@ def test_scalars_are_alike(texts: list[str], form: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: 1\n\ufeff", "refused: yaml: line 3: could not find expected ':'"),
+        ("a: 1\n\ufeffb: 2\n", {"a": 1, "\ufeffb": 2}),
+        ("\ufeffa: 1\n", {"a": 1}),
+        ("a: |\n x\n\ufeff: \ue000\n", {"a": "x\n", "\ufeff": "\ue000"}),
+        ("a:\n  - x\n\ufeff  y\n", "refused: yaml: line 4: could not find expected ':'"),
+    ],
+)
+def test_a_byte_order_mark_within_the_text_is_text(text: str, said: Any) -> None:
+    """go-yaml's is_bom looks at the first bytes of its buffer, wherever it stands."""
+    assert as_body(text) == said
+    alike(text)
+
+
+@pytest.mark.parametrize(
     ("text", "value"),
     [
         ("x: &x {a: 1}\ny: {a: 0, <<: *x}\n", {"a": 1}),

@@ -26,7 +26,7 @@ from specmux_schemas.validation.schema.nodes import (
     TextLimits,
 )
 from specmux_schemas.validation.schema.numeric_formats import SINCE as NUMERIC_SINCE
-from specmux_schemas.validation.schema.numeric_formats import NumericType, numeric_format, numeric_type
+from specmux_schemas.validation.schema.numeric_formats import numeric_format, numeric_type, whole_numbers
 
 _EITHER_TYPE: Final = ("integer", "string")
 
@@ -65,10 +65,11 @@ class SchemaCompiler:
             is_nullable=schema.get("nullable") is True,
             enum=_list(schema, "enum"),
             text=self._text(schema),
-            number=_number(schema, numeric_type(schema, self._minor)),
+            number=self._number(schema),
             items=self._items(schema, depth),
             fields=self._fields(schema, depth, META_FIELDS if is_embedded else frozenset()),
             branches=self._branches(schema, depth, is_either=is_either),
+            is_whole=whole_numbers(self._minor),
         )
 
     def _text(self, schema: Mapping[str, Any]) -> TextLimits | None:
@@ -84,6 +85,19 @@ class SchemaCompiler:
             return None
         form = find_format(schema.get("format"))
         return form if form is None or self._minor >= form.since else None
+
+    def _number(self, schema: Mapping[str, Any]) -> NumberLimits | None:
+        limits = NumberLimits(
+            _bound(schema, "multipleOf"),
+            _bound(schema, "maximum"),
+            _bound(schema, "minimum"),
+            schema.get("exclusiveMaximum") is True,
+            schema.get("exclusiveMinimum") is True,
+            numeric_type(schema, self._minor),
+            whole_numbers(self._minor),
+        )
+        bounds = (limits.multiple_of, limits.most, limits.least, limits.numeric)
+        return None if all(each is None for each in bounds) else limits
 
     def _numeric_format(self, schema: Mapping[str, Any]) -> str:
         return numeric_format(schema) if self._minor >= NUMERIC_SINCE else ""
@@ -147,19 +161,6 @@ class SchemaCompiler:
 
     def _nodes(self, listed: list[Any], depth: int) -> tuple[SchemaNode, ...]:
         return tuple(self._node(each, depth + 1) for each in listed)
-
-
-def _number(schema: Mapping[str, Any], numeric: NumericType | None) -> NumberLimits | None:
-    limits = NumberLimits(
-        _bound(schema, "multipleOf"),
-        _bound(schema, "maximum"),
-        _bound(schema, "minimum"),
-        schema.get("exclusiveMaximum") is True,
-        schema.get("exclusiveMinimum") is True,
-        numeric,
-    )
-    bounds = (limits.multiple_of, limits.most, limits.least, numeric)
-    return None if all(each is None for each in bounds) else limits
 
 
 def _count(schema: Mapping[str, Any], keyword: str) -> int | None:

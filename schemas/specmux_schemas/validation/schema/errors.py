@@ -100,9 +100,10 @@ def forbidden_property(path: Path, key: str) -> SchemaError:
     return SchemaError((*path, key), invalid(field_path(path), key, text), text)
 
 
-def no_factor(path: Path, factor: int) -> SchemaError:
-    """Of multipleOf below 1 beside an integer: as one it is 0."""
-    text = f"factor MultipleOf declared for {name_of(path)} must be positive: {factor}"
+def no_factor(path: Path, factor: int | float) -> SchemaError:
+    """Beside an integer, a multipleOf below 1 is 0."""
+    shown = bound_text(factor, is_integer=isinstance(factor, int))
+    text = f"factor MultipleOf declared for {name_of(path)} must be positive: {shown}"
     return SchemaError(path, invalid(field_path(path), factor, text), text)
 
 

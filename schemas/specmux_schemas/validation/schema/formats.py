@@ -246,7 +246,7 @@ _FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
     "isbn10": _is_isbn10,
     "isbn13": _is_isbn13,
     "creditcard": _is_credit_card,
-    "ssn": _matching(r"\d{3}[- ]?\d{2}[- ]?\d{4}"),
+    "ssn": _matching(r"\d{3}[- ]\d{2}[- ]\d{4}"),
     "hexcolor": _matching(f"#?({_HEX}{{3}}|{_HEX}{{6}})"),
     "rgbcolor": _matching(rf"rgb\({_RGB},{_RGB},{_RGB}\)"),
     "byte": _matching(_BYTE_TEXT),

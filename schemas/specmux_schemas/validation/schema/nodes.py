@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.go.regexp_match import Pattern, UndecidedMatch
@@ -17,10 +17,7 @@ from specmux_schemas.validation.report import MOST_VIOLATIONS
 from specmux_schemas.validation.schema import errors
 from specmux_schemas.validation.schema.errors import SchemaError
 from specmux_schemas.validation.schema.formats import StringFormat
-from specmux_schemas.validation.schema.numeric_formats import NumericType
-
-_MOST_WHOLE: Final = 2.0**53 - 1
-_NEAR: Final = 1e-9
+from specmux_schemas.validation.schema.numeric_formats import IsWhole, NumericType, is_whole
 
 Found: TypeAlias = list[SchemaError]
 
@@ -70,6 +67,7 @@ class SchemaNode:
     items: ListLimits | None = None
     fields: ObjectLimits | None = None
     branches: Branches | None = None
+    is_whole: IsWhole = is_whole
 
     def check(self, value: Any, walk: Walk) -> int:
         if value is None:
@@ -105,7 +103,7 @@ class SchemaNode:
         """type.go, its treatment of formats included: a text passes where another type has a format."""
         found, found_format = _type_of(value)
         types = self.types
-        fits = found in types or (found == "number" and "integer" in types and _is_whole(value))
+        fits = found in types or (found == "number" and "integer" in types and self.is_whole(value))
         fits = fits or (found == "integer" and "number" in types)
         if self.format and found not in ("string", "array"):
             if not fits and found_format != self.format:
@@ -192,6 +190,7 @@ class NumberLimits:
     excludes_most: bool = False
     excludes_least: bool = False
     numeric: NumericType | None = None
+    is_whole: IsWhole = is_whole
 
     def check(self, value: int | float, walk: Walk) -> int:
         if self.numeric is not None:
@@ -225,11 +224,18 @@ class NumberLimits:
         return fault is None
 
     def _check_multiple(self, value: int | float, factor: float, is_integer: bool, walk: Walk) -> None:
-        if is_integer and int(factor) <= 0:
-            walk.add(errors.no_factor, int(factor))
-        elif not _is_multiple(value, factor):
+        """values.go: MultipleOfInt, MultipleOf."""
+        factor = _int64(factor) if is_integer else factor
+        if factor <= 0:
+            walk.add(errors.no_factor, factor)
+        elif not self._is_multiple(value, factor):
             shown = errors.bound_text(factor, is_integer=is_integer)
             walk.add(errors.detailed, value, f"should be a multiple of {shown}")
+
+    def _is_multiple(self, value: int | float, factor: float) -> bool:
+        if isinstance(value, int):
+            return value % factor == 0
+        return self.is_whole(1 / factor * value if factor < 1 else value / factor)
 
     def _refuse(self, value: Any, words: str, bound: float, is_integer: bool, walk: Walk) -> None:
         shown = errors.bound_text(bound, is_integer=is_integer)
@@ -244,23 +250,6 @@ def _int64(bound: float) -> int:
     """As Go converts a double: beyond 64 bits it is the least integer (amd64's cvttsd2si)."""
     whole = int(bound)
     return whole if -INT64_MAX - 1 <= whole <= INT64_MAX else -INT64_MAX - 1
-
-
-def _is_multiple(value: int | float, factor: float) -> bool:
-    if isinstance(value, int):
-        return value % int(factor) == 0
-    quotient = 1 / factor * value if factor < 1 else value / factor
-    return _is_whole(quotient)
-
-
-def _is_whole(value: float) -> bool:
-    """swag.IsFloat64AJSONInteger: an integer of a double's precision, or very near to one."""
-    if not abs(value) <= _MOST_WHOLE:
-        return False
-    if value.is_integer():
-        return True
-    nearest = float(int(value))
-    return value > 0 and nearest > 0 and (value - nearest) / (value + nearest) < _NEAR
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,5 @@
-"""Numeric formats of custom resources, which apiservers enforce from Kubernetes 1.36 on.
+"""Numbers of custom resources: what is whole, and numeric formats, which apiservers enforce from Kubernetes
+1.36 on.
 
 A value, and each of its bounds, must be of the type and format (kube-openapi, pkg/validation/validate:
 values.go, IsValueValidAgainstRange).
@@ -6,15 +7,16 @@ values.go, IsValueValidAgainstRange).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from struct import pack
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from specmux_converters.deferred_dataclasses import dataclass
 
 SINCE: Final = 36
 """Minor release of Kubernetes."""
+WHOLE_SINCE: Final = 37
 
 _FORMATS: Final[Mapping[str, tuple[str, ...]]] = {
     "integer": ("int32", "int64"),
@@ -41,6 +43,31 @@ class NumericType:
             return None
         form = f"with format {self.format}" if self.format else "(default format)"
         return f"{what} value must be of type {self.name} {form} in {place}"
+
+
+IsWhole: TypeAlias = Callable[[float], bool]
+_MOST_WHOLE: Final = 2.0**53 - 1
+_NEAR: Final = 1e-9
+
+
+def whole_numbers(minor: int) -> IsWhole:
+    return is_whole if minor >= WHOLE_SINCE else was_whole
+
+
+def is_whole(value: float) -> bool:
+    """An integer of a double's precision, or very near to one (swag v0.27, IsFloat64AJSONInteger)."""
+    if not abs(value) <= _MOST_WHOLE:
+        return False
+    nearest = round(value)
+    return value == nearest or abs(value - nearest) < _NEAR * abs(nearest)
+
+
+def was_whole(value: float) -> bool:
+    """As ``is_whole``, until swag v0.23: near from above alone, and never below zero."""
+    if not abs(value) <= _MOST_WHOLE:
+        return False
+    nearest = int(value)
+    return value == nearest or (nearest > 0 and (value - nearest) / (value + nearest) < _NEAR)
 
 
 def numeric_type(schema: Mapping[str, Any], minor: int) -> NumericType | None:

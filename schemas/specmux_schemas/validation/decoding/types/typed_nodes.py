@@ -173,6 +173,8 @@ class IntOrString:
             return
         if type(value) is int and -(2**31) <= value < 2**31:
             return
+        if type(value) is Number and value.text == "-0":
+            return
         kind = kind_of(value)
         state.stop(f"number {number_text(value)}" if kind == "number" else kind, "int32")
 
