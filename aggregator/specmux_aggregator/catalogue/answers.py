@@ -1,7 +1,7 @@
-"""What a request below ``/schemas`` gets, given a Snapshot. Pure.
+"""The answer to a request below ``/schemas``, given a Snapshot. Pure.
 
-It ends in an answer that is ready, or in ``Make``: a file whose bytes have to be found or made first. A tag
-follows from what the file is made of, so that what did not change is told without making it.
+It is either complete, or ``Make``: a file whose bytes have to be found or made. The tag follows from the
+inputs of the file, so an unchanged file is recognized without making it.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ ANY_ORIGIN: Final = ("Access-Control-Allow-Origin", "*")
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """The files of one moment: what they are made of, and the hash that pins them."""
+    """The files of one moment: their documents, and the hash that identifies them."""
 
     keys: dict[GroupVersion, DocumentKey]
     absent: tuple[str, ...]
-    """Backends that were never heard."""
+    """Backends that have not answered yet."""
     hash: str
     unheard: frozenset[GroupVersion] | None = frozenset()
-    """What those may have; None: anything."""
+    """Group-versions that those may have; None: any."""
 
     def may_yet_have(self, file: Wanted) -> bool:
-        """Whether a backend that was not heard may have what the file is made of."""
+        """Whether a backend that has not answered may have documents for the file."""
         if self.unheard is None:
             return True
         return bool(self.unheard if isinstance(file, WholeFile) else file.documents(self.unheard))
@@ -56,7 +56,7 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class Make:
-    """A file, the documents that it is made of, and what a client is told of it."""
+    """A file, its documents, and its header fields."""
 
     file: Wanted
     keys: tuple[DocumentKey, ...]
@@ -65,7 +65,7 @@ class Make:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaAccess:
-    """Who may have the answers, and keep them, and where they say that they lie."""
+    """Who may have the answers and store them, and the URL that they state."""
 
     is_private: bool = False
     is_anonymous: bool = True
@@ -78,7 +78,7 @@ class SchemaAccess:
 
 
 def tree_of(snapshot: Snapshot) -> Tree:
-    """Replicas with the same documents have the same hash."""
+    """Replicas with equal documents have equal hashes."""
     keys = {key: entry.key for key, entry in snapshot.entries.items() if group_and_version(key) is not None}
     unheard = {
         name: each.backend.group_versions
@@ -95,7 +95,7 @@ def tree_of(snapshot: Snapshot) -> Tree:
 def decide(
     tree: Tree, request: Request, path: str, *, release: str | None, access: SchemaAccess
 ) -> PreparedAnswer | Make:
-    """``path`` is what follows ``/schemas/``, without a token. ``release``: that of the cluster."""
+    """``path``: the part after ``/schemas/``, without a token. ``release``: that of the cluster."""
     is_pinned = path.startswith(_PINNED)
     if is_pinned:
         pinned, _, path = path.removeprefix(_PINNED).partition("/")
@@ -128,8 +128,8 @@ def decide(
 def without_kind(
     tree: Tree, file: Wanted, request: Request, text: str, *, access: SchemaAccess
 ) -> PreparedAnswer:
-    """404 with ``text``; 503 while a backend that may have the kind was never heard. A validator takes a 404
-    for a reason to look elsewhere, or to let the object pass."""
+    """404 with ``text``; 503 while a backend that may have the kind has not answered yet. A validator takes a
+    404 as a reason to look elsewhere, or to accept the object."""
     if not tree.may_yet_have(file):
         return told(request, 404, text, access=access)
     text = "a backend that may have the document has not answered yet"
@@ -137,8 +137,8 @@ def without_kind(
 
 
 def tag_of(file: Wanted, keys: Iterable[DocumentKey], tree: Tree, coding: Coding) -> ETag:
-    """Of what a file is made of: the rules, its name and form, its documents, and where those are all of
-    them, what is missing."""
+    """The tag of a file, from its inputs: the rules, name and form, its documents and, for a file of all
+    documents, what is missing."""
     parts = [repr(file), *(f"{key.group_version}={key.hash}" for key in keys)]
     if isinstance(file, WholeFile):
         parts += [tree.hash, *tree.absent]
@@ -154,7 +154,7 @@ def told(
     access: SchemaAccess,
     fields: Iterable[tuple[str, str]] = (),
 ) -> PreparedAnswer:
-    """One plain line: editors show it as it is."""
+    """One plain line, since editors show it unchanged."""
     head = [_TEXT, NO_STORE, *access.fields, *fields]
     is_head = request.method == "HEAD"
     return prepare(code, head, f"{text}\n".encode(), is_head=is_head, route=ROUTE, format="text")

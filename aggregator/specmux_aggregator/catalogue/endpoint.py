@@ -1,6 +1,6 @@
-"""``/schemas``: JSON Schemas of all kinds, made on first ask in a process of their own, and kept.
+"""``/schemas``: JSON Schemas of all kinds, made at the first request in a process of their own, and cached.
 
-A kind takes one document, what tells of all kinds takes all of them; one that cannot be had is named.
+A kind needs one document, a file of all kinds needs all documents; a document that is unavailable is named.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ from specmux_converters.json_schema.paths import WholeFile
 from specmux_converters.media_types import JSON
 
 MISSING_MAX: Final = 4096
-"""Files that are known not to be, kept."""
+"""Names of files known not to exist that are cached."""
 
 DECISIONS_MAX: Final = 4096
-"""Requests whose answer is remembered, without its body."""
+"""Requests whose answer is cached, without its body."""
 
 DECISION_MAX: Final = 512
-"""Characters of a request that is remembered."""
+"""Characters of the longest cached request."""
 
 _NO_TOKEN: Final = "no schema has that path"  # noqa: S105  # what is told of a wrong one, as of any other path
 
 
 class _CatalogueRequest(NamedTuple):
-    """What of a request the decision depends on."""
+    """The parts of a request that determine the decision."""
 
     method: str
     path: str
@@ -68,7 +68,7 @@ class FileFailure:
 
 
 class FileCache:
-    """Files by their tags, within a bound of bytes; the one used longest ago goes first."""
+    """Files by tag, within a budget of bytes; evicts the least recently used."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -82,7 +82,7 @@ class FileCache:
         return tag in self._files
 
     def get(self, tag: ETag) -> bytes | None:
-        """None, too, for one that is known not to be."""
+        """Also None for a file known not to exist."""
         if tag not in self._files:
             return None
         body = self._files[tag] = self._files.pop(tag)
@@ -99,7 +99,7 @@ class FileCache:
 
 
 class SchemaFiles:
-    """The endpoint. ``release``: that of the cluster, as far as known."""
+    """The endpoint. ``release``: that of the cluster, if known."""
 
     def __init__(
         self,
@@ -120,14 +120,14 @@ class SchemaFiles:
         self._access = access
         self._release = release
         self.tokens = tokens
-        """Read again while ``tokens.run`` runs."""
+        """Reloaded while ``tokens.run`` runs."""
         self.kept = FileCache(max_bytes)
         self.made = 0
-        """Files that were made."""
+        """Number of files made."""
         self._flights: SingleFlight[ETag, tuple[ETag, bytes | None] | FileFailure] = SingleFlight()
         self._tree: tuple[int, Tree] | None = None
         self._decisions: dict[_CatalogueRequest, PreparedAnswer | Make] = {}
-        """Of the current tree, as programs ask the same again and again."""
+        """Decisions for the current tree, since programs repeat their requests."""
 
     @property
     def fields(self) -> tuple[tuple[str, str], ...]:
@@ -142,7 +142,7 @@ class SchemaFiles:
         return self._passing(await self._respond(request), request)
 
     def _passing(self, prepared: PreparedAnswer, request: Request) -> PreparedAnswer:
-        """An answer to a path with a token is remembered no longer than the token is known to count."""
+        """An answer to a path with a token is cached no longer than the token is known to be valid."""
         if self.tokens is None or not request.path.startswith(TOKEN_PREFIX):
             return prepared
         until = time.monotonic() + INTERVAL
@@ -170,7 +170,7 @@ class SchemaFiles:
         tag, body = made
         if body is None:
             return self._unknown(decision, tree, request)
-        # A file that lacks what could not be had is no file of the tree that was asked for.
+        # A file that lacks unavailable documents is not the file of the requested tree.
         is_whole = tag == etag
         told_of = (
             decision.representation

@@ -1,6 +1,6 @@
-"""Tokens in paths, for programs that can send no credentials: editors ask as they are told, and no more.
+"""Tokens in paths, for programs such as editors that cannot send credentials.
 
-The file is read again when it changes. Content that is not whole yet, or never was right, changes nothing.
+The file is read again when it changes. Incomplete or invalid content changes nothing.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ logger = logging.getLogger(__name__)
 
 SHORTEST: Final = 16
 INTERVAL: Final = 1.0
-"""Seconds between looks. New content counts when two looks in a row agree on it."""
+"""Seconds between checks. New content applies when two checks in a row agree on it."""
 
 
 class PathTokens:
-    """Of a file with one in each line. What is kept of them lets nobody in."""
+    """The tokens of a file with one per line. What is kept of them cannot be used for access."""
 
     def __init__(self, path: Path) -> None:
         """Raises InvalidConfig; blocks on the file."""
@@ -39,7 +39,7 @@ class PathTokens:
         return digest(self._key, token) in self._digests
 
     async def run(self) -> None:
-        """Read the file again whenever it changes; for ever."""
+        """Read the file again whenever it changes; forever."""
         before, complaint = self._content, ""
         while True:
             await asyncio.sleep(INTERVAL)

@@ -1,4 +1,4 @@
-"""The settings and their sources: file, environment, flags, and the watch for changes of the file.
+"""The settings and their sources: file, environment and flags; and the watch for changes of the file.
 
-It knows the model and the values of HTTP.
+Depends on the model and HTTP values.
 """

@@ -1,4 +1,4 @@
-"""The backends of a configuration: one mapping of the file, or one flag, into one Backend."""
+"""The backends of a configuration: parse a mapping of the file, or a flag, into a Backend."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
 
 
 def read_backend(reader: YAMLReader, node: yaml.Node, key: str, *, folder: Path) -> Backend | None:
-    """The backend in a mapping; None where it is none, with every fault told to ``reader``.
+    """The backend in a mapping; None if it is invalid. Reports every fault to ``reader``.
 
     Relative paths start at ``folder``.
     """
@@ -56,7 +56,7 @@ def flag_backend(text: str) -> Backend:
 
 
 def directory_backends(directories: Iterable[Path], *, taken: Iterable[str]) -> tuple[Backend, ...]:
-    """A backend for each directory, named after its folder, with a number where that name is ``taken``."""
+    """A backend per directory, named after its folder, with a number appended if that name is ``taken``."""
     names = set(taken)
     backends = []
     for directory in directories:
@@ -72,14 +72,15 @@ def directory_backends(directories: Iterable[Path], *, taken: Iterable[str]) -> 
 
 
 def backend_name(text: str) -> BackendName:
-    """Raises BadValue. A name is a metric label and part of file names: as plain as names in Kubernetes."""
+    """Raises BadValue. A name is a metric label and part of file names, so the syntax is that of Kubernetes'
+    names."""
     if not _NAME.fullmatch(text):
         raise BadValue(f'"{cut(text)}" is not a name: letters, digits, ".", "_" and "-", at most 253')
     return BackendName(text)
 
 
 def _faults(members: Mapping[str, Any], values: Mapping[str, Any], tls: Mapping[str, Any]) -> Iterable[str]:
-    """What is wrong with a backend as a whole."""
+    """Faults of a backend as a whole."""
     kind = values.get("kind", BackendKind.AUTO)
     if "name" not in members:
         yield "has no name"
@@ -99,7 +100,7 @@ def _faults(members: Mapping[str, Any], values: Mapping[str, Any], tls: Mapping[
     if "key_file" in tls and "cert_file" not in tls:
         yield "has tls.key_file without tls.cert_file"
     if tls.get("insecure_skip_verify") and "ca_file" in tls:
-        # As client-go refuses it: one of the two is not meant.
+        # client-go refuses the combination as well: only one of them can be intended.
         yield "has tls.ca_file and tls.insecure_skip_verify; it can be only one of them"
 
 
@@ -192,12 +193,12 @@ _GROUPS: Final[Mapping[str, Mapping[str, tuple[type, Callable[[str], object]]]]]
     },
     "credentials": {"token_file": (Path, _path), "remote_user": (str, _text)},
 }
-"""By group, the keys of ServerTLS and Credentials that a file may hold: all but inline data and what only a
-kubeconfig says (a test compares them)."""
+"""By group, the keys of ServerTLS and Credentials that a file may contain: all except inline data and what
+only a kubeconfig has (a test compares them)."""
 
 
 def file_fields() -> tuple[dict[str, type], dict[str, dict[str, type]]]:
-    """The keys of a backend in the file with the type of each: its own, and those of its groups."""
+    """The keys of a backend in the file with their types: its own, and those of its groups."""
     own = {name: wanted for name, (wanted, _) in _BACKEND.items()}
     return own, {
         name: {key: wanted for key, (wanted, _) in fields.items()} for name, fields in _GROUPS.items()

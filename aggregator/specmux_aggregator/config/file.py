@@ -1,4 +1,4 @@
-"""The configuration file: YAML text into the values it sets. Pure; the keys are the fields of Settings."""
+"""Parse the configuration file: from YAML text to values. Pure; the keys are the fields of Settings."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ BACKENDS: Final = "backends"
 
 @dataclass(frozen=True, slots=True)
 class ConfigFile:
-    """What a file says; what it leaves out is not in ``values``."""
+    """The content of a file; keys that it omits are not in ``values``."""
 
     values: Mapping[str, object]
     """By key, such as "listen.port"."""
     backends: tuple[Backend, ...]
     lists_backends: bool = False
-    """There is a list of them, be it an empty one."""
+    """Whether it has a list of backends, possibly empty."""
 
 
 def parse_config_file(text: str, path: Path) -> ConfigFile:
-    """What ``text`` configures; relative paths in it start at the folder of ``path``.
+    """The configuration in ``text``; relative paths in it start at the folder of ``path``.
 
-    Raises InvalidConfig with every fault on a line of its own: "FILE:LINE: KEY: what is wrong".
+    Raises InvalidConfig with one line per fault: "FILE:LINE: KEY: what is wrong".
     """
     reader = YAMLReader(path, InvalidConfig)
     groups: dict[str, list[SettingField]] = {}
@@ -63,7 +63,7 @@ def parse_config_file(text: str, path: Path) -> ConfigFile:
 
 
 def _switch(node: yaml.Node | None, settings: list[SettingField]) -> SettingField | None:
-    """The switch that a group is written in short as: ``proxy: resources``."""
+    """The switch for which a group's short form stands: ``proxy: resources``."""
     if not isinstance(node, yaml.ScalarNode):
         return None
     return next((item for item in settings if item.type is bool and item.name == node.value), None)

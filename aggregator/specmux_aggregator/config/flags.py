@@ -1,4 +1,4 @@
-"""The command line's share of the configuration: a flag for every setting, made from the settings."""
+"""Command-line flags for the configuration: one per setting, generated from the settings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _METAVARS = {str: "TEXT", int: "NUMBER", float: "NUMBER", Path: "PATH", tuple: "
 
 
 def config_flags(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorates a click command that takes ``source: ConfigSource``, which is made of all these flags."""
+    """Decorate a click command that takes ``source: ConfigSource``, built from all these flags."""
 
     @functools.wraps(function)
     def with_source(

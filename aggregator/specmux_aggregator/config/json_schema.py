@@ -1,7 +1,7 @@
-"""The JSON Schema (2020-12) of the configuration file, made from the settings; editors check with it. Pure.
+"""The JSON Schema (2020-12) of the configuration file, generated from the settings for editors. Pure.
 
-It is as strict as the reader about names, choices and bounds; what a value means beside others only the
-reader says (``specmux check-config``).
+It is as strict as the parser about names, choices and bounds; relations between values are checked only by
+the parser (``specmux check-config``).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TYPES: Final[dict[type, str]] = {
 
 
 def config_schema() -> dict[str, Any]:
-    """Of the whole file. An empty group is as good as none."""
+    """The schema of the whole file. An empty group equals an absent one."""
     groups: dict[str, dict[str, Any]] = {}
     for setting in setting_fields():
         groups.setdefault(setting.group, {})[setting.name] = _setting(setting)
@@ -67,7 +67,7 @@ def _setting(setting: SettingField) -> dict[str, Any]:
 
 
 def _group(properties: dict[str, Any]) -> dict[str, Any]:
-    """An object; or the name of one of its switches, which is short for that switch set to true."""
+    """An object; or the name of one of its switches, short for that switch set to true."""
     switches = [name for name, schema in properties.items() if schema.get("type") == "boolean"]
     whole = {"type": ["object", "null"], "additionalProperties": False, "properties": properties}
     return {"anyOf": [whole, {"enum": switches}]} if switches else whole

@@ -1,4 +1,4 @@
-"""Each field of Settings with its key, flag and environment variable, and how its text is read. Pure."""
+"""Each field of Settings with its key, flag and environment variable, and how its text is parsed. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _UNITS: Final = {
     "KiB": 2**10,
     "MiB": 2**20,
     "GiB": 2**30,
-    # As Kubernetes writes quantities.
+    # The syntax of Kubernetes' quantities.
     "k": 10**3,
     "M": 10**6,
     "G": 10**9,
@@ -34,7 +34,7 @@ _UNITS: Final = {
     "Mi": 2**20,
     "Gi": 2**30,
 }
-_TOKEN: Final = re.compile(r"(?i:bearer )|eyJ[\w-]+\.[\w-]+\.")  # a JWT, as those of service accounts are
+_TOKEN: Final = re.compile(r"(?i:bearer )|eyJ[\w-]+\.[\w-]+\.")  # a JWT, as used for service accounts
 _BYTES: Final = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,6})?) ?([A-Za-z]{0,3})")
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,15}")
 _TRUTHS: Final = {
@@ -51,49 +51,49 @@ _TRUTHS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class SettingField:
-    """One scalar setting."""
+    """A scalar setting."""
 
     group: str
     name: str
     type: type
-    """str, int, float, bool, Path, or tuple: a list of texts."""
+    """str, int, float, bool, Path, or tuple: a list of strings."""
     default: object
     doc: str
     at_least: float | None = None
     at_most: float | None = None
     choices: tuple[str, ...] = ()
     short: str | None = None
-    """Another flag, where people know the setting by that name."""
+    """A shorter flag by which users know the setting."""
     retired: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
-    """Choices of earlier versions, each with what to do."""
+    """Choices of earlier versions, each with its replacement."""
 
     @property
     def key(self) -> str:
-        """As in the file: "listen.port"."""
+        """Its key in the file: "listen.port"."""
         return f"{self.group}.{self.name}"
 
     @property
     def variable(self) -> str:
-        """In the environment: "SPECMUX_LISTEN_PORT"."""
+        """Its environment variable: "SPECMUX_LISTEN_PORT"."""
         return f"{VARIABLE_PREFIX}{self.group}_{self.name}".upper()
 
     @property
     def flag(self) -> str:
-        """On the command line: "--listen-port"."""
+        """Its command-line flag: "--listen-port"."""
         return f"--{self.group}-{self.name}".replace("_", "-")
 
     @property
     def is_bytes(self) -> bool:
-        """A count of bytes, which may be written with a unit."""
+        """Whether it is a number of bytes, which may have a unit."""
         return self.type is int and self.name.endswith("bytes")
 
     @property
     def is_list(self) -> bool:
-        """Several texts: a list in the file, separated by commas elsewhere."""
+        """Whether it is a list of strings: a list in the file, separated by commas elsewhere."""
         return self.type is tuple
 
     def read(self, text: str) -> object:
-        """The value that ``text`` means. Raises BadValue."""
+        """Parse ``text``. Raises BadValue."""
         if self.is_list:
             return tuple(scalar(item.strip(" "), str) for item in text.split(","))
         value = scalar(text, self.type, is_bytes=self.is_bytes)
@@ -116,7 +116,7 @@ def setting_fields() -> tuple[SettingField, ...]:
 
 
 def scalar(text: str, wanted: type, *, is_bytes: bool = False) -> object:
-    """``text`` as a str, int, float, bool or Path. Raises BadValue; bounds are the caller's."""
+    """Parse ``text`` as a str, int, float, bool or Path. Raises BadValue; the caller checks bounds."""
     if wanted is bool:
         return _truth(text)
     if wanted is int:
@@ -126,7 +126,7 @@ def scalar(text: str, wanted: type, *, is_bytes: bool = False) -> object:
     if not text or not text.isprintable():
         raise BadValue("empty, or not printable")
     if wanted is Path:
-        # A key, certificate or token pasted in place of its path would be repeated by every later error.
+        # A key, certificate or token given instead of its path would be quoted by every later error.
         if "-----BEGIN" in text:
             raise BadValue("holds PEM text where the path of a file is wanted")
         if _TOKEN.match(text):
@@ -136,7 +136,7 @@ def scalar(text: str, wanted: type, *, is_bytes: bool = False) -> object:
 
 
 def plain(value: object) -> str:
-    """A value as it would be written in the file."""
+    """A value as written in the file."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple):

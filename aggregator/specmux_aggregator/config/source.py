@@ -1,4 +1,4 @@
-"""Where the configuration comes from, and which source wins: flags, then the environment, then the file."""
+"""The sources of the configuration and their precedence: flags, then the environment, then the file."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from specmux_cache.access.small_files import UnreadableFile, read_small
 from specmux_cache.access.urls import backend_url
 
 CONFIG_VARIABLE: Final = f"{VARIABLE_PREFIX}CONFIG"
-"""Names the file where no flag does."""
+"""Names the file if no flag does."""
 
 CLIENT_VARIABLES: Final = frozenset({f"{VARIABLE_PREFIX}SERVER", f"{VARIABLE_PREFIX}CACHE_DIRECTORY"})
-"""Of the commands that ask a server; no settings of the service, and no mistake beside it."""
+"""Variables of the client commands; not settings of the service, and not reported as unknown."""
 
 _MODES: Final = {
     "token_file": "token-file",
@@ -33,9 +33,9 @@ _MODES: Final = {
     "requestheader_ca_file": "kubernetes",
     "requestheader_names": "kubernetes",
 }
-"""Keys of ``auth`` by the mode that reads them."""
+"""Keys of ``auth`` by the mode that uses them."""
 
-# What Kubernetes sets in every pod of a namespace with a Service named specmux or specmux-*.
+# Kubernetes sets these in every pod of a namespace with a Service named specmux or specmux-*.
 _SERVICE_VARIABLE: Final = re.compile(
     r"SPECMUX(_\w+)?_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)\w*)?)"
 )
@@ -43,26 +43,26 @@ _SERVICE_VARIABLE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigSource:
-    """What the configuration is read from, as the process was started; read anew at every reload."""
+    """The sources as they were when the process started; read again at every reload."""
 
     file: Path | None = None
     flags: Mapping[str, object] = field(default_factory=dict)
-    """Values by key ("listen.port"), already checked."""
+    """Values by key ("listen.port"), already validated."""
     environment: Mapping[str, str] = field(default_factory=dict)
     backends: tuple[Backend, ...] = ()
-    """Of flags, beside those of the file."""
+    """Backends from flags, in addition to those of the file."""
     directories: tuple[Path, ...] = ()
-    """Of flags; each becomes a backend."""
+    """Directories from flags; each becomes a backend."""
 
     def read(self) -> Settings:
-        """The configuration as it is now. Raises InvalidConfig; blocks on the file."""
+        """The current configuration. Raises InvalidConfig; blocks on the file."""
         return self.parse(None if self.file is None else read_file(self.file))
 
     def parse(self, text: bytes | None, *, before: Settings | None = None) -> Settings:
-        """The configuration with ``text`` for the file's content. Raises InvalidConfig.
+        """The configuration with ``text`` as the content of the file. Raises InvalidConfig.
 
-        That, too, where the file of ``before`` named backends and this one says nothing of any: it may have
-        been emptied, or be half written.
+        Also raises it if the file of ``before`` named backends and ``text`` has no list of them: the file may
+        have been emptied, or be half written.
         """
         parsed = ConfigFile({}, ())
         if self.file is not None and text is not None:
@@ -87,7 +87,7 @@ class ConfigSource:
 
 
 def read_file(path: Path) -> bytes:
-    """The file's bytes. Raises InvalidConfig."""
+    """The content of the file. Raises InvalidConfig."""
     try:
         return read_small(path)
     except UnreadableFile as error:
@@ -95,7 +95,7 @@ def read_file(path: Path) -> bytes:
 
 
 def environment() -> Mapping[str, str]:
-    """The part of the process environment that is ours."""
+    """The variables of this package in the process environment."""
     ours = {name: value for name, value in os.environ.items() if name.startswith(VARIABLE_PREFIX)}
     return MappingProxyType(ours)
 
@@ -145,7 +145,7 @@ def _settings(values: Mapping[str, object]) -> Settings:
 
 
 def _check(settings: Settings) -> None:
-    """What no single value shows."""
+    """Check relations between values."""
     if (settings.listen.tls_cert_file is None) != (settings.listen.tls_key_file is None):
         raise InvalidConfig("wants both tls_cert_file and tls_key_file, or neither", where="listen")
     if settings.polling.backoff_min > settings.polling.backoff_max:
@@ -189,7 +189,7 @@ def _check_schemas(schemas: SchemaSettings) -> None:
 
 
 def _check_auth(auth: AuthSettings, *, is_tls: bool, has_cluster: bool) -> None:
-    """A key without its mode is refused: whoever wrote it believes that it protects something."""
+    """A key without its mode is refused: its author believes that it protects something."""
     for name, mode in _MODES.items():
         if getattr(auth, name) is not None and auth.mode != mode:
             raise InvalidConfig(f"has no effect: auth.mode is {auth.mode}, not {mode}", where=f"auth.{name}")

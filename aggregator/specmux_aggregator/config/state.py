@@ -1,4 +1,4 @@
-"""How the configuration was last read. With an error, the one before is in force."""
+"""The result of reading the configuration last. After an error, the previous configuration is in force."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class ConfigState:
-    """Changed by whoever reads the configuration, read by whoever reports it; on one event loop."""
+    """Written by the reader of the configuration and read by reports; on one event loop."""
 
     error: str | None = None

@@ -1,7 +1,7 @@
-"""Notices that the configuration file's content changed, and says what it reads as now.
+"""Watch the configuration file for changes of its content.
 
-Looks at content, not times or links: a ConfigMap swaps a link, an editor renames, a copy may keep its time.
-A file that lost its list of backends, or was cut where it stands, keeps what was read before.
+Compares content, not times or links: a ConfigMap swaps a link, an editor renames, a copy may preserve times.
+If a file has lost its list of backends, or was truncated in place, the previous configuration is kept.
 """
 
 from __future__ import annotations
@@ -16,25 +16,26 @@ from specmux_aggregator.config.source import ConfigSource, read_file
 from specmux_aggregator.errors import InvalidConfig
 
 INTERVAL: Final = 1.0
-"""Seconds between looks."""
+"""Seconds between checks."""
 
 SETTLING: Final = 0.2
-"""Seconds for which new content must stay the same: not every writer replaces a file in one step."""
+"""Seconds for which new content must be stable: not every writer replaces a file atomically."""
 
 SETTLING_LOOKS: Final = 25
-"""Looks after which content that never stays the same is taken as it is."""
+"""Checks after which content that never becomes stable is used as it is."""
 
 
 async def watch_config(
     source: ConfigSource, current: Settings, *, reread: asyncio.Event, interval: float = INTERVAL
 ) -> AsyncIterator[Settings | InvalidConfig]:
-    """Yields Settings that differ from those yielded last (at first from ``current``), and an InvalidConfig
-    once for each content that is refused, or for a file that cannot be read.
+    """Yields Settings that differ from the last ones (at first from ``current``), and an InvalidConfig once
+    per invalid content or unreadable file.
 
-    What was written over itself and is the beginning of what it was, and nothing else, is refused: a writer
-    was stopped, or is slow. A file that was renamed into its place is whole, and may be shorter.
+    Refuses a file overwritten in place with a prefix of its earlier content: its writer was interrupted, or
+    is slow. A file renamed into place is complete and may be shorter.
 
-    ``reread``, cleared here, makes it look at once and yield what it reads, news or not. It never ends.
+    ``reread``, cleared here, triggers a check at once, which yields its result even if nothing changed. Never
+    ends.
     """
     seen: bytes | str | None = None
     last: Settings | InvalidConfig = current
@@ -49,14 +50,14 @@ async def watch_config(
             if is_asked or isinstance(read, InvalidConfig) or read != last:
                 last = read
                 yield read
-        # Not wait_for: on Python 3.11 it forgets a cancellation that comes with the event, and never ends.
+        # Not wait_for: on Python 3.11 it loses a cancellation that arrives with the event, and never ends.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(interval):
                 await reread.wait()
 
 
 class _ConfigInForce:
-    """What is in force: as read, as it was written, and in which file."""
+    """The configuration in force: parsed, as written, and its file."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -64,7 +65,7 @@ class _ConfigInForce:
         self._inode = 0
 
     def is_cut(self, content: bytes, inode: int) -> bool:
-        """Whether ``content`` is what was accepted up to some byte, in the same file."""
+        """Whether ``content`` is a prefix of the accepted content, in the same file."""
         before = self._content
         return (
             before is not None
@@ -78,7 +79,7 @@ class _ConfigInForce:
 
 
 async def _settled(source: ConfigSource, seen: bytes | str | None) -> bytes | str | None:
-    """The content, once two looks in a row agree on it when it is no longer ``seen``."""
+    """The content, once two checks in a row agree if it differs from ``seen``."""
     content = await _content(source)
     for _ in range(SETTLING_LOOKS):
         if content == seen:
@@ -91,7 +92,7 @@ async def _settled(source: ConfigSource, seen: bytes | str | None) -> bytes | st
 
 
 async def _content(source: ConfigSource) -> bytes | str | None:
-    """The file's bytes; as a str, why it has none; None without a file."""
+    """The file's bytes; a str that says why it is unreadable; None without a file."""
     if source.file is None:
         return None
     try:
@@ -103,7 +104,7 @@ async def _content(source: ConfigSource) -> bytes | str | None:
 def _parsed(
     source: ConfigSource, content: bytes | str | None, accepted: _ConfigInForce
 ) -> Settings | InvalidConfig:
-    """Accepts what can be: ``accepted`` is that from now on."""
+    """Parse the content; on success it becomes ``accepted``."""
     if isinstance(content, str):
         return InvalidConfig(content)
     inode = 0

@@ -1,4 +1,4 @@
-"""A cluster as the source of backends and of CustomResourceDefinitions: access, watches, what is there.
+"""A cluster as the source of backends and CustomResourceDefinitions: access, watches, and their contents.
 
-It knows upstream, the configuration and the model; what becomes of the backends is told to it.
+Depends on upstream, the configuration and the model; callers decide what happens to the backends.
 """

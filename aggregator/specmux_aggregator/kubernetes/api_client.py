@@ -1,6 +1,6 @@
-"""Objects of an apiserver, asked for as JSON: one at a time, or as the endless lines of a watch.
+"""Read objects of an apiserver as JSON: one at a time, or as the endless lines of a watch.
 
-Errors end here, as Failures.
+Errors become Failures here.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ MAX_BYTES: Final = 64 * 1024 * 1024
 """Bytes of one answer, decoded."""
 
 MAX_LINE: Final = 16 * 1024 * 1024
-"""Bytes of one event. etcd's own bound on an object is about 1.5 MiB."""
+"""Bytes of the largest event. etcd limits an object to about 1.5 MiB."""
 
 Event = Mapping[str, Any]
 
 
 class ApiClient:
-    """Asks one apiserver. Lives on one event loop, which owns it until ``close``."""
+    """Sends requests to one apiserver. Lives on one event loop until ``close``."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class ApiClient:
         max_bytes: int = MAX_BYTES,
         max_line: int = MAX_LINE,
     ) -> None:
-        """``identities``: as of a Transport."""
+        """``identities``: as in BackendTransport."""
         self.server = server
         self._polling = polling
         self._max_bytes = max_bytes
@@ -53,7 +53,7 @@ class ApiClient:
         self._transport = BackendTransport(server, polling=polling, identities=identities)
 
     async def get(self, target: str) -> Mapping[str, Any] | Failure:
-        """The object at a path, with its query."""
+        """The object at a path with a query."""
         fields = {"Accept": JSON, "Accept-Encoding": "gzip"}
         try:
             async with (
@@ -86,11 +86,12 @@ class ApiClient:
         opened: Callable[[], None],
         take: Callable[[list[Event]], Failure | None],
     ) -> Failure | None:
-        """Follow the lines of a watch, and hand them over as they come. None when it came to its end.
+        """Read the lines of a watch and pass them on as they arrive. Returns None when the watch ends
+        normally.
 
-        ``lasting``: seconds after which it is ended from our side; ``silence``: seconds without a byte after
-        which it failed. ``opened`` is called once there is a 200,
-        ``take`` with events in their order; what it returns ends the watch.
+        ``lasting``: seconds after which it is ended here; ``silence``: seconds without a byte after which it
+        counts as failed. ``opened`` is called after a 200, ``take`` with events in order; a result of
+        ``take`` ends the watch.
         """
         polling = replace(self._polling, idle_timeout=silence)
         has_opened = False
@@ -125,7 +126,7 @@ class ApiClient:
             return self._failure(error, polling)
 
     async def close(self) -> None:
-        """Close every connection. What is still being asked for fails; so does everything asked later."""
+        """Close every connection. Running and later requests fail."""
         await self._transport.close()
 
     async def _take_lines(
@@ -139,7 +140,7 @@ class ApiClient:
             if failure is not None:
                 return failure
         if not lines.is_between:
-            # A page of somebody in between, most likely: who breaks off ends no body properly.
+            # Most likely a page of an intermediary: a broken connection does not end a body properly.
             return Failure(Cause.BAD_BODY, "the watch ended within an event")
         return None
 
@@ -159,7 +160,7 @@ class ApiClient:
 
 
 class _NoObject(Exception):
-    """A line of a watch is none."""
+    """A line of a watch is not an object."""
 
 
 async def _parsed_line(line: bytes) -> Event:

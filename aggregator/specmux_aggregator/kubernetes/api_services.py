@@ -1,6 +1,6 @@
-"""APIService objects (apiregistration.k8s.io/v1). Pure.
+"""Parse APIService objects (apiregistration.k8s.io/v1). Pure.
 
-An object that cannot be understood is a problem that names it, and costs no other.
+A malformed object is reported by name and affects no other.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
 
 PORT: Final = 443
-"""Of a service that names none."""
+"""The port of a service reference without one."""
 
 AUTOMANAGED: Final = "kube-aggregator.kubernetes.io/automanaged"
-"""Label of the APIServices that an apiserver makes itself: "onstart" for its own, "true" for those of
+"""Label of the APIServices that an apiserver creates itself: "onstart" for its own, "true" for those of
 CustomResourceDefinitions."""
 
 _LABEL: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
@@ -31,7 +31,7 @@ _SUBDOMAIN: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """``Available``, as the aggregator of the cluster sees it."""
+    """The condition ``Available``, as seen by the cluster's aggregator."""
 
     is_true: bool
     reason: str = ""
@@ -40,7 +40,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class ServiceReference:
-    """Where an extension apiserver is found."""
+    """The Service of an extension apiserver."""
 
     name: str
     namespace: str
@@ -51,19 +51,19 @@ class ServiceReference:
 
 @dataclass(frozen=True, slots=True)
 class APIService:
-    """One that was understood. ``service``: None where the apiserver answers itself."""
+    """A valid APIService. ``service``: None if the apiserver itself serves it."""
 
     name: str
     group_version: GroupVersion
     priorities: tuple[int, int]
     service: ServiceReference | None
     is_builtin: bool
-    """One of the apiserver's own, not of a CustomResourceDefinition."""
+    """Whether it belongs to the apiserver itself rather than to a CustomResourceDefinition."""
     available: Condition
 
 
 def read_api_services(objects: Iterable[Mapping[str, Any]]) -> tuple[tuple[APIService, ...], tuple[str, ...]]:
-    """All that can be understood, by name, and what is wrong with the others."""
+    """The valid ones, sorted by name, and messages about the others."""
     services: list[APIService] = []
     problems: list[str] = []
     for item in objects:
@@ -75,8 +75,8 @@ def read_api_services(objects: Iterable[Mapping[str, Any]]) -> tuple[tuple[APISe
 
 
 def noted(objects: Iterable[Mapping[str, Any]]) -> bytes:
-    """What ``recall`` gives back after a restart: all but what the apiserver makes itself of definitions. How
-    they are is not part of it, so that it changes seldom."""
+    """The input of ``recall`` after a restart: everything except what the apiserver creates for definitions.
+    Status is omitted, so it changes rarely."""
     return b"[" + b",".join(filter(None, map(_noted, objects))) + b"]"
 
 
@@ -91,11 +91,11 @@ def _noted(item: Mapping[str, Any]) -> bytes | None:
     try:
         return orjson.dumps({"metadata": short, "spec": item.get("spec")})
     except orjson.JSONEncodeError:
-        return None  # nested deeper than can be written
+        return None  # nested too deeply to be serialized
 
 
 def recall(note: bytes) -> list[Mapping[str, Any]]:
-    """The objects of a note; none of one that is not ours."""
+    """The objects of a note; empty for a foreign one."""
     try:
         objects = orjson.loads(note)
     except orjson.JSONDecodeError:
@@ -104,7 +104,7 @@ def recall(note: bytes) -> list[Mapping[str, Any]]:
 
 
 class _MalformedObject(ValueError):
-    """An object says something that no APIService may; the message says where."""
+    """The object contains something invalid for an APIService; the message says where."""
 
 
 def _api_service(item: Mapping[str, Any]) -> APIService:
@@ -159,7 +159,7 @@ def _pem(bundle: object) -> bytes:
 
 
 def _label(service: Mapping[str, Any], key: str) -> str:
-    """Becomes part of a URL: nothing but a DNS label."""
+    """A DNS label, since it becomes part of a URL."""
     value = service.get(key)
     if not isinstance(value, str) or not _LABEL.fullmatch(value):
         raise _MalformedObject(f"spec.service.{key} is no DNS label")

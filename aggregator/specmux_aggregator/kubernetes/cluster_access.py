@@ -1,4 +1,4 @@
-"""The cluster that the settings mean, if they mean one."""
+"""The cluster that the settings select, if any."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from specmux_cache.errors import AccessError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """One way into one cluster."""
+    """A way to access one cluster."""
 
     server: Backend
     context: str
-    """The kubeconfig's name for it; "in-cluster" for a pod's own."""
+    """The name of the kubeconfig context; "in-cluster" for a pod's own."""
     namespace: str = "default"
 
 
 def chosen(settings: KubernetesSettings, environ: Mapping[str, str]) -> Access | None:
-    """The way into it. ``environ``: the whole environment of the process. Raises InvalidConfig; blocks."""
+    """The selected access. ``environ``: the whole environment of the process. Raises InvalidConfig;
+    blocks."""
     if not settings.in_cluster and not settings.is_meant:
         return None
     try:

@@ -20,17 +20,18 @@ from specmux_converters.group_versions import GroupVersion
 
 APISERVER: Final = BackendName("kubernetes")
 CUSTOM_RESOURCES: Final = BackendName("kubernetes-crds")
-"""The names of APIServices have a dot, so that these two are never theirs."""
+"""Names of APIServices contain a dot, so these two never clash with them."""
 
 APISERVER_SERVICE: Final[ServiceName] = ("default", "kubernetes")
 
 CRD_PRIORITIES: Final = (1000, 100)
-"""What an apiserver registers CustomResourceDefinitions with (crdregistration_controller.go)."""
+"""The priorities with which an apiserver registers CustomResourceDefinitions
+(crdregistration_controller.go)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
-    """How extension apiservers are reached, which the settings say and no object of the cluster."""
+    """How to reach extension apiservers; known from the settings, not from the cluster's objects."""
 
     url: str = "https://{name}.{namespace}.svc:{port}"
     token_file: Path | None = None
@@ -52,14 +53,14 @@ def cluster_backends(
 ) -> tuple[Backend, ...]:
     """The apiserver itself, each extension apiserver, and the watched CustomResourceDefinitions.
 
-    ``withdrawn``: what definitions no longer want served, or no APIService names any more. The apiserver
-    itself must not stand in for that: it learns of it late, and of a version that is turned off not before
-    its restart. What it serves by an APIService it has, whatever its root says while it starts.
+    ``withdrawn``: what definitions no longer serve, or no APIService names any more. The apiserver must not
+    stand in for these: its own documents lag, and keep a disabled version until its restart. What it serves
+    through an APIService exists, whatever its root says while it starts.
 
-    ``defined``: what definitions want served. Of their groups it stands in for nothing that neither they nor
-    an APIService name: a version that was taken out of a definition stays in its root until its restart.
+    ``defined``: what definitions serve. In their groups the apiserver stands in only for what they or an
+    APIService name: a version removed from a definition stays in its root until its restart.
 
-    ``servers``: of the Services whose servers are known one by one.
+    ``servers``: of Services whose servers are known individually.
     """
     known = tuple(services)
     elsewhere = shadowed(known)
@@ -97,14 +98,14 @@ def cluster_backends(
 
 
 def shadowed(services: Iterable[APIService]) -> frozenset[GroupVersion]:
-    """The group-versions that an apiserver serves from elsewhere, whatever CustomResourceDefinitions say."""
+    """The group-versions that an apiserver serves from elsewhere, regardless of CustomResourceDefinitions."""
     return frozenset(item.group_version for item in services if item.is_builtin or item.service is not None)
 
 
 def _versions(
     defined: frozenset[GroupVersion], served: Iterable[GroupVersion]
 ) -> Mapping[str, frozenset[GroupVersion]]:
-    """By the group of a definition, all that is named of it."""
+    """By group of a definition, all versions that are named for it."""
     found: dict[str, set[GroupVersion]] = {group_of(key): set() for key in defined}
     for key in (*defined, *served):
         if group_of(key) in found:
@@ -113,8 +114,8 @@ def _versions(
 
 
 def _priorities(services: Iterable[APIService]) -> Mapping[GroupVersion, tuple[int, int]]:
-    """Those of what the apiserver serves itself. Without those that it makes for every definition, which say
-    what is the default anyway."""
+    """Priorities of what the apiserver serves itself, except those that it creates for definitions, which
+    equal the defaults."""
     return MappingProxyType(
         {
             item.group_version: item.priorities
@@ -151,7 +152,7 @@ def _backend(
 
 
 def _tls(service: ServiceReference, reach: Reach) -> ServerTLS:
-    """The name is the one that the aggregator itself verifies, however the address is written."""
+    """TLS for the DNS name that the aggregator verifies, independent of the address."""
     return ServerTLS(
         ca_data=service.ca_data,
         cert_file=reach.cert_file,

@@ -1,9 +1,9 @@
-"""The CustomResourceDefinitions of a cluster, as far as a watch has shown them, and the manifests that
-documents are built of.
+"""The CustomResourceDefinitions of a cluster as seen by a watch, and the manifests from which documents are
+built.
 
-Of an object only the text is held that documents are made of: the tree of a large one takes many times as
-much, and a change of its status or of managed fields is no change. They count in the order in which they were
-created, so that of two that collide the later one is left out.
+Of an object only the text relevant for documents is kept: the parsed tree takes many times as much memory,
+and changes of status or managed fields are irrelevant. Definitions are ordered by creation, so the later of
+two conflicting ones is left out.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
 
 FIRST_LIST: Final = 90.0
-"""Seconds that a check waits for the first list. A watch says sooner that it has none."""
+"""Seconds for which a check waits for the first list. A watch reports earlier if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What is held of one object."""
+    """The kept part of one object."""
 
     name: str
     identity: tuple[object, object] = field(compare=False)
-    """Uid and resourceVersion: of the same definition in another version nothing else need differ."""
+    """Uid and resourceVersion: another version of the definition may differ in nothing else."""
     created: str
     is_established: bool
-    """Its names were accepted, and an apiserver serves it."""
+    """Whether its names were accepted, so an apiserver serves it."""
     served: tuple[GroupVersion, ...]
-    """The group-versions that it wants to be part of."""
+    """The group-versions that it serves."""
     withdrawn: tuple[GroupVersion, ...]
-    """Those that it names and does not want to be part of."""
+    """The group-versions that it names but does not serve."""
     manifest: bytes | None
-    """None for one that is nested too deeply."""
+    """None if it is nested too deeply."""
 
 
 def kept(item: Object) -> Definition:
-    """What a watch holds of an object."""
+    """The part of an object that a watch keeps."""
     metadata = item.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     return Definition(
@@ -63,12 +63,12 @@ def kept(item: Object) -> Definition:
 
 
 def definitions(objects: Mapping[str, Definition]) -> tuple[Definition, ...]:
-    """In the order in which they count."""
+    """In order of precedence."""
     return tuple(sorted(objects.values(), key=lambda item: (item.created, item.name)))
 
 
 class WatchedManifests:
-    """What a watch saw last. ``take`` and ``fail`` belong to the event loop."""
+    """What a watch saw last. ``take`` and ``fail`` must be called on the event loop."""
 
     def __init__(self, templates: Callable[[], Awaitable[Templates]]) -> None:
         """``templates``: those of the cluster."""
@@ -80,18 +80,18 @@ class WatchedManifests:
         self._known = asyncio.Event()
 
     def take(self, taken: tuple[Definition, ...]) -> None:
-        """These are all there are now."""
+        """Set the complete list of definitions."""
         self._taken = taken
         self._failure = None
         self._known.set()
 
     def fail(self, failure: Failure) -> None:
-        """They cannot be had at the moment."""
+        """Note that the definitions are unavailable at the moment."""
         self._failure = failure
         self._known.set()
 
     async def scan(self) -> Mapping[str, bytes] | Failure:
-        """The digests of those that are established, in their order, by name."""
+        """Digests of the established definitions by name, in order."""
         try:
             async with asyncio.timeout(FIRST_LIST):
                 await self._known.wait()
@@ -112,7 +112,7 @@ class WatchedManifests:
         return ManifestObject(name, digest, definition.manifest)
 
     def _digested(self, by_name: Mapping[str, Definition]) -> Mapping[str, bytes]:
-        # One check of a backend runs at a time, so nobody else touches the digests.
+        # Checks of a backend do not overlap, so nothing else accesses the digests.
         before, self._digests = self._digests, {}
         for name, item in by_name.items():
             held = before.get(name)
@@ -123,7 +123,7 @@ class WatchedManifests:
 
 
 class SeenDefinitions:
-    """Read only when somebody looks. ``changed`` is told that ``manifests`` has news."""
+    """Evaluated only on ``look``. ``changed`` is called when ``manifests`` has news."""
 
     def __init__(self, changed: Callable[[], None], templates: Callable[[], Awaitable[Templates]]) -> None:
         self.manifests = WatchedManifests(templates)
@@ -131,21 +131,21 @@ class SeenDefinitions:
         self._taken: Mapping[str, Definition] | None = None
         self._items: tuple[Definition, ...] = ()
         self._named: set[GroupVersion] = set()
-        """Every group-version that one ever named."""
+        """Every group-version that a definition ever named."""
         self._failure: Failure | None = None
         self.withdrawn: frozenset[GroupVersion] = frozenset()
-        """The group-versions that one named and none wants served now."""
+        """Group-versions that were named earlier and that no definition serves now."""
         self.served: frozenset[GroupVersion] = frozenset()
         self.defined: frozenset[GroupVersion] = frozenset()
-        """Likewise, and what those want that are not established yet."""
+        """The others, and those of definitions that are not established yet."""
 
     def take(self, objects: Mapping[str, Definition]) -> None:
-        """These are all there are now."""
+        """Set the complete list of objects."""
         self._taken = objects
 
     def look(self, state: WatchState | None) -> bool:
-        """What follows from how the watch is; None: there is none. Whether there are any to build documents
-        of."""
+        """Evaluate the state of the watch; None: there is none. Returns whether there are definitions to
+        build documents from."""
         if state is None or state.phase.is_refusal:
             return False
         objects, self._taken = self._taken, None
@@ -162,8 +162,8 @@ class SeenDefinitions:
         return True
 
     def problems(self, elsewhere: frozenset[GroupVersion]) -> Iterator[str]:
-        """What is wrong with them that no builder sees. ``elsewhere``: what their apiserver does not serve by
-        them."""
+        """Problems of definitions that builders do not see. ``elsewhere``: what the apiserver serves by other
+        means."""
         for item in self._items:
             if not item.is_established:
                 yield f"CustomResourceDefinition {cut(item.name)}: not Established"

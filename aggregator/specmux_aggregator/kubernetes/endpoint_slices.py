@@ -1,4 +1,4 @@
-"""EndpointSlices (discovery.k8s.io/v1): where the servers of a Service are, one by one. Pure."""
+"""EndpointSlices (discovery.k8s.io/v1): the individual servers of a Service. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 SERVICE_LABEL: Final = "kubernetes.io/service-name"
 
 FAMILIES: Final = ("IPv4", "IPv6")
-"""Address types; of a Service with both, its servers have an address of each."""
+"""Address types; the servers of a dual-stack Service have an address of each."""
 
 ServiceName: TypeAlias = tuple[str, str]
 """Namespace and name."""
@@ -18,8 +18,8 @@ ServerAddress: TypeAlias = tuple[str, int]
 
 
 def addresses_of(slices: Iterable[Mapping[str, Any]]) -> dict[ServiceName, tuple[ServerAddress, ...]]:
-    """Addresses and ports of each Service's ready servers. None of one with several ports, which only the
-    Service itself tells apart."""
+    """Addresses and ports of each Service's ready servers. Empty for one with several ports, which only the
+    Service itself distinguishes."""
     found: dict[ServiceName, dict[str, set[ServerAddress]]] = defaultdict(lambda: defaultdict(set))
     several: set[ServiceName] = set()
     for each in slices:
@@ -38,7 +38,7 @@ def addresses_of(slices: Iterable[Mapping[str, Any]]) -> dict[ServiceName, tuple
 
 
 def kept(item: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What is read here of a slice, and what a watch needs to know it by."""
+    """The parts of a slice that are used here, and its identity for the watch."""
     fields = ("apiVersion", "kind", "metadata", "addressType", "endpoints", "ports")
     return {name: item[name] for name in fields if name in item}
 
@@ -57,7 +57,8 @@ def _ports(item: Mapping[str, Any]) -> list[int]:
 
 
 def _ready(item: Mapping[str, Any]) -> Iterator[str]:
-    """The first address of each: all of one endpoint lead to the same server. Ready where nothing is said."""
+    """The first address of each ready endpoint: all its addresses lead to the same server. An absent
+    condition means ready."""
     for endpoint in _objects(item.get("endpoints")):
         conditions, addresses = endpoint.get("conditions"), endpoint.get("addresses")
         is_ready = not isinstance(conditions, dict) or conditions.get("ready") is not False

@@ -1,17 +1,17 @@
-"""Lines out of chunks, none longer than a bound. Pure."""
+"""Split chunks into lines of bounded length. Pure."""
 
 from __future__ import annotations
 
 
 class LineTooLong(Exception):
-    """A line outgrew the bound; where the next one begins is not known."""
+    """A line exceeded the bound; the start of the next one is unknown."""
 
     def __init__(self, max_bytes: int) -> None:
         super().__init__(f"an event is larger than the {max_bytes} bytes allowed")
 
 
 class Lines:
-    """Holds what has come of a line until its end comes."""
+    """Keeps the incomplete line."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -19,7 +19,7 @@ class Lines:
         self._size = 0
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The lines that end in the chunk, without the empty ones. Raises LineTooLong."""
+        """The non-empty lines that end in the chunk. Raises LineTooLong."""
         first, *rest = chunk.split(b"\n")
         self._size += len(first)
         self._check(self._size)
@@ -33,7 +33,7 @@ class Lines:
 
     @property
     def is_between(self) -> bool:
-        """Every line that has begun has ended."""
+        """Whether there is no incomplete line."""
         return not any(part.strip() for part in self._begun)
 
     def _check(self, size: int) -> None:

@@ -1,4 +1,4 @@
-"""Metrics of the watches of a cluster, read off their state at the moment of a scrape."""
+"""Metrics of the watches of a cluster, read when scraped."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from specmux_aggregator.kubernetes.watch import WatchPhase, WatchState
 
 
 class SourceCollector:
-    """Reads how the watches are at the moment of a scrape, by the name of their resource."""
+    """Reads the state of the watches when scraped, by the name of their resource."""
 
     def __init__(self, watches: Callable[[], Mapping[str, WatchState]]) -> None:
         self._watches = watches

@@ -1,4 +1,4 @@
-"""The APIServices of one cluster, as far as a watch has shown them."""
+"""The APIServices of one cluster as seen by a watch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 
 class SeenServices:
-    """Read only when somebody looks. ``note`` is told what to hand to ``recall`` at the next start."""
+    """Evaluated only on ``look``. ``note`` receives the input of ``recall`` for the next start."""
 
     def __init__(self, note: Callable[[bytes], None]) -> None:
         self._note = note
@@ -23,26 +23,26 @@ class SeenServices:
         self._taken: Mapping[str, Object] | None = None
         self._read: Mapping[str, Object] | None = None
         self.items: tuple[APIService, ...] | None = None
-        """None: not known yet."""
+        """None: unknown yet."""
         self.problems: tuple[str, ...] = ()
         self._named: frozenset[GroupVersion] = frozenset()
-        """Every group-version that one ever named."""
+        """Every group-version that an APIService ever named."""
         self.withdrawn: frozenset[GroupVersion] = frozenset()
         """Those that none names any more."""
 
     def recall(self, before: bytes) -> None:
-        """Begin with what was noted by an earlier run."""
+        """Start with the note of an earlier run."""
         self._noted = before
         self.items, _ = read_api_services(recall(before))
 
     def take(self, objects: Mapping[str, Object]) -> None:
-        """These are all there are now."""
+        """Set the complete list of objects."""
         self._taken = objects
 
     def look(self, state: WatchState | None) -> None:
-        """What follows from how the watch is; None: there is none."""
+        """Evaluate the state of the watch; None: there is none."""
         if state is None or state.phase.is_refusal:
-            # Read again once they are shown again, changed or not.
+            # Parse them again once they are listed again, changed or not.
             self.items, self.problems, self._read = (), (), None
             self.withdrawn = frozenset()
         elif self._taken is not None and self._taken is not self._read:

@@ -1,7 +1,7 @@
-"""The servers of the Services that a cluster's backends are behind, followed while they may be read.
+"""The servers behind the Services of a cluster's backends, watched if permitted.
 
-One watch of all of them, which begins anew when there are other Services. Without the right to read
-EndpointSlices there are no servers, and a backend has its one address.
+One watch for all of them, restarted when the set of Services changes. Without permission to read
+EndpointSlices no servers are known, and a backend has only its one address.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ ENDPOINT_SLICES: Final = "/apis/discovery.k8s.io/v1/endpointslices"
 
 
 class ServiceEndpoints:
-    """Lives on one event loop, which owns it until ``close``. ``changed`` is called when ``servers`` are
-    others."""
+    """Lives on one event loop until ``close``. ``changed`` is called when ``servers`` changes."""
 
     def __init__(self, client: ApiClient, *, changed: Callable[[], object], timing: Timing) -> None:
         self._client = client
@@ -42,7 +41,7 @@ class ServiceEndpoints:
         return None if self._watch is None else self._watch.state
 
     async def follow(self, services: Iterable[ServiceName]) -> None:
-        """These are the Services now."""
+        """Set the Services to follow."""
         wanted = frozenset(services)
         if wanted == self._services:
             return

@@ -1,7 +1,7 @@
-"""A cluster as a source of backends: its APIServices and CustomResourceDefinitions, followed for ever.
+"""A cluster as a source of backends: its APIServices and CustomResourceDefinitions, watched forever.
 
-Two watches feed it. Events that come close together are looked at together. Without the right to watch one of
-them, it runs without that one.
+Two watches feed it; events in quick succession are evaluated together. Without permission for one watch, it
+runs with the other.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ API_SERVICES: Final = "/apis/apiregistration.k8s.io/v1/apiservices"
 DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 GATHER: Final = 0.05
-"""Seconds between looks. The first event is looked at at once, those that follow it together."""
+"""Seconds between evaluations: the first event is evaluated at once, those that follow it together."""
 
 PROBLEMS_NAMED: Final = 50
-"""Problems of one cluster that are named; more are counted."""
+"""Problems of one cluster that are named; further ones are counted."""
 
 
 class ServiceNotes(Protocol):
-    """What an earlier run noted of a cluster, and what the next is to know."""
+    """Notes about a cluster that outlive the process."""
 
     async def recall(self, backend: Backend, path: str) -> bytes | None: ...
 
@@ -55,11 +55,11 @@ class ServiceNotes(Protocol):
 
 
 class ClusterSource:
-    """Follows one cluster until it is cancelled.
+    """Follows one cluster until cancelled.
 
-    ``find`` is told which backends there are, ``changed`` that there is news of the definitions, ``wake`` of
-    backends that may answer again. ``templates``: what documents of definitions are made with. ``notes``
-    outlive the process: with them the services are known before the cluster answers.
+    ``find`` receives the backends, ``changed`` news of definitions, ``wake`` backends that may answer again.
+    ``templates``: for documents of definitions. With ``notes`` of an earlier run the services are known
+    before the cluster answers.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class ClusterSource:
         """The watches of which nothing is known yet, not even a failure."""
 
     async def run(self) -> None:
-        """Follow the cluster for ever."""
+        """Follow the cluster forever."""
         recalled = None if self._notes is None else await self._notes.recall(self.server, API_SERVICES)
         if recalled is not None and self._settings.api_services:
             self._services.recall(recalled)
@@ -139,7 +139,7 @@ class ClusterSource:
             await self._client.close()
 
     def follow(self, snapshot: Snapshot) -> None:
-        """A Snapshot was published: watches of an apiserver out of reach have to prove themselves."""
+        """Note a new Snapshot: watches of an unreachable apiserver are checked."""
         observation = snapshot.observations.get(APISERVER)
         failure = None if observation is None else observation.failure
         was_away = self._is_apiserver_away
@@ -150,17 +150,17 @@ class ClusterSource:
 
     @property
     def manifests(self) -> WatchedManifests:
-        """Those of the definitions."""
+        """The manifests of the definitions."""
         return self._definitions.manifests
 
     @property
     def watches(self) -> Mapping[str, WatchState]:
-        """How each watch is, by the name of its resource."""
+        """The state of each watch, by the name of its resource."""
         return {name: watch.state for name, watch in self._watches()}
 
     @property
     def unavailable(self) -> Mapping[BackendName, bool]:
-        """Of each extension apiserver, whether its cluster says that it is not available."""
+        """Whether the cluster reports each extension apiserver as unavailable."""
         return {
             BackendName(item.name): not item.available.is_true
             for item in self._services.items or ()
@@ -169,14 +169,14 @@ class ClusterSource:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What of the cluster cannot be used, in words."""
+        """Messages about parts of the cluster that cannot be used."""
         elsewhere = shadowed(self._services.items or ())
         found = (*self._services.problems, *self._definitions.problems(elsewhere))
         more = len(found) - PROBLEMS_NAMED
         return (*found[:PROBLEMS_NAMED], f"and {more} more problems") if more > 0 else found
 
     def status(self) -> dict[str, Any]:
-        """For ``/status``."""
+        """The part of ``/status``."""
         return {
             "server": self.server.url,
             "watches": {name: _shown(state) for name, state in self._shown_watches()},
@@ -201,7 +201,7 @@ class ClusterSource:
             yield "endpointslices", endpoints
 
     def _followed_services(self) -> Iterator[ServiceName]:
-        """Those behind which backends are."""
+        """The Services behind backends."""
         if self._settings.apiserver:
             yield APISERVER_SERVICE
         for item in self._services.items or ():
@@ -221,7 +221,7 @@ class ClusterSource:
         self._news.ask()
 
     async def _look(self) -> None:
-        """What follows from what the watches have seen."""
+        """Evaluate what the watches have seen."""
         states = self.watches
         if self._endpoints is not None:
             await self._endpoints.follow(self._followed_services())
@@ -233,7 +233,7 @@ class ClusterSource:
                 self._services.items or (),
                 reach=self._reach,
                 has_apiserver=self._settings.apiserver,
-                # Not before it is known which group-versions are not theirs.
+                # Only once it is known which group-versions belong to others.
                 has_custom_resources=is_custom and self._services.items is not None,
                 withdrawn=self._withdrawn(is_custom=is_custom),
                 defined=self._definitions.defined if is_custom else frozenset(),
@@ -244,7 +244,7 @@ class ClusterSource:
         self._wake_recovered(states)
 
     def _wake_recovered(self, states: Mapping[str, WatchState]) -> None:
-        """Backends that failed wait for longer and longer; who is back need not be waited for."""
+        """Retry failing backends that the cluster reports as recovered: their pauses grow."""
         unavailable = self.unavailable
         for name, is_unavailable in self._was_unavailable.items():
             if is_unavailable and not unavailable.get(name, True):
@@ -256,7 +256,7 @@ class ClusterSource:
         self._was_failing = is_failing
 
     def _withdrawn(self, *, is_custom: bool) -> frozenset[GroupVersion]:
-        """What was served once, and is not meant to be any more."""
+        """What was served once and is not intended any more."""
         if not is_custom:
             return self._services.withdrawn
         return self._definitions.withdrawn | (self._services.withdrawn - self._definitions.served)

@@ -1,7 +1,7 @@
-"""Documents of CustomResourceDefinitions follow the release of their cluster: the templates are taken from a
-document that its apiserver publishes, and taken anew when that changes.
+"""Templates that make documents of CustomResourceDefinitions match the cluster's release: extracted from a
+document of its apiserver, and again when it changes.
 
-Until one was read, and where there is none, they are the newest that are known here.
+Until then, and without such a document, the newest known ones are used.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from specmux_converters.media_types import JSON, MediaType
 logger = logging.getLogger(__name__)
 
 SOURCE: Final = GroupVersion("apis/apps/v1")
-"""Every cluster has it, and all that is shared is in it, Scale too."""
+"""Every cluster has it, and it contains all shared parts, including Scale."""
 
 FIRST_READ: Final = 5.0
-"""Seconds that the first build waits for them at most: documents built without would soon be others."""
+"""Most seconds for which the first build waits for them: documents built without would soon change."""
 
 PAUSES: Final = (1.0, 5.0, 15.0, 60.0)
-"""Seconds between attempts to have the document."""
+"""Seconds between attempts to get the document."""
 
 
 class TemplateDocuments(Protocol):
-    """Where the bytes of documents come from (documents.repository)."""
+    """Supplies the bytes of documents (documents.repository)."""
 
     async def obtain(self, key: DocumentKey, media_type: MediaType, coding: Coding) -> Obtained: ...
 
 
 class ClusterTemplates:
-    """Follows what is published of the apiserver. ``changed`` is told that there are others."""
+    """Follows the apiserver's publications. ``changed`` is called when the templates change."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class ClusterTemplates:
         has_apiserver: bool,
         changed: Callable[[], None],
     ) -> None:
-        """``has_apiserver``: the apiserver is a backend, so that its documents can be had."""
+        """``has_apiserver``: whether the apiserver is a backend, so that its documents are available."""
         self._documents = documents
         self._worker = worker
         self._limits = limits
@@ -69,7 +69,7 @@ class ClusterTemplates:
             self._is_known.set()
 
     async def current(self) -> Templates:
-        """Those of the cluster, as far as it is known."""
+        """The templates of the cluster, as far as known."""
         try:
             async with asyncio.timeout(FIRST_READ):
                 await self._is_known.wait()
@@ -78,7 +78,7 @@ class ClusterTemplates:
         return self._templates
 
     def follow(self, snapshot: Snapshot) -> None:
-        """Read them again if the document is another one now."""
+        """Extract them again if the document has changed."""
         if self._is_closed:
             return
         observation = snapshot.observations.get(APISERVER)
@@ -112,7 +112,7 @@ class ClusterTemplates:
             self._is_known.set()
             if pause is not None:
                 await asyncio.sleep(pause)
-        self._key = None  # the next publication is the next occasion
+        self._key = None  # try again at the next publication
 
     async def _take(self, body: bytes) -> None:
         try:

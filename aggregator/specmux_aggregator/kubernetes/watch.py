@@ -1,17 +1,17 @@
-"""List and watch of one resource, for ever: whatever ends a watch, the next one goes on where it stopped.
+"""List and watch one resource forever: when a watch ends, the next one resumes where it stopped.
 
-A list makes the start. Each event moves the version, as bookmarks do, and a watch resumes from the last one;
-only where that is not possible (410, or events that cannot be read) is everything listed again, and what has
-gone meanwhile goes with that, once a second list agrees. What was once known stays known while the apiserver
-cannot be asked.
+It starts with a list. Each event and bookmark advances the version from which a watch resumes; only if that
+is impossible (410, or unreadable events) is everything listed again. Objects missing from that list are
+removed once a second list agrees. Known objects stay known while the apiserver is unreachable.
 
-An apiserver that starts refuses everybody for a while (403 before its roles are loaded) and may have no
-resource yet (404). So a refusal of what was shown before is a failure like any other, until it has lasted.
+A starting apiserver refuses everybody for a while (403 before its roles are loaded) and may lack the resource
+(404). So a refusal of what was listed before counts as a failure until it persists.
 
-A watch proves itself by standing for a while. Those that do not, however they end, come slower and slower.
+A watch counts as working once it has lasted for a while. Watches that do not are retried at growing
+intervals, however they end.
 
-A connection can die without a word, behind a tunnel or a NAT: a watch that says nothing for longer than two
-bookmarks take, or while the apiserver fails otherwise (``doubt``), is ended and opened anew.
+A connection can die silently behind a tunnel or a NAT: a watch that is silent for longer than two bookmarks,
+or while the apiserver fails otherwise (``doubt``), is ended and opened again.
 """
 
 from __future__ import annotations
@@ -42,46 +42,47 @@ from specmux_aggregator.model.failure import Cause, Failure
 logger = logging.getLogger(__name__)
 
 PAGE: Final = 500
-"""Objects in one page of a list."""
+"""Objects per page of a list."""
 
 PAGES_MAX: Final = 200
 
 SILENT_BOOKMARKS: Final = 2.25
-"""Bookmarks that may fail to come."""
+"""Missing bookmarks that are tolerated."""
 
 _IN_DOUBT: Final = Failure(Cause.TIMEOUT, "said nothing while the apiserver could not be reached")
 
 PATIENCE: Final = 3
-"""Refusals in a row until the version is no longer trusted: after a restore of etcd it may lie ahead."""
+"""Consecutive refusals after which the version is no longer trusted: after a restore of etcd it may lie in
+the future."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """Seconds of a watch's life."""
+    """Durations in the life of a watch, in seconds."""
 
     shortest_life: float = 300.0
     longest_life: float = 600.0
-    """How long the apiserver is asked to keep a watch open: at random in between, as client-go does it."""
+    """Requested lifetime of a watch, at most; randomized as in client-go."""
     grace: float = 30.0
-    """After that, until we end it."""
+    """After that, until it is ended here."""
     bookmarks: float = 60.0
-    """Between two bookmarks, about (apiserver, storage/cacher, bookmarkFrequency)."""
+    """Approximate interval of bookmarks (apiserver, storage/cacher, bookmarkFrequency)."""
     standing: float = 5.0
-    """What a watch has to last to count as one that stands."""
+    """Least duration of a watch that counts as working."""
     backoff_min: float = 0.5
     backoff_max: float = 10.0
     silent_max: float = 60.0
-    """The longest that watches may end at once and say nothing; then it is listed again."""
+    """Longest period in which watches may end at once without an event; then the resource is listed again."""
     ask_again: float = 60.0
-    """Until a resource is asked for again that is forbidden, or that the apiserver does not have, at most."""
+    """Longest pause before a forbidden or absent resource is requested again."""
     refused_for: float = 300.0
-    """How long nothing but refusals must have come of a resource that was shown before, until they count."""
+    """Period of nothing but refusals, for a resource that was listed before, until they count."""
     settled: float = 2.0
-    """Between a list that lacks what was known and the one that has to agree."""
+    """Between a list that lacks known objects and the one that must confirm it."""
 
 
 class WatchPhase(StrEnum):
-    """How a watch is."""
+    """The state of a watch."""
 
     PENDING = "pending"
     SYNCED = "synced"
@@ -91,24 +92,24 @@ class WatchPhase(StrEnum):
 
     @property
     def is_refusal(self) -> bool:
-        """The cluster will not show it: it is done without."""
+        """The cluster denies or lacks the resource: continue without it."""
         return self in (WatchPhase.FORBIDDEN, WatchPhase.ABSENT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchState:
-    """How a watch is, for people and metrics."""
+    """The state of a watch, for people and metrics."""
 
     phase: WatchPhase
     failure: Failure | None
     objects: int
-    """How many are known; also while it fails."""
+    """Number of known objects; also while it fails."""
     version: str | None
     heard_at: float | None
     """Monotonic seconds of the last list, event or bookmark."""
     lists: int
     restarts: int
-    """Watches that were opened after the first one."""
+    """Watches opened after the first one."""
 
 
 class Watch:
@@ -144,39 +145,39 @@ class Watch:
         self._must_list = True
         self._failure: Failure | None = None
         self._told: tuple[Failure, bool] | None = None
-        """The failure that ``on_failure`` was called for, and whether it was a refusal that is meant."""
+        """The failure last passed to ``on_failure``, and whether it counts as a refusal."""
         self._attempts = 0
-        """Watches and lists in a row that came to nothing."""
+        """Consecutive watches and lists without result."""
         self._refusals = 0
-        """Answers in a row that were no watch."""
+        """Consecutive answers that were not a watch."""
         self._is_listed_again = False
-        """A version that had grown old was answered with a list, and nothing has come of that yet."""
+        """An expired version was answered with a list, without result yet."""
         self._refused_since: float | None = None
-        """Monotonic seconds of the first of the refusals (403, 404) that came one after the other."""
+        """Monotonic seconds of the first in a row of refusals (403, 404)."""
         self._was_shown = False
-        """The resource was shown to us before, so that a refusal need not be meant."""
+        """Whether the resource was listed before, so that a refusal may be temporary."""
         self._lacked: frozenset[str] = frozenset()
-        """What was known and the last list did not have."""
+        """Known objects that the last list lacked."""
         self._heard_at: float | None = None
         self._has_bookmarks = False
-        """The apiserver sends them: silence says something."""
+        """Whether the apiserver sends bookmarks, so that silence is meaningful."""
         self._running: asyncio.Timeout | None = None
-        """Of the watch that is open."""
+        """The deadline of the open watch."""
         self._lists = 0
         self._watches = 0
 
     def expect(self) -> None:
-        """An earlier run was shown the resource: what refuses it now need not mean it."""
+        """An earlier run could list the resource, so a refusal now may be temporary."""
         self._was_shown = True
 
     def doubt(self) -> None:
-        """Its apiserver cannot be reached any more by others: have it proved that this watch still can."""
+        """Others cannot reach the apiserver any more: check that this watch still can."""
         if self._running is not None:
             self._running.reschedule(asyncio.get_running_loop().time())
 
     @property
     def state(self) -> WatchState:
-        """How it is now."""
+        """The current state."""
         held = self._held
         return WatchState(
             phase=_phase(self._failure, held, is_refused=self._is_refused),
@@ -189,7 +190,7 @@ class Watch:
         )
 
     async def run(self) -> None:
-        """List, watch, wait; for ever."""
+        """List, watch and wait, forever."""
         while True:
             if self._must_list:
                 pause = await self._list()
@@ -198,7 +199,7 @@ class Watch:
             await asyncio.sleep(pause)
 
     async def _list(self) -> float:
-        """Seconds to wait before whatever comes next."""
+        """List once; returns seconds to wait before the next step."""
         pages = await self._pages()
         held = pages if isinstance(pages, Failure) else listed(pages, self._held, keep=self._keep)
         if isinstance(held, Failure):
@@ -220,7 +221,7 @@ class Watch:
             if isinstance(page, Failure):
                 if page.status != GONE or "continue" not in query:
                     return page
-                # The token grew too old. In one piece it cannot, and the next pages would be as slow again.
+                # The continue token expired. Paging again would be as slow, so request the list in one piece.
                 pages, query = [], dict(self._selector)
                 continue
             pages.append(page)
@@ -232,7 +233,7 @@ class Watch:
         return Failure(Cause.TOO_LARGE, f"the list has more than {PAGES_MAX} pages")
 
     async def _watch(self) -> float:
-        """Follow one watch to its end. Seconds to wait before whatever comes next."""
+        """Follow one watch to its end; returns seconds to wait before the next step."""
         timing = self._timing
         assert self._held is not None
         span = timing.longest_life - timing.shortest_life
@@ -270,7 +271,7 @@ class Watch:
             if stands is not None:
                 stands.cancel()
         if opened_at is not None and failure is not None and failure.cause is Cause.TIMEOUT:
-            # Silence. A server that sends no bookmarks has nothing to say where nothing changes.
+            # Silence. A server without bookmarks sends nothing while nothing changes.
             failure, opened_at = (failure, None) if self._has_bookmarks else (None, opened_at)
         stood = opened_at is not None and time.monotonic() - opened_at >= timing.standing
         if failure is not None:
@@ -278,7 +279,7 @@ class Watch:
         self._proven()
         if not stood:
             if self._heard_at is not None and time.monotonic() - self._heard_at >= timing.silent_max:
-                # Whoever answers like that may know nothing of the objects.
+                # A server that answers like that may know nothing of the objects.
                 self._must_list = True
             return self._backoff()
         self._attempts = 0
@@ -313,7 +314,7 @@ class Watch:
         if cannot_resume or self._refusals >= PATIENCE:
             self._must_list = True
         if stood or (failure.status == GONE and not self._is_listed_again):
-            # Connections end and versions grow old: that is a watch's life, and no failure unless it goes on.
+            # Connections end and versions expire: normal for a watch, and a failure only if it persists.
             self._attempts = 0 if stood else max(1, self._attempts)
             self._is_listed_again = not stood
             return 0.0
@@ -334,7 +335,7 @@ class Watch:
 
     @property
     def _is_refused(self) -> bool:
-        """The cluster will not show the resource, and means it."""
+        """Whether the cluster persistently denies the resource."""
         if self._refused_since is None:
             return False
         return not self._was_shown or time.monotonic() - self._refused_since >= self._timing.refused_for
@@ -346,7 +347,7 @@ class Watch:
         return wait * (0.5 + 0.5 * self._random_unit())
 
     def _proven(self) -> None:
-        """A watch works: it has stood, said something, or come to a proper end."""
+        """Note that a watch works: it has lasted, sent something, or ended properly."""
         self._refusals = 0
         self._refused_since = None
         self._is_listed_again = False

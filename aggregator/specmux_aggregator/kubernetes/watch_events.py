@@ -1,4 +1,4 @@
-"""What a list and the events after it add up to: the objects of a resource, and up to which version. Pure."""
+"""Combine a list with the events after it: the objects of a resource, and the version reached. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from specmux_aggregator.http.response_fields import RETRY_AFTER_MAX, status_fail
 from specmux_aggregator.model.failure import Cause, Failure
 
 Object: TypeAlias = Mapping[str, Any]
-"""An object of the API as JSON, with its apiVersion and kind."""
+"""An object of the API as JSON, with apiVersion and kind."""
 
 GONE: Final = 410
 
@@ -18,36 +18,36 @@ _MALFORMED: Final = Failure(Cause.BAD_BODY, "an event is none of the API's")
 
 
 class ObjectIdentity(Protocol):
-    """What is held of an object by who needs less than all of it."""
+    """The kept part of an object, for consumers that need less than all of it."""
 
     @property
     def identity(self) -> tuple[object, object]:
-        """The object's, as ``identity_of`` says."""
+        """The identity of the object, as by ``identity_of``."""
         ...
 
 
 Keep: TypeAlias = Callable[[Object], Object | ObjectIdentity]
-"""Makes of an object what is held of it."""
+"""Reduces an object to the part that is kept."""
 
 
 def whole(item: Object) -> Object:
-    """Keeps all of it."""
+    """Keep the whole object."""
     return item
 
 
 @dataclass(frozen=True, slots=True)
 class WatchedObjects:
-    """What is held of the objects, by name, "namespace/name" where they have a namespace."""
+    """The kept objects by name, "namespace/name" for namespaced ones."""
 
     objects: Mapping[str, Any]
     version: str
-    """The resource version from which a watch goes on."""
+    """The resource version from which a watch resumes."""
 
 
 def listed(
     pages: Sequence[Mapping[str, Any]], before: WatchedObjects | None, *, keep: Keep = whole
 ) -> WatchedObjects | Failure:
-    """What the pages of one list hold. An object that has not changed since ``before`` is the same one."""
+    """The content of the pages of one list. An object unchanged since ``before`` is the identical one."""
     if not pages:
         return Failure(Cause.BAD_BODY, "the list has no page")
     version = _version(pages[-1])
@@ -64,7 +64,7 @@ def listed(
             if name is None:
                 return Failure(Cause.BAD_BODY, "an item of the list has no name")
             known = None if before is None else before.objects.get(name)
-            # Items come without the two fields that the list has said for all of them.
+            # Items omit the two fields that the list states for all.
             if known is None or not _is_same(known, item):
                 known = keep({"apiVersion": page.get("apiVersion"), "kind": kind, **item})
             objects[name] = known
@@ -74,10 +74,10 @@ def listed(
 def confirmed(
     now: WatchedObjects, before: WatchedObjects | None, lacked: frozenset[str]
 ) -> tuple[WatchedObjects, frozenset[str]]:
-    """What counts of a list, and what it lacks that has to be lacking in the next list too before it is gone.
+    """The accepted content of a list, and missing objects that must be missing from the next list too before
+    they are removed.
 
-    ``lacked``: what the list before this one lacked. Whoever answers for a moment with less than there is
-    takes nothing away.
+    ``lacked``: what the previous list lacked. So a server that briefly answers with less removes nothing.
     """
     if before is None:
         return now, frozenset()
@@ -89,7 +89,7 @@ def confirmed(
 def after(
     held: WatchedObjects, events: Iterable[Mapping[str, Any]], *, keep: Keep = whole
 ) -> tuple[WatchedObjects, Failure | None]:
-    """What is held after the events, as far as they were good; and what ended them."""
+    """The objects after the events up to the first invalid one, and its failure."""
     objects: dict[str, Object | ObjectIdentity] | None = None
     version, failure = held.version, None
     for event in events:
@@ -118,7 +118,7 @@ def after(
 
 
 def differs(one: WatchedObjects | None, other: WatchedObjects) -> bool:
-    """Whether other objects are held, or others under the same names."""
+    """Whether the names or the objects under them differ."""
     if one is None or one.objects.keys() != other.objects.keys():
         return True
     return any(other.objects[name] is not item for name, item in one.objects.items())
@@ -134,7 +134,7 @@ def _error(status: object) -> Failure:
 
 
 def identity_of(item: object) -> tuple[object, object]:
-    """Uid and resourceVersion: equal for the same object in the same version."""
+    """Uid and resourceVersion: equal for the same version of the same object."""
     metadata = _metadata(item)
     return metadata.get("uid"), metadata.get("resourceVersion")
 

@@ -1,4 +1,4 @@
-"""Every instrument and collector of /metrics, under the names that docs/metrics.md lists.
+"""Every instrument and collector of /metrics, under the names listed in docs/metrics.md.
 
-It reads what other rooms hold; none of them but authentication and the endpoints knows it.
+It reads the state of other packages; only authentication and the endpoints depend on it.
 """

@@ -1,4 +1,4 @@
-"""What a check of a backend adds to the metrics."""
+"""Metrics of checking a backend."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from specmux_aggregator.origins.outcome import BackendOffers, Outcome
 
 
 def count_check(metrics: Metrics, observation: Observation, outcome: Outcome, seconds: float) -> None:
-    """Count one check. ``seconds``: how long it took."""
+    """Count one check. ``seconds``: its duration."""
     if isinstance(outcome, Failure):
         metrics.timed("poll", "failed", seconds)
         metrics.backend_failures.labels(observation.backend.name, outcome.cause.value).inc()

@@ -1,7 +1,7 @@
-"""Every metric of the service, made on a registry that the caller owns. Names are a promise: docs/metrics.md.
+"""Every metric of the service, created on the caller's registry. Names are stable: docs/metrics.md.
 
-No label holds what a client sent, but the products of ``SwaggerReaders``: routes, formats, codes, backends
-and group-versions are ours.
+No label contains what a client sent, except the products of ``SwaggerReaders``: routes, formats, codes,
+backends and group-versions are the service's own.
 """
 
 from __future__ import annotations
@@ -24,20 +24,21 @@ from specmux_aggregator.model.snapshot import Snapshot
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 
 AGGREGATION_BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
-"""Seconds. KEP-2896 names the metric and no buckets; these span one CRD version to a whole slow backend."""
+"""Seconds. KEP-2896 names the metric without buckets; these range from one CRD version to a whole slow
+backend."""
 
 
 AUTH_REASONS: Final = ("malformed", "no_credentials", "bad_credentials", "forbidden", "unavailable")
 AUTH_REVIEWS: Final = ("token", "access")
 READER_RESULTS: Final = ("ok", "busy", "failed", "timeout")
 VALIDATION_RESULTS: Final = ("valid", "invalid", "refused", "busy", "failed")
-"""``refused``: it was no object that can be checked; ``busy``: 429."""
+"""``refused``: not an object that can be checked; ``busy``: 429."""
 AUTH_RESULTS: Final = ("answered", "failed", "crowded")
-"""Labels of authentication, there from the start: an alert can tell none from no such series."""
+"""Labels of authentication, created at the start, so that an alert can distinguish zero from absent."""
 
 
 class Metrics:
-    """The instruments that code holds. What can be read off the state is collected by ``StateCollector``."""
+    """Instruments that code updates. State is collected by ``StateCollector``."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.registry = registry
@@ -49,7 +50,7 @@ class Metrics:
             registry=registry,
         )
         self._timers: dict[tuple[str, str], Histogram] = {}
-        """By phase and result: asking for a series costs more than what is noted in it."""
+        """By phase and result: looking up a series costs more than updating it."""
         self.crd_aggregation = Histogram(
             "crd_openapi_v3_aggregation_duration_seconds",
             "How long the document of a group-version of CustomResourceDefinitions took (KEP-2896).",
@@ -108,20 +109,20 @@ class Metrics:
         timer.observe(seconds)
 
     def reader_job(self, result: str) -> None:
-        """A job of the reader ended so."""
+        """Count the result of a job of the reader."""
         self.reader_jobs.labels(result).inc()
 
     def validation(self, result: str) -> None:
-        """A client's object was checked, or not, with this result."""
+        """Count the result of checking a client's object."""
         self.validations.labels(result).inc()
 
     def config_read(self, *, is_current: bool) -> None:
-        """A changed configuration was read, and put in force or refused."""
+        """Count a changed configuration that was read, and applied or refused."""
         self.config_reloads.labels("ok" if is_current else "failed").inc()
         self.config_is_current.set(is_current)
 
     def forget_backend(self, name: BackendName) -> None:
-        """Let go of the series of a backend that is no longer configured."""
+        """Remove the series of a backend that is no longer configured."""
         for cause in Cause:
             self.backend_failures.remove(name, cause.value)
         for code in ("2xx", "3xx", "4xx", "5xx"):
@@ -130,12 +131,12 @@ class Metrics:
             self.proxy.bytes.remove(name, direction)
 
     def exposition(self) -> bytes:
-        """The text that Prometheus scrapes."""
+        """The text for Prometheus."""
         return generate_latest(self.registry)
 
 
 class ProxyMetrics:
-    """What is counted of requests that are passed on."""
+    """Metrics of relayed requests."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.requests = Counter(
@@ -158,7 +159,7 @@ class ProxyMetrics:
 
 
 class AuthMetrics:
-    """What is counted of who may ask."""
+    """Metrics of authentication."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.is_up = Gauge(
@@ -195,7 +196,7 @@ class AuthMetrics:
 
 
 class StateCollector:
-    """Reads what is known at the moment of a scrape, so that no gauge can lag or outlive its backend."""
+    """Reads the state when scraped, so that no gauge lags or outlives its backend."""
 
     def __init__(
         self,
@@ -206,7 +207,7 @@ class StateCollector:
         now: Callable[[], float],
         unavailable: Callable[[], Mapping[BackendName, bool]],
     ) -> None:
-        """``unavailable``: of backends of a cluster, what the cluster says."""
+        """``unavailable``: backends that the cluster reports as unavailable."""
         self._snapshot = snapshot
         self._checks = checks
         self._usage = usage

@@ -1,4 +1,4 @@
-"""Metrics of the JSON Schemas, read off what is kept at the moment of a scrape."""
+"""Metrics of the JSON Schemas, read when scraped."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 
 class KeptFiles(Protocol):
-    """What is asked of the endpoint's store."""
+    """The part of the endpoint's store that is read."""
 
     bytes: int
 
@@ -17,7 +17,7 @@ class KeptFiles(Protocol):
 
 
 class Files(Protocol):
-    """What is asked of the endpoint."""
+    """The part of the endpoint that is read."""
 
     made: int
 

@@ -1,6 +1,6 @@
-"""Requests of ``/openapi/v2`` by the form that was asked for and by the client's product.
+"""Requests of ``/openapi/v2`` by requested form and client product.
 
-The only labels that clients choose: products are plain names, and bounded in number.
+These are the only labels that clients choose: products are plain names, limited in number.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ OTHER: Final = "other"
 NO_PRODUCT: Final = "none"
 
 _PRODUCT: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}(?=[/ ]|\Z)")
-"""The first product of a User-Agent (RFC 9110 10.1.5), as far as it reads like a name."""
+"""The first product of a User-Agent (RFC 9110 10.1.5), if it is a plain name."""
 
 
 class SwaggerReaders:
-    """Counted on the event loop; a collector that is read at each scrape."""
+    """Counts on the event loop; a collector that is read at each scrape."""
 
     def __init__(self) -> None:
         self._requests: Counter[tuple[str, str]] = Counter()
@@ -33,7 +33,7 @@ class SwaggerReaders:
         self._last: float | None = None
 
     def count(self, accept: str | None, user_agent: str | None) -> None:
-        """One request with these fields."""
+        """Count a request with these fields."""
         media_type = media_type_for(accept, SWAGGER_MEDIA_TYPES)
         form = OTHER if media_type is None else FORMATS[media_type]
         self._requests[form, self._product(user_agent)] += 1
