@@ -1,6 +1,6 @@
-"""Whether documents keep to their standard, and to what their group-version promises.
+"""Check documents against their standard, and against what their group-version promises.
 
-``document`` says what is wrong with one, ``processes`` asks that of many at once, ``results`` keeps what was
-found, ``reports`` tells it. It takes seconds for a megabyte: never on the way to a client. It
-knows the converters and the model's keys; nothing of the service.
+``document`` checks one, ``processes`` many at once, ``results`` caches findings, ``reports`` formats them. A
+megabyte takes seconds, so never on the way to a client. Depends on the converters and the model's keys; knows
+nothing of the service.
 """

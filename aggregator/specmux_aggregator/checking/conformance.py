@@ -1,7 +1,7 @@
-"""What KEP-2896 promises of ``/openapi/v3``, tried against any server that publishes it.
+"""The promises of KEP-2896 about ``/openapi/v3``, tested against any server that publishes it.
 
-Each promise is asked by the requests that show it. What a server cannot be asked is not kept: a promise
-that was not tried is said to be, and fails as one that is broken. Pure, but for what ``ask`` does.
+Each promise is tested by the requests that show it. A promise that could not be tested is reported as such,
+and fails like a broken one. Pure, apart from what ``ask`` does.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from specmux_schemas.reports import Case, FindingReport, Level, ReportFinding, S
 
 ROOT: Final = "/openapi/v3"
 FAULTS_MAX: Final = 5
-"""Faults of one promise that are listed; the rest are counted."""
+"""Faults of one promise that are listed; further ones are counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class HTTPAnswer:
-    """One answer, unread redirects included. Names of ``fields`` are in lower case."""
+    """An answer; redirects are not followed. Names in ``fields`` are in lower case."""
 
     status: int
     fields: Mapping[str, str]
@@ -39,16 +39,16 @@ class HTTPAnswer:
 
 
 Ask = Callable[[str, Mapping[str, str]], Awaitable[HTTPAnswer]]
-"""Sends a GET for a target with header fields. Follows no redirect."""
+"""Sends a GET for a target with header fields, without following redirects."""
 
 
 Note = Callable[..., None]
-"""Counts a try of a promise, by its name, and its fault, where there is one."""
+"""Counts an attempt at a promise, by name, with its fault if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """``is_required``: KEP-2896 or what clients rely on says so; else it is advice."""
+    """``is_required``: whether KEP-2896 or clients depend on it; otherwise it is advice."""
 
     name: str
     text: str
@@ -78,7 +78,7 @@ PROMISES: Final = (
 
 @dataclass(slots=True)
 class Verdict:
-    """How one promise was kept. ``tried``: by how many requests."""
+    """The result for one promise. ``tried``: number of requests."""
 
     promise: Promise
     tried: int = 0
@@ -90,8 +90,7 @@ class Verdict:
 
 
 async def tried(ask: Ask, *, most_documents: int | None = None) -> list[Verdict]:
-    """All promises, in their order. ``most_documents``: of how many; None: of each. Raises what ``ask``
-    raises."""
+    """All promises, in order. ``most_documents``: how many to test; None: all. Raises what ``ask`` raises."""
     verdicts = {promise.name: Verdict(promise) for promise in PROMISES}
 
     def note(name: str, fault: str | None = None) -> None:
@@ -109,7 +108,7 @@ async def tried(ask: Ask, *, most_documents: int | None = None) -> list[Verdict]
 
 
 def _urls(answer: HTTPAnswer, note: Note) -> dict[str, str]:
-    """The documents of the root, by key."""
+    """The URLs of the documents in the root, by key."""
     value = _json(answer.body)
     paths = value.get("paths") if isinstance(value, dict) else None
     if answer.status != 200 or not isinstance(paths, dict):
@@ -166,7 +165,7 @@ def _immutable_fault(key: str, answer: HTTPAnswer) -> str | None:
 
 
 def _expires_in(answer: HTTPAnswer) -> float:
-    """Seconds until Expires, which counts where there is no max-age (RFC 9111 5.3)."""
+    """Seconds until Expires, which applies without max-age (RFC 9111 5.3)."""
     try:
         expires, date = (parsedate_to_datetime(answer.field(name)) for name in ("expires", "date"))
         return (expires - date).total_seconds()

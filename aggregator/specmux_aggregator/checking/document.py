@@ -1,7 +1,8 @@
-"""One document against its standard, with openapi-spec-validator, and what that library does not see.
+"""Check one document against its standard with openapi-spec-validator, and for faults that the library
+misses.
 
-It resolves nothing outside the document. It takes seconds for a megabyte; schemas that are made of
-themselves, over which that library recurses, are reported as not checked.
+Nothing outside the document is resolved. A megabyte takes seconds; recursive schemas that would exhaust the
+library's stack are reported as not checked.
 """
 
 from __future__ import annotations
@@ -25,19 +26,20 @@ from specmux_schemas.reports import Level
 from specmux_schemas.validation.definitions.faults import definition_faults
 
 FINDINGS_MAX: Final = 1000
-"""Of one document; more are counted in one."""
+"""Findings of one document; further ones are counted in one."""
 
 _NAMED: Final = {"dangling $ref": "reference", "circular $ref": "reference", "operationId": "operation-id"}
-"""Losses that are faults of the document itself, and their rule."""
+"""Losses that are faults of the document itself, with their rule."""
 
 _BY_NAME: Final = ("operationIds", "securitySchemes")
-"""Sections that are referred to by name, not by reference."""
+"""Sections referred to by name rather than by reference."""
 
 
 def check(
     data: bytes, group_version: GroupVersion | None = None, *, limits: Limits = DEFAULT_LIMITS
 ) -> tuple[DocumentFinding, ...]:
-    """What is wrong with a document in any form, by level and place. Never raises for what it holds."""
+    """The faults of a document in any form, sorted by level and place. Never raises because of its
+    content."""
     try:
         recognised = recognise(data, limits=limits)
         found = list(_findings(recognised, group_version))
@@ -48,7 +50,7 @@ def check(
     if more > 0:
         found[FINDINGS_MAX:] = [DocumentFinding(Level.WARNING, "schema", "", f"and {more} more findings")]
     if recognised.kind is DocumentKind.CRDS and len(recognised.documents) > 1:
-        return tuple(found)  # pointers are those of one manifest each
+        return tuple(found)  # pointers are relative to one manifest each
     return tuple(with_lines(found, data, recognised.documents[0]))
 
 
@@ -71,7 +73,7 @@ def _findings(found: RecognisedInput, group_version: GroupVersion | None) -> Ite
 
 
 def _of_definitions(manifests: Sequence[Document]) -> Iterator[DocumentFinding]:
-    """What an apiserver refuses; else why one is not published as it is."""
+    """What an apiserver refuses, or why a definition is not published unchanged."""
     refused = set()
     for manifest in manifests:
         for fault in definition_faults(manifest):
@@ -103,7 +105,7 @@ def _dangling(document: Document) -> Iterator[DocumentFinding]:
 
 
 def _place_of(ref: str, document: Document) -> str:
-    """Where it is said first, "" where it is said without ``$ref``."""
+    """The first place of a fault; "" if it is stated without ``$ref``."""
     waiting: list[tuple[Any, tuple[str | int, ...]]] = [(document, ())]
     while waiting:
         node, path = waiting.pop()

@@ -1,6 +1,6 @@
-"""What a check of a document finds, how bad it is, and where it stands.
+"""Findings in a document: the rule, the level, and the place.
 
-Values only: they cross processes and lie in files.
+Values only: they cross processes and are stored in files.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ RULES: Final = {
     "loss": "Conversion to OpenAPI v3 loses nothing.",
     "definition": "An apiserver takes a CustomResourceDefinition, and publishes it as it is.",
 }
-"""What each rule asks for."""
+"""What each rule requires."""
 
 
 class DocumentFinding(NamedTuple):
-    """``pointer`` is a JSON pointer (RFC 6901) into the document."""
+    """``pointer``: a JSON pointer (RFC 6901) into the document."""
 
     level: Level
     rule: str
     pointer: str
     message: str
     line: int | None = None
-    """From 1, as is the column; None where the document is no text."""
+    """From 1, as is the column; None if the document is not text."""
     column: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Bytes to check. ``name`` is for people; ``group_version`` what they are published as, if known."""
+    """Bytes to check. ``name`` is for people; ``group_version``: under which they are published, if known."""
 
     name: str
     data: bytes
@@ -52,7 +52,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Counts of findings, and the first of them by level."""
+    """Number of findings, and the first of them by level."""
 
     errors: int
     warnings: int
@@ -61,7 +61,8 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class PublishedCheck:
-    """What is known of one published document. Without a summary it was not checked, for a ``reason``."""
+    """The result for one published document. Without a summary it was not checked, for the given
+    ``reason``."""
 
     key: DocumentKey
     summary: Summary | None
@@ -69,13 +70,13 @@ class PublishedCheck:
 
 
 def unread_document(name: str, reason: str) -> DocumentReport:
-    """One that its server lists and does not give."""
+    """The report for a document that its server lists but does not deliver."""
     return DocumentReport(name, (DocumentFinding(Level.ERROR, "unread", "", reason),))
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentReport:
-    """What was found in one document."""
+    """The findings of one document."""
 
     name: str
     findings: tuple[DocumentFinding, ...]
@@ -84,7 +85,7 @@ class DocumentReport:
         return sum(finding.level is level for finding in self.findings)
 
     def with_unchecked_allowed(self) -> DocumentReport:
-        """With a warning for each thing that could not be checked."""
+        """Turns everything that could not be checked into warnings."""
         return replace(
             self,
             findings=tuple(

@@ -1,4 +1,4 @@
-"""The lines at which findings stand in the text of their document, where it is a text."""
+"""Line numbers of findings in documents that are text."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from specmux_converters.losses import tokens_of
 from specmux_schemas.validation.decoding.positions import Places
 
 BYTES_MAX: Final = 16 * 1024 * 1024
-"""Of a text that is read once more for the lines."""
+"""Bytes of the largest text that is parsed again for line numbers."""
 
 
 def with_lines(findings: Sequence[DocumentFinding], data: bytes, document: Document) -> list[DocumentFinding]:
-    """``document``: what ``data`` holds. A finding of which the pointer is not there keeps no line."""
+    """``document``: the parsed ``data``. A finding whose pointer does not exist has no line."""
     paths = [_path(document, finding.pointer) for finding in findings]
     places = Places(path for path in paths if path)
     if not any(paths) or len(data) > BYTES_MAX or not _read(data, places):
@@ -30,7 +30,7 @@ def with_lines(findings: Sequence[DocumentFinding], data: bytes, document: Docum
 
 
 def _read(data: bytes, places: Places) -> bool:
-    """False for what is no text: Protobuf, CBOR."""
+    """False if it is not text: Protobuf, CBOR."""
     try:
         text = data.decode("utf-8-sig")
         if text.lstrip()[:1] == "{":
@@ -38,14 +38,14 @@ def _read(data: bytes, places: Places) -> bool:
         else:
             loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
             events = [*yaml.parse(text, Loader=loader)]
-            places.read_yaml(events[2:])  # behind the start of the stream and of the document
+            places.read_yaml(events[2:])  # after the start of the stream and of the document
     except (UnicodeDecodeError, yaml.YAMLError, IndexError):
         return False
     return True
 
 
 def _path(document: Document, pointer: str) -> tuple[str | int, ...]:
-    """As keys and indexes, as far as the document has it."""
+    """The pointer as keys and indexes, as far as it exists in the document."""
     node: Any = document
     path: list[str | int] = []
     for token in tokens_of(pointer):

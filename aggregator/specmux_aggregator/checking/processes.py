@@ -1,4 +1,4 @@
-"""Many documents checked at once, each in a process of its own pool."""
+"""Check many documents concurrently in a pool of processes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from specmux_schemas.reports import Level
 
 
 def check_all(subjects: Sequence[Subject], *, jobs: int) -> Iterator[tuple[Subject, DocumentReport]]:
-    """In the order in which they are done; the largest begins. One alone needs no process."""
+    """In order of completion; the largest starts first. A single document needs no process."""
     if len(subjects) < 2:
         for subject in subjects:
             yield subject, DocumentReport(subject.name, check(subject.data, subject.group_version))

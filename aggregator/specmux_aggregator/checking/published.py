@@ -1,4 +1,4 @@
-"""What the worker process of the service makes of one published document."""
+"""Check a published document in the service's worker process."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.reports import Level
 
 EXAMPLES_MAX: Final = 5
-"""Findings that are named; all are counted."""
+"""Findings that are listed; all are counted."""
 
 _NICE_MAX: Final = 19
 
 
 def check_published(body: bytes, group_version: GroupVersion, *, limits: Limits) -> Summary:
-    """``body`` is gzipped JSON. Runs with what is left of the processor."""
+    """``body``: gzipped JSON. Runs at the lowest priority."""
     os.nice(_NICE_MAX)
     try:
         data = decoded(body, Coding.GZIP, max_bytes=limits.max_bytes)

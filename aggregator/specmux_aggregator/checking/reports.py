@@ -1,4 +1,4 @@
-"""What was checked, as a report: a document is a test, which an error fails."""
+"""Results of checks as a report: each document is a test case, failed by an error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from specmux_converters.errors import cut
 from specmux_schemas.reports import Case, FindingReport, Level, ReportFinding, Suite, Where
 
 NAMED_MAX: Final = 10
-"""Findings of one document, level and rule that the text names."""
+"""Findings per document, level and rule that the text lists."""
 
 
 def report_of(checked: Sequence[DocumentReport]) -> FindingReport:

@@ -1,7 +1,7 @@
-"""What was found in which bytes, kept in a folder: the same document is checked once.
+"""Cached results of checks in a folder, so that an unchanged document is checked once.
 
-A result is found by a hash over the bytes, the group-version they are published as, and the versions of all
-that had a say. A file that cannot be read, or says something else, is no result.
+The key is a hash of the bytes, the group-version, and the versions of everything involved. An unreadable or
+foreign file is ignored.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from specmux_aggregator.version import VERSION
 from specmux_schemas.reports import Level
 
 KEPT_MAX: Final = 5000
-"""Results in the folder; the oldest go."""
+"""Results in the folder; the oldest are removed."""
 
 _FORMAT: Final = "3"
 
 
 class Results:
-    """In ``folder``, which is made when it is first written to. What cannot be written is not kept."""
+    """Stores results in ``folder``, which is created on the first write. Failures to write are ignored."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -54,7 +54,7 @@ class Results:
             new.replace(file)
 
     def prune(self) -> None:
-        """Keeps the newest ``KEPT_MAX``."""
+        """Keep the newest ``KEPT_MAX``."""
         with suppress(OSError):
             files = list(self._folder.iterdir())
             if len(files) > KEPT_MAX:

@@ -1,6 +1,6 @@
-"""A document against its standard, by openapi-spec-validator; each finding with its place.
+"""Check a document against its standard with openapi-spec-validator; findings have a place.
 
-It resolves nothing outside the document. Values of ``default`` are judged here by who wrote them.
+Nothing outside the document is resolved. Values of ``default`` are judged here, depending on who wrote them.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _SCHEMES: Final = ("<all_urls>", "http", "https", "file", "")
 _ZERO: Final[tuple[Any, ...]] = ({}, [], "", 0, False)
 _MARK: Final = "x-kubernetes-group-version-kind"
 _HOPS_MAX: Final = 100
-"""References that follow each other."""
+"""Longest chain of references."""
 
 
 def against_standard(document: Document, kind: DocumentKind) -> Iterator[DocumentFinding]:
-    """Errors; and one note for all defaults of Kubernetes' own that its schemas do not allow."""
+    """Errors; and one note for all defaults of Kubernetes that its own schemas do not allow."""
     is_kubernetes = _is_kubernetes(document)
     zeros: list[str] = []
     try:
@@ -46,7 +46,7 @@ def against_standard(document: Document, kind: DocumentKind) -> Iterator[Documen
 
 
 def _of_zeros(places: Sequence[str]) -> DocumentFinding:
-    # kube-openapi publishes the zero value of Go for fields that are no pointers; no apiserver applies it.
+    # kube-openapi publishes Go's zero value for fields that are not pointers; no apiserver applies it.
     message = (
         f"{len(places)} {'default' if len(places) == 1 else 'defaults'} of Kubernetes' own, such as {{}} or "
         '"", are not valid by their schemas: zero values of Go, which no apiserver applies; the first is here'
@@ -74,7 +74,7 @@ def _validator(document: Document, kind: DocumentKind) -> Any:
 
 
 def _placing(name: str, keyword: Any) -> Any:
-    """A validator of one keyword whose errors say where they are: the library knows, and does not tell."""
+    """A keyword validator whose errors have a path, which the library knows but does not expose."""
 
     def call(self: Any, *arguments: Any, **named: Any) -> Iterator[Any]:
         for error in keyword.__call__(self, *arguments, **named):
@@ -89,7 +89,8 @@ def _placing(name: str, keyword: Any) -> Any:
 
 
 def _without_extensions(document: Document) -> Document:
-    """Without those of ``paths``, which are free-form: the library reads them as path items."""
+    """Without the extensions of ``paths``, which are free-form: the library would take them for path
+    items."""
     paths = document.get("paths")
     if not isinstance(paths, dict):
         return document
@@ -97,7 +98,7 @@ def _without_extensions(document: Document) -> Document:
 
 
 def _lying(document: Document, path: Sequence[Any]) -> tuple[Any, ...]:
-    """The path at which the document holds what a path that follows references leads to."""
+    """The actual path in the document of a path that leads through references."""
     found: list[Any] = []
     node: Any = document
     hops = 0
@@ -139,7 +140,7 @@ def _child(node: Any, token: Any) -> Any:
 
 
 def _is_kubernetes(document: Document) -> bool:
-    """Whether a kind or an operation says its group, version and kind, as kube-openapi has it."""
+    """Whether a kind or an operation has the group, version and kind that kube-openapi adds."""
     components = document.get("components")
     schemas = components.get("schemas") if isinstance(components, dict) else document.get("definitions")
     if isinstance(schemas, dict) and any(

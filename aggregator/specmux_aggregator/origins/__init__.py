@@ -1,4 +1,4 @@
 """Where documents come from: one Origin per Backend, all behind one small interface.
 
-It knows upstream, build and the model; nothing of what is published.
+Depends on upstream, jobs and the model; knows nothing of what is published.
 """

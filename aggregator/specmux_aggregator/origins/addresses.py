@@ -1,4 +1,4 @@
-"""The addresses of a backend, each of a server of its own: those that its cluster tells, or its name's."""
+"""The addresses of a backend's servers: reported by its cluster, or resolved from its name."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from specmux_aggregator.upstream.resolver import DaemonResolver
 from specmux_cache.http.connections.addresses import Address, address_of, is_literal
 
 KEPT: Final = 60.0
-"""Seconds that the addresses of a name are good for."""
+"""Seconds for which the addresses of a name are cached."""
 
 TIMEOUT: Final = 3.0
-"""Seconds for one look-up."""
+"""Seconds for one lookup."""
 
 
 class BackendAddresses:
-    """Looked up when asked for. Lives on one event loop."""
+    """Resolves on demand. Lives on one event loop."""
 
     def __init__(
         self, *, resolver: AbstractResolver | None = None, now: Callable[[], float] = time.monotonic
@@ -35,7 +35,7 @@ class BackendAddresses:
         self._found: tuple[Address, ...] = ()
 
     async def of(self, backend: Backend) -> tuple[Address, ...]:
-        """All that are known now; none for an address that is written as one."""
+        """All known addresses; empty if the URL contains an address."""
         if backend.found is not None and backend.found.servers:
             return tuple(address_of(host, port) for host, port in backend.found.servers)
         url = URL(backend.url, encoded=True)
@@ -51,12 +51,12 @@ class BackendAddresses:
             async with asyncio.timeout(TIMEOUT):
                 found = await self._resolver.resolve(host, port, family=socket.AF_UNSPEC)
         except (OSError, UnicodeError):
-            return  # it is told where the name is connected to
+            return  # reported by the connection attempt
         families: defaultdict[object, list[Address]] = defaultdict(list)
         for each in found:
             address = address_of(each["host"], each["port"])
             families[address[0]].append(address)
-        # Of a host with both protocols the two addresses are one server's: those of one protocol count, the
-        # one that has more, or that the system prefers (RFC 6724).
+        # With both protocols a server has two addresses; use those of one protocol: the one with more, or the
+        # one that the system prefers (RFC 6724).
         largest = max(families.values(), key=len) if families else []
         self._found = tuple(largest)

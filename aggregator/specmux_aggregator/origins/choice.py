@@ -1,4 +1,4 @@
-"""Which origin a backend has."""
+"""The origin of each kind of backend."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def origin_of(
     polling: PollingSettings,
     limits: LimitSettings,
 ) -> Origin:
-    """A new origin; whoever asks for it closes it. ``manifests``: those of the cluster, where one is watched,
-    for the backend that was found there. ``client``: of a backend with a URL; the origin closes it.
-    ``peers``: the servers that its address may hide."""
+    """A new origin; the caller closes it. ``manifests``: those of the watched cluster, for the backend found
+    there. ``client``: of a backend with a URL; the origin closes it. ``peers``: the servers behind its
+    address."""
     match backend.kind:
         case BackendKind.DIRECTORY:
             return FolderOrigin(

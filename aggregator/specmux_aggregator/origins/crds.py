@@ -1,8 +1,8 @@
-"""CustomResourceDefinition manifests as origin: published as an apiserver would publish them.
+"""CustomResourceDefinitions as origin: published as an apiserver would publish them.
 
-They are the files of a directory, or the definitions of a cluster. Every file is looked at, whatever it is
-called and however the tree is cut; those that hold something else are skipped. A manifest that cannot be used
-is a note, and the rest of its group-version stays.
+They come from the files of a directory or from a cluster. Every file is examined, whatever its name and
+folder; those with other content are skipped. An invalid manifest is a note, and the rest of its group-version
+remains.
 """
 
 from __future__ import annotations
@@ -29,30 +29,30 @@ from specmux_converters.group_versions import GroupVersion
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """Why a manifest cannot be had."""
+    """Why a manifest cannot be read."""
 
     reason: str
 
 
 class Manifests(Protocol):
-    """Where manifests are held, each under a name."""
+    """A collection of named manifests."""
 
     async def scan(self) -> Mapping[str, Hashable] | Failure:
-        """All there are now, in the order in which they count. A value differs when the manifest does."""
+        """All manifests, in order of precedence. A value changes whenever its manifest does."""
         ...
 
     async def templates(self) -> Templates:
-        """What the documents are to share with all others of their cluster."""
+        """The templates shared by the documents of the cluster."""
         ...
 
     def manifest(self, name: str) -> Manifest | Unreadable:
-        """One that ``scan`` named, with its bytes. Blocks."""
+        """A manifest named by ``scan``, with its bytes. Blocks."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class _SentManifest:
-    """A manifest as it was last sent."""
+    """A manifest as last sent."""
 
     fingerprint: Hashable
     manifest: Manifest
@@ -60,7 +60,7 @@ class _SentManifest:
 
 
 class CRDsOrigin:
-    """All manifests of one backend."""
+    """The manifests of one backend."""
 
     def __init__(
         self, backend: Backend, manifests: Manifests, worker: Worker, *, limits: DocumentLimits
@@ -81,7 +81,7 @@ class CRDsOrigin:
         is_known = found == known and templates == self._templates
         if is_known and last.failure is None and last.attempted:
             return Unchanged()
-        # What was restored from an earlier run has to be delivered once by this one.
+        # A document restored from an earlier run must be delivered once by this one.
         held = {key: offer.hash for key, offer in last.offers.items()} if self._sent else {}
         try:
             built, sent, notes = await self._built(found, held, templates)
@@ -101,7 +101,7 @@ class CRDsOrigin:
     async def document(
         self, group_version: GroupVersion, *, hash: Hash, accept_gzip: bool
     ) -> Payload | MovedDocument | Failure:
-        """Never asked for in practice: what manifests give is kept in memory until it is superseded."""
+        """Not called in practice: documents of manifests stay in memory until superseded."""
         return Failure(Cause.NOT_FOUND, "superseded by what the manifests say now")
 
     async def close(self) -> None:
@@ -110,7 +110,7 @@ class CRDsOrigin:
     async def _built(
         self, found: Mapping[str, Hashable], held: dict[GroupVersion, Hash], templates: Templates
     ) -> tuple[CRDsBuilt, dict[str, _SentManifest], list[str]]:
-        """What the worker makes of the manifests; it is sent what changed, and what it has forgotten."""
+        """The worker's result for the manifests; sends it changed ones, and those that it has lost."""
         wanted: Set[str] = {name for name, now in found.items() if self._fingerprint(name) != now}
         while True:
             manifests, sent, notes = await asyncio.to_thread(self._read, found, wanted)
@@ -136,7 +136,7 @@ class CRDsOrigin:
     def _read(
         self, found: Mapping[str, Hashable], wanted: Set[str]
     ) -> tuple[tuple[Manifest, ...], dict[str, _SentManifest], list[str]]:
-        """All for the worker, with their bytes where they are wanted. Unreadable ones are left out."""
+        """Everything for the worker, with bytes where needed. Unreadable manifests are left out."""
         manifests: list[Manifest] = []
         sent: dict[str, _SentManifest] = {}
         notes: list[str] = []

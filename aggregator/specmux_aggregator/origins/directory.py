@@ -1,8 +1,8 @@
-"""A directory of documents as origin: OpenAPI v3 files by group-version, and Swagger 2.0 files that are
+"""A directory of documents as origin: OpenAPI v3 files by group-version, and Swagger 2.0 files, which are
 converted.
 
-Only files that changed are read again. A file that stops being readable keeps what it last held; one that is
-gone takes its documents with it.
+Only changed files are read again. A file that becomes unreadable keeps its last content; a removed one
+removes its documents.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
 
 READ_ATTEMPTS: Final = 3
-"""How often a file is read that cannot be, or whose build fails, before it has to change to be read again."""
+"""Attempts to read or build a file until it has to change to be tried again."""
 
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """One file as it was last read."""
+    """A file as last read."""
 
     fingerprint: Fingerprint
     built: tuple[BuiltDocument, ...]
-    """Without bytes: those went to the caller."""
+    """Without bytes, which went to the caller."""
     note: str | None
     holds_manifests: bool = False
     failures: int = 0
-    """Readings in a row that came to nothing for a reason that need not be the file's."""
+    """Consecutive failures for reasons that may lie outside the file."""
 
 
 class DirectoryOrigin:
@@ -69,7 +69,7 @@ class DirectoryOrigin:
         changed = [name for name, fingerprint in found.items() if self._is_due(name, fingerprint)]
         if not changed and found.keys() == self._files.keys() and last.failure is None and last.attempted:
             return Unchanged()
-        # What was restored from an earlier run has to be delivered once by this one.
+        # A document restored from an earlier run must be delivered once by this one.
         held = {key: offer.hash for key, offer in last.offers.items()} if self._files else {}
         bodies: dict[tuple[str, GroupVersion], bytes] = {}
         files = {name: file for name, file in self._files.items() if name in found}
@@ -94,13 +94,13 @@ class DirectoryOrigin:
 
     @property
     def manifests(self) -> dict[str, Fingerprint]:
-        """The files that hold CustomResourceDefinitions, by name, as of the last look."""
+        """The files that contain CustomResourceDefinitions, by name, as of the last scan."""
         return {name: file.fingerprint for name, file in sorted(self._files.items()) if file.holds_manifests}
 
     async def document(
         self, group_version: GroupVersion, *, hash: Hash, accept_gzip: bool
     ) -> Payload | MovedDocument | Failure:
-        """Never asked for in practice: what a directory offers is kept in memory until it is superseded."""
+        """Not called in practice: documents of a directory stay in memory until superseded."""
         return Failure(Cause.NOT_FOUND, "superseded by what the directory holds now")
 
     async def close(self) -> None:
@@ -117,7 +117,8 @@ class DirectoryOrigin:
         held: Mapping[GroupVersion, Hash],
         bodies: Mapping[tuple[str, GroupVersion], bytes],
     ) -> bool:
-        """Whether a document that was built earlier and outdone then has to be built again for its bytes."""
+        """Whether a document that was built earlier, and superseded by another file, has to be built again
+        for its bytes."""
         return held.get(built.group_version) != built.offer.hash and (name, built.group_version) not in bodies
 
     async def _read(
@@ -163,7 +164,7 @@ class DirectoryOrigin:
 
 
 def _winners(files: Mapping[str, _File]) -> dict[GroupVersion, tuple[str, BuiltDocument]]:
-    """One file for each group-version: a v3 one before a converted one, then the first by name."""
+    """One file per group-version: v3 before converted, then the first by name."""
     winners: dict[GroupVersion, tuple[str, BuiltDocument]] = {}
     for name, file in sorted(files.items()):
         for built in file.built:

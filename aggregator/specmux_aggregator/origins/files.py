@@ -1,5 +1,4 @@
-"""The document files below a directory: which there are, whether they changed, and their bytes within a
-bound."""
+"""The document files below a directory: their names, fingerprints, and bytes within a limit."""
 
 from __future__ import annotations
 
@@ -15,11 +14,11 @@ from specmux_aggregator.origins.crds import Unreadable
 from specmux_converters.crd import BUNDLED, Templates
 
 Fingerprint = tuple[int, int, int]
-"""Size, modification time in nanoseconds, inode: differs when a file was written or replaced."""
+"""Size, modification time in nanoseconds, inode: changes when a file is written or replaced."""
 
 
 class Folder:
-    """One directory tree, looked into within bounds."""
+    """A directory tree, read within limits."""
 
     def __init__(self, path: Path, *, max_files: int, max_bytes: int) -> None:
         self._path = path
@@ -27,16 +26,15 @@ class Folder:
         self._max_bytes = max_bytes
 
     async def scan(self) -> dict[str, Fingerprint] | Failure:
-        """Every document file by its path below the directory, in the order of the paths; or why it cannot be
-        told."""
+        """Every document file by its path below the directory, sorted; or why they cannot be listed."""
         return await asyncio.to_thread(_scan, self._path, self._max_files)
 
     async def templates(self) -> Templates:
-        """The newest that are known: files are of no cluster."""
+        """The newest known ones: files belong to no cluster."""
         return BUNDLED
 
     def manifest(self, name: str) -> ManifestFile | Unreadable:
-        """The file, as one that may hold manifests. Blocks."""
+        """The file as one that may contain manifests. Blocks."""
         try:
             data = self.read(name)
         except OSError as error:
@@ -44,7 +42,8 @@ class Folder:
         return ManifestFile(name, hashlib.sha256(data).digest(), data)
 
     def read(self, name: str) -> bytes:
-        """The file's bytes, and one more than the bound of a file that is larger. Raises OSError; blocks."""
+        """The file's bytes; of a file beyond the limit, one byte more than the limit. Raises OSError;
+        blocks."""
         with (self._path / name).open("rb") as file:
             return file.read(self._max_bytes + 1)
 
@@ -58,7 +57,7 @@ def _scan(directory: Path, max_files: int) -> dict[str, Fingerprint] | Failure:
             try:
                 status = path.stat()
             except FileNotFoundError:
-                continue  # removed since its directory was read
+                continue  # removed since its directory was listed
             name = path.relative_to(directory).as_posix()
             found[name] = (status.st_size, status.st_mtime_ns, status.st_ino)
     except OSError as error:

@@ -1,8 +1,8 @@
-"""A directory as origin, whatever it holds: documents as they are, Swagger 2.0 converted, and
+"""A directory with any content as origin: documents as they are, Swagger 2.0 converted, and
 CustomResourceDefinitions built together.
 
-A document goes before one that is built of manifests; invariant: every offer was delivered with its bytes, or
-the caller holds them.
+A document precedes one built from manifests. Invariant: every offer was delivered with its bytes, or the
+caller has them.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ class FolderOrigin:
         )
         self._manifests = CRDsOrigin(backend, _Manifests(folder, self._documents), worker, limits=limits)
         self._seen = (_NOTHING, _NOTHING)
-        """What was seen last of documents and of manifests, without bytes."""
+        """The last documents and manifests, without bytes."""
 
     async def observe(self, last: Observation) -> Outcome:
         outcome = await self._observe(last)
         if isinstance(outcome, BackendOffers) and any(_is_new(key, outcome, last) for key in outcome.offers):
-            # A document and manifests had the same group-version, and the other one counts now: its bytes
-            # were not kept, so all are built again.
+            # A document and manifests had the same group-version, and precedence has changed: the other's
+            # bytes were not kept, so everything is built again.
             await self.close()
             outcome = await self._observe(last)
         return outcome
@@ -68,7 +68,7 @@ class FolderOrigin:
     async def document(
         self, group_version: GroupVersion, *, hash: Hash, accept_gzip: bool
     ) -> Payload | MovedDocument | Failure:
-        """Never asked for in practice: what a directory offers is kept in memory until it is superseded."""
+        """Not called in practice: documents of a directory stay in memory until superseded."""
         return Failure(Cause.NOT_FOUND, "superseded by what the directory holds now")
 
     async def close(self) -> None:
@@ -77,14 +77,14 @@ class FolderOrigin:
         self._seen = (_NOTHING, _NOTHING)
 
     async def _built(self, last: Observation) -> Outcome:
-        """Without manifests, and none before, nothing is asked of the worker."""
+        """Skips the worker if there are no manifests now and there were none before."""
         if not self._documents.manifests and not self._seen[1].offers:
             return Unchanged()
         return await self._manifests.observe(last)
 
 
 class _Manifests:
-    """Those of the directory's files that hold manifests."""
+    """The files of the directory that contain manifests."""
 
     def __init__(self, folder: Folder, documents: DirectoryOrigin) -> None:
         self._folder = folder
@@ -123,6 +123,6 @@ def _joined(documents: BackendOffers, built: BackendOffers) -> BackendOffers:
 
 
 def _is_new(key: GroupVersion, joined: BackendOffers, last: Observation) -> bool:
-    """Whether its bytes are neither here nor with the caller."""
+    """Whether neither this check nor the caller has its bytes."""
     held = last.offers.get(key)
     return key not in joined.bodies and (held is None or held.hash != joined.offers[key].hash)

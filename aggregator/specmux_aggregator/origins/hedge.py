@@ -1,4 +1,4 @@
-"""One question to several servers: the next is asked when one says no, or nothing for a moment."""
+"""Ask several servers one question: the next is asked when one refuses or stays silent for a moment."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from specmux_aggregator.upstream.responses import Payload
 DocumentAnswer = Payload | MovedDocument | NotModified | Failure
 
 HEDGE: Final = 0.5
-"""Seconds after which a second server is asked beside one that is silent."""
+"""Seconds after which a second server is asked beside a silent one."""
 
 
 def contradicts(answer: DocumentAnswer) -> bool:
-    """Whether it says that the root listed what is not there."""
+    """Whether the answer contradicts the root that listed the document."""
     return isinstance(answer, MovedDocument) or (
         isinstance(answer, Failure) and answer.cause is Cause.NOT_FOUND
     )
@@ -26,8 +26,8 @@ def contradicts(answer: DocumentAnswer) -> bool:
 async def first_document(
     asks: Iterable[Callable[[], Awaitable[DocumentAnswer]]], *, failures_max: int
 ) -> Payload | MovedDocument | Failure | None:
-    """The first document that comes. Else a failure, if there was one, or the last contradiction; None where
-    nobody is asked. ``failures_max``: failures after which nobody else is."""
+    """The first document that arrives; else a failure if there was one, or the last contradiction; None
+    without servers. ``failures_max``: failures after which no further server is asked."""
     untried = iter(asks)
     asking: set[asyncio.Task[DocumentAnswer]] = set()
     refusal: MovedDocument | Failure | None = None

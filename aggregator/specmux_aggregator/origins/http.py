@@ -1,8 +1,8 @@
-"""An apiserver as origin: OpenAPI v3 where it has it, else its Swagger 2.0 document converted.
+"""An apiserver as origin: OpenAPI v3 if it has it, else its Swagger 2.0 document converted.
 
-Which of the two is decided anew at every check. v3 missing once, right after it was there, is taken for a
-restart (the reference takes it for the end of v3 until the APIService is deleted); missing twice, v2 is
-tried; and a backend on v2 is asked for v3 again from time to time.
+Decided at every check. If v3 is missing once after it was there, the server is assumed to restart (the
+reference gives up v3 until the APIService is deleted); if it is missing twice, v2 is tried; and a backend on
+v2 is asked for v3 again from time to time.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ from specmux_converters.group_versions import GroupVersion
 UNREACHABLE: Final = frozenset(
     {Cause.REFUSED, Cause.UNRESOLVED, Cause.RESET, Cause.TIMEOUT, Cause.BAD_TLS, Cause.THROTTLED}
 )
-"""Causes that say nothing about one document."""
+"""Causes that say nothing about an individual document."""
 
 
 @dataclass(frozen=True, slots=True)
 class _UnhashedDocument:
-    """A native document that the root lists without a hash, as it was last downloaded."""
+    """A native document that the root lists without a hash, as last downloaded."""
 
     offer: Offer
     etag: str | None
 
 
 class HTTPOrigin:
-    """One apiserver. Closed by whoever made it."""
+    """An apiserver. The creator closes it."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class HTTPOrigin:
         v3_probe_interval: float,
         peers: Peers | None = None,
     ) -> None:
-        """``peers``: the servers that the backend's address may hide; None: it leads to one."""
+        """``peers``: the servers behind the backend's address; None: it has one."""
         self._backend = backend
         self._client = client
         self._worker = worker
@@ -127,7 +127,7 @@ class HTTPOrigin:
         return () if self._peers is None else self._peers.servers()
 
     def _is_settled(self, root: BackendRoot, last: Observation) -> bool:
-        """Whether a root that did not change leaves nothing to be asked for or told."""
+        """Whether an unchanged root leaves nothing to fetch or report."""
         is_known = None not in root.offers.values() and self._shared.is_settled(root)
         return is_known and (self._lowered is None or self._lowered.are_told(last))
 
@@ -137,11 +137,12 @@ class HTTPOrigin:
         return self._lowered
 
     async def _hashes_to(self, hash: Hash, payload: Payload) -> bool:
-        """Whether the content hash is this one. It is ours: no backend says for which document it stands."""
+        """Whether the content has this hash, which was computed here: no backend says which document it
+        identifies."""
         try:
             offer, _ = await asyncio.to_thread(self._named, payload, None, is_packed=False)
         except (BadCoding, TooLarge):
-            return True  # what is wrong with it is told where all documents are checked
+            return True  # a fault is reported where all documents are checked
         return offer.hash == hash
 
     async def _observe_v3(self, last: Observation) -> Outcome:
@@ -174,13 +175,13 @@ class HTTPOrigin:
         self._missed_v3 = 0
         outcome = await self._with_unhashed(last, root)
         if isinstance(outcome, BackendOffers):
-            # Not before: a root that could not be published must not be "not modified" at the next check.
+            # Only now: a root that could not be published must not be "not modified" at the next check.
             self._root = root
         return outcome
 
     async def _with_unhashed(self, last: Observation, root: BackendRoot) -> Outcome:
-        """All that the root lists. A document without a hash that cannot be had stays as it was, or is left
-        out, and is tried again at the next check: it must not cost the others."""
+        """Everything that the root lists. A document without a hash that is unavailable keeps its last state,
+        or is left out, and is retried at the next check, without affecting the others."""
         offers: dict[GroupVersion, Offer] = {}
         bodies: dict[GroupVersion, bytes] = {}
         unhashed: dict[GroupVersion, _UnhashedDocument] = {}
@@ -203,7 +204,7 @@ class HTTPOrigin:
                 continue
             kept = self._unhashed.get(group_version)
             if kept is not None and last.offers.get(group_version) != kept.offer:
-                kept = None  # its bytes went when another dialect was published
+                kept = None  # its bytes were dropped when another dialect was published
             downloaded = await self._download_unhashed(group_version, kept)
             if isinstance(downloaded, Failure):
                 if downloaded.cause in UNREACHABLE:
@@ -224,8 +225,8 @@ class HTTPOrigin:
     async def _download_unhashed(
         self, group_version: GroupVersion, known: _UnhashedDocument | None
     ) -> tuple[_UnhashedDocument, bytes | None] | Failure:
-        """A document that has no hash of its own gets the content hash of what was served. ``known``: it was
-        published like this; then there are bytes only for another one."""
+        """A document without a hash gets its content hash. ``known``: as published; bytes are returned only
+        for another one."""
         etag = known.etag if known else None
         answer = await self._client.document(group_version, hash=None, accept_gzip=True, etag=etag)
         match answer:
@@ -257,8 +258,8 @@ class HTTPOrigin:
     def _named(
         self, payload: Payload, known: Offer | None, *, is_packed: bool = True
     ) -> tuple[Offer, bytes | None]:
-        """A document under its content hash, and packed unless it is known. zlib and SHA-512 let go of the
-        GIL, so a thread is enough."""
+        """A document under its content hash, compressed unless known. zlib and SHA-512 release the GIL, so a
+        thread is sufficient."""
         plain = decoded(payload.body, payload.coding, max_bytes=self._limits.max_bytes)
         offer = Offer(hash=Hash(content_hash(plain)), provenance=Provenance.NATIVE, size=len(plain))
         if offer == known or not is_packed:

@@ -1,7 +1,7 @@
-"""The servers of one backend that are known by name: by their URLs, or by addresses of one URL.
+"""The servers of one backend that are known by name: by URLs, or by addresses of one URL.
 
-Each is asked by a client of its own. One that does not answer holds up no other: it is asked again later and
-later, and what it had counts for as long as it is listed. An address that never answered is no server.
+Each has its own client. One that does not answer delays no other: it is retried at growing intervals, and its
+last offers count while it is listed. An address that never answered does not count as a server.
 """
 
 from __future__ import annotations
@@ -24,25 +24,26 @@ from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON
 
 SERVERS_MAX: Final = 16
-"""Servers of one backend that are asked."""
+"""Most servers of one backend."""
 
 STRAGGLING: Final = 5.0
-"""Seconds that a look waits for others once one server has answered."""
+"""Seconds for which a check waits for the others once one server has answered."""
 
 PAUSE_MAX: Final = 60.0
-"""Seconds until a server that fails is asked again, at most."""
+"""Longest pause in seconds before a failing server is asked again."""
 
 STEADY: Final = 60.0
-"""Seconds in which a server that failed, and came back as it was, must not fail before it wins again."""
+"""Seconds for which a server that failed and returned unchanged must not fail before it takes precedence
+again."""
 
 VERSION_MAX: Final = 64
-"""Characters of a version that are kept."""
+"""Characters of the longest version that is kept."""
 
 Answered = TypeVar("Answered")
 
 
 class NewClient(Protocol):
-    """Makes a client with connections of its own, to one address of the backend's if need be."""
+    """Creates a client with its own connections, optionally to one address of the backend."""
 
     def __call__(self, *, address: Address | None = None) -> BackendClient: ...
 
@@ -54,9 +55,9 @@ class _ListedServer:
     version: str | None = None
     failure: Failure | None = None
     failures: int = 0
-    """In a row."""
+    """Consecutive failures."""
     ask_at: float = 0.0
-    """Monotonic seconds, as the next."""
+    """Monotonic seconds, like the next."""
     steady_at: float = 0.0
     asking: asyncio.Task[None] | None = field(default=None, repr=False)
 
@@ -67,7 +68,7 @@ class _ListedServer:
     def take(self, root: BackendRoot, now: float) -> None:
         is_same = self.root is not None and digest_of_own(self.root) == digest_of_own(root)
         if not is_same:
-            self.steady_at = now  # another server has come in its place
+            self.steady_at = now  # another server has taken its place
         elif self.failures:
             self.steady_at = now + STEADY
         self.root, self.failure, self.failures, self.ask_at = root, None, 0, now
@@ -79,7 +80,7 @@ class _ListedServer:
 
 
 class ListedServers:
-    """Lives on one event loop, which owns it until ``close``."""
+    """Lives on one event loop until ``close``."""
 
     def __init__(
         self,
@@ -87,7 +88,7 @@ class ListedServers:
         *,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``connect``: by URL; where there are several, each is a server's."""
+        """``connect``: by URL; if there are several, each belongs to one server."""
         self._is_fixed = len(connect) > 1
         self._servers = (
             {url: _ListedServer(make()) for url, make in connect.items()} if self._is_fixed else {}
@@ -100,7 +101,7 @@ class ListedServers:
         return self._is_fixed or sum(each.root is not None for each in self._servers.values()) > 1
 
     async def keep(self, addresses: Iterable[Address]) -> None:
-        """These are the addresses now. Of the configuration's URLs there are as many as it says."""
+        """Set the current addresses. The configuration's URLs are fixed."""
         if self._is_fixed:
             return
         named = {name_of(address): address for address in sorted(addresses)[:SERVERS_MAX]}
@@ -111,7 +112,7 @@ class ListedServers:
             await _close(each)
 
     def known(self) -> tuple[BackendServer, ...]:
-        """Each as it was last seen, the highest first."""
+        """Each server as last seen, highest rank first."""
         now = self._now()
         versions = [each.version for each in self._servers.values() if each.root is not None]
         known = (
@@ -129,7 +130,7 @@ class ListedServers:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is wrong with some of them."""
+        """Messages about servers with problems."""
         roots = [each.root for each in self._servers.values() if each.root is not None]
         failed = (
             f"server {name}: {each.failure.cause}: {each.failure.detail}"
@@ -139,7 +140,8 @@ class ListedServers:
         return (*dict.fromkeys(key for root in roots for key in root.ignored), *failed)
 
     async def look(self) -> Failure | None:
-        """Ask each for its root. The Failure of one, where no server has ever answered or none does now."""
+        """Request each server's root. Returns a Failure of one if no server has ever answered, or none does
+        now."""
         now = self._now()
         due = [each for each in self._servers.values() if each.asking is None and each.ask_at <= now]
         for each in due or self._servers.values():
@@ -156,7 +158,7 @@ class ListedServers:
             if not done:
                 break
             for asked in done:
-                asked.result()  # a bug is the caller's to log
+                asked.result()  # a bug is logged by the caller
             if until is None and any(each.is_up for each in self._servers.values()):
                 until = self._now() + STRAGGLING
         for each in self._servers.values():
@@ -168,7 +170,7 @@ class ListedServers:
     def holders(
         self, group_version: GroupVersion, hash: Hash
     ) -> list[Callable[[], Awaitable[DocumentAnswer]]]:
-        """What asks for a document, of each server that lists it; those that fail come last."""
+        """Functions that request a document from each server that lists it; failing servers come last."""
         having = [
             each
             for each in self._servers.values()
@@ -178,7 +180,7 @@ class ListedServers:
         return [partial(each.client.document, group_version, hash=hash, accept_gzip=True) for each in having]
 
     async def each(self, ask: Callable[[BackendClient], Awaitable[Answered]]) -> dict[str, Answered]:
-        """Answers by server, of those that do not fail; of all, where all do."""
+        """Answers by server, of those that do not fail; of all if all fail."""
         asked = {name: each for name, each in self._servers.items() if each.is_up} or self._servers
         answers = await asyncio.gather(*(ask(each.client) for each in asked.values()))
         return dict(zip(asked, answers, strict=True))
@@ -218,7 +220,7 @@ def name_of(address: Address) -> str:
 
 
 def version_in(answer: Payload | NotModified | Failure) -> str | None:
-    """The ``gitVersion`` that a server told at ``/version``."""
+    """The ``gitVersion`` in a server's answer to ``/version``."""
     if not isinstance(answer, Payload) or answer.coding is not Coding.IDENTITY:
         return None
     version = git_version(answer.body)

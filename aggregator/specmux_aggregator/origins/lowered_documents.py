@@ -1,8 +1,7 @@
-"""What an apiserver serves as OpenAPI 3.1, lowered to 3.0 when it is fetched.
+"""Lower OpenAPI 3.1 from an apiserver to 3.0 when it is fetched.
 
-The hash stays the apiserver's, as it does for Protobuf and CBOR: it tells one document from the next, and
-replicas agree without having looked. What got lost is known once a document was fetched; the check after that
-publishes it.
+The hash remains the apiserver's, as for Protobuf and CBOR: it identifies the document, and replicas agree
+without fetching it. Losses are known once a document was fetched; the next check publishes them.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from specmux_converters.media_types import JSON
 
 
 class LoweredDocuments:
-    """Lowers what one origin fetched, and remembers what that lost."""
+    """Lowers the documents of one origin, and remembers the losses."""
 
     def __init__(self, worker: Worker, *, limits: Limits) -> None:
         self._worker = worker
@@ -31,7 +30,7 @@ class LoweredDocuments:
         self._faults: dict[GroupVersion, tuple[Hash, str]] = {}
 
     async def read(self, key: GroupVersion, hash: Hash, payload: Payload) -> Payload | Failure:
-        """A payload that may be 3.1 as it is to be passed on under ``hash``."""
+        """The payload to pass on under ``hash``, lowered if it is 3.1."""
         found = await self.lowered(payload)
         if found is None:
             return payload
@@ -49,7 +48,7 @@ class LoweredDocuments:
             return Failure(Cause.BUILD_FAILED, str(error))
 
     def offer(self, key: GroupVersion, hash: Hash) -> Offer | None:
-        """With what it lost, if it was lowered."""
+        """The offer with losses, if it was lowered."""
         held = self._offers.get(key)
         return held if held is not None and held.hash == hash else None
 
@@ -58,7 +57,7 @@ class LoweredDocuments:
         return [fault for key, (hash, fault) in self._faults.items() if hashes.get(key) == hash]
 
     def are_told(self, last: Observation) -> bool:
-        """Whether what is published says all of this."""
+        """Whether the published observation includes all of this."""
         offers = {
             key: offer for key, offer in self._offers.items() if self._is_offered(last, key, offer.hash)
         }
@@ -66,7 +65,7 @@ class LoweredDocuments:
         return all(last.offers[key] == offer for key, offer in offers.items()) and faults <= set(last.notes)
 
     def keep_only(self, keys: Collection[GroupVersion]) -> None:
-        """Forget those that are not listed any more."""
+        """Forget those that are no longer listed."""
         for held in (self._offers, self._faults):
             for key in [key for key in held if key not in keys]:
                 del held[key]

@@ -1,4 +1,4 @@
-"""The interface of an origin: what is asked of whoever has a backend's documents."""
+"""The interface of an origin."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from specmux_converters.group_versions import GroupVersion
 
 
 class Origin(Protocol):
-    """One backend as the refresh loop and the fill see it. Failures are values."""
+    """A backend as seen by its refresher and by the repository. Failures are values."""
 
     async def observe(self, last: Observation) -> Outcome:
-        """What the backend offers, compared with ``last``, which the caller still holds the bodies of."""
+        """What the backend offers, compared with ``last``, of which the caller still has the bodies."""
         ...
 
     async def document(

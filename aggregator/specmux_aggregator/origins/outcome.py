@@ -1,4 +1,4 @@
-"""What one check of a backend saw. Values; nothing follows from them here."""
+"""The result of one check of a backend. Values only."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from specmux_schemas.resources import Resources
 
 @dataclass(frozen=True, slots=True)
 class BackendOffers:
-    """All that the backend offers now."""
+    """Everything that the backend offers now."""
 
     dialect: Dialect
     offers: Mapping[GroupVersion, Offer]
     bodies: Mapping[GroupVersion, bytes] = field(default_factory=lambda: MappingProxyType({}))
-    """gzip of the JSON form, of the documents that cannot be asked for by hash and are new to the caller."""
+    """Gzipped JSON of documents that are new to the caller and cannot be requested by hash."""
     notes: tuple[str, ...] = ()
     seconds: Mapping[GroupVersion, float] = field(default_factory=lambda: MappingProxyType({}))
-    """How long the documents of CustomResourceDefinitions took that were built anew."""
+    """Duration for each newly built document of CustomResourceDefinitions."""
     resources: Mapping[GroupVersion, Resources] = field(default_factory=lambda: MappingProxyType({}))
-    """Where they are known: of CustomResourceDefinitions with the names that are in no document, and of files
-    that are documents."""
+    """Resources where known: of CustomResourceDefinitions, including names that no document contains, and of
+    document files."""
     servers: tuple[BackendServer, ...] = ()
-    """The servers that offer it together, where one address hides several."""
+    """The servers behind one address that offer it together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
-    """The backend was asked, and offers what it did the last time."""
+    """The backend was asked and offers the same as before."""
 
 
 Outcome = BackendOffers | Unchanged | Failure
@@ -48,7 +48,7 @@ def seen_of(
     seconds: Mapping[GroupVersion, float] | None = None,
     resources: Mapping[GroupVersion, Resources] | None = None,
 ) -> BackendOffers:
-    """A outcome made of documents that were built here."""
+    """An outcome of documents that were built here."""
     documents = tuple(built)
     return BackendOffers(
         dialect,

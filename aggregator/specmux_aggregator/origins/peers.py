@@ -1,10 +1,10 @@
-"""The servers of one backend: known by name (``listed_servers``), or hidden by one address, where a balancer
-hands connections, or requests, to several of them.
+"""The servers of one backend: known by name (``listed_servers``), or hidden behind one address where a load
+balancer distributes connections or requests.
 
-Hidden ones are told apart by their roots. Two are known once one root was seen, then another, then the first
-again: a server that changes does not go back. From then on each check asks by new connections, which the
-balancer spreads, and what the servers offer together is published. Where there is one server nothing more is
-asked, but for four roots when one seems to have lost something.
+Hidden servers are recognized by their roots. Two are assumed once one root was seen, then another, then the
+first again, since an updated server does not go back. From then on each check opens new connections, which
+the balancer distributes, and the union of the offers is published. With a single server there are no
+additional requests, except four roots when it seems to have lost something.
 """
 
 from __future__ import annotations
@@ -36,39 +36,38 @@ from specmux_converters.media_types import JSON
 
 AGREEING: Final = 4
 AGREEING_AGAINST: Final = 6
-"""Roots by new connections that are all alike, after which there is one server; more where a document
-contradicted its root."""
+"""Equal roots over new connections that prove a single server; more if a document contradicted its root."""
 
 LOOKS: Final = 8
-"""Roots by new connections that are asked for, at most, to find out whether there are several servers."""
+"""Most roots requested over new connections to find out whether there are several servers."""
 
 PROBES: Final = 2
-"""New connections of each check, once there are several."""
+"""New connections per check once there are several servers."""
 
 TRIES: Final = 16
-"""Connections by which a document is asked for, before it is believed that no server has it."""
+"""Connections over which a document is requested until it counts as absent."""
 
 TRIES_ALONE: Final = 6
-"""The same, where all roots say that there is one server."""
+"""The same if all roots suggest a single server."""
 
 ADDRESSES_AGAIN: Final = 60.0
-"""Seconds until addresses that did not answer are tried again, twice as many each time."""
+"""Seconds until unreachable addresses are tried again; doubled each time."""
 
 ADDRESSES_AGAIN_MAX: Final = 3600.0
 
 FAILURES_MAX: Final = 3
-"""Of these, those that may fail for other reasons."""
+"""How many of these may fail for other reasons."""
 
 FORMER_SECONDS: Final = 600.0
-"""For so long a root that was replaced is known again."""
+"""Seconds for which a replaced root is remembered."""
 
 FORMER_MAX: Final = 16
 
 UNASKED_SECONDS: Final = 1.0
-"""After a look that found one server, contradictions cause no other for so long."""
+"""Seconds after a search found one server in which contradictions start no other search."""
 
 VERSIONS: Final = 2
-"""Times that a version must have come by the connection of a root, always the same."""
+"""Equal versions required over the connection of a root."""
 
 _NOBODY: Final = Failure(Cause.NOT_FOUND, "no server of the backend has the document")
 
@@ -83,21 +82,20 @@ class _Answer:
 
 @dataclass(frozen=True, slots=True)
 class _Answers:
-    """What one server answered."""
+    """The answers of one server."""
 
     root: BackendRoot
     versions: frozenset[str | None] = frozenset()
     asked: int = 0
-    """How often its version was."""
+    """Number of requests for its version."""
 
     def version(self) -> str | None:
-        """The one that came each time, often enough."""
+        """The version, if it was equal each time and requested often enough."""
         return next(iter(self.versions)) if len(self.versions) == 1 and self.asked >= VERSIONS else None
 
 
 class Peers:
-    """The servers of one backend, as far as they are known by name or told apart by their roots. Lives on one
-    event loop."""
+    """The servers of one backend, by name or recognized by their roots. Lives on one event loop."""
 
     def __init__(
         self,
@@ -106,12 +104,12 @@ class Peers:
         has_addresses: bool = False,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``connect``: by URL. ``has_addresses``: where there is one URL, each address of its host may be a
-        server's."""
+        """``connect``: by URL. ``has_addresses``: whether, with a single URL, each address of its host may
+        belong to a server."""
         self._new_client = next(iter(connect.values()))
         self._connect = connect
         self._listed = ListedServers(connect, now=now) if len(connect) > 1 else None
-        """None while no more than one is known by name."""
+        """None while at most one server is known by name."""
         self._has_addresses = has_addresses and len(connect) == 1
         self._is_named = not is_literal(URL(next(iter(connect)), encoded=True).raw_host or "")
         self._addresses: BackendAddresses | None = None
@@ -121,9 +119,9 @@ class Peers:
         self._seen: Sightings[_Answers] = Sightings(now)
         self._former: deque[tuple[Offers, float]] = deque(maxlen=FORMER_MAX)
         self._is_per_request = False
-        """One connection leads to several servers: what comes by it one after the other is of no one."""
+        """Whether one connection reaches several servers, so consecutive answers may differ in origin."""
         self._are_hidden = False
-        """There are several, which their roots tell apart."""
+        """Whether there are several servers, distinguished by their roots."""
         self._looking = asyncio.Lock()
         self._alone_until = 0.0
 
@@ -138,7 +136,7 @@ class Peers:
         return self._are_hidden or self.are_listed
 
     def servers(self) -> tuple[BackendServer, ...]:
-        """Those that answered, the highest first; none where there is one alone."""
+        """The servers that answered, highest rank first; empty if there is only one."""
         if self._listed is not None and self._listed.are_several:
             return self._listed.known()
         if not self._are_hidden or not self._seen:
@@ -151,7 +149,7 @@ class Peers:
         return tuple(sorted(servers, key=lambda each: each.rank, reverse=True))
 
     async def find(self, backend: Backend) -> None:
-        """Learn which servers there are by the addresses of the backend, as it is now."""
+        """Determine the servers from the current addresses of the backend."""
         has_slices = backend.found is not None and bool(backend.found.servers)
         if not self._has_addresses or not (has_slices or self._is_named or self._listed):
             return
@@ -175,7 +173,7 @@ class Peers:
             self._seen.clear()
 
     async def settled(self, root: BackendRoot, held: BackendRoot | None) -> BackendRoot:
-        """What the backend offers, given the root that its usual connection had, and the one before."""
+        """What the backend offers, given the roots of its usual connection: this one and the previous one."""
         if held is not None and not self.are_known and own_offers(root) != own_offers(held):
             is_back = self._was_former(own_offers(root))
             if is_back or held.offers.keys() - root.offers.keys():
@@ -184,11 +182,11 @@ class Peers:
         return self._united(root) if self.are_known else root
 
     async def current(self) -> BackendRoot | Failure:
-        """What the servers offer now, asked by new connections; a Failure where all of these fail."""
+        """What the servers offer now, over new connections; a Failure if all of these fail."""
         if self._listed is not None and self._listed.are_several:
             failure = await self._listed.look()
             return failure or BackendRoot(union_of(self.servers()), None, self._listed.notes)
-        # At once: a server that hangs holds up what the others have by no more than its own time.
+        # Concurrently, so that a hanging server delays the others by its own timeout only.
         answers = await asyncio.gather(*(self._read() for _ in range(PROBES)))
         found = [answer for answer in answers if isinstance(answer, BackendRoot)]
         self._seen.expire()
@@ -208,7 +206,7 @@ class Peers:
     async def document(
         self, group_version: GroupVersion, hash: Hash, *, client: BackendClient, held: BackendRoot | None
     ) -> Payload | MovedDocument | Failure:
-        """A document under this hash, from whichever server has it. ``client``: of the usual connection;
+        """A document under this hash from any server that has it. ``client``: of the usual connection;
         ``held``: what was published."""
         if self._listed is not None and self._listed.are_several:
             answer = await first_document(
@@ -225,7 +223,7 @@ class Peers:
             if self._now() >= self._alone_until:
                 await self._look(held, agreeing=AGREEING_AGAINST)
             if not self._are_hidden:
-                # What the root listed a moment ago: many roots that agree may be so by chance.
+                # The root listed it a moment ago: many roots may agree by chance.
                 again = await first_document([other] * TRIES_ALONE, failures_max=1)
                 return again if isinstance(again, Payload) else answer
         elif not any(each.root.offers.get(group_version) == hash for _, each in self._seen.items()):
@@ -239,8 +237,7 @@ class Peers:
     async def each(
         self, ask: Callable[[BackendClient], Awaitable[Answered]]
     ) -> list[tuple[str | None, Answered]]:
-        """Answers of each listed server with its name, or by as many new connections as each check asks
-        by."""
+        """Answers with the name of each listed server, or over as many new connections as each check uses."""
 
         async def asked() -> Answered:
             async with self._connection() as client:
@@ -257,12 +254,12 @@ class Peers:
             return await client.document(group_version, hash=hash, accept_gzip=True)
 
     async def _look(self, root: BackendRoot, *, agreeing: int) -> None:
-        """Find out whether other servers than the one with ``root`` answer; after ``agreeing`` equal roots
-        there is one alone. One look serves all who wait."""
+        """Find out whether servers other than the one with ``root`` answer; ``agreeing`` equal roots prove a
+        single one. Concurrent calls share one search."""
         before = self._alone_until
         async with self._looking:
             if self.are_known or self._alone_until != before:
-                return  # another has looked meanwhile
+                return  # another call has searched meanwhile
             names = [digest_of_own(root)]
             for _ in range(LOOKS):
                 answer = await self._asked()
@@ -276,17 +273,18 @@ class Peers:
                     break
             if _goes_back(names):
                 if names.count(names[0]) == 1:
-                    self._seen.forget(names[0])  # what was held is no server's any more
+                    self._seen.forget(names[0])  # the previous root belongs to no server any more
                 self._are_hidden = len(self._seen) > 1
                 await self._settle_versions()
             else:
                 self._seen.clear()
-                # A shorter look leaves a doubt, which a contradiction renews.
+                # A shorter search leaves a doubt, which a contradiction renews.
                 if agreeing == AGREEING_AGAINST:
                     self._alone_until = self._now() + UNASKED_SECONDS
 
     async def _settle_versions(self) -> None:
-        """Ask on until each version is known, so that what wins does not change when it comes to be."""
+        """Continue until each version is known, so that learning a version later does not change
+        precedence."""
         for _ in range(LOOKS):
             if self._is_per_request or all(answers.asked >= VERSIONS for _, answers in self._seen.items()):
                 return
@@ -300,7 +298,7 @@ class Peers:
         return answer.root
 
     async def _asked(self) -> _Answer | Failure:
-        """A root by a new connection, and the version of the server at its end."""
+        """A root over a new connection, and the version of the server that answered."""
         async with self._connection() as client:
             root = await client.root()
             if isinstance(root, NotModified):

@@ -1,8 +1,8 @@
 """``apis`` and ``version``: documents that every apiserver publishes under the same names.
 
-An aggregating apiserver passes on any of them, another at each request, so that its root flaps. Here the
-apiserver's own are taken: those whose ``info`` is that of REFERENCE. What they hold decides, so that all
-replicas take the same ones.
+An aggregating apiserver relays any of them, a different one at each request, so its root flaps. Here the
+apiserver's own are used: those whose ``info`` equals that of REFERENCE. The choice depends on content alone,
+so all replicas agree.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ from specmux_converters.media_types import JSON
 
 SHARED: Final = (GroupVersion("apis"), GroupVersion("version"))
 REFERENCE: Final = GroupVersion("apis/apiregistration.k8s.io/v1")
-"""Nobody has it but an apiserver that aggregates, and it publishes it itself."""
+"""Only an aggregating apiserver has it, and publishes it itself."""
 
 ATTEMPTS: Final = 8
-"""Requests for one document until it is the apiserver's own; others answer as often as there are servers."""
+"""Requests for one document until the apiserver's own arrives; the other servers answer in proportion to
+their number."""
 
 FOREIGN_MAX: Final = 64
 """Hashes of other servers' documents that are remembered."""
@@ -37,14 +38,14 @@ FOREIGN_MAX: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class SettledDocuments:
-    """The apiserver's own shared documents, and the gzip of those that are new."""
+    """The apiserver's own shared documents, and the gzip of new ones."""
 
     offers: Mapping[GroupVersion, Offer] = field(default_factory=lambda: MappingProxyType({}))
     bodies: Mapping[GroupVersion, bytes] = field(default_factory=lambda: MappingProxyType({}))
 
 
 def own_offers(root: BackendRoot) -> dict[GroupVersion, Hash | None]:
-    """What tells one server's root from another's: all but what flaps from request to request."""
+    """The part of a root that identifies a server: everything that does not flap."""
     shared = SharedDocuments.of(root)
     return {key: hash for key, hash in root.offers.items() if key not in shared}
 
@@ -54,7 +55,7 @@ def digest_of_own(root: BackendRoot) -> str:
 
 
 class SharedDocuments:
-    """Tells an aggregating apiserver's own documents from those of the servers behind it."""
+    """Separates an aggregating apiserver's own documents from those of the servers behind it."""
 
     def __init__(self, client: BackendClient, worker: Worker, *, limits: Limits) -> None:
         self._client = client
@@ -74,7 +75,7 @@ class SharedDocuments:
         return all(key in self._own for key in self.of(root))
 
     async def settle(self, root: BackendRoot) -> SettledDocuments:
-        """What to offer in place of what the root says of them; without those that cannot be told now."""
+        """The offers that replace the root's entries; entries that cannot be decided now are left out."""
         publisher = await self._publisher(root)
         bodies: dict[GroupVersion, bytes] = {}
         for key in self.of(root):
@@ -87,7 +88,7 @@ class SharedDocuments:
         return SettledDocuments({key: self._own[key] for key in self.of(root) if key in self._own}, bodies)
 
     async def document(self, key: GroupVersion, hash: Hash) -> Payload | None:
-        """The apiserver's own document with this hash, as gzip; None where it cannot be had."""
+        """The apiserver's own document with this hash, gzipped; None if unavailable."""
         own = self._own.get(key)
         if own is None or own.hash != hash or self._reference is None:
             return None
@@ -97,7 +98,7 @@ class SharedDocuments:
         return Payload(found.gzip, Coding.GZIP, JSON, None)
 
     async def _publisher(self, root: BackendRoot) -> bytes | None:
-        """That of the reference, which is downloaded when it is another one."""
+        """The publisher of the reference document, which is downloaded when it changes."""
         hash = root.offers.get(REFERENCE)
         if hash is None:
             return None

@@ -1,4 +1,5 @@
-"""What servers behind one address answered, each kept until it was not seen for long. No clock of its own."""
+"""Answers of the servers behind one address; each expires after it has not been seen for long. No clock of
+its own."""
 
 from __future__ import annotations
 
@@ -8,8 +9,8 @@ from typing import Final, Generic, TypeVar
 
 SILENT_READS: Final = 24
 SILENT_SECONDS: Final = 60.0
-"""A server is gone when so many answers, in so long a time, were none of its own: of three servers that are
-chosen at random, one is missed so often once in 17,000 times."""
+"""A server is gone after this many answers over this many seconds without one of its own: of three servers
+chosen at random, one is missed that often once in 17,000 times."""
 
 SERVERS_MAX: Final = 16
 
@@ -25,7 +26,7 @@ class _Sighting(Generic[T]):
 
 
 class Sightings(Generic[T]):
-    """Answers by what tells them apart. ``now``: monotonic seconds."""
+    """Answers by what distinguishes them. ``now``: monotonic seconds."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
@@ -55,7 +56,7 @@ class Sightings(Generic[T]):
         self._seen.clear()
 
     def expire(self, *, kept: Collection[str] = ()) -> None:
-        """Drop what was not answered for long, but what is ``kept``."""
+        """Drop answers not seen for long, except ``kept``."""
         now = self._now()
         for name, seen in list(self._seen.items()):
             if name in kept:
