@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from specmux_converters.deferred_dataclasses import dataclass
+from specmux_converters.go.case_folding import alike
 from specmux_converters.go.unicode_names import is_unicode_class
 
 Test: TypeAlias = Callable[[str], bool]
@@ -352,7 +353,7 @@ class _Reader:
     def _folded(self, test: Test) -> Test:
         if not self._flags.folds:
             return test
-        return lambda character: test(character) or test(character.lower()) or test(character.upper())
+        return lambda character: test(character) or any(map(test, alike(character)))
 
     def _take(self, mark: str) -> bool:
         if self._text.startswith(mark, self._at):

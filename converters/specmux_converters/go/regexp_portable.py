@@ -1,8 +1,8 @@
 """Patterns of Go (RE2) in the syntax that ECMA-262, Python and Rust read as well and take for the same.
 
 Classes are written out in ASCII as RE2 means them, what needs no escape has none (ECMA-262's ``u`` refuses
-it), and what one of the others reads as syntax gets one. ``(?i)`` becomes classes of both letters. A pattern
-that cannot be written so is not made at all: None.
+it), and what one of the others reads as syntax gets one. ``(?i)`` becomes classes of all letters that fold
+alike. A pattern that cannot be written so is not made at all: None.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from typing import Final
+
+from specmux_converters.go.case_folding import alike
 
 _CLASSES: Final = {"d": "0-9", "w": "0-9A-Za-z_", "s": r"\t\n\f\r "}
 _POSIX: Final = {
@@ -146,8 +148,12 @@ class _Writer:
         written = f"{_in_class(first)}-{_in_class(last)}"
         if not self._folds[-1]:
             return written
+        if not written.isascii():
+            raise _Unportable
         if (first.islower() and last.islower()) or (first.isupper() and last.isupper()):
-            return f"{first.lower()}-{last.lower()}{first.upper()}-{last.upper()}"
+            low, high = first.lower(), last.lower()
+            more = "".join(alike(letter)[-1] for letter in "ks" if low <= letter <= high)
+            return f"{low}-{high}{low.upper()}-{high.upper()}{more}"
         if not (first.isdigit() and last.isdigit()):
             raise _Unportable
         return written
@@ -165,7 +171,7 @@ def _in_class(character: str) -> str:
 
 
 def _both(letter: str) -> str:
-    """The letter in both cases. Beyond ASCII they are not the same two everywhere."""
+    """The letter in both cases, with the third "s" and "k". Beyond ASCII they are not the same everywhere."""
     if not letter.isascii():
         raise _Unportable
-    return f"{letter.lower()}{letter.upper()}"
+    return "".join(alike(letter))
