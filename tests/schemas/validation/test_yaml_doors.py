@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from specmux_converters import ConverterError
 from specmux_converters.go.text import Number
 from specmux_converters.yaml.reader import parse_yaml_stream
+from specmux_schemas.validation.decoding.objects import BodyFormat, read, type_meta_of
 from specmux_schemas.validation.decoding.yaml_reader import read_yaml
 from specmux_schemas.validation.errors import Undecodable
 
-DOCUMENTS = [
+DOCUMENTS: list[str | bytes] = [
     "a: 1\na: 2\n",
     "x: &x {a: 1}\ny: {<<: *x, b: 2}\n",
     "x: &x {a: 1}\nz: &z {a: 2, c: 3}\ny: {<<: [*x, *z]}\n",
@@ -69,21 +70,26 @@ DOCUMENTS = [
     "a: 1e-400\n",
     "a: 1e400\n",
     "!!int '1': a\n1: b\n",
+    "a: ü\n".encode("utf-16"),
 ]
 
 
-def as_document(text: str) -> Any:
+def as_document(text: str | bytes) -> Any:
     try:
-        return (*parse_yaml_stream(text.encode(), is_manifest=True), None)[0]
+        return (*parse_yaml_stream(encoded(text), is_manifest=True), None)[0]
     except ConverterError as error:
         return f"refused: {error.reason}"
 
 
-def as_body(text: str) -> Any:
+def as_body(text: str | bytes) -> Any:
     try:
-        return plain(read_yaml(text.encode()).value)
+        return plain(read_yaml(encoded(text)).value)
     except Undecodable as error:
         return f"refused: {error.text}"
+
+
+def encoded(text: str | bytes) -> bytes:
+    return text if isinstance(text, bytes) else text.encode()
 
 
 def plain(value: Any) -> Any:
@@ -99,7 +105,7 @@ def plain(value: Any) -> Any:
             return value
 
 
-def alike(text: str) -> None:
+def alike(text: str | bytes) -> None:
     document, body = as_document(text), as_body(text)
     if isinstance(document, str) and "not YAML" in document:
         assert str(body).startswith("refused: yaml: ")
@@ -116,8 +122,14 @@ def by_key(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("text", DOCUMENTS)
-def test_a_document_is_the_body_that_an_apiserver_reads(text: str) -> None:
+def test_a_document_is_the_body_that_an_apiserver_reads(text: str | bytes) -> None:
     alike(text)
+
+
+def test_a_list_is_no_object_at_either_door() -> None:
+    assert as_document("- 1\n") == "refused: not a YAML mapping"
+    with pytest.raises(Undecodable, match="cannot unmarshal array into Go value"):
+        type_meta_of(read(b"- 1\n", BodyFormat.YAML))
 
 
 @given(
