@@ -1,4 +1,7 @@
-"""Field tables of gnostic's protobuf messages, read from the facts in ``gnostic_v2`` and ``gnostic_v3``.
+"""Field tables of gnostic's protobuf messages, read from ``gnostic_v2.json`` and ``gnostic_v3.json``.
+
+Source: google/gnostic-models openapiv2/OpenAPIv2.proto and openapiv3/OpenAPIv3.proto. Any, and the two types
+that Go treats by hand in v3 (DefaultType, AdditionalPropertiesItem), are listed for their field numbers.
 
 A fact is ``number key type``. Types:
 
@@ -16,6 +19,9 @@ required key.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pkgutil import get_data
+
+import orjson
 
 from specmux_converters.deferred_dataclasses import dataclass
 
@@ -37,6 +43,12 @@ class MessageField:
 
 
 Messages = Mapping[str, tuple[MessageField, ...]]
+
+
+def facts(version: str) -> Mapping[str, str]:
+    """``version``: v2 or v3."""
+    found: Mapping[str, str] = orjson.loads(get_data(__package__, f"gnostic_{version}.json") or b"")
+    return found
 
 
 def read_facts(facts: Mapping[str, str]) -> Messages:

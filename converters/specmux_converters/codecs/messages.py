@@ -11,8 +11,8 @@ import functools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from specmux_converters.codecs import gnostic_v2, gnostic_v3, protobuf_v2, protobuf_v3
-from specmux_converters.codecs.gnostic import MessageField, read_facts
+from specmux_converters.codecs import protobuf_v2, protobuf_v3
+from specmux_converters.codecs.gnostic import MessageField, facts, read_facts
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
 from specmux_converters.errors import InvalidDocument, LimitExceeded, Unrepresentable
 
@@ -125,16 +125,12 @@ def descriptor_pool() -> DescriptorPool:
     from google.protobuf.descriptor_pool import DescriptorPool
 
     pool = DescriptorPool()
-    tables: tuple[tuple[Package, Mapping[str, str]], ...] = (
-        ("openapi.v2", gnostic_v2.FACTS),
-        ("openapi.v3", gnostic_v3.FACTS),
-    )
-    for package, facts in tables:
-        version = package.rpartition(".")[2].upper()
-        path = f"{package.replace('.', '')}/OpenAPI{version.lower()}.proto"
+    for version in ("v2", "v3"):
+        package = f"openapi.{version}"
+        path = f"openapi{version}/OpenAPI{version}.proto"
         file = FileDescriptorProto(name=path, package=package, syntax="proto3")
         builder = _FileBuilder(file)
-        for name, fields in read_facts(facts).items():
+        for name, fields in read_facts(facts(version)).items():
             builder.add_message(name, fields)
         pool.Add(file)
     return pool

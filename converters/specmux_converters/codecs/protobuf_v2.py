@@ -5,9 +5,8 @@ from __future__ import annotations
 import functools
 from typing import cast
 
-from specmux_converters.codecs import gnostic_v2
 from specmux_converters.codecs.fragments import Fragments
-from specmux_converters.codecs.gnostic import read_facts
+from specmux_converters.codecs.gnostic import facts, read_facts
 from specmux_converters.codecs.protobuf_reader import compile_reader, read_message
 from specmux_converters.codecs.protobuf_scalars import Read
 from specmux_converters.codecs.protobuf_v2_writer import write_swagger
@@ -26,4 +25,4 @@ def decode(data: bytes, *, limits: Limits) -> Document:
 
 @functools.cache
 def _reader() -> Read:
-    return compile_reader(read_facts(gnostic_v2.FACTS), "Document")
+    return compile_reader(read_facts(facts("v2")), "Document")

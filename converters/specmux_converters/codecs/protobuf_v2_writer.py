@@ -9,9 +9,8 @@ import functools
 from collections.abc import Callable
 from typing import Any, Final
 
-from specmux_converters.codecs import gnostic_v2
 from specmux_converters.codecs.fragments import Fragments
-from specmux_converters.codecs.gnostic import read_facts
+from specmux_converters.codecs.gnostic import facts, read_facts
 from specmux_converters.codecs.protobuf_fields import NAME, RefusedError, Write, write_string_array
 from specmux_converters.codecs.protobuf_writer import MessageCompiler, boolean_or, write_message
 from specmux_converters.codecs.wire import LENGTH, key, prefixed
@@ -43,7 +42,7 @@ def write_swagger(document: Document, fragments: Fragments) -> bytes:
 
 @functools.cache
 def _document_writer() -> Write:
-    return _CompilerV2(read_facts(gnostic_v2.FACTS), shared={}).writers["Document"]
+    return _CompilerV2(read_facts(facts("v2")), shared={}).writers["Document"]
 
 
 _ONEOFS: Final[dict[str, Choose]] = {

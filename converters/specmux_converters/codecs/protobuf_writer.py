@@ -12,10 +12,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from specmux_converters.codecs import gnostic_v3
 from specmux_converters.codecs import protobuf_fields as fields
 from specmux_converters.codecs.fragments import Fragments
-from specmux_converters.codecs.gnostic import MessageField, Messages, read_facts
+from specmux_converters.codecs.gnostic import MessageField, Messages, facts, read_facts
 from specmux_converters.codecs.protobuf_fields import NAME, VALUE, RefusedError, Write, message_field, pairs
 from specmux_converters.codecs.wire import FIXED64, LENGTH, VARINT, key, prefixed
 from specmux_converters.document import Document
@@ -58,7 +57,7 @@ def write_message(write: Write, document: Document, fragments: Fragments) -> byt
 
 @functools.cache
 def _document_writer() -> Write:
-    return _CompilerV3(read_facts(gnostic_v3.FACTS), shared=_SHARED).writers["Document"]
+    return _CompilerV3(read_facts(facts("v3")), shared=_SHARED).writers["Document"]
 
 
 class MessageCompiler:

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-from specmux_converters.codecs import gnostic_v2, gnostic_v3
-from specmux_converters.codecs.gnostic import MessageField, read_facts
+from specmux_converters.codecs.gnostic import MessageField, facts, read_facts
 
 _SCALARS = {"double": 1, "int64": 3, "bool": 8, "string": 9}
 _MESSAGE = 11
@@ -18,12 +17,12 @@ _MESSAGE = 11
 @pytest.fixture(scope="session")
 def document_v3() -> Any:
     """The class of openapi.v3.Document; the field with number 1 is called f1."""
-    return _document_class("v3", gnostic_v3.FACTS)
+    return _document_class("v3", facts("v3"))
 
 
 @pytest.fixture(scope="session")
 def document_v2() -> Any:
-    return _document_class("v2", gnostic_v2.FACTS)
+    return _document_class("v2", facts("v2"))
 
 
 def _document_class(package: str, facts: Mapping[str, str]) -> Any:

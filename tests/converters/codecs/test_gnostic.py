@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 
 from shared_data import SHARED, load, shared
-from specmux_converters.codecs import gnostic_v2, gnostic_v3
-from specmux_converters.codecs.gnostic import MessageField, read_facts
+from specmux_converters.codecs.gnostic import MessageField, facts, read_facts
 
-FACTS = {"v2": gnostic_v2.FACTS, "v3": gnostic_v3.FACTS}
+FACTS = {"v2": facts("v2"), "v3": facts("v3")}
 
 
 def test_a_fact_is_a_field_when_read() -> None:
