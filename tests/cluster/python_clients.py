@@ -8,8 +8,11 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
+import kopf
+import kr8s
 from kubernetes import client, config, dynamic
 from kubernetes_asyncio import client as async_client
 from kubernetes_asyncio import config as async_config
@@ -71,12 +74,83 @@ def of_lightkube(kubeconfig: str) -> dict[str, Any]:
     return {"applied": found, "maps": sorted(each.metadata.name for each in made.list(ConfigMap))}
 
 
+def with_token(kubeconfig: str) -> dict[str, Any]:
+    """The configuration with its token in it: kr8s and kopf do not read ``tokenFile``."""
+    said: dict[str, Any] = json.loads(Path(kubeconfig).read_text())
+    (user,) = (each["user"] for each in said["users"])
+    user["token"] = Path(user.pop("tokenFile")).read_text()
+    return said
+
+
+def of_kr8s(kubeconfig: str) -> dict[str, Any]:
+    api = kr8s.api(kubeconfig=with_token(kubeconfig))
+    listed = api.api_resources()
+    rollout = kr8s.objects.new_class("Rollout", f"{GROUP}/{VERSION}", namespaced=True, scalable=True)
+    body = {"metadata": {"name": "kr8s", "namespace": "default"}, "spec": {"replicas": 5}}
+    made = rollout(body, api=api)
+    made.create()
+    made.patch({"spec": {"replicas": 6}})
+    (found,) = api.get(f"rollouts.{GROUP}", "kr8s", namespace="default")
+    made.delete()
+    return {
+        "resources": sorted(f"{each['version']} {each['name']} {each['kind']}" for each in listed),
+        "found": found.raw["spec"],
+        "version": api.version()["gitVersion"],
+    }
+
+
+async def of_kopf(kubeconfig: str) -> dict[str, Any]:
+    """An operator that sees an object come and puts down what it saw, then sees it go."""
+    said = with_token(kubeconfig)
+    registry, seen, stop = kopf.OperatorRegistry(), list[str](), asyncio.Event()
+
+    def login(**_: Any) -> kopf.ConnectionInfo:
+        cluster, user = said["clusters"][0]["cluster"], said["users"][0]["user"]
+        return kopf.ConnectionInfo(
+            server=cluster["server"], ca_path=cluster["certificate-authority"], token=user["token"]
+        )
+
+    async def come(spec: kopf.Spec, patch: kopf.Patch, **_: Any) -> None:
+        seen.append(f"come {spec['replicas']}")
+        patch.status["replicas"] = spec["replicas"]
+
+    async def written(old: Any, new: Any, **_: Any) -> None:
+        seen.append(f"written {old} {new}")
+        stop.set()
+
+    kopf.on.login(registry=registry)(login)
+    kopf.on.create(GROUP, VERSION, "rollouts", registry=registry)(come)
+    kopf.on.field(GROUP, VERSION, "rollouts", field="status.replicas", registry=registry)(written)
+    ready = asyncio.Event()
+    operator = kopf.operator(
+        registry=registry, standalone=True, namespaces=["default"], stop_flag=stop, ready_flag=ready
+    )
+    running = asyncio.create_task(operator)
+    rollouts = dynamic.DynamicClient(config.new_client_from_config(kubeconfig)).resources.get(
+        api_version=f"{GROUP}/{VERSION}", kind="Rollout"
+    )
+    body = {
+        "apiVersion": f"{GROUP}/{VERSION}",
+        "kind": "Rollout",
+        "metadata": {"name": "kopf"},
+        "spec": {"replicas": 7},
+    }
+    async with asyncio.timeout(120):
+        await ready.wait()
+        await asyncio.to_thread(rollouts.create, body=body, namespace="default")
+        await running
+    await asyncio.to_thread(rollouts.delete, name="kopf", namespace="default")
+    return {"seen": seen}
+
+
 def main() -> None:
     kubeconfig = sys.argv[1]
     told = {
         "kubernetes": of_kubernetes(kubeconfig),
         "kubernetes_asyncio": asyncio.run(of_kubernetes_asyncio(kubeconfig)),
         "lightkube": of_lightkube(kubeconfig),
+        "kr8s": of_kr8s(kubeconfig),
+        "kopf": asyncio.run(of_kopf(kubeconfig)),
     }
     print(json.dumps(told))
 
