@@ -5,19 +5,21 @@ A command's module is imported when the command is run or asked for its own help
 
 from __future__ import annotations
 
-import difflib
 import errno
+import gc
 import importlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
-from click.shell_completion import CompletionItem
 
 from specmux_aggregator.command_line.common_options import habit, with_common_options
 from specmux_aggregator.console import forget_standard_output
 from specmux_aggregator.exits import RUNTIME
 from specmux_converters.deferred_dataclasses import dataclass
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 _WORDS: Final = "specmux.words"
 _UNWRITABLE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -47,6 +49,8 @@ class SuggestingGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
+            import difflib
+
             close = difflib.get_close_matches(name, self.list_commands(ctx), n=3) or self.below(name)
             meant = f" Did you mean {' or '.join(close)}?" if close else ""
             ctx.fail(f"No such command '{name}'.{meant}")
@@ -73,6 +77,8 @@ class CommandList(SuggestingGroup):
     def invoke(self, ctx: click.Context) -> Any:
         """As click's. Standard output that takes no more, such as a full disk, is an error in one line; an
         option of another tool is answered with ours."""
+        # Most of what a command makes, modules and documents, it keeps to its end.
+        gc.set_threshold(50_000, 10, 10)
         try:
             return super().invoke(ctx)
         except click.NoSuchOption as error:
@@ -113,6 +119,8 @@ class CommandList(SuggestingGroup):
                 )
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
         # click's own would import every command for its help.
         commands = [
             CompletionItem(name, help=listed.summary.rstrip("."))

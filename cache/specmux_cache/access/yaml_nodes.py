@@ -5,7 +5,6 @@ Nothing is constructed from tags: a node is a mapping, a list or a scalar with a
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -164,5 +163,7 @@ def is_null(node: yaml.Node) -> bool:
 def _unknown(name: str, known: Collection[str]) -> str:
     if any(part in name.lower() for part in _SECRETS):
         return "unknown key; a secret is never written here but named by file (credentials.token_file)"
+    import difflib
+
     close = difflib.get_close_matches(name, known, n=1)
     return f"unknown key; did you mean {close[0]}?" if close else f"unknown key; known: {', '.join(known)}"

@@ -42,9 +42,8 @@ _MONTHS: Final = {
         ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"), 1
     )
 }
-_DATE: Final = re.compile(
-    r"(?:[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT"
-    r"|[A-Z][a-z]+day, \d\d-[A-Z][a-z]{2}-\d\d \d\d:\d\d:\d\d GMT"
+_OLDER_DATE: Final = (
+    r"(?:[A-Z][a-z]+day, \d\d-[A-Z][a-z]{2}-\d\d \d\d:\d\d:\d\d GMT"
     r"|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4})"
 )
 
@@ -91,9 +90,7 @@ def seconds(text: str) -> int | None:
 
 def http_date(text: str | None) -> float | None:
     """Seconds since the epoch (RFC 9110 5.6.7). The reference's ``Expires: ... UTC`` is not a date."""
-    if text is None or not _DATE.fullmatch(text.strip()):
-        return None
-    parts = _date_parts(text)
+    parts = None if text is None else _date_parts(text.strip())
     try:
         return None if parts is None else float(calendar.timegm((*parts, 0, 0, 0)))
     except (ValueError, OverflowError):
@@ -102,9 +99,11 @@ def http_date(text: str | None) -> float | None:
 
 def _date_parts(text: str) -> tuple[int, ...] | None:
     """Year, month, day, hour, minute, second."""
-    match = _FIXDATE.fullmatch(text.strip())
+    match = _FIXDATE.fullmatch(text)
     if match is not None and match[2] in _MONTHS and match[3] >= "1000":
         return int(match[3]), _MONTHS[match[2]], int(match[1]), *map(int, match.group(4, 5, 6))
+    if match is None and not re.fullmatch(_OLDER_DATE, text):
+        return None
     # The two older forms: what reads them takes longer to import than a stored document to explain.
     from email.utils import parsedate
 

@@ -5,7 +5,6 @@ Nothing of a revision or a path reaches a shell, and neither can be taken for an
 
 from __future__ import annotations
 
-import subprocess
 from typing import Final
 
 from specmux_aggregator.jobs.file_names import is_document_name
@@ -41,6 +40,8 @@ def git_files(word: str) -> dict[str, bytes] | None:
 
 
 def _run(word: str, *arguments: str) -> bytes:
+    import subprocess  # few commands read a revision
+
     try:
         done = subprocess.run(  # noqa: S603
             ["git", *arguments],  # noqa: S607

@@ -11,13 +11,13 @@ import functools
 from typing import Any, Final
 
 from specmux_converters.codecs.gnostic import read_facts
-from specmux_converters.codecs.gzip_coding import gunzip
 from specmux_converters.codecs.objects.raw import read_raw
 from specmux_converters.codecs.protobuf_reader import compile_reader, read_message
 from specmux_converters.codecs.protobuf_scalars import Read
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import DEFAULT_LIMITS, Limits
 from specmux_converters.errors import InvalidDocument, cut
+from specmux_converters.gzip_coding import gunzip
 from specmux_converters.media_types import ENVELOPE_MAGIC, KUBERNETES_PROTOBUF
 
 _FACTS: Final = {
