@@ -152,7 +152,10 @@ def _json(value: Any) -> Any:
         return value
     if not isfinite(value):
         raise ValueError(f"json: unsupported value: {general_text(value)}")
-    return int(value) if value.is_integer() and -INT64_MAX - 1 <= value < INT64_MAX else value
+    if not value.is_integer() or abs(value) > INT64_MAX:
+        return value
+    number = int(float_text(value))  # the digits that Go writes: of -2^63 they are beyond an int64
+    return number if -INT64_MAX - 1 <= number <= INT64_MAX else value
 
 
 def _exact(value: Any) -> Any:

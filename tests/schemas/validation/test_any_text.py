@@ -19,6 +19,7 @@ from specmux_schemas.resources import GroupVersionKind
 from specmux_schemas.validation import Validator
 from specmux_schemas.validation.decoding.json_reader import read_json
 from specmux_schemas.validation.schema.formats import registered_formats
+from specmux_schemas.validation.schema.scalars import QUANTITY_FORMAT
 
 TEXTS = st.text(st.characters(codec=None), max_size=6)
 SPEC = {
@@ -125,6 +126,54 @@ def test_odd_head_of_custom_resource(body: bytes, said: str | None) -> None:
     report = validator.validate(body, kind=GroupVersionKind("example.com", "v1", "Widget"))
     assert report.fatal == said
     assert report.strict_errors == ()
+
+
+LIMITS = {
+    "components": {
+        "schemas": {
+            "io.k8s.api.core.v1.Limits": {
+                "type": "object",
+                "properties": {
+                    "cpu": {"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.api.resource.Quantity"},
+                    "port": {"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.util.intstr.IntOrString"},
+                    "count": {"type": "integer", "format": "int64"},
+                    "text": {"type": "string"},
+                },
+                "x-kubernetes-group-version-kind": [{"group": "", "version": "v1", "kind": "Limits"}],
+            }
+        }
+    }
+}
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        (rb'"text":"\u0031","cpu":"1"', None),
+        (rb'"cpu":"1","text":"\u0031"', None),
+        (rb'"cpu":"\u0031","text":"1"', QUANTITY_FORMAT),
+        (rb'"\u0063pu":"1\u0047i"', QUANTITY_FORMAT),
+        (rb'"cpu":"\\\\u0031"', QUANTITY_FORMAT),
+        (rb'"port":-0', None),
+        (
+            rb'"port":-0.0',
+            "json: cannot unmarshal number -0.0 into Go struct field Limits.port of type int32",
+        ),
+        (b"count: -9223372036854774784.0", None),
+        (
+            b"count: -9223372036854775809",
+            "json: cannot unmarshal number -9223372036854776000 into Go struct field"
+            " Limits.count of type int64",
+        ),
+    ],
+)
+def test_numbers_and_quantities_as_they_are_written(fields: bytes, said: str | None) -> None:
+    """apimachinery 0.37.2: resource.Quantity reads the JSON text itself, with its escapes."""
+    validator = Validator(DocumentSet({GroupVersion("api/v1"): LIMITS}))
+    is_json = fields.startswith(b'"')
+    head = b'{"apiVersion":"v1","kind":"Limits",%s}' if is_json else b"apiVersion: v1\nkind: Limits\n%s\n"
+    media_type = "application/json" if is_json else "application/yaml"
+    assert validator.validate(head % fields, media_type).fatal == said
 
 
 def test_kind_of_no_schema_is_quoted_as_go_does() -> None:
