@@ -44,7 +44,7 @@ __all__ = [
     "merge",
     "parse",
 ]
-"""What most users need; whatever else is in ``_MODULES`` is importable from here, too."""
+"""The names that most users need; everything in ``_MODULES`` can be imported from here as well."""
 
 _MODULES = {
     "Conversion": "swagger2.conversion",

@@ -1,4 +1,4 @@
-"""ByteBounded: values by key within a sum of bytes, of which the least recently used go first."""
+"""ByteBounded: a cache bounded by the sum of its values' sizes; evicts the least recently used."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ V = TypeVar("V")
 
 
 class ByteBounded(Generic[K, V]):
-    """Not for several threads at once."""
+    """Not thread-safe."""
 
     __slots__ = ("_dropped", "_max_bytes", "_max_each", "_size", "_values", "bytes")
 
@@ -23,8 +23,8 @@ class ByteBounded(Generic[K, V]):
         max_each: int | None = None,
         dropped: Callable[[K], None] | None = None,
     ) -> None:
-        """``size`` of a value, in bytes or whatever else is counted. A value above ``max_each``, by default
-        ``max_bytes``, is not kept. ``dropped`` is called with each key that made room."""
+        """``size``: of a value, in bytes or any other unit. A value above ``max_each``, by default
+        ``max_bytes``, is not kept. ``dropped`` is called with each evicted key."""
         self._max_bytes = max_bytes
         self._max_each = max_bytes if max_each is None else max_each
         self._size = size
@@ -36,11 +36,11 @@ class ByteBounded(Generic[K, V]):
         return len(self._values)
 
     def __iter__(self) -> Iterator[K]:
-        """The least recently used first."""
+        """Least recently used first."""
         return iter(self._values)
 
     def peek(self, key: K) -> V | None:
-        """As ``get``, and no use."""
+        """As ``get``, without marking the value as used."""
         return self._values.get(key)
 
     def get(self, key: K) -> V | None:
@@ -50,7 +50,7 @@ class ByteBounded(Generic[K, V]):
         return value
 
     def put(self, key: K, value: V) -> bool:
-        """Whether it was kept; what the key had is gone either way."""
+        """Store a value; returns whether it was kept. The key's previous value is dropped in any case."""
         self.pop(key)
         size = self._size(value)
         if size > self._max_each:
@@ -71,7 +71,7 @@ class ByteBounded(Generic[K, V]):
         return value
 
     def values(self) -> list[V]:
-        """The least recently used first."""
+        """Least recently used first."""
         return list(self._values.values())
 
     def clear(self) -> None:

@@ -1,4 +1,4 @@
-"""What a discovery key may be: a relative URL path that stands in a URL as it is. Pure."""
+"""The syntax of discovery keys: relative URL paths that need no encoding. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 KEY_MAX: Final = 512
-"""Characters of a discovery key."""
+"""Most characters of a discovery key."""
 
 # RFC 3986 3.3 pchar without percent-encoding.
 _SEGMENT: Final = r"[A-Za-z0-9._~!$&'()*+,;=:@-]+"
@@ -15,7 +15,7 @@ _DOT_SEGMENTS: Final = frozenset({".", ".."})
 
 
 def key_fault(key: str) -> str | None:
-    """What is wrong with a discovery key; None: nothing."""
+    """The fault of a discovery key; None if it is valid."""
     if len(key) > KEY_MAX:
         return f"is longer than {KEY_MAX} characters"
     if not _KEY.fullmatch(key):

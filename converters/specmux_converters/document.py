@@ -1,4 +1,4 @@
-"""A Document is the plain JSON tree of one OpenAPI or Swagger document; here it is parsed and hashed."""
+"""Parse and hash documents. A Document is the plain JSON tree of one OpenAPI or Swagger document."""
 
 from __future__ import annotations
 
@@ -31,21 +31,22 @@ Document: TypeAlias = dict[str, Any]
 _WHITE: Final = b" \t\r\n"
 
 WRITABLE_DEPTH: Final = 254
-"""Containers in each other, beyond which orjson writes nothing."""
+"""Deepest nesting of containers that orjson serializes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What an untrusted document may cost."""
+    """The resources that an untrusted document may take."""
 
     max_bytes: int = 64 * 1024 * 1024
     max_depth: int = 200
     """At most WRITABLE_DEPTH."""
     max_values: int = 3_000_000
-    """Objects, arrays and scalars, and in CBOR and Protobuf names: an empty one takes two bytes to write, and
-    a hundred or two of memory. 64 MiB of a real document have 1.1 million, as CBOR or Protobuf 2.6."""
+    """Objects, arrays, scalars and, in CBOR and Protobuf, names: an empty one takes two bytes in the input
+    and one or two hundred in memory. 64 MiB of a real document contain 1.1 million, as CBOR or Protobuf
+    2.6."""
     max_expanded_bytes: int = 256 * 1024 * 1024
-    """JSON of all documents made from one: references written out and shared components multiply it."""
+    """JSON of all documents made from one: expanded references and shared components multiply it."""
 
     def check_bytes(self, data: bytes) -> None:
         """Raises LimitExceeded for more than ``max_bytes``."""
@@ -53,7 +54,7 @@ class Limits:
             raise LimitExceeded(f"{len(data)} bytes, more than the {self.max_bytes} allowed")
 
     def check_values(self, data: bytes) -> None:
-        """Raises LimitExceeded for JSON that can hold more than ``max_values``: asked before it is parsed."""
+        """Raises LimitExceeded if the JSON can contain more than ``max_values``; called before parsing."""
         if may_have_more_values(data, self.max_values):
             raise LimitExceeded(f"more than the {self.max_values} values allowed")
 
@@ -62,11 +63,11 @@ DEFAULT_LIMITS: Final = Limits()
 
 
 def parse(data: bytes, *, limits: Limits = DEFAULT_LIMITS, losses: list[Loss] | None = None) -> Document:
-    """The JSON object in ``data``, in its own key order.
+    """The JSON object in ``data``, with its key order.
 
-    Raises InvalidDocument for what is not one JSON object (equal keys, numbers beyond a double and lone
-    surrogates included), LimitExceeded past ``limits``. Integers beyond 64 bits become floats; those that are
-    other numbers then are added to ``losses``.
+    Raises InvalidDocument if it is not one JSON object (including duplicate keys, numbers beyond a double and
+    lone surrogates), and LimitExceeded beyond ``limits``. Integers beyond 64 bits become floats; if that
+    changes their value, they are added to ``losses``.
     """
     limits.check_bytes(data)
     limits.check_values(data)
@@ -82,7 +83,7 @@ def parse(data: bytes, *, limits: Limits = DEFAULT_LIMITS, losses: list[Loss] | 
 
 
 def rounding(number: int, pointer: str) -> Loss:
-    """The loss of an integer that became a double."""
+    """The loss of an integer that was rounded to a double."""
     return Loss(pointer, "number", f"{cut(str(number))} is beyond 64 bits; now {float(number)}")
 
 
@@ -95,10 +96,10 @@ def _rounded(data: bytes) -> list[Loss]:
 
 
 def _is_as_written(data: bytes, document: Document, limits: Limits) -> bool:
-    """Checks depth and equal keys, read off the document written again: a walk in Python would cost more than
-    the parser did.
+    """Check depth and duplicate keys by serializing the document again, since a walk in Python would cost
+    more than the parser.
 
-    A text that was read and comes out the same has lost nothing; strings are counted in any other.
+    If the text is reproduced, nothing was lost; otherwise strings are counted.
     """
     written = _written(document, limits, indented=data.startswith(b"{\n"))
     if _is_same(data, written):
@@ -113,14 +114,14 @@ def _is_as_written(data: bytes, document: Document, limits: Limits) -> bool:
 
 
 def _is_same(data: bytes, written: bytes) -> bool:
-    """Whether they are one text, but for white space at the end."""
+    """Whether they are equal apart from trailing white space."""
     return data.startswith(written) and not data[len(written) :].strip(_WHITE)
 
 
 def _written(document: Document, limits: Limits, *, indented: bool) -> bytes:
-    """The document as JSON, when it is not too deep."""
+    """The document as JSON. Raises LimitExceeded if it is too deep."""
     if not indented:
-        # What orjson still writes inside that many arrays is not too deep. Not so the other way round: it
+        # What orjson serializes inside that many arrays is not too deep. The converse is false, since it
         # counts an empty container like a full one.
         margin = max(WRITABLE_DEPTH - limits.max_depth, 0)
         nest: Any = document
@@ -144,12 +145,12 @@ def _too_deep(document: Document, limits: Limits) -> LimitExceeded:
 
 
 def canonical(document: Document) -> bytes:
-    """The one JSON text of this content: keys sorted, no white space."""
+    """The canonical JSON: keys sorted, no white space."""
     return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
 
 
 def canonical_pieces(document: Document, *, levels: int = 3) -> Iterator[bytes]:
-    """The bytes of ``canonical``: a path or a component at a time, for what is written and not kept."""
+    """The bytes of ``canonical``, one path or component at a time, for output that is not kept in memory."""
     if levels == 0 or type(document) is not dict or not document:
         yield canonical(document)
         return

@@ -1,4 +1,4 @@
-"""Which of the forms that are read here a parsed document is of."""
+"""Recognize the kind of a parsed document."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from specmux_converters.document import Document
 
 SWAGGER_VERSIONS: Final = ("2.0", 2.0)
-"""The number is what an unquoted 2.0 in YAML is."""
+"""The number is what YAML makes of an unquoted 2.0."""
 
 
 class DocumentKind(Enum):

@@ -13,24 +13,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 TEXT_MAX = 200
-"""Characters of foreign text that an error repeats; the rest is cut, since it may reach a log."""
+"""Characters of foreign text quoted by an error; the rest is cut, since it may reach a log."""
 
 
 def cut(text: str) -> str:
-    """Foreign text, printable and short enough for one log line."""
+    """Foreign text made printable and short enough for a log line."""
     shown = text[:TEXT_MAX].encode("unicode_escape").decode("ascii")
     return shown if len(text) <= TEXT_MAX else f"{shown}… ({len(text)} characters)"
 
 
 class ConverterError(Exception):
-    """The input was refused. ``pointer`` is the JSON pointer (RFC 6901) of the place, "" for the whole."""
+    """The input was refused. ``pointer``: the JSON pointer (RFC 6901) of the place, "" for the whole
+    input."""
 
     def __init__(self, reason: str, *, pointer: str = "") -> None:
         super().__init__(f"{cut(pointer) or '(document)'}: {reason}")
         self.reason = reason
         self.pointer = pointer
         self.line: int | None = None
-        """Of the text, from 1, where its reader counts lines."""
+        """Line of the text, from 1, if its parser counts lines."""
 
     def __reduce__(self) -> tuple[object, ...]:
         # The default would call __init__ with the joined message when an error crosses a process pool.
@@ -38,19 +39,19 @@ class ConverterError(Exception):
 
 
 class LimitExceeded(ConverterError):
-    """The input is larger, deeper or wider than the caller allows."""
+    """The input is larger, deeper or wider than the limits."""
 
 
 class InvalidDocument(ConverterError):
-    """The bytes are not what they claim to be."""
+    """The bytes are not a document of the declared kind."""
 
 
 class NoDocument(InvalidDocument):
-    """Read, and no description of an API: another file that lies beside them."""
+    """The input is valid but does not describe an API, such as another file in the folder."""
 
 
 class InvalidSchemas(InvalidDocument):
-    """Schemas that cannot be converted: ``errors`` has all that is wrong, each ``<where>: <text>``."""
+    """Schemas that cannot be converted: ``errors`` lists every fault as ``<where>: <text>``."""
 
     def __init__(self, errors: Sequence[str]) -> None:
         super().__init__("\n".join(errors))
@@ -61,7 +62,7 @@ class InvalidSchemas(InvalidDocument):
 
 
 class InvalidArgument(ConverterError, ValueError):
-    """What was asked for does not exist, or was asked with a value of another kind."""
+    """The requested thing does not exist, or an argument has the wrong type."""
 
     def __init__(self, reason: str, *, pointer: str = "") -> None:
         super().__init__(reason, pointer=pointer)
@@ -69,7 +70,7 @@ class InvalidArgument(ConverterError, ValueError):
 
 
 class Unrepresentable(ConverterError):
-    """The document is sound, but the asked encoding has no form for a part of it."""
+    """The document is valid, but the encoding cannot represent a part of it."""
 
 
 def _rebuild(kind: type[ConverterError], reason: str, pointer: str) -> ConverterError:

@@ -1,22 +1,22 @@
-"""Discovery keys of group-versions, as ``/openapi/v3`` lists them."""
+"""Discovery keys of group-versions, as listed by ``/openapi/v3``."""
 
 from __future__ import annotations
 
 from typing import Final, NewType
 
 GroupVersion = NewType("GroupVersion", str)
-"""A key of the discovery map: "api/v1", "apis/apps/v1", and what stands beside group-versions: "version"."""
+"""A key of the discovery map: "api/v1", "apis/apps/v1", and others such as "version"."""
 
 _DEPTHS: Final = {"api": 2, "apis": 3}
-"""Segments of the key of a group-version; what stands beside them is as long as its root."""
+"""Segments in the key of a group-version; other keys are as long as their root."""
 
 
 def group_version_of(path: str) -> GroupVersion | None:
-    """The key of the document that holds ``path``, None for a path that no document can hold ("/").
+    """The key of the document that contains ``path``; None for a path that no document can contain ("/").
 
-    Kubernetes takes the root of the web service a path belongs to (k8s.io/apiserver, routes/openapi.go): a
-    service with one route prints it with a trailing slash, and any other path lies one or more segments
-    below its root. So "/openid/v1/jwks/" is "openid/v1/jwks", and "/openid/v1/jwks" is "openid/v1".
+    Kubernetes uses the root of the path's web service (k8s.io/apiserver, routes/openapi.go): a service with a
+    single route prints it with a trailing slash, any other path lies at least one segment below its root. So
+    "/openid/v1/jwks/" belongs to "openid/v1/jwks", and "/openid/v1/jwks" to "openid/v1".
     """
     if not path.startswith("/"):
         return None

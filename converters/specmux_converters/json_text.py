@@ -1,7 +1,7 @@
-"""Questions about a JSON text that the parser does not answer: where an error is, and which key came twice.
+"""Examine a JSON text for what the parser does not report: the place of an error, and duplicate keys.
 
-The parser (orjson) keeps the last of equal keys, so a text may show one thing to a reviewer and another to
-us. RFC 8259, section 4 leaves open what a receiver does then; we refuse.
+The parser (orjson) keeps the last of duplicate keys, so a text may show one thing to a reviewer and another
+to the program. RFC 8259, section 4 leaves the behaviour open; duplicates are refused here.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from typing import Any, Final
 from specmux_converters.losses import pointer_to
 
 POINTER_MAX_BYTES: Final = 4 * 1024 * 1024
-"""How far into a text an error is given a pointer: finding it costs about a second for this much."""
+"""Bytes of a text within which the pointer of an error is searched; it takes about a second for that much."""
 
 _GO_ESCAPES: Final = tuple((mark.encode(), f"\\u{ord(mark):04x}".encode()) for mark in "<>&")
 
 MAX_WRITTEN_OUT: Final = 4096
-"""Escapes that are worth writing out: counting strings costs less than more of them."""
+"""Escapes that are expanded: for more of them, counting strings is cheaper."""
 
 _UNICODE_ESCAPE: Final = re.compile(rb"\\u([0-9a-fA-F]{4})")
 _SHORT_ESCAPES: Final = frozenset('"\\/bfnrtu')
 _ESCAPE: Final = re.compile(rb'\\["\\]')
 _LONG: Final = re.compile(rb"[0-9]{19}")
 _NUMBER: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|(-?[0-9]+)(?![0-9.eE])|[0-9.eE+-]+', re.DOTALL)
-"""Strings and numbers, of which the group is an integer."""
+"""Strings and numbers; the group is an integer."""
 _ROUNDED_NAMED: Final = 3
-"""Finding the place of one reads the text up to there."""
+"""Finding the place of one requires reading the text up to there."""
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[][{},]', re.DOTALL)
 
 
@@ -36,22 +36,23 @@ _COUNTED: Final = 1024 * 1024
 
 
 def is_deeper(indented: bytes, depth: int) -> bool:
-    """Whether a JSON text that is indented by two spaces has a value in more than ``depth`` containers."""
+    """Whether a JSON text indented by two spaces nests values in more than ``depth`` containers."""
     return b"\n" + b"  " * (depth + 1) in indented
 
 
 def count_strings(data: bytes) -> int:
-    """How many strings a JSON text holds, keys included: a parsed text that lost none has no equal keys."""
+    """Number of strings in a JSON text, including keys: if none is missing after parsing, there were no
+    duplicate keys."""
     escapes = _ESCAPE.findall(data)
     return (data.count(b'"') - escapes.count(b'\\"')) // 2
 
 
 def may_have_more_values(data: bytes, limit: int) -> bool:
-    """Whether a JSON text can hold more than ``limit`` values: commas in its strings count, too."""
-    if len(data) <= 2 * limit:  # each takes two bytes: itself, and a comma or the other bracket
+    """Whether a JSON text can contain more than ``limit`` values; commas in strings count as well."""
+    if len(data) <= 2 * limit:  # a value takes at least two bytes: itself, and a comma or bracket
         return False
     count = 1
-    for start in range(0, len(data), _COUNTED):  # others have the GIL in between
+    for start in range(0, len(data), _COUNTED):  # releases the GIL in between
         end = start + _COUNTED
         count += data.count(b",", start, end) + data.count(b"[", start, end) + data.count(b"{", start, end)
         if count > limit:
@@ -64,25 +65,26 @@ def may_be_go_escaped(data: bytes) -> bool:
 
 
 def go_escaped(written: bytes) -> bytes:
-    """A JSON text with the escapes that Go's encoding/json adds by default (its option EscapeHTML), but for
-    two line separators that are too rare to be looked for."""
+    """A JSON text with the escapes that Go's encoding/json adds by default (option EscapeHTML), except for
+    two line separators that are too rare to be searched for."""
     for character, escape in _GO_ESCAPES:
         written = written.replace(character, escape)
     return written
 
 
 def with_characters(data: bytes) -> bytes:
-    r"""A JSON text with characters for its ``\uXXXX`` escapes, to be compared with another, not to be read.
+    r"""A JSON text with ``\uXXXX`` escapes replaced by characters; for comparison only.
 
-    Python escapes all that is not ASCII. The pattern sees an escape in ``\\u003c`` too, a backslash and five
-    letters. What stands there afterwards, ``\<``, is in no JSON text: so a result that equals one has the
-    same strings as ``data``.
+    Python escapes everything that is not ASCII. The pattern also matches within ``\\u003c``, a backslash and
+    five letters. The result, ``\<``, occurs in no JSON text, so a result that equals one has the same strings
+    as ``data``.
     """
     return _UNICODE_ESCAPE.sub(_character, data, count=MAX_WRITTEN_OUT)
 
 
 def _character(escape: re.Match[bytes]) -> bytes:
-    """Itself for a control character, half of a surrogate pair, and what may stand behind a backslash."""
+    """The escape itself for a control character, half of a surrogate pair, and characters that may follow a
+    backslash."""
     character = chr(int(escape[1], 16))
     if character < " " or "\ud800" <= character <= "\udfff" or character in _SHORT_ESCAPES:
         return escape[0]
@@ -90,8 +92,8 @@ def _character(escape: re.Match[bytes]) -> bytes:
 
 
 def rounded_integers(data: bytes) -> tuple[list[tuple[str, int]], int]:
-    """Integers of a JSON text that are beyond 64 bits, so that the parser makes doubles of them, and not the
-    same number as a double: pointers and values of the first few, and how many there are."""
+    """Integers beyond 64 bits that a double cannot represent, since the parser turns them into doubles:
+    pointers and values of the first few, and their number."""
     if not _LONG.search(data):
         return [], 0
     found = []
@@ -107,12 +109,12 @@ def rounded_integers(data: bytes) -> tuple[list[tuple[str, int]], int]:
 
 
 def is_rounded(number: int) -> bool:
-    """Whether it is beyond 64 bits and another number as a double."""
+    """Whether it is beyond 64 bits and differs from its double."""
     return not -(2**63) <= number < 2**64 and int(float(number)) != number
 
 
 def deep_pointer(document: Any, depth: int) -> str:
-    """The pointer of some container below ``depth`` others, "" when there is none."""
+    """The pointer of a container below ``depth`` others; "" if there is none."""
     waiting: list[tuple[Any, tuple[str | int, ...]]] = [(document, ())]
     while waiting:
         node, path = waiting.pop()
@@ -125,22 +127,22 @@ def deep_pointer(document: Any, depth: int) -> str:
 
 
 def pointer_at(text: str, position: int) -> str:
-    """The pointer of the value that stands at ``position``, as far as the text before it tells."""
+    """The pointer of the value at ``position``, as far as the preceding text determines it."""
     path, _ = _walk(text, position)
     return path
 
 
 def duplicate_pointer(text: str) -> str:
-    """The pointer of the first key that its object has already, "" when every key is unique."""
+    """The pointer of the first duplicate key; "" if all keys are unique."""
     path, is_duplicate = _walk(text, len(text), stop_at_duplicate=True)
     return path if is_duplicate else ""
 
 
 def _walk(text: str, end: int, *, stop_at_duplicate: bool = False) -> tuple[str, bool]:
-    """Reads tokens up to ``end``: the path there, and whether a duplicate key stopped it.
+    """Reads tokens up to ``end``; returns the path there, and whether a duplicate key stopped it.
 
-    ``path`` has the current key or index of each open container, ``seen`` the keys that it has had, or None
-    for an array.
+    ``path`` contains the current key or index of each open container, ``seen`` its keys so far, or None for
+    an array.
     """
     path: list[str | int] = []
     seen: list[set[str] | None] = []

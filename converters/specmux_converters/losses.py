@@ -1,5 +1,5 @@
-"""A Loss is one thing that a conversion could not carry over, or says in another way. Nothing is dropped in
-silence."""
+"""A Loss is something that a conversion could not carry over, or expresses differently. Nothing is dropped
+silently."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from urllib.parse import unquote
 
 
 class Grade(StrEnum):
-    """How much a reader of the result has to know of it."""
+    """How important it is to a reader of the result."""
 
     NOTE = "note"
-    """Nothing is missing: it said nothing to whoever reads the result, or stands there in another way."""
+    """Nothing is missing: it was meaningless for readers of the result, or is expressed differently."""
     LOSS = "loss"
-    """The result does not say something that the input did."""
+    """The result lacks something that the input stated."""
 
-    __hash__ = str.__hash__  # Enum's is in Python, and a release has a thousand notes
+    __hash__ = str.__hash__  # Enum's is implemented in Python, and a release has a thousand notes
 
 
 class Loss(NamedTuple):
-    """One construct of the input that the output does not state, or states in another way.
+    """A construct of the input that the output omits or expresses differently.
 
-    ``pointer`` is the JSON pointer (RFC 6901) into the *input*.
+    ``pointer``: the JSON pointer (RFC 6901) into the *input*.
     """
 
     pointer: str
@@ -32,8 +32,7 @@ class Loss(NamedTuple):
 
 
 class Steps(dict[str | int, str]):
-    """What each token adds to a pointer, escaped when it is first asked for: pointers into one document share
-    most of their tokens."""
+    """The escaped form of each token of a pointer, cached: pointers into one document share most tokens."""
 
     def __missing__(self, token: str | int) -> str:
         step = self[token] = _step(token)
@@ -46,7 +45,7 @@ def pointer_to(*tokens: str | int) -> str:
 
 
 def unescape(token: str) -> str:
-    """A token as the key that it stands for."""
+    """The key for which a token stands."""
     return token.replace("~1", "/").replace("~0", "~") if "~" in token else token
 
 

@@ -1,6 +1,7 @@
-"""The operations of a kind in an OpenAPI v3 document, with the media types that they take and give. Pure.
+"""The operations of a kind in an OpenAPI v3 document, with the media types that they consume and produce.
+Pure.
 
-Its verb is what the operation says (``x-kubernetes-action``), else what method and path mean.
+The verb is stated by the operation (``x-kubernetes-action``), or follows from method and path.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ VERBS: Final = {
 """By ``x-kubernetes-action``."""
 
 METHODS: Final = {"get": "get", "post": "create", "put": "update", "patch": "patch", "delete": "delete"}
-"""Verbs of single objects, and of what is connected to (``pods/exec``)."""
+"""Verbs of single objects, and of connections (``pods/exec``)."""
 
 COLLECTION_METHODS: Final = {"get": "list", "post": "create", "delete": "deletecollection"}
 
@@ -37,14 +38,14 @@ COLLECTION_METHODS: Final = {"get": "list", "post": "create", "delete": "deletec
 @dataclass(frozen=True, slots=True)
 class KindOperation:
     verb: str
-    """Of Kubernetes: create, list, …"""
+    """The verb in Kubernetes: create, list, …"""
     method: str
-    """In capitals."""
+    """In upper case."""
     path: str
     consumes: tuple[str, ...]
-    """Media types of its request body, as they are written; ``*/*`` is any."""
+    """Media types of its request body, as written; ``*/*`` is any."""
     produces: tuple[str, ...]
-    """Of its answers of success."""
+    """Media types of its successful responses."""
 
     @property
     def is_of_subresource(self) -> bool:
@@ -52,7 +53,7 @@ class KindOperation:
 
 
 def operations_of(document: Document, group: str, version: str, kind: str) -> Iterator[KindOperation]:
-    """In the order of their paths, but for those of the old ``/watch/``."""
+    """In the order of their paths, without those of the deprecated ``/watch/``."""
     wanted = {"group": group, "version": version, "kind": kind}
     paths = document.get("paths")
     for path, item in sorted(paths.items()) if isinstance(paths, dict) else ():
@@ -68,7 +69,8 @@ def operations_of(document: Document, group: str, version: str, kind: str) -> It
 
 
 def operation_of(document: Document, group: str, version: str, kind: str, verb: str) -> KindOperation | None:
-    """The first of this verb, preferably of the resource itself. ``watch`` is a list that goes on."""
+    """The first operation with this verb, preferably of the resource itself. ``watch`` is a list that
+    continues."""
     wanted = "list" if verb == "watch" else verb
     found = [each for each in operations_of(document, group, version, kind) if each.verb == wanted]
     return min(found, key=lambda each: each.is_of_subresource, default=None)
@@ -93,7 +95,7 @@ def _types(owner: Any) -> tuple[str, ...]:
 
 
 def _there(document: Document, part: Any) -> Any:
-    """The part, or what it refers to within the components."""
+    """The part, or the component that it refers to."""
     reference = part.get("$ref") if isinstance(part, dict) else None
     if not isinstance(reference, str) or not reference.startswith(PREFIX):
         return part

@@ -1,6 +1,7 @@
-"""Smaller forms of an OpenAPI v3 document (KEP-2896): what repeats as components, or schemas alone.
+"""Reduced forms of an OpenAPI v3 document (KEP-2896): with repeated parts as components, or with schemas
+only.
 
-Both are valid OpenAPI 3.0. ``components`` means the same as the document; ``schemas`` leaves out all paths.
+Both are valid OpenAPI 3.0. ``components`` is equivalent to the document; ``schemas`` omits all paths.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _KINDS: Final = ("parameters", "requestBodies", "responses")
 
 
 def schemas_only(document: Document) -> Document:
-    """Without paths, and the components that only paths use."""
+    """Without paths, and without components that only paths use."""
     components = document.get("components")
     schemas = components.get("schemas") if isinstance(components, dict) else None
     rest = {key: value for key, value in document.items() if key not in ("paths", "components")}
@@ -32,7 +33,7 @@ def schemas_only(document: Document) -> Document:
 
 
 def with_shared_components(document: Document) -> Document:
-    """Parameters, responses and bodies that are there twice become components."""
+    """Parameters, responses and bodies that occur twice become components."""
     paths = document.get("paths")
     if not isinstance(paths, dict):
         return document
@@ -60,7 +61,7 @@ def with_shared_components(document: Document) -> Document:
 PROFILES: Final[Mapping[MediaType, Callable[[Document], Document]]] = MappingProxyType(
     {JSON_SCHEMAS: schemas_only, JSON_COMPONENTS: with_shared_components}
 )
-"""By the media type that asks for them."""
+"""By the media type that requests them."""
 
 
 def media_type_of(profile: str) -> MediaType:
@@ -71,7 +72,7 @@ _Write = Callable[[str, str, Any], Any]
 
 
 def _shareable(paths: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    """The kind of component that each object may become, a label, and the object."""
+    """The component kind that each object may become, a label, and the object."""
     found: list[tuple[str, str, Any]] = []
 
     def note(kind: str, label: str, node: Any) -> Any:
@@ -86,7 +87,7 @@ def _shareable(paths: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
 
 
 def _rewritten(item: Any, write: _Write) -> Any:
-    """A path item with what ``write`` makes of its parameters, bodies and responses."""
+    """A path item with its parameters, bodies and responses replaced by ``write``."""
     if not isinstance(item, dict):
         return item
     result = _with_parameters(item, write)

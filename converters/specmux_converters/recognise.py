@@ -1,4 +1,4 @@
-"""What a file or an answer holds, told from its bytes alone: names and media types lie."""
+"""Recognize the content of a file or an answer from its bytes: names and media types are unreliable."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ _CRD_LIST: Final = "CustomResourceDefinitionList"
 
 @dataclass(frozen=True, slots=True)
 class RecognisedInput:
-    """``documents`` is one for the two specifications, any number of manifests for CRDS. ``losses`` is what
-    reading changed: integers that no JSON parser keeps, and what OpenAPI 3.0 has not of 3.1."""
+    """``documents``: one for the two specifications, any number of manifests for CRDS. ``losses``: changes
+    made in parsing, such as integers that no JSON parser preserves, and parts of OpenAPI 3.1 that 3.0
+    lacks."""
 
     kind: DocumentKind
     documents: tuple[Document, ...]
@@ -33,12 +34,12 @@ class RecognisedInput:
 def recognise(
     data: bytes, *, limits: Limits = DEFAULT_LIMITS, revisions: Revisions | None = None
 ) -> RecognisedInput:
-    """Swagger 2.0 as JSON, YAML or Protobuf; OpenAPI 3.0 as JSON, YAML, CBOR or Protobuf, and 3.1 as what 3.0
-    has of it; CRD manifests as JSON or YAML, a stream or a List of them too. Manifests are read as YAML 1.1,
-    as kubectl does, anything else as YAML 1.2.
+    """Swagger 2.0 as JSON, YAML or Protobuf; OpenAPI 3.0 as JSON, YAML, CBOR or Protobuf, and 3.1 reduced to
+    3.0; CRD manifests as JSON or YAML, including streams and Lists. Manifests are parsed as YAML 1.1, as
+    kubectl does, everything else as YAML 1.2.
 
-    With ``revisions``, documents are read and not written into: some are kept there.
-    Raises NoDocument for anything else, and InvalidDocument for what breaks off or lies about what it is.
+    With ``revisions``, documents must not be modified: some are kept there. Raises NoDocument for other
+    content, and InvalidDocument for truncated or inconsistent input.
     """
     data = data.removeprefix(_BYTE_ORDER_MARK)
     reading = _Reading(data, limits, revisions)
@@ -61,7 +62,7 @@ def _recognised(reading: _Reading) -> RecognisedInput:
         raise NoDocument(f"{len(documents)} documents, and none is a CustomResourceDefinition")
     kind, document = kind_of(documents[0]), documents[0]
     if kind is DocumentKind.OPENAPI_3 and is_openapi_31(document):
-        from specmux_converters.openapi31.lowering import as_openapi_30  # few documents take it
+        from specmux_converters.openapi31.lowering import as_openapi_30  # few documents need it
 
         lowered, more = as_openapi_30(document)
         return RecognisedInput(kind, (lowered,), (*losses, *more))
@@ -72,8 +73,8 @@ def _recognised(reading: _Reading) -> RecognisedInput:
 
 @dataclass(slots=True)
 class _Reading:
-    """Bytes of any form as documents. ``is_manifest`` is how YAML is read: guessed when it is first, and None
-    where the bytes are something else."""
+    """Parses bytes of any form. ``is_manifest`` selects the YAML version: guessed first, and None if the
+    bytes are not YAML."""
 
     data: bytes
     limits: Limits
@@ -84,7 +85,7 @@ class _Reading:
     def documents(self) -> tuple[Document, ...]:
         if self.data[:1] == b"{":
             return self._json()
-        # The other encodings take longer to import than most JSON documents to read.
+        # Importing the other encodings takes longer than parsing most JSON documents.
         from specmux_converters import codecs
         from specmux_converters.codecs import protobuf_v2
 
@@ -100,7 +101,7 @@ class _Reading:
         return self._yaml()
 
     def _enveloped(self) -> Document:
-        """Of an object in Protobuf whose content is JSON or CBOR."""
+        """Parse an object in a Protobuf envelope whose content is JSON or CBOR."""
         from specmux_converters.codecs.objects.envelope import open_envelope
 
         envelope = open_envelope(self.data, limits=self.limits)
@@ -110,7 +111,7 @@ class _Reading:
         raise InvalidDocument(f"a Kubernetes object in Protobuf ({cut(name)}), which is no OpenAPI document")
 
     def _json(self) -> tuple[Document, ...]:
-        """A YAML flow mapping begins with a brace too; the JSON error is the one worth telling."""
+        """A YAML flow mapping also starts with a brace; the JSON error is the more useful one."""
         read = parse if self.revisions is None else self.revisions.parse
         try:
             return (read(self.data, limits=self.limits, losses=self.losses),)
@@ -131,7 +132,7 @@ class _Reading:
 
 
 def _items(document: Document) -> list[Document]:
-    """The manifests in one. In a list that an apiserver answers with, the items do not say what they are."""
+    """The manifests in a document. Items of an apiserver's list do not state their kind."""
     items, kind = document.get("items"), document.get("kind")
     if not isinstance(items, list) or kind not in ("List", _CRD_LIST):
         return [document]

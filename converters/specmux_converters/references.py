@@ -1,10 +1,10 @@
-"""The references of an OpenAPI v3 document, found by position: what stands in ``example``, ``default``,
-``enum`` or ``x-*`` is data, and a property may well be called ``$ref``.
+"""The references of an OpenAPI v3 document, found by position: ``example``, ``default``, ``enum`` and ``x-*``
+contain data, and a property may be called ``$ref``.
 
-Some places refer by name alone: requirements of security, discriminators, ``operationId``. Their names are
-renamed as the reference to that name would be.
+Some places refer by name alone: security requirements, discriminators, ``operationId``. These names are
+renamed like the corresponding references.
 
-The table below says where each kind of object holds others (OpenAPI 3.0.3, section 4.7).
+The table below lists where each kind of object contains others (OpenAPI 3.0.3, section 4.7).
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from specmux_converters.errors import InvalidDocument
 from specmux_converters.losses import pointer_to, unescape
 
 Rename: TypeAlias = Callable[[str], str]
-"""A reference in, the reference to write instead out."""
+"""Maps a reference to the reference that replaces it."""
 
 PREFIX: Final = "#/components/"
 
 OPERATION_IDS: Final = "operationIds"
-"""Where the ids of operations would stand, were they components."""
+"""A pseudo-section for the ids of operations."""
 
 METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 
@@ -62,13 +62,14 @@ LISTS_OF: Final[Mapping[str, Mapping[str, str]]] = {
     "schema": {"allOf": "schema", "anyOf": "schema", "oneOf": "schema"},
 }
 KINDS: Final = MAPS_OF["components"]
-"""A section of ``components`` -> the kind of object in it."""
+"""A section of ``components`` -> the kind of its objects."""
 
 
 def rewrite(node: Any, kind: str, rename: Rename) -> Any:
-    """``node`` with every reference renamed: the same object when none changes, else a copy of what does.
+    """``node`` with every reference renamed: the same object if nothing changes, else a copy of the changed
+    parts.
 
-    Raises InvalidDocument when it is nested too deeply to walk.
+    Raises InvalidDocument if it is nested too deeply.
     """
     try:
         return _rewrite(node, kind, rename)
@@ -89,14 +90,14 @@ def references(node: Any, kind: str) -> set[str]:
 
 
 def name_in(ref: str, section: str) -> str | None:
-    """The component that is meant, when ``ref`` is to a whole one of the section."""
+    """The component of the section that ``ref`` refers to as a whole; None otherwise."""
     head, slash, token = ref.rpartition("/")
     is_whole = f"{head}{slash}" == f"{PREFIX}{section}/"
     return unescape(token) if is_whole else None
 
 
 def component_of(schema: Mapping[str, Any]) -> str | None:
-    """The component that ``schema`` stands for: by ``$ref``, or by ``allOf`` of one ``$ref``."""
+    """The component that ``schema`` stands for: by ``$ref``, or by ``allOf`` with a single ``$ref``."""
     reference = schema.get("$ref")
     if reference is None:
         match schema.get("allOf"):
@@ -169,8 +170,8 @@ def _rewrite_security(value: Any, rename: Rename) -> Any:
 
 
 def _rewrite_discriminator(value: Any, schema: Mapping[str, Any], rename: Rename) -> Any:
-    """Its ``mapping`` has references and names of schemas. What ``oneOf`` and ``anyOf`` list is meant by its
-    name without being mapped; so when that changes, the old one is mapped to the new."""
+    """``mapping`` contains references and names of schemas. Schemas listed in ``oneOf`` and ``anyOf`` are
+    implicitly mapped by name, so a renamed one is mapped explicitly from its old name."""
     if not isinstance(value, dict):
         return value
     mapping = value.get("mapping")

@@ -1,4 +1,4 @@
-"""Swagger 2.0 to OpenAPI 3.0, one module for each kind of object that the two standards name.
+"""Convert Swagger 2.0 to OpenAPI 3.0, with one module for each kind of object in the two standards.
 
-It knows documents, parts, losses and what is remembered of the last conversion; no codec.
+Depends on documents, parts, losses and the memo of the last conversion; on no codec.
 """

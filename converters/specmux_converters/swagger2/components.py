@@ -1,4 +1,4 @@
-"""Shared objects: each definition, parameter and response becomes a component of its kind."""
+"""Shared objects: each definition, parameter and response becomes a component."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from specmux_converters.swagger2.reading.trace import Trace
 from specmux_converters.swagger2.schema.schemas import convert_schema
 
 _STEP_COST: Final = 64
-"""Bytes of the budget for following a reference: a long chain of them is followed from each."""
+"""Bytes of the budget for following a reference: a long chain is followed from each of its links."""
 
 
 def convert_definition(name: str, node: Any, source: SwaggerSource, trace: Trace) -> dict[str, Any]:
@@ -34,8 +34,8 @@ def convert_component(node: Any, source: SwaggerSource, trace: Trace) -> dict[st
 
 
 def _is_endless(ref: Any, source: SwaggerSource, trace: Trace) -> bool:
-    """Whether a schema at the trace's place that is this reference, and nothing else, is one to itself, over
-    others that say no more. Whoever resolves it would never end."""
+    """Whether a schema that is only this reference leads back to itself through others like it: resolving it
+    would never end."""
     seen: set[str] = set()
     while isinstance(ref, str) and ref.startswith("#") and ref not in seen:
         tokens = tokens_of(ref)
@@ -50,7 +50,7 @@ def _is_endless(ref: Any, source: SwaggerSource, trace: Trace) -> bool:
 
 
 def _alternatives(name: str, node: dict[str, Any]) -> list[dict[str, str]] | None:
-    """What Kubernetes publishes for the types with OpenAPIV3OneOfTypes (kube-openapi pkg/common)."""
+    """The schema that Kubernetes publishes for types with OpenAPIV3OneOfTypes (kube-openapi pkg/common)."""
     if node.get("format") == "int-or-string":
         return [{"type": "integer"}, {"type": "string"}]
     if name.endswith(".api.resource.Quantity"):
@@ -59,7 +59,7 @@ def _alternatives(name: str, node: dict[str, Any]) -> list[dict[str, str]] | Non
 
 
 def parameter_kind(node: Any, source: SwaggerSource, trace: Trace) -> str | None:
-    """The kind of component that a shared parameter becomes, None for one that cannot be kept."""
+    """The component kind of a shared parameter; None if it cannot be kept."""
     found = find(node, "parameters", source, trace)
     if not isinstance(found, ReferenceTarget):
         return "parameters" if "$ref" in found else None
@@ -73,7 +73,7 @@ def parameter_kind(node: Any, source: SwaggerSource, trace: Trace) -> str | None
 
 
 def convert_shared_parameter(node: Any, source: SwaggerSource, trace: Trace) -> dict[str, Any]:
-    """A parameter or, for what v3 has in bodies, a request body with the document's own media types."""
+    """A parameter or, if v3 expresses it as a body, a request body with the document's media types."""
     found = find(node, "parameters", source, trace)
     if not isinstance(found, ReferenceTarget):
         return found

@@ -1,4 +1,4 @@
-"""Turns the paths and shared objects of one source into Parts, each when it is first asked for."""
+"""Convert the paths and shared objects of one source into Parts on demand."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ _SECTIONS: Final = {
     "requestBodies": "parameters",
     "responses": "responses",
 }
-"""A kind of component -> where it stands in Swagger 2.0."""
+"""A component kind -> its section in Swagger 2.0."""
 
 Make: TypeAlias = Callable[[Any, SwaggerSource, Trace], dict[str, Any]]
 
 
 @dataclass(slots=True)
 class Context:
-    """``components`` holds what was made so far, by component name ("schemas/Pod"). ``written`` has the names
-    in the Swagger document of those that are called something else."""
+    """``components``: those made so far, by name ("schemas/Pod"). ``written``: the original names of renamed
+    ones."""
 
     source: SwaggerSource
     memo: ConversionMemo | None
@@ -54,7 +54,8 @@ class Context:
     are_names_allowed: bool = False
 
     def __post_init__(self) -> None:
-        """A kept Part is good when its text, all shared objects and the names it refers to are the same."""
+        """A kept Part is valid if its text, all shared objects and the names that it refers to are
+        unchanged."""
         source = self.source
         names = source.names
         for kind, changed in _kinds(names.definitions, names.parameters, names.responses):
@@ -64,7 +65,7 @@ class Context:
             return
         self.revision = self.memo.revisions.of(source.document)
         if names.children:
-            # A schema may refer to any, and a discriminator names those that are made of it.
+            # A schema may refer to any, and a discriminator names those derived from it.
             named = [names.definitions, names.values, [*map(str, names.children.items())]]
             self.named = sha256(encode(named)).hexdigest()
         environment: list[Any] = [
@@ -86,7 +87,7 @@ class Context:
         self.known = frozenset([*known, *self.written])
 
     def path(self, path: str, written: str, node: Any) -> DocumentPart:
-        """``written`` is the key in the input."""
+        """``written``: the key in the input."""
         make = partial(convert_path_item, path)
         return self._part(["paths", written], node, make, depends_on=self.shared)
 
@@ -105,18 +106,19 @@ class Context:
         return part
 
     def needed(self, waiting: set[str]) -> list[str]:
-        """The named components and those that they refer to, directly or through others, sorted."""
+        """The named components and those that they refer to, directly or indirectly, sorted."""
         made = self.components
         found: set[str] = set()
         while waiting:
-            for name in sorted(waiting.difference(made)):  # of several errors the same one in every process
+            # of several errors, report the same one in every process
+            for name in sorted(waiting.difference(made)):
                 self.component(name)
             found |= waiting
             waiting = set().union(*[made[name].refs for name in waiting]) - found
         return sorted(found)
 
     def shared_names(self, trace: Trace) -> set[str]:
-        """Every shared object, whether or not a path needs it. Asked for when the paths are made."""
+        """Every shared object, whether or not a path needs it. Called after the paths are converted."""
         source = self.source
         new = source.names
         names = {f"schemas/{new.definitions.get(name, name)}" for name in source.definitions}
@@ -132,7 +134,7 @@ class Context:
         return names
 
     def _lose_unused(self, trace: Trace) -> None:
-        """What is written out wherever it is referred to, is nowhere when it never is."""
+        """Report shared objects that are expanded at each reference, and never referenced."""
         source = self.source
         followed = {tuple(tokens_of(ref)) for ref in source.sizes}
         for kind, shared in (("parameters", source.parameters), ("responses", source.responses)):
@@ -179,7 +181,7 @@ class Context:
         return part
 
     def _kept_node(self, path: list[str | int], node: Any, depends_on: str | None) -> DocumentPart | None:
-        """What this very node became, in a document that is a revision of one before: no text is compared."""
+        """The result of this very node in an earlier revision of the document: no text is compared."""
         if self.revision is None:
             return None
         return self.revision.part((*path,), (self.source.profile, depends_on), node)
@@ -199,7 +201,7 @@ class Context:
 def _kinds(
     definitions: Mapping[str, Any], parameters: Mapping[str, Any], responses: Mapping[str, Any]
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The kinds of components, and what each is made of."""
+    """The component kinds with their sources."""
     yield "schemas", definitions
     yield "parameters", parameters
     yield "requestBodies", parameters
@@ -207,7 +209,7 @@ def _kinds(
 
 
 def _written(kind: str, shared: Mapping[str, Any], trace: Trace) -> list[str]:
-    """The names of shared objects but for those that are null."""
+    """The names of shared objects that are not null."""
     for name, node in shared.items():
         if node is None:
             trace.note("null", "stands for nothing; left out", kind, name)

@@ -1,7 +1,7 @@
-"""One Swagger 2.0 document to the OpenAPI v3 documents of its group-versions, or to one for all of it.
+"""Convert a Swagger 2.0 document to the OpenAPI v3 documents of its group-versions, or to a single one.
 
-Each path and component is converted once, into a Part that every document shares. A document is then a join:
-of dicts for ``documents``, of encoded bytes for ``json``.
+Each path and component is converted once, into a Part shared by all documents. A document is then a join: of
+dicts for ``documents``, of encoded bytes for ``json``.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from specmux_converters.swagger2.reading.trace import OutputBudget, Trace
 class Conversion:
     """The documents by group-version.
 
-    They share the dicts of components, with each other and through the memo with other conversions: read
-    them, never write into them.
+    They share the dicts of components with each other and, through the memo, with other conversions: treat
+    them as read-only.
     """
 
     outlines: Mapping[GroupVersion, Outline] = field(repr=False)
@@ -46,13 +46,13 @@ class Conversion:
     losses: tuple[Loss, ...]
 
     def json(self, group_version: GroupVersion) -> bytes:
-        """``canonical(documents[group_version])``, joined from parts that were encoded once."""
+        """``canonical(documents[group_version])``, joined from parts that are encoded once."""
         return self.outlines[group_version].json()
 
 
 @dataclass(frozen=True, slots=True)
 class WholeConversion:
-    """The one document that a whole Swagger 2.0 document becomes, unsplit and unpruned."""
+    """A whole Swagger 2.0 document as one OpenAPI v3 document, unsplit and unpruned."""
 
     document: Document
     losses: tuple[Loss, ...]
@@ -68,9 +68,10 @@ def convert(
 ) -> Conversion:
     """The documents of all group-versions that ``owns`` accepts, each pruned to what its paths refer to.
 
-    ``document`` is Swagger 2.0: parsed, or the bytes or text of JSON or YAML (bytes of Protobuf, too). Only
-    owned ones are looked at: neither an error nor a loss in another group-version shows. The result shares
-    nothing with ``document``. Raises InvalidDocument, LimitExceeded, or InvalidArgument for another profile.
+    ``document``: Swagger 2.0, parsed or as bytes or text of JSON or YAML (or bytes of Protobuf). Other
+    group-versions are not examined, so neither their errors nor their losses are reported. The result shares
+    nothing with ``document``. Raises InvalidDocument, LimitExceeded, or InvalidArgument for an unknown
+    profile.
     """
     with _bounded_depth():
         draft = _begin(document, profile, memo, limits)
@@ -116,12 +117,12 @@ class _Draft:
     frame: Document
     paths: Mapping[str, Any]
     templates: Mapping[str, str]
-    """The keys of ``paths`` that v3 writes in another way."""
+    """The keys of ``paths`` that v3 writes differently."""
     context: Context
     trace: Trace
 
     def made(self, chosen: Iterable[str]) -> dict[str, DocumentPart]:
-        """The parts of one document's paths, by the path in v3."""
+        """The parts of one document's paths, by path in v3."""
         nodes: dict[str, tuple[str, Any]] = {}
         for written in chosen:
             path = self.templates.get(written, written)
@@ -134,7 +135,7 @@ class _Draft:
         return with_unique_ids(parts, nodes, self.trace.budget)
 
     def outline(self, paths: Mapping[str, DocumentPart], names: Sequence[str]) -> Outline:
-        """The document of these paths and components, which the context made when it was asked for names."""
+        """The document of these paths and components."""
         made = self.context.components
         components: dict[str, dict[str, DocumentPart]] = {}
         size = sum([len(part.json) for part in paths.values()])
@@ -147,12 +148,12 @@ class _Draft:
         return Outline(self.frame, dict(sorted(paths.items())), components)
 
     def losses(self, paths: Iterable[DocumentPart]) -> tuple[Loss, ...]:
-        """All that was reported, once each: what is shared is converted where it is written out."""
+        """All losses, each once: a shared object is converted at every place where it is expanded."""
         found = dict.fromkeys(self.trace.losses)
         for part in (*paths, *self.context.components.values()):
             if part.losses:
                 found.update(dict.fromkeys(part.losses))
-        return tuple(sorted(found))  # nearly in order already: a set would be in none
+        return tuple(sorted(found))  # nearly sorted already, which a set would lose
 
 
 def _begin(
@@ -170,7 +171,7 @@ def _begin(
     paths = object_at(document, "paths", trace)
     templates = plain_templates(paths, source)
     note_equal_templates(paths, trace)
-    if templates:  # of several for one path the same one in any order of keys
+    if templates:  # deterministic for any key order, if several become one path
         paths = dict(sorted(paths.items(), key=lambda item: (item[0] in templates, item[0])))
     return _Draft(
         frame=orjson.loads(encode(frame)),
@@ -183,7 +184,7 @@ def _begin(
 
 @contextmanager
 def _bounded_depth() -> Iterator[None]:
-    """``parse`` bounds the depth of what it reads; a document from elsewhere may be deeper."""
+    """``parse`` bounds the depth of its result; a document from elsewhere may be deeper."""
     try:
         yield
     except RecursionError:

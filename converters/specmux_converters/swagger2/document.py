@@ -1,4 +1,4 @@
-"""The parts of a document that belong to no path and no component."""
+"""The parts of a document outside paths and components."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _info(document: Document, trace: Trace) -> dict[str, Any]:
 
 
 def _tags(nodes: list[Any], trace: Trace) -> list[dict[str, Any]]:
-    """Of those with one name the first."""
+    """Of tags with equal names, only the first."""
     result: dict[str, dict[str, Any]] = {}
     for index, node in enumerate(nodes):
         if not isinstance(node, dict) or not isinstance(node.get("name"), str):

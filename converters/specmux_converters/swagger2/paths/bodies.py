@@ -1,7 +1,7 @@
 """Request bodies, from a body parameter or from form fields.
 
-Their content depends on the operation's ``consumes``, so even a shared one is built for each operation that
-accepts something else than the document does.
+Their content depends on the operation's ``consumes``, so a shared body is built again for each operation that
+differs from the document in it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MULTIPART: Final = "multipart/form-data"
 URLENCODED: Final = "application/x-www-form-urlencoded"
 
 USUAL_NAME: Final = "body"
-"""What a body parameter is called by who has nothing to say with its name, which is sent nowhere."""
+"""The conventional name of a body parameter; the name is never sent."""
 
 _BODY_KEYS: Final = {"description": TEXT, "required": FLAG}
 _BODY_MOVED: Final = frozenset({"name", "in", "schema"})
@@ -30,7 +30,7 @@ _FIELD_MOVED: Final = MOVED | {"name", "in", "allowEmptyValue"}
 
 @dataclass(frozen=True, slots=True)
 class FormField:
-    """One ``in: formData`` parameter and where it stands."""
+    """A parameter with ``in: formData``, and its place."""
 
     node: dict[str, Any]
     trace: Trace
@@ -39,7 +39,7 @@ class FormField:
 def convert_body(
     node: dict[str, Any], accepted: Sequence[str], source: SwaggerSource, trace: Trace
 ) -> dict[str, Any]:
-    """The request body for one ``in: body`` parameter. ``accepted`` are the operation's media types."""
+    """The request body of one ``in: body`` parameter. ``accepted``: the operation's media types."""
     result = kept(node, _BODY_KEYS, _BODY_MOVED, trace)
     if node["name"] != USUAL_NAME:
         trace.note("name of a body", "a request body has none; left out", "name")
@@ -57,7 +57,7 @@ def convert_body(
 def convert_form(
     fields: Sequence[FormField], accepted: Sequence[str], source: SwaggerSource
 ) -> dict[str, Any]:
-    """The request body for all form fields of an operation."""
+    """The request body of all form fields of an operation."""
     properties: dict[str, Any] = {}
     encoding: dict[str, Any] = {}
     for each in fields:
@@ -97,7 +97,7 @@ def _field_schema(node: dict[str, Any], source: SwaggerSource, trace: Trace) -> 
 
 
 def _lose_styles(fields: Sequence[FormField], encoding: Mapping[str, Any]) -> None:
-    """In multipart each item is a part of its own: ``style`` counts in the other form (OpenAPI 3.0.3,
+    """In multipart each item is a separate part: ``style`` applies only to the other form (OpenAPI 3.0.3,
     4.7.15.1)."""
     for each in fields:
         if encoding.get(each.node["name"], {}).get("explode") is False:
@@ -114,12 +114,12 @@ def _is_file(node: Any) -> bool:
 
 
 def _form_types(accepted: Sequence[str], *, has_file: bool) -> list[str]:
-    """A file travels as multipart only; without one the operation's own choice of the two counts."""
+    """A file requires multipart; otherwise the operation chooses between the two form types."""
     wanted = (MULTIPART,) if has_file else (MULTIPART, URLENCODED)
     chosen = [item for item in accepted if _essence(item) in wanted]
     return chosen or [MULTIPART if has_file else URLENCODED]
 
 
 def _essence(media_type: str) -> str:
-    """Without parameters."""
+    """The media type without parameters."""
     return media_type.partition(";")[0].strip().lower()

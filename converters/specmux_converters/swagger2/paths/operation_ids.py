@@ -1,4 +1,4 @@
-"""Ids of operations, which both standards want to be unique in a document, and real documents have twice."""
+"""Ids of operations, which both standards require to be unique, and real documents repeat."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from specmux_converters.swagger2.reading.trace import OutputBudget, Trace
 def with_unique_ids(
     parts: dict[str, DocumentPart], nodes: Mapping[str, tuple[str, Any]], budget: OutputBudget
 ) -> dict[str, DocumentPart]:
-    """The parts of one document, by path: of equal ids the first by path and method stays. ``nodes`` are the
-    keys of the paths in the input and what stands there."""
+    """The parts of one document, by path: of equal ids the first by path and method remains. ``nodes``: the
+    keys of the paths in the input, and their values."""
     ids = [found for path in parts for _, found in _ids(nodes[path][1], parts[path])]
     if len(set(ids)) == len(ids):
         return parts
@@ -36,7 +36,7 @@ def with_unique_ids(
 
 
 def _ids(node: Any, part: DocumentPart) -> list[tuple[str, str]]:
-    """Methods and ids. What an item has from elsewhere is told by its part alone."""
+    """Methods and ids. Those that an item gets by reference are only in its part."""
     if not node:
         return []
     item = part.value() if "$ref" in node else node
@@ -51,7 +51,7 @@ def _without_ids(
     part: DocumentPart, repeated: list[tuple[str, str]], key: str, node: Any, budget: OutputBudget
 ) -> DocumentPart:
     trace = Trace.begin(["paths", key], budget)
-    item = orjson.loads(part.json)  # and not its value, which would stay beside it
+    item = orjson.loads(part.json)  # the parsed value would stay in memory beside it
     for method, found in repeated:
         del item[method]["operationId"]
         place = (method, "operationId") if method in node else ("$ref",)

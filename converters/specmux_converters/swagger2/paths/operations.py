@@ -1,4 +1,4 @@
-"""Path items and operations: where parameters become parameters or a request body."""
+"""Path items and operations; their parameters become parameters or a request body."""
 
 from __future__ import annotations
 
@@ -34,14 +34,15 @@ _NO_RESPONSE: Final = {"default": {"description": ""}}
 _STATUS: Final = frozenset(
     {"default", *(f"{code}" for code in range(100, 600)), *(f"{digit}XX" for digit in range(1, 6))}
 )
-"""The ranges are not in Swagger 2.0, but written by who knows OpenAPI 3.0, where they mean the same."""
+"""Ranges are not in Swagger 2.0, but are written by authors who know OpenAPI 3.0, where they mean the
+same."""
 
 _BODY: Final = encoding(convert_body)
 _RESPONSE: Final = encoding(convert_response)
 
 
 def convert_path_item(path: str, node: Any, source: SwaggerSource, trace: Trace) -> dict[str, Any]:
-    """``path`` is its key in v3. ``trace`` stands at the one that it has in the input."""
+    """``path``: its key in v3. ``trace``: at its key in the input."""
     if node is None:
         trace.note("null", "stands for no path item; an empty one is there")
         return {}
@@ -64,7 +65,7 @@ def convert_path_item(path: str, node: Any, source: SwaggerSource, trace: Trace)
 def _path_item(
     template: frozenset[str], node: dict[str, Any], source: SwaggerSource, trace: Trace
 ) -> dict[str, Any]:
-    """What the item itself says, beside its ``$ref``. ``template`` are the names in its path."""
+    """The item's own content, beside its ``$ref``. ``template``: the names in its path."""
     shared = parameters_of(template, node, source, trace)
     result: dict[str, Any] = {"parameters": shared.plain_json} if shared.plain else {}
     for key, value in node.items():
@@ -87,7 +88,7 @@ def _path_item(
 def _lose_overridden(
     template: frozenset[str], node: dict[str, Any], shared: Parameters, source: SwaggerSource, trace: Trace
 ) -> None:
-    """Reports what is in the body of each operation of the path, if that has no other, and so in none."""
+    """Report body parameters of the path that every operation replaces by its own, so that they are lost."""
     owns = [
         parameters_of(template, node[method], source, Trace.begin([*trace.path, method], trace.budget))
         for method in sorted(METHODS & node.keys())
@@ -128,7 +129,7 @@ def _operation(
 
 
 def _report_ignored(method: str | int, trace: Trace) -> None:
-    """A body of a method for which HTTP gives it no meaning (RFC 7231, 4.3; OpenAPI 3.0.3, 4.7.10.1)."""
+    """A body for a method for which HTTP defines no meaning (RFC 7231, 4.3; OpenAPI 3.0.3, 4.7.10.1)."""
     if method == "delete":
         trace.note("body", "OpenAPI 3.0.3 ignores it with DELETE; later editions and Kubernetes read it")
     elif method in ("get", "head"):
@@ -136,14 +137,14 @@ def _report_ignored(method: str | int, trace: Trace) -> None:
 
 
 def _tags(node: dict[str, Any], trace: Trace) -> list[str]:
-    """Each once: validators take the list for a set."""
+    """Each tag once: validators treat the list as a set."""
     texts(node, "tags", trace)
     tags = node["tags"]
     return tags if len(set(tags)) == len(tags) else without_repeats("tags", tags, trace)
 
 
 def _undeclared(names: Set[str], trace: Trace) -> list[dict[str, Any]]:
-    """Parameters for the names in a path that nothing declares: real servers forget them."""
+    """Parameters for names in a path that are not declared: real servers omit them."""
     for name in sorted(names):
         trace.note("path parameter", f"{{{cut(name)}}} is not declared; added as a string")
     return [
@@ -152,7 +153,8 @@ def _undeclared(names: Set[str], trace: Trace) -> list[dict[str, Any]]:
 
 
 def _body(own: Parameters, shared: Parameters, accepted: tuple[str, ...], source: SwaggerSource) -> Json:
-    """The body of an operation, or its form fields and those of its path: it has one request body."""
+    """The single request body of an operation: its body parameter, or its form fields and those of its
+    path."""
     found = own.body if own.body is not None or own.form else shared.body
     form = own.form
     if shared.form:

@@ -1,4 +1,4 @@
-"""Lists of parameters, apart by what becomes of their members: parameters, a request body, form fields."""
+"""Split lists of parameters by what they become: parameters, a request body, form fields."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from specmux_converters.swagger2.reading.trace import Trace
 
 
 class Parameters(NamedTuple):
-    """The parameters of a path item or operation, apart by what becomes of them. ``plain_json`` is the list
-    of those that stay parameters."""
+    """The parameters of a path item or operation by what they become. ``plain_json``: those that remain
+    parameters."""
 
     plain: tuple[Json, ...] = ()
     plain_json: orjson.Fragment | None = None
@@ -30,16 +30,17 @@ class Parameters(NamedTuple):
 _NO_PARAMETERS: Final = Parameters()
 
 Listed: TypeAlias = tuple[Parameters, tuple[tuple[int, ReferenceTarget], ...]]
-"""A list of parameters as far as its text tells: those that stay some, and those of a body, by index."""
+"""A list of parameters as determined by its text: those that remain parameters, and those of a body by
+index."""
 
 Plain: TypeAlias = tuple[Json, str, str]
-"""A parameter that stays one, its name and its location."""
+"""A parameter that remains one, with its name and location."""
 
 
 def parameters_of(
     template: frozenset[str], owner: dict[str, Any], source: SwaggerSource, trace: Trace
 ) -> Parameters:
-    """Those of a path item or operation. ``template`` are the names in the path."""
+    """The parameters of a path item or operation. ``template``: the names in the path."""
     nodes = owner.get("parameters")
     if nodes is None:
         return _NO_PARAMETERS
@@ -51,7 +52,7 @@ def parameters_of(
     form: list[FormField] = []
     body = None
     for index, found in in_body:
-        # The list may be another one with the same text: what is noted from here on is about this one.
+        # The list may be a different one with equal text: notes from here on concern this one.
         path = found.trace.path if "$ref" in nodes[index] else [*trace.path, "parameters", index]
         at = trace.at([*path])
         if found.node["in"] != "body":
@@ -86,7 +87,7 @@ def _listed(nodes: list[Any], template: frozenset[str], source: SwaggerSource, t
                 trace.lose("path parameter", f"{cut(name)} is not in the path; left out")
         elif read is not None:
             plain[index] = read
-            in_path = template  # what stands outside the document may declare any of them
+            in_path = template  # an external definition may declare any of them
         trace.path.pop()
     trace.path.pop()
     listed = tuple(plain.values())
@@ -97,8 +98,8 @@ def _listed(nodes: list[Any], template: frozenset[str], source: SwaggerSource, t
 def _parameter(
     written: Any, source: SwaggerSource, trace: Trace
 ) -> ReferenceTarget | Plain | dict[str, Any] | None:
-    """The parameter as v3 has it, one that belongs into a body, a reference out of the document, or None for
-    one that cannot be kept."""
+    """The parameter in v3, one that belongs in a body, a reference out of the document, or None if it cannot
+    be kept."""
     if written.__class__ is dict and "$ref" not in written:
         name, location = written.get("name"), written.get("in")
         if name.__class__ is str and location.__class__ is str and location in LOCATIONS:
@@ -130,7 +131,7 @@ def _written(node: dict[str, Any], _: None, source: SwaggerSource, trace: Trace)
 
 
 def _plain(found: ReferenceTarget, ref: Any, source: SwaggerSource, trace: Trace) -> Json:
-    """A shared one is converted once and, where it must be written out, the same text every time."""
+    """A shared parameter is converted once; where it is expanded, its text is always the same."""
     if found.shared is not None and source.profile == "oas":
         return reference_to("parameters", found, source)
     if ref is None or found.trace.foreign:

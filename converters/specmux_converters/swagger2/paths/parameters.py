@@ -1,4 +1,4 @@
-"""Parameters and headers: Swagger 2.0 writes a value's type beside its name, OpenAPI 3.0 in a schema."""
+"""Parameters and headers: Swagger 2.0 describes the value beside its name, OpenAPI 3.0 in a schema."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from specmux_converters.swagger2.schema.keywords import TYPES
 from specmux_converters.swagger2.schema.schemas import convert_schema
 
 LOCATIONS: Final = frozenset({"query", "header", "path"})
-"""Where a parameter may be that stays a parameter: "body" and "formData" become request bodies."""
+"""Locations that remain parameters; "body" and "formData" become request bodies."""
 
 SCHEMA_KEYS: Final = frozenset(
     {
@@ -24,11 +24,11 @@ SCHEMA_KEYS: Final = frozenset(
 )  # fmt: skip
 _KEPT: Final = {"name": TEXT, "in": TEXT, "description": TEXT, "required": FLAG}
 _SCALAR_KEYS: Final = {"type": TEXT, "format": TEXT, "pattern": TEXT, "uniqueItems": FLAG}
-"""What most parameters have, and needs no second look."""
+"""Keywords of most parameters, which need no conversion."""
 
 _SCALARS: Final = TYPES - {"array"}
 MOVED: Final = SCHEMA_KEYS | {"collectionFormat", "schema"}
-"""What says what a value may be, and how it is written."""
+"""Keywords that describe the value and its serialization."""
 
 _QUERY_MOVED: Final = MOVED | {"allowEmptyValue"}
 
@@ -52,7 +52,7 @@ STYLES: Final[Mapping[str, _Styles]] = {
     "path": _SIMPLE_STYLE,
     "header": _SIMPLE_STYLE,
 }
-"""Location -> collectionFormat -> (style, explode). What is missing has no equivalent."""
+"""Location -> collectionFormat -> (style, explode). Missing combinations have no equivalent."""
 
 
 def convert_parameter(node: dict[str, Any], source: SwaggerSource, trace: Trace) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def _full_parameter(
 
 
 def _lose_ignored(name: str, trace: Trace) -> None:
-    """Some headers are said by other means (OpenAPI 3.0.3, 4.7.12.2.1)."""
+    """Some headers are expressed by other means (OpenAPI 3.0.3, 4.7.12.2.1)."""
     means = _IGNORED_HEADERS.get(name.lower())
     if means is not None:
         trace.lose("header parameter", f"OpenAPI 3.0 ignores {cut(name)}; {means} say it", "name")
@@ -117,7 +117,7 @@ def convert_header(name: str, node: Any, source: SwaggerSource, trace: Trace) ->
 
 
 def value_schema(node: dict[str, Any], source: SwaggerSource, trace: Trace) -> dict[str, Any]:
-    """The schema that stands open in a parameter or header."""
+    """The schema that is written inline in a parameter or header."""
     schema = {key: value for key, value in node.items() if key in SCHEMA_KEYS}
     if node.get("x-nullable") is True:
         schema["x-nullable"] = True
@@ -126,7 +126,7 @@ def value_schema(node: dict[str, Any], source: SwaggerSource, trace: Trace) -> d
         result = {key: value for key, value in result.items() if key != "x-nullable"}
     if node.get("schema") is None:
         return result
-    # Not Swagger 2.0, but written by real generators beside or instead of the open form.
+    # Not in Swagger 2.0, but written by real generators beside or instead of the inline form.
     trace.path.append("schema")
     written = convert_schema(node["schema"], source, trace)
     trace.path.pop()
@@ -134,7 +134,8 @@ def value_schema(node: dict[str, Any], source: SwaggerSource, trace: Trace) -> d
 
 
 def serialisation(node: dict[str, Any], location: str, trace: Trace) -> dict[str, Any]:
-    """``style`` and ``explode`` of an array. Swagger 2.0 has csv by default, OpenAPI 3.0 explodes."""
+    """``style`` and ``explode`` of an array. The default is csv in Swagger 2.0, and exploded in OpenAPI
+    3.0."""
     if node.get("type") != "array":
         if "collectionFormat" not in node:
             return {}

@@ -1,7 +1,7 @@
-"""Path templates that say more of a parameter than its name, as web frameworks write them.
+"""Path templates with more than a parameter's name, as web frameworks write them.
 
-``{name:[a-z0-9]+}`` is go-restful's (KubeVirt's extension server published it), ``{name=shelves/*}``
-grpc-gateway's. Both standards have names only there: such a path has no parameter that is declared.
+``{name:[a-z0-9]+}`` is go-restful's (published by KubeVirt's extension server), ``{name=shelves/*}``
+grpc-gateway's. Both standards allow only names: the parameters of such a path would be undeclared.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MAYBE: Final = re.compile(r"\{[^{}:=/]+[:=]")
 
 
 def plain_templates(paths: Mapping[str, Any], source: SwaggerSource) -> dict[str, str]:
-    """Each path that has such a template -> the path with names only. An empty dict for most documents."""
+    """Each path with such a template -> the path with names only. Empty for most documents."""
     if not _MAYBE.search("\n".join(paths)):
         return {}
     plain = {path: _plain(path, node, source) for path, node in paths.items() if _EXPRESSION.search(path)}
@@ -29,7 +29,7 @@ def plain_templates(paths: Mapping[str, Any], source: SwaggerSource) -> dict[str
 
 
 def note_equal_templates(paths: Mapping[str, Any], trace: Trace) -> None:
-    """Reports paths that differ in the names of their parameters alone: both standards forbid them."""
+    """Report paths that differ only in the names of their parameters: both standards forbid them."""
     first: dict[str, str] = {}
     for path in paths:
         if "{" in path and (other := first.setdefault(_NAME.sub("{}", path), path)) != path:
@@ -38,14 +38,14 @@ def note_equal_templates(paths: Mapping[str, Any], trace: Trace) -> None:
 
 
 def lose_expressions(path: str, trace: Trace) -> None:
-    """``path`` is as the document writes it."""
+    """``path``: as written in the document."""
     for name, expression in _EXPRESSION.findall(path):
         reason = f"OpenAPI 3.0 has the name only; left out of {{{cut(name)}}}: {cut(expression[1:])}"
         trace.lose("path template", reason)
 
 
 def _plain(path: str, node: Any, source: SwaggerSource) -> str:
-    """A name that is declared stays, whatever is in it."""
+    """A declared name is kept, whatever it contains."""
     declared = set(_declared(node, source)) if isinstance(node, dict) else set()
 
     def name_only(match: re.Match[str]) -> str:

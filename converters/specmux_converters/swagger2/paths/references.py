@@ -1,4 +1,4 @@
-"""Parameters and responses behind ``$ref``: which shared object it is, and whether v3 may name it too."""
+"""Resolve parameters and responses behind ``$ref``: the shared object, and whether v3 may refer to it too."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from specmux_converters.swagger2.reading.trace import Trace
 
 
 class ReferenceTarget(NamedTuple):
-    """The object itself and a trace that stands where it is written.
+    """The object, and a trace at the place where it is written.
 
-    ``shared`` is its name among the shared objects of its kind, when the first reference named it there.
+    ``shared``: its name among the shared objects of its kind, if the first reference names it there.
     """
 
     node: dict[str, Any]
@@ -21,11 +21,11 @@ class ReferenceTarget(NamedTuple):
 
 
 def find(written: Any, section: str, source: SwaggerSource, trace: Trace) -> ReferenceTarget | dict[str, Any]:
-    """Follows local references to the end; an object that stands in for it when there is none. ``section`` is
-    where shared objects of the kind are: "parameters", "responses", or "" for one that cannot be shared.
+    """Follow local references to the end; returns a placeholder if there is no object. ``section``: of shared
+    objects of the kind, "parameters" or "responses", or "" if it cannot be shared.
 
-    A reference out of the document stays as it is, one to nothing (or to itself) is kept as an extension:
-    both are reported.
+    A reference out of the document is kept unchanged, a dangling or circular one as an extension; both are
+    reported.
     """
     node, at, shared = written, trace, None
     seen: set[str] = set()
@@ -57,14 +57,14 @@ def find(written: Any, section: str, source: SwaggerSource, trace: Trace) -> Ref
 
 
 def _lose_siblings(node: dict[str, Any], trace: Trace) -> None:
-    """Swagger 2.0 takes references from JSON Reference, whose section 3 ignores what stands beside one."""
+    """Swagger 2.0 uses JSON Reference, whose section 3 ignores siblings of a reference."""
     for key in node:
         if key != "$ref":
             trace.note(f"field {key}", "stands beside a $ref, where it is ignored; left out", key)
 
 
 def located(found: ReferenceTarget) -> str:
-    """Where a parameter is; every parameter says so and has a name."""
+    """The location of a parameter; every parameter has one and a name."""
     location = found.node.get("in")
     if not isinstance(found.node.get("name"), str) or not isinstance(location, str):
         found.trace.refuse('a parameter needs "name" and "in"')
@@ -72,7 +72,7 @@ def located(found: ReferenceTarget) -> str:
 
 
 def reference_to(kind: str, found: ReferenceTarget, source: SwaggerSource) -> dict[str, Any]:
-    """The reference to a shared object that v3 may name, noted as one."""
+    """The reference to a shared object to which v3 may refer; records it."""
     names = source.names.responses if kind == "responses" else source.names.parameters
     name = names.get(found.shared or "", found.shared or "")
     found.trace.refs.add(f"{kind}/{name}")

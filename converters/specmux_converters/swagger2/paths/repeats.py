@@ -1,8 +1,7 @@
-"""What stands in many operations with the same text is converted once: parameters and lists of them,
-responses, bodies.
+"""Convert equal texts of many operations once: parameters and lists of them, responses, bodies.
 
-A result is used again when nothing was noted on the way but the components it refers to and its cost: losses
-point at one place, and what a foreign reference finds is no part of the text.
+A result is reused if conversion recorded nothing except referenced components and its cost: losses concern
+one place, and the target of a foreign reference is not part of the text.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ Make: TypeAlias = Callable[[Any, D, SwaggerSource, Trace], T]
 
 
 def encoding(make: Make[D, Any]) -> Make[D, orjson.Fragment]:
-    """``make``, with its result as canonical JSON: what is written out many times is encoded once."""
+    """``make`` with its result as canonical JSON, so that repeated output is encoded once."""
 
     def made(node: Any, depends_on: D, source: SwaggerSource, trace: Trace) -> orjson.Fragment:
         text = encode(make(node, depends_on, source, trace), *trace.path)
@@ -37,14 +36,14 @@ def encoding(make: Make[D, Any]) -> Make[D, orjson.Fragment]:
 
 
 def repeated(make: Make[D, T], node: Any, depends_on: D, source: SwaggerSource, trace: Trace) -> T:
-    """What ``make`` makes of ``node``, for all nodes with this text the same: read it, never write into it.
+    """The result of ``make`` for ``node``, shared by all nodes with equal text: treat it as read-only.
 
-    ``depends_on`` is what counts beside the text. ``make`` is given a trace to note into, at the same place.
+    ``depends_on``: inputs other than the text. ``make`` gets a trace at the same place.
     """
     result: T
     try:
         text = orjson.dumps(node)
-    except orjson.JSONEncodeError:  # in no parsed document: an error with its pointer comes later
+    except orjson.JSONEncodeError:  # impossible in a parsed document; an error with its pointer follows
         return make(node, depends_on, source, trace)
     kept = source.repeats.get((make, depends_on, text))
     if kept is not None:

@@ -1,4 +1,4 @@
-"""Response objects: the schema moves under each media type, headers get a schema of their own."""
+"""Response objects: the schema moves below each media type, headers get a schema of their own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOVED: Final = frozenset({"schema", "examples", "headers"})
 def convert_response(
     node: dict[str, Any], offered: Sequence[str], source: SwaggerSource, trace: Trace
 ) -> dict[str, Any]:
-    """``offered`` are the operation's media types."""
+    """``offered``: the operation's media types."""
     result = kept(node, DESCRIPTION, _MOVED, trace)
     if "description" not in result:
         trace.note("response without description", "OpenAPI 3.0 requires one; an empty one is added")
@@ -34,8 +34,8 @@ def convert_response(
 def convert_short_response(
     node: dict[str, Any], offered: Sequence[str], source: SwaggerSource, trace: Trace
 ) -> dict[str, Any] | None:
-    """The same for one of a text, and a reference at most, that are sure to be written; None for any other.
-    Most are such, and to convert one takes less than to know it again."""
+    """Convert a response that has at most a text and a valid reference; None for any other. Most are like
+    that, and converting is cheaper than recognizing a repeat."""
     description, schema = node.get("description"), node.get("schema")
     if description.__class__ is not str or not description.isascii():
         return None

@@ -1,5 +1,4 @@
-"""Security schemes: basic is a kind of http, and the OAuth2 flows got other names. And the requirements of
-them."""
+"""Security schemes and requirements: basic becomes a kind of http, and OAuth2 flows are renamed."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ FLOWS: Final = {
     "application": ("clientCredentials", ("tokenUrl",)),
     "accessCode": ("authorizationCode", ("authorizationUrl", "tokenUrl")),
 }
-"""The v2 name of a flow -> its v3 name, and the URLs that it must have and no others."""
+"""The v2 name of a flow -> its v3 name, and the exact set of URLs that it must have."""
 
 _URLS: Final = ("authorizationUrl", "tokenUrl")
 _MOVED: Final = {
@@ -58,7 +57,7 @@ def convert_security_schemes(source: SwaggerSource, trace: Trace) -> dict[str, A
 def convert_requirements(
     requirements: list[Any], source: SwaggerSource, trace: Trace
 ) -> list[dict[str, Any]]:
-    """The value of ``security``, where ``trace`` stands, in the names of v3."""
+    """The value of ``security`` at ``trace``, with the names of v3."""
     result = []
     for index, requirement in enumerate(requirements):
         if requirement.__class__ is not dict:

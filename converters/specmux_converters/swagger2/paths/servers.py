@@ -14,9 +14,9 @@ _VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
 
 
 def convert_servers(source: SwaggerSource, trace: Trace) -> dict[str, Any]:
-    """``{"servers": […]}``, or nothing when the document does not say where it is served.
+    """``{"servers": […]}``; empty if the document does not state where it is served.
 
-    The ``kubernetes`` profile has none: a client reaches the paths through whoever serves the document.
+    The ``kubernetes`` profile has none: a client uses the server of the document.
     """
     document = source.document
     if source.profile == "oas":
@@ -42,7 +42,7 @@ def _servers(schemes: Any, source: SwaggerSource, trace: Trace) -> dict[str, Any
         schemes = []
     if not isinstance(schemes, list) or not all(isinstance(scheme, str) for scheme in schemes):
         trace.refuse("an array of schemes is required", "schemes")
-    base = base.strip("/")  # a path begins with one, and two would be another path
+    base = base.strip("/")  # a path starts with a slash; two would change it
     path = f"/{base}" if base else ""
     if host:
         urls = [f"{scheme}://{host}{path}" for scheme in dict.fromkeys(schemes)] or [f"//{host}{path}"]
@@ -53,7 +53,8 @@ def _servers(schemes: Any, source: SwaggerSource, trace: Trace) -> dict[str, Any
 
 
 def _server(url: str, trace: Trace) -> dict[str, Any]:
-    """Swagger 2.0 has no templates in a host or basePath, and OpenAPI 3.0 declares each variable of one."""
+    """Swagger 2.0 has no templates in host and basePath, and OpenAPI 3.0 requires each variable to be
+    declared."""
     names = [name for name in dict.fromkeys(_VARIABLE.findall(url)) if name]
     if not names:
         return {"url": url}

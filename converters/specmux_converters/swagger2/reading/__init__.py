@@ -1,1 +1,1 @@
-"""Swagger 2.0 documents as the conversion reads them: parts, positions, losses, names."""
+"""Swagger 2.0 documents as input of the conversion: parts, positions, losses, names."""

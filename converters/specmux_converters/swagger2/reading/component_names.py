@@ -1,7 +1,7 @@
-"""What components are called in v3, where a name has letters, digits, ``.``, ``-`` and ``_`` and nothing else
-(OpenAPI 3.0.3, 4.7.7.1). Swagger 2.0 allows any: ``Page«User»`` and ``List[T]`` are what generators write.
+"""Names of components in v3, which allows letters, digits, ``.``, ``-`` and ``_`` (OpenAPI 3.0.3, 4.7.7.1).
+Swagger 2.0 allows any: generators write ``Page«User»`` and ``List[T]``.
 
-In the ``kubernetes`` profile every name stays: its clients follow references, whatever is in them.
+In the ``kubernetes`` profile names are unchanged: its clients follow references, whatever they contain.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from specmux_converters.losses import tokens_of
 _OTHERS: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _ALLOWED: Final = re.compile(r"[A-Za-z0-9._-]*")
 _VALUES: Final = ("x-ms-discriminator-value", "x-discriminator-value")
-"""AutoRest's extension, and the one that other generators took over from it."""
+"""AutoRest's extension, and the form in which other generators adopted it."""
 
 _DIGITS: Final = 12
-"""Of a hash behind a name that would not be unique without: the name must not depend on which came first."""
+"""Digits of the hash appended to an ambiguous name: it must not depend on which came first."""
 
 Place: TypeAlias = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ComponentNames:
-    """Names that v3 does not allow -> those that they get, by the section of the Swagger document.
+    """Names that v3 does not allow -> their replacements, by section of the Swagger document.
 
-    ``children``: where a schema stands -> the definitions that have it in their ``allOf``. ``values``: what
-    stands for a definition in a discriminator, where an extension says so and it is not the name.
+    ``children``: the place of a schema -> the definitions with it in their ``allOf``. ``values``: a
+    definition's value in a discriminator, if an extension sets one that differs from its name.
     """
 
     definitions: Mapping[str, str] = field(default_factory=dict)
@@ -44,8 +44,8 @@ class ComponentNames:
     values: Mapping[str, str] = field(default_factory=dict)
 
     def mapping(self, place: Place) -> dict[str, str]:
-        """The ``mapping`` of the discriminator there: its values are the names in Swagger 2.0, and without an
-        entry those in v3."""
+        """The ``mapping`` of the discriminator there: its values are the names in Swagger 2.0, while unmapped
+        values would be those in v3."""
         if not self.children:
             return {}
         found: set[str] = set()
@@ -88,7 +88,7 @@ def choose_names(
 
 
 def allowed_names(names: Iterable[str]) -> dict[str, str]:
-    """A name of its own in v3 for each that is not allowed there."""
+    """A unique name in v3 for each that is not allowed there."""
     taken = {*names}
     wanted = {name: _OTHERS.sub("_", name).strip("_") for name in taken if not is_allowed(name)}
     uses = Counter(wanted.values())
@@ -107,7 +107,7 @@ def allowed_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def are_allowed(names: Iterable[str]) -> bool:
-    """Whether all of them are, asked once."""
+    """Whether all names are allowed; cached."""
     listed = [*names]
     return all(listed) and _ALLOWED.fullmatch("".join(listed)) is not None
 
@@ -117,7 +117,7 @@ def is_allowed(name: str) -> bool:
 
 
 def renamed(new: str | None) -> str:
-    """The reason that is reported, for a name that became ``new`` or, None, stays."""
+    """The reported reason for a name that became ``new`` or, if None, is unchanged."""
     if new is None:
         return "OpenAPI 3.0 has no such character in a name; kept, as apiservers publish it"
     return f"OpenAPI 3.0 has no such character in a name; called {cut(new)}"

@@ -11,9 +11,9 @@ from specmux_converters.losses import pointer_to
 
 
 def encode(value: Any, *path: str | int) -> bytes:
-    """Keys sorted; ``path`` is where the value stands.
+    """Keys sorted; ``path``: the place of the value.
 
-    Raises InvalidDocument or LimitExceeded for what no parsed document holds.
+    Raises InvalidDocument or LimitExceeded for a value that no parsed document contains.
     """
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)

@@ -1,7 +1,7 @@
-"""Fields that mean the same in both standards, and what their values must be.
+"""Fields with the same meaning in both standards, and the types of their values.
 
-A field of another type than the standard says is refused: copied, it would make the output invalid. A null
-counts as absent (Go prints nil so), and is reported.
+A field of the wrong type is refused, since a copy would make the output invalid. A null counts as absent (Go
+prints nil as null), and is reported.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ OBJECTS: Final[Mapping[str, tuple[Mapping[str, Kinds], Set[str]]]] = {
     "license": ({"name": TEXT, "url": TEXT}, {"name"}),
     "xml": ({"name": TEXT, "namespace": TEXT, "prefix": TEXT, "attribute": FLAG, "wrapped": FLAG}, set()),
 }
-"""Objects without schemas inside: their fields, and those that they must have."""
+"""Objects without schemas inside: their fields, and the required ones."""
 
 
 def kept(
@@ -43,7 +43,7 @@ def kept(
 ) -> dict[str, Any]:
     """The node's extensions and those of ``fields`` that it has, checked.
 
-    ``others`` are the fields that the caller reads itself; any further one is not in the standard.
+    ``others``: fields that the caller converts itself; any further field is not in the standard.
     """
     result: dict[str, Any] = {}
     for key, value in node.items():
@@ -63,7 +63,7 @@ def kept(
 
 
 def is_present(key: str, value: Any, kinds: Kinds, trace: Trace) -> bool:
-    """False for null. Raises InvalidDocument for a value of another kind."""
+    """False for null. Raises InvalidDocument for a value of the wrong type."""
     if value.__class__ in kinds:
         return True
     if value is None:
@@ -73,19 +73,19 @@ def is_present(key: str, value: Any, kinds: Kinds, trace: Trace) -> bool:
 
 
 def name_of(kinds: Kinds) -> str:
-    """The types as a reader knows them."""
+    """The types in words."""
     return next(name for kind, name in _NAMES.items() if kind in kinds)
 
 
 def texts(node: Mapping[str, Any], key: str, trace: Trace) -> None:
-    """Raises InvalidDocument unless the array at ``key``, if there, is of strings."""
+    """Raises InvalidDocument unless the array at ``key``, if present, consists of strings."""
     for index, item in enumerate(node.get(key) or ()):
         if item.__class__ is not str:
             trace.refuse("a string is required", key, index)
 
 
 def without_repeats(key: str, items: list[Any], trace: Trace) -> list[Any]:
-    """The list at ``key`` as a set of JSON values: of equal ones the first, and the others reported."""
+    """The list at ``key`` as a set of JSON values: keeps the first of equal ones and reports the others."""
     found: dict[Hashable, Any] = {}
     for index, item in enumerate(items):
         value = identity(item)
@@ -110,7 +110,7 @@ def identity(value: Any) -> Hashable:
 
 
 def is_plain_object(key: str, value: Any) -> bool:
-    """Whether it can be the object at ``key``, one of OBJECTS: each of its fields is of its type, or null."""
+    """Whether it is a valid object for ``key``, one of OBJECTS: each field has its type, or is null."""
     fields, _ = OBJECTS[key]
     return value.__class__ is dict and all(
         item is None or item.__class__ in fields.get(name, ANYTHING) for name, item in value.items()
@@ -118,7 +118,7 @@ def is_plain_object(key: str, value: Any) -> bool:
 
 
 def plain_object(key: str, value: dict[str, Any], trace: Trace) -> dict[str, Any]:
-    """The object at ``key``, one of OBJECTS, checked. The same dict when nothing is to change."""
+    """The object at ``key``, one of OBJECTS, checked. The same dict if nothing changes."""
     fields, required = OBJECTS[key]
     known = all(item.__class__ in fields.get(name, frozenset()) for name, item in value.items())
     if known and required <= value.keys():

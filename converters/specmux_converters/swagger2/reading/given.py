@@ -1,4 +1,4 @@
-"""What callers hand to the conversion: a parsed document, or the bytes or text of one."""
+"""Input of the conversion: a parsed document, or the bytes or text of one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from specmux_converters.swagger2.reading.source import Profile
 def parsed(
     given: Any, *, limits: Limits, revisions: Revisions | None = None
 ) -> tuple[Document, tuple[Loss, ...]]:
-    """The document, and what reading it lost. Raises InvalidArgument, InvalidDocument, LimitExceeded."""
+    """The document, and the losses of parsing it. Raises InvalidArgument, InvalidDocument, LimitExceeded."""
     if isinstance(given, dict):
         return given, ()
     if isinstance(given, str):
@@ -30,7 +30,7 @@ def parsed(
 
 
 def check_profile(profile: Any) -> None:
-    """Raises InvalidArgument for one that there is not."""
+    """Raises InvalidArgument for an unknown profile."""
     known = get_args(Profile)
     if profile not in known:
         raise InvalidArgument(f"profile {cut(repr(profile))} is not one of {', '.join(map(repr, known))}")

@@ -1,4 +1,4 @@
-"""The Swagger 2.0 document as the conversion reads it: its shared objects, defaults and local references."""
+"""The Swagger 2.0 document as input of the conversion: its shared objects, defaults and local references."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from specmux_converters.swagger2.reading.fields import texts
 from specmux_converters.swagger2.reading.trace import Trace
 
 Profile: TypeAlias = Literal["kubernetes", "oas"]
-"""``kubernetes``: what an apiserver publishes and kubectl reads. ``oas``: all of Swagger 2.0."""
+"""``kubernetes``: as an apiserver publishes and kubectl reads. ``oas``: all of Swagger 2.0."""
 
 ANY_MEDIA_TYPE: Final = "*/*"
-"""What a body is when neither the operation nor the document names a media type."""
+"""The media type of a body if neither the operation nor the document names one."""
 
 FEW_MEDIA_TYPES: Final = 16
-"""Copies of a schema that are not worth counting."""
+"""Copies of a schema that are not counted."""
 
 _SHARED: Final = ("definitions", "parameters", "responses", "securityDefinitions")
 _NOTHING: Final[Mapping[str, Any]] = {}
 
 
 class SchemaRef(NamedTuple):
-    """A reference to a component schema: its name, and the object to write for it (shared, never changed)."""
+    """A reference to a component schema: its name, and the object to write for it (shared and read-only)."""
 
     component: str
     node: dict[str, Any]
@@ -43,14 +43,13 @@ class SchemaRef(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SwaggerSource:
-    """One Swagger 2.0 document. ``schemes`` are its security definitions, by name the type.
+    """One Swagger 2.0 document. ``schemes``: the type of each security definition by name.
 
-    The others are filled as it is read. ``schema_refs``: how each reference is written in v3. ``sizes``:
-    what its target costs written out. ``fit_empty``: whether the target allows an empty object.
-    ``written_out``: the parameters that were (their JSON, name and location), what was noted on the way, and
-    the cost. ``media_types``: lists that were checked. ``repeats``: what equal texts became. ``hoisted``:
-    the schemas that were referred to where no component stands (``#/paths/…``), which become components under
-    a new name.
+    The others are caches. ``schema_refs``: the v3 form of each reference. ``sizes``: the cost of expanding
+    its target. ``fit_empty``: whether the target allows an empty object. ``written_out``: expanded parameters
+    (JSON, name, location), what was recorded for them, and their cost. ``media_types``: lists that were
+    checked. ``repeats``: results of equal texts. ``hoisted``: schemas referenced outside components
+    (``#/paths/…``), which become components with a new name.
     """
 
     document: Document
@@ -71,7 +70,7 @@ class SwaggerSource:
     repeats: dict[Hashable, tuple[Any, frozenset[str], int]] = field(default_factory=dict)
 
     def schema_ref(self, ref: str) -> SchemaRef | None:
-        """None when ``ref`` points at nothing in this document."""
+        """None if ``ref`` points at nothing in this document."""
         try:
             return self.schema_refs[ref]
         except KeyError:
@@ -103,25 +102,25 @@ class SwaggerSource:
         taken = self.hoisted.get(name)
         is_definition = name in self.definitions or name in self.names.definitions.values()
         if is_definition or (taken is not None and taken[0] != tokens):
-            # The hash, not a counter: the name must not depend on which reference was met first.
+            # The hash, not a counter: the name must not depend on the order of references.
             return f"{name}.{sha256('/'.join(tokens).encode()).hexdigest()[:12]}"
         return name
 
     def size_of(self, ref: str, target: Any) -> int:
-        """What writing the target of ``ref`` out costs, in bytes of JSON."""
+        """The cost of expanding the target of ``ref``, in bytes of JSON."""
         size = self.sizes.get(ref)
         if size is None:
             size = self.sizes[ref] = len(encode(target, *tokens_of(ref)))
         return size
 
     def content(self, offered: Sequence[str], media: dict[str, Any], trace: Trace) -> dict[str, Any]:
-        """``media`` under each media type, or under any when there is none."""
+        """``media`` under each media type; under any if there is none."""
         if len(offered) > FEW_MEDIA_TYPES:
             trace.spend(len(offered) * len(encode(media, *trace.path)))
         return dict.fromkeys(offered or (ANY_MEDIA_TYPE,), media)
 
     def media_types_at(self, node: Mapping[str, Any], key: str, trace: Trace) -> tuple[str, ...] | None:
-        """A ``consumes`` or ``produces`` list, None when the key is absent: ``[]`` is not the same."""
+        """A ``consumes`` or ``produces`` list; None if the key is absent, which differs from ``[]``."""
         value = node.get(key)
         if value is None:
             return None
@@ -135,7 +134,7 @@ class SwaggerSource:
             return checked
 
     def resolve(self, tokens: list[str]) -> Any:
-        """What stands at a path of the document, None when nothing does."""
+        """The value at a path of the document; None if there is none."""
         node: Any = self.document
         for key in tokens:
             if isinstance(node, dict) and key in node:
@@ -148,7 +147,7 @@ class SwaggerSource:
 
 
 def read_source(document: Document, profile: Profile, trace: Trace) -> SwaggerSource:
-    """Raises InvalidDocument when the document is no Swagger 2.0, or a shared part has the wrong type."""
+    """Raises InvalidDocument if it is not Swagger 2.0, or a shared part has the wrong type."""
     if document.get("swagger") not in SWAGGER_VERSIONS:
         trace.refuse('not a Swagger 2.0 document: "swagger" is not "2.0"')
     definitions, parameters, responses, schemes = (object_at(document, key, trace) for key in _SHARED)
@@ -168,7 +167,7 @@ def read_source(document: Document, profile: Profile, trace: Trace) -> SwaggerSo
 
 
 def object_at(parent: Mapping[str, Any], key: str, trace: Trace) -> Mapping[str, Any]:
-    """The object at ``key``; absent and null (Go prints a nil map so) are the empty one."""
+    """The object at ``key``; absent and null (Go prints a nil map as null) mean an empty one."""
     value = parent.get(key)
     if value is None:
         return _NOTHING

@@ -1,4 +1,4 @@
-"""Where a walk through the input stands, what it met on the way, and what it may still cost."""
+"""The place of a walk through the input, what it records, and its remaining budget."""
 
 from __future__ import annotations
 
@@ -13,29 +13,30 @@ from specmux_converters.losses import Grade, Loss, Steps, pointer_to
 from specmux_converters.swagger2.reading.encoding import encode
 
 FREE_BYTES: Final = 32 * 1024 * 1024
-"""What any document may become, however small it is."""
+"""Bytes that any document may expand to, however small it is."""
 
 EXPANSION: Final = 8
-"""What a larger one may, in times its own size. Releases of Kubernetes become two and a half times theirs."""
+"""Multiple of its own size that a larger one may expand to. Releases of Kubernetes expand two and a half
+times."""
 
 
 LOSS_COST: Final = 256
-"""Bytes that a loss takes beside its pointer: each is an object with texts of its own."""
+"""Bytes that a loss takes beside its pointer: each is an object with its own strings."""
 
 
 @dataclass(slots=True)
 class OutputBudget:
-    """Bytes that the output of one conversion, its losses included, may still grow by beyond the input.
+    """Bytes by which the output of a conversion, including losses, may still exceed the input.
 
-    A reference that is written out, a schema under many media types, a component in many documents: each
-    multiplies the input, and a small hostile document could ask for terabytes.
+    An expanded reference, a schema under many media types, a component in many documents: each multiplies the
+    input, and a small hostile document could demand terabytes.
     """
 
     left: int = Limits().max_expanded_bytes
     steps: Steps = field(default_factory=Steps)
     """For the pointers of losses."""
     more: Callable[[], int] | None = None
-    """What else there is to spend, asked for once and when it is needed: it reads the whole input."""
+    """Additional budget, computed once when needed, since that reads the whole input."""
 
     def spend(self, cost: int, *tokens: str | int) -> None:
         self.left -= cost
@@ -47,7 +48,7 @@ class OutputBudget:
 
     @classmethod
     def of(cls, document: Document, limits: Limits) -> Self:
-        """``EXPANSION`` times the document beyond what any may cost, and no more than the limits allow."""
+        """``EXPANSION`` times the document beyond the free bytes, within the limits."""
         left = min(FREE_BYTES, limits.max_expanded_bytes)
         rest = limits.max_expanded_bytes - left
         return cls(left, more=lambda: min(rest, EXPANSION * len(encode(document))))
@@ -55,12 +56,11 @@ class OutputBudget:
 
 @dataclass(slots=True)
 class Trace:
-    """The place of a walk and its notes.
+    """The place of a walk and its records.
 
-    ``refs`` names the components that the result refers to ("schemas/Pod"): the edges that pruning follows.
-    ``foreign`` lists references to places that are no shared object: a result that has any depends on more
-    than its own text, and may not be kept for an equal one. No field has a default: to see whether one is
-    given takes as long again, for each part and each text.
+    ``refs``: the components that the result refers to ("schemas/Pod"), the edges for pruning. ``foreign``:
+    references to places that are not shared objects; a result with any depends on more than its text and must
+    not be reused. Fields have no defaults, since handling them would double the cost per part and text.
     """
 
     path: list[str | int]
@@ -71,15 +71,15 @@ class Trace:
 
     @classmethod
     def begin(cls, path: list[str | int], budget: OutputBudget) -> Trace:
-        """One without notes."""
+        """A trace without records."""
         return cls(path, [], set(), [], budget)
 
     def at(self, path: list[str | int]) -> Trace:
-        """A trace that stands elsewhere and takes the same notes."""
+        """A trace at another place with the same records."""
         return Trace(path, self.losses, self.refs, self.foreign, self.budget)
 
     def take(self, notes: Trace) -> None:
-        """Adds what was noted on another walk whose result is used here too."""
+        """Add the records of another walk whose result is used here as well."""
         if notes.losses:
             self.losses += notes.losses
         if notes.refs:
@@ -91,11 +91,11 @@ class Trace:
         return pointer_to(*self.path, *tokens)
 
     def lose(self, construct: str, reason: str, *tokens: str | int) -> None:
-        """Reports what the result does not say."""
+        """Report something that the result lacks."""
         self._report(construct, reason, Grade.LOSS, tokens)
 
     def note(self, construct: str, reason: str, *tokens: str | int) -> None:
-        """Reports what the result says in another way, or what said nothing."""
+        """Report something that the result expresses differently, or that was meaningless."""
         self._report(construct, reason, Grade.NOTE, tokens)
 
     def _report(self, construct: str, reason: str, grade: Grade, tokens: tuple[str | int, ...]) -> None:
@@ -104,7 +104,7 @@ class Trace:
         budget.left -= len(pointer) + LOSS_COST
         if budget.left < 0:
             budget.spend(0, *self.path)
-        # What Loss() does, without a call of Python code: Kubernetes' operations lose something each.
+        # Loss() without a call of Python code: Kubernetes' operations lose something each.
         self.losses.append(tuple.__new__(Loss, (pointer, construct, reason, grade)))
 
     def refuse(self, reason: str, *tokens: str | int) -> NoReturn:
@@ -114,11 +114,12 @@ class Trace:
         self.budget.spend(cost, *self.path)
 
     def keep_unknown(self, key: str, value: Any, result: dict[str, Any]) -> None:
-        """A field that OpenAPI 3.0 does not have there stays readable as an extension, and is reported."""
+        """Keep a field that OpenAPI 3.0 does not have there as an extension, and report it."""
         self.lose(f"field {key}", f"OpenAPI 3.0 has no such field here; kept as x-{key}", key)
         result.setdefault(f"x-{key}", value)
 
     def keep_mistyped(self, key: str, value: Any, wanted: str, result: dict[str, Any]) -> None:
-        """A keyword whose value is of another type says nothing; the rest of its schema stands."""
+        """Keep a keyword with a value of the wrong type as an extension; the rest of its schema is
+        unaffected."""
         self.lose("keyword of another type", f"{wanted} is required; kept as x-{key}", key)
         result.setdefault(f"x-{key}", value)

@@ -1,1 +1,1 @@
-"""Schemas of Swagger 2.0, and what their keywords, formats and defaults become."""
+"""Schemas of Swagger 2.0, and the conversion of their keywords, formats and defaults."""

@@ -1,9 +1,9 @@
-"""Whether a default is a value of its own schema.
+"""Check whether a default is valid under its own schema.
 
-Kubernetes before 1.25 published ``default: {}`` for every struct, strings included; grpc-gateway writes
-numbers as strings. OpenAPI 3.0 calls such a document invalid.
+Kubernetes before 1.25 published ``default: {}`` for every struct, even one that is a string; grpc-gateway
+writes numbers as strings. OpenAPI 3.0 makes such a document invalid.
 
-This checks what validators find wrong in practice, not all of JSON Schema: patterns as Go reads them, in time
+This checks what validators reject in practice, not all of JSON Schema: patterns with Go's semantics, in time
 linear in the text; nothing below ``not``.
 """
 
@@ -19,8 +19,8 @@ from specmux_converters.swagger2.reading.trace import Trace
 from specmux_converters.swagger2.schema.formats import has_format
 
 _STEP_COST: Final = 256
-"""Bytes of the budget for following a reference, or trying one schema of several: what refers to itself twice
-over would take for ever."""
+"""Bytes of the budget for following a reference or trying an alternative: a schema that refers to itself
+twice would take forever."""
 
 _CHOICE_COST: Final = 8
 """The same for a value of an ``enum``."""
@@ -42,16 +42,16 @@ _SIZES: Final[dict[type, tuple[str, str]]] = {
     dict: ("minProperties", "maxProperties"),
 }
 _PATTERN_MAX: Final = 1000
-"""Characters of a pattern that is looked at."""
+"""Characters of the longest pattern that is checked."""
 _LISTS: Final = frozenset({"allOf", "anyOf", "oneOf"})
 _BARE: Final = frozenset({"$ref", "default", "description"})
-"""Keywords of a reference that leave everything to its target."""
+"""Keywords beside a reference that do not change the meaning of its target."""
 
 
 def fits(
     value: Any, schema: Any, source: SwaggerSource, trace: Trace, seen: frozenset[str] = frozenset()
 ) -> bool:
-    """``schema`` is in Swagger 2.0. ``seen`` are the references followed without a step into ``value``."""
+    """``schema``: in Swagger 2.0. ``seen``: references followed without a step into ``value``."""
     if not isinstance(schema, dict):
         return True
     ref = schema.get("$ref")
@@ -98,7 +98,7 @@ def _has_pattern(value: str, pattern: str, trace: Trace) -> bool:
 
 
 def _items_fit(value: list[Any], items: Any, source: SwaggerSource, trace: Trace) -> bool:
-    """A schema for each position becomes one for any of them in v3: what an item must fit."""
+    """A schema per position becomes one schema for all items in v3, which each item must fit."""
     if isinstance(items, dict):
         return all(fits(item, items, source, trace) for item in value)
     if not isinstance(items, list) or not items:
@@ -117,7 +117,7 @@ def _fits_one(
 
 
 def _fits_target(value: Any, ref: str, source: SwaggerSource, trace: Trace, seen: frozenset[str]) -> bool:
-    """Remembered for the empty object, which some documents have at every struct."""
+    """Cached for the empty object, which some documents have for every struct."""
     known = source.fit_empty.get(ref) if value == {} else None
     if known is not None:
         return known

@@ -1,7 +1,7 @@
-"""Whether a value has the form that its ``format`` names.
+"""Check whether a value has the form that its ``format`` names.
 
-Of the formats of OpenAPI 3.0 (4.4) and JSON Schema (Wright-00, section 7.3) those that validators check
-without further libraries. Any other name is a hint, and every value has it.
+Covers the formats of OpenAPI 3.0 (4.4) and JSON Schema (Wright-00, section 7.3) that validators check without
+further libraries. Any other name is a hint that every value satisfies.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def has_format(value: Any, name: Any) -> bool:
 
 
 def _is_date(text: str) -> bool:
-    """RFC 3339, full-date. Raises ValueError for a month that no calendar has."""
+    """RFC 3339, full-date. Raises ValueError for a nonexistent date."""
     match = _DATE.fullmatch(text)
     if match is None:
         return False
@@ -54,4 +54,5 @@ FORMATS: Final[Mapping[str, tuple[type, Callable[[Any], object]]]] = {
     "ipv6": (str, IPv6Address),
     "uuid": (str, lambda text: _UUID.fullmatch(text) is not None),
 }
-"""The type that a format speaks of, and what is False, or raises ValueError, for a value without it."""
+"""The type to which a format applies, and a function that returns False or raises ValueError for an invalid
+value."""

@@ -1,4 +1,4 @@
-"""Keywords of a schema that hold no schema: which values OpenAPI 3.0 allows them, and what others become."""
+"""Keywords of a schema without subschemas: their values in OpenAPI 3.0, and the conversion of others."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from specmux_converters.swagger2.reading.fields import (
 from specmux_converters.swagger2.reading.trace import Trace
 
 DROPPED: Final = object()
-"""Stands for the value of a keyword that OpenAPI 3.0 does not have."""
+"""Stands for a keyword that OpenAPI 3.0 does not have."""
 
 MISTYPED: Final = object()
-"""Stands for a value of another type than the keyword's."""
+"""Stands for a value of the wrong type."""
 
 TYPES: Final = frozenset({"string", "number", "integer", "boolean", "array", "object"})
 
@@ -34,10 +34,10 @@ FIELDS: Final[dict[str, Kinds]] = {
     **dict.fromkeys(("readOnly", "writeOnly", "deprecated", "nullable"), FLAG),
     "example": ANYTHING,
 }
-"""Keywords that mean the same in both standards and hold no schema."""
+"""Keywords with the same meaning in both standards and without subschemas."""
 
 _APPLIED: Final = ("allOf", "anyOf", "oneOf", "not")
-"""Schemas that a value must fit beside its own."""
+"""Schemas that apply to the same value."""
 
 _COMPANIONS: Final = {"exclusiveMaximum": "maximum", "exclusiveMinimum": "minimum"}
 BOUNDS: Final = _COMPANIONS.keys() | {"multipleOf"} | {key for key, kinds in FIELDS.items() if kinds is COUNT}
@@ -45,12 +45,12 @@ PLAIN: Final[dict[str, type]] = {
     **{key: next(iter(kinds)) for key, kinds in FIELDS.items() if len(kinds) == 1 and key not in BOUNDS},
     "type": str,
 }
-"""Those that need no second look where their values are of this class."""
+"""Keywords that need no conversion if their values have these types."""
 
 
 def bound(key: str, value: Any, node: dict[str, Any], trace: Trace) -> Any:
-    """A bound that JSON Schema does not allow (Wright-00, section 5) makes a document invalid, and binds
-    nothing."""
+    """A bound that JSON Schema does not allow (Wright-00, section 5) makes a document invalid and has no
+    effect."""
     companion = _COMPANIONS.get(key)
     if companion is not None:
         if node.get(companion).__class__ in NUMBER:
@@ -64,7 +64,7 @@ def bound(key: str, value: Any, node: dict[str, Any], trace: Trace) -> Any:
 
 
 def choices(key: str, value: Any, trace: Trace) -> Any:
-    """``required`` and ``enum``, of which OpenAPI 3.0 allows no empty ones."""
+    """``required`` and ``enum``, which must not be empty in OpenAPI 3.0."""
     if value.__class__ is not list:
         return MISTYPED
     if not value:
@@ -79,7 +79,7 @@ def choices(key: str, value: Any, trace: Trace) -> Any:
 
 
 def convert_type(result: dict[str, Any], trace: Trace) -> None:
-    """OpenAPI 3.0 knows one type, and ``nullable`` instead of "null"."""
+    """OpenAPI 3.0 has a single type, and ``nullable`` instead of "null"."""
     kind = result.pop("type")
     if kind is None:
         is_present("type", kind, TEXT, trace)
@@ -104,8 +104,8 @@ def convert_type(result: dict[str, Any], trace: Trace) -> None:
 
 
 def _of_type(kind: str, schema: dict[str, Any]) -> dict[str, Any]:
-    """One of several types. By OpenAPI 3.0.3 ``nullable`` counts beside ``type`` alone, and an array has
-    ``items``."""
+    """An alternative for one of several types. By OpenAPI 3.0.3 ``nullable`` applies only beside ``type``,
+    and an array requires ``items``."""
     result: dict[str, Any] = {"type": kind}
     if kind == "array":
         result["items"] = schema.get("items", {})
@@ -115,7 +115,7 @@ def _of_type(kind: str, schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_items(result: dict[str, Any], trace: Trace) -> dict[str, Any]:
-    """An array says what is in it (OpenAPI 3.0.3, 4.7.24.1), were it anything."""
+    """An array requires ``items`` (OpenAPI 3.0.3, 4.7.24.1), even if anything is allowed."""
     if result.get("type") != "array" or "items" in result:
         return result
     trace.note("array without items", "OpenAPI 3.0 requires them; any are allowed")
@@ -123,8 +123,8 @@ def with_items(result: dict[str, Any], trace: Trace) -> dict[str, Any]:
 
 
 def make_nullable(result: dict[str, Any]) -> None:
-    """Lets null pass, which ``nullable: true`` alone does not: by OpenAPI 3.0.3 it counts beside ``type`` and
-    no further, so an ``enum`` has to name null, and what other schemas ask for becomes one alternative."""
+    """Allow null, for which ``nullable: true`` alone is insufficient: by OpenAPI 3.0.3 it extends only
+    ``type``, so an ``enum`` has to list null, and other schemas become one alternative."""
     result["nullable"] = True
     choices = result.get("enum")
     if isinstance(choices, list) and None not in choices:
@@ -141,7 +141,7 @@ def make_nullable(result: dict[str, Any]) -> None:
 
 
 def _also(result: dict[str, Any], constraint: dict[str, Any]) -> None:
-    """Adds a constraint beside whatever the schema already says."""
+    """Add a constraint to the schema's own."""
     if result.keys().isdisjoint(constraint):
         result.update(constraint)
     else:

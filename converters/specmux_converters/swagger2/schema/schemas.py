@@ -1,6 +1,6 @@
 """Schema objects. The walk goes by position, never by key name: real documents have properties called
-``$ref``, ``default``, ``required`` and ``items`` (JSONSchemaProps), and what stands in ``example``,
-``default``, ``enum`` or ``x-*`` is data.
+``$ref``, ``default``, ``required`` and ``items`` (JSONSchemaProps), and ``example``, ``default``, ``enum``
+and ``x-*`` contain data.
 
 A schema that needs no change is returned as it is, not copied.
 """
@@ -51,15 +51,15 @@ _KINDS: Final[dict[str, Kinds]] = {
 }
 _NULLABLE: Final = frozenset({"default", "example"})
 _JUDGED: Final = frozenset({"description", "default"})
-"""What most references have beside them, and needs no look of its own."""
+"""Common siblings of references, which need no separate check."""
 
 _LEAF_KINDS: Final = frozenset({"string", "number", "integer", "boolean", "object"})
 Convert: TypeAlias = Callable[[str, Any, dict[str, Any], SwaggerSource, Trace], Any]
-"""Key, value and the schema that has them -> the value in v3, ``DROPPED`` when it has none."""
+"""Key, value and containing schema -> the value in v3, or ``DROPPED``."""
 
 
 def convert_schema(node: Any, source: SwaggerSource, trace: Trace) -> dict[str, Any]:
-    """Raises InvalidDocument where a schema is required and something else stands."""
+    """Raises InvalidDocument if the value is not a schema."""
     if node.__class__ is not dict:
         if node is not None:
             trace.refuse("a schema object is required")
@@ -73,7 +73,7 @@ def convert_schema(node: Any, source: SwaggerSource, trace: Trace) -> dict[str, 
 
 
 def _keywords(node: dict[str, Any], source: SwaggerSource, trace: Trace) -> dict[str, Any]:
-    """The schema's keywords, one by one where they need a look. A change is made in a copy."""
+    """The schema's keywords; only those that need it are examined. Changes are made in a copy."""
     result = node
     is_plain = True
     for key, value in node.items():
@@ -108,7 +108,7 @@ def _keywords(node: dict[str, Any], source: SwaggerSource, trace: Trace) -> dict
 def _field(key: str, value: Any, node: dict[str, Any], source: SwaggerSource, trace: Trace) -> Any:
     kinds = FIELDS[key]
     if kinds is COUNT and value.__class__ is float and value.is_integer():
-        value = int(value)  # Go reads no 3.0 as an integer
+        value = int(value)  # Go does not parse 3.0 as an integer
     if value.__class__ not in kinds:
         return MISTYPED
     return bound(key, value, node, trace) if key in BOUNDS else value
@@ -137,7 +137,7 @@ def _discriminator(key: str, name: Any, node: dict[str, Any], source: SwaggerSou
 
 
 def _alternatives(key: str, value: Any, node: dict[str, Any], source: SwaggerSource, trace: Trace) -> Any:
-    """``allOf``, ``anyOf`` and ``oneOf``, of which OpenAPI 3.0 allows no empty ones."""
+    """``allOf``, ``anyOf`` and ``oneOf``, which must not be empty in OpenAPI 3.0."""
     if value.__class__ is not list:
         return MISTYPED
     if not value:
@@ -148,14 +148,14 @@ def _alternatives(key: str, value: Any, node: dict[str, Any], source: SwaggerSou
 
 
 def _default(key: str, value: Any, node: dict[str, Any], source: SwaggerSource, trace: Trace) -> Any:
-    """A default that its own schema refuses makes a v3 document invalid, and says nothing to anybody."""
+    """A default that violates its own schema makes a v3 document invalid and is of no use."""
     if node.get("type") == _SIMPLE_TYPES.get(value.__class__, DROPPED) and node.keys() <= _SIMPLE:
         form = node.get("format")
         if form is None or (form.__class__ is str and form not in FORMATS):
             return value
     if fits(value, node, source, trace):
         return value
-    report = trace.note if value == {} else trace.lose  # what Go prints for every struct that says nothing
+    report = trace.note if value == {} else trace.lose  # Go prints {} for every struct without a default
     report("default", "does not fit its own schema; left out", "default")
     return DROPPED
 
@@ -175,7 +175,7 @@ def _properties(key: str, value: Any, node: dict[str, Any], source: SwaggerSourc
     changed: dict[str, Any] | None = None
     for name, schema in value.items():
         if schema.__class__ is dict and schema.get("type").__class__ is str:
-            # Most properties have a type, a description and a format at most.
+            # Most properties have at most a type, a description and a format.
             known = 1
             if schema.get("description").__class__ is str:
                 known += 1
@@ -202,7 +202,7 @@ def _list(key: str, value: list[Any], source: SwaggerSource, trace: Trace) -> An
 
 
 def _items(key: str, value: Any, node: dict[str, Any], source: SwaggerSource, trace: Trace) -> Any:
-    """One schema for all items, or (not in 3.0) a tuple with one for each position."""
+    """One schema for all items, or a tuple with one per position, which 3.0 does not have."""
     if value.__class__ is dict:
         return _at("items", value, source, trace)
     if value.__class__ is not list:
@@ -215,7 +215,7 @@ def _items(key: str, value: Any, node: dict[str, Any], source: SwaggerSource, tr
 
 
 def _without_v2(node: dict[str, Any], trace: Trace) -> dict[str, Any]:
-    """A copy without what only Swagger 2.0 says: unknown keywords, ``x-nullable``, types beyond one name."""
+    """A copy without what exists only in Swagger 2.0: unknown keywords, ``x-nullable``, several types."""
     result: dict[str, Any] = {}
     for key, value in node.items():
         if key == "type" or key in _CONVERTERS or key[:2] == "x-":
@@ -282,4 +282,4 @@ _CONVERTERS: Final[dict[str, Convert]] = {
     "items": _items,
     "discriminator": _discriminator,
 }
-"""The keywords of OpenAPI 3.0 but for ``type``."""
+"""The keywords of OpenAPI 3.0 except ``type``."""
