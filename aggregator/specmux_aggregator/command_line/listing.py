@@ -18,7 +18,7 @@ from specmux_aggregator.console import forget_standard_output
 from specmux_aggregator.exits import RUNTIME
 from specmux_converters.deferred_dataclasses import dataclass
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a command that lists nothing does without it
     from click.shell_completion import CompletionItem
 
 _WORDS: Final = "specmux.words"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from specmux_cache.access.server_access import ClientAccess, Credentials, ExecPlugin, ServerAccess
 from specmux_cache.errors import UnusableCredentials
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # TLS takes longer to import than a warm command takes
     import ssl
 
     from specmux_cache.access.credentials import HeaderFields

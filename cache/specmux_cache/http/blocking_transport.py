@@ -18,14 +18,20 @@ from urllib.parse import quote
 
 from specmux_cache.errors import BadAnswer, ServerUnreachable
 from specmux_cache.http.connection_faults import reason_of
-from specmux_cache.http.connections.blocking_reader import Disconnected, NotHTTP, Received, received, send
+from specmux_cache.http.connections.blocking_reader import (
+    Disconnected,
+    MalformedAnswer,
+    Received,
+    received,
+    send,
+)
 from specmux_cache.http.connections.wire import Wire
 from specmux_cache.http.header_fields import Fields
 from specmux_cache.http.responses import Answer
 from specmux_cache.http.server import Server
 from specmux_cache.http.unpacking import ACCEPT_ENCODING, is_packed, unpacked
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # TLS takes longer to import than a warm command takes
     import ssl
 
 SENT_AS_IT_IS: Final = "/:@!$&'()*+,;=-._~%?"
@@ -81,7 +87,7 @@ class BlockingTransport:
             raise ServerUnreachable("no whole answer in time", url=url) from error
         except Disconnected as error:
             raise ServerUnreachable("it closed the connection before it answered", url=url) from error
-        except NotHTTP as error:
+        except MalformedAnswer as error:
             raise BadAnswer("the response was cut off or is not HTTP", url=url) from error
         except OverflowError as error:
             raise BadAnswer("the body is larger than max_body_bytes", url=url) from error

@@ -22,7 +22,7 @@ NOT_IN_NAMES: Final = frozenset(b'()<>@,;:\\"/[]?={}' + bytes(range(33)) + bytes
 NOT_IN_VALUES: Final = frozenset(b"\r\n\0")
 
 
-class NotHTTP(Exception):
+class MalformedAnswer(Exception):
     """The answer was cut off, or is not HTTP."""
 
 
@@ -51,21 +51,21 @@ def send(wire: Wire, target: str, fields: Mapping[str, str]) -> None:
 
 
 def received(wire: Wire, max_body_bytes: int) -> Received:
-    """The answer after interim ones. Raises NotHTTP, Disconnected, OverflowError for a larger body."""
+    """The final answer. Raises MalformedAnswer, Disconnected, or OverflowError for a larger body."""
     for _ in range(INTERIM_MAX):
         version, status = _status(wire)
         fields = _fields(wire)
         if status >= 200:
             return _with_body(wire, version, status, fields, max_body_bytes)
-    raise NotHTTP("interim answers without end")
+    raise MalformedAnswer("interim answers without end")
 
 
 def _with_body(wire: Wire, version: bytes, status: int, fields: Fields, max_body_bytes: int) -> Received:
     length, coding = joined(fields, "content-length"), joined(fields, "transfer-encoding")
     if length is not None and (coding is not None or not (length.isascii() and length.isdigit())):
-        raise NotHTTP("a head that does not say where its body ends")
+        raise MalformedAnswer("a head that does not say where its body ends")
     if coding is not None and coding.lower() != "chunked":
-        raise NotHTTP("another transfer coding than chunked")
+        raise MalformedAnswer("another transfer coding than chunked")
     options = listed(fields, "connection")
     is_last = "close" in options or version != b"HTTP/1.1"
     if status in (204, 304):
@@ -96,21 +96,21 @@ def _status(wire: Wire) -> tuple[bytes, int]:
         or not status.isdigit()
         or status < b"100"
     ):
-        raise NotHTTP("not a status line")
+        raise MalformedAnswer("not a status line")
     return version, int(status)
 
 
 def _fields(wire: Wire) -> Fields:
-    """Raises NotHTTP for lines that are no fields; a folded one is none any more (RFC 9112 5.2)."""
+    """Raises MalformedAnswer for lines that are no fields; a folded one is none any more (RFC 9112 5.2)."""
     pairs: list[tuple[str, str]] = []
     while line := _line(wire):
         name, colon, value = line.partition(b":")
         if not (name and colon) or NOT_IN_NAMES.intersection(name) or NOT_IN_VALUES.intersection(value):
-            raise NotHTTP("a line that is no field")
+            raise MalformedAnswer("a line that is no field")
         # As aiohttp reads it, so that both store the same.
         pairs.append((name.decode("ascii"), value.strip(b" \t").decode("utf-8", "surrogateescape")))
         if len(pairs) > FIELDS_MAX:
-            raise NotHTTP("too many fields")
+            raise MalformedAnswer("too many fields")
     return fields_of(pairs)
 
 
@@ -119,7 +119,7 @@ def _line(wire: Wire) -> bytes:
     try:
         line = wire.line(LINE_MAX)
     except OverflowError as error:
-        raise NotHTTP("a line without end") from error
+        raise MalformedAnswer("a line without end") from error
     if not line.endswith(b"\n"):
         raise Disconnected
     return line.removesuffix(b"\n").removesuffix(b"\r")
@@ -137,17 +137,17 @@ def _chunks(wire: Wire) -> Iterator[bytes]:
     while size := _chunk_size(wire):
         yield from _counted(wire, size)
         if _part(wire):
-            raise NotHTTP("a chunk of another size than it says")
+            raise MalformedAnswer("a chunk of another size than it says")
     for _ in range(FIELDS_MAX):
         if not _part(wire):
             return
-    raise NotHTTP("trailers without end")
+    raise MalformedAnswer("trailers without end")
 
 
 def _chunk_size(wire: Wire) -> int:
     digits = _part(wire).partition(b";")[0].rstrip(b" \t")
     if not 0 < len(digits) <= 16 or not HEXADECIMAL.issuperset(digits):
-        raise NotHTTP("not a chunk's size")
+        raise MalformedAnswer("not a chunk's size")
     return int(digits, 16)
 
 
@@ -156,14 +156,14 @@ def _part(wire: Wire) -> bytes:
     try:
         return _line(wire)
     except ConnectionError as error:
-        raise NotHTTP("cut off") from error
+        raise MalformedAnswer("cut off") from error
 
 
 def _piece(wire: Wire, size: int) -> bytes:
     try:
         piece = wire.read(size)
     except ConnectionError as error:
-        raise NotHTTP("cut off") from error
+        raise MalformedAnswer("cut off") from error
     if not piece:
-        raise NotHTTP("cut off")
+        raise MalformedAnswer("cut off")
     return piece
