@@ -6,7 +6,7 @@ Upstream's NestedValueValidation (apiextensions-apiserver, pkg/apiserver/schema:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from specmux_converters.crd.keywords import EMBEDDED_RESOURCE, INT_OR_STRING, PRESERVE_UNKNOWN_FIELDS
 from specmux_converters.document import Document
@@ -38,6 +38,8 @@ _STRUCTURE: Final = {
 }
 """What each must be there."""
 
+_KEPT_EMPTY: Final = ("required", "x-kubernetes-list-map-keys", "x-kubernetes-validations")
+
 _Path: TypeAlias = tuple[str | int, ...]
 
 
@@ -49,12 +51,27 @@ def first_says_either(node: Document) -> bool:
     return "allOf" in node and says_either(node["allOf"][0])
 
 
-def forbidden_structure(node: Document, path: _Path) -> Iterator[InvalidDocument]:
-    """The structure in the schemas nested in ``node``, which is as it is published.
+def holds_empty(schema: Any) -> bool:
+    """Whether it says an empty list that Go tells from none: in memory it is another schema then."""
+    return isinstance(schema, dict) and any(schema.get(key) == [] for key in _KEPT_EMPTY)
+
+
+def _is_plain(clauses: Any) -> bool:
+    """Of EITHER as the definition has it."""
+    return isinstance(clauses, list) and not any(
+        holds_empty(each) or (isinstance(each, dict) and each.get("properties") is not None)
+        for each in clauses
+    )
+
+
+def forbidden_structure(node: Document, raw: Document, path: _Path) -> Iterator[InvalidDocument]:
+    """The structure in the schemas nested in ``node``, which is as it is published; ``raw`` as it was said.
 
     Its anyOf, or that of its first allOf, may be EITHER.
     """
-    yield from _below(node, path, free_any_of=says_either(node), free_first=first_says_either(node))
+    free_any_of = says_either(node) and _is_plain(raw["anyOf"])
+    free_first = first_says_either(node) and _is_plain(raw["allOf"][0]["anyOf"])
+    yield from _below(node, path, free_any_of=free_any_of, free_first=free_first)
 
 
 def _below(

@@ -28,6 +28,7 @@ from specmux_converters.crd.nested import (
     NESTING,
     first_says_either,
     forbidden_structure,
+    holds_empty,
     incompleteness,
     says_either,
 )
@@ -90,9 +91,9 @@ class _Walk:
         if INT_OR_STRING in result or EMBEDDED_RESOURCE in result:
             self._check_extensions(result)
         if level is _Level.ROOT or EMBEDDED_RESOURCE in result:
-            self._check_object_fields(result, level)
+            self._check_object_fields(result, node, level)
         if not NESTING.isdisjoint(result):
-            self.faults += forbidden_structure(result, tuple(self._path))
+            self.faults += forbidden_structure(result, node, tuple(self._path))
         if INT_OR_STRING in result:
             _unfold(result)
         if EMBEDDED_RESOURCE in result and level is not _Level.ROOT:
@@ -218,7 +219,7 @@ class _Walk:
             words = f"must not be empty if {EMBEDDED_RESOURCE} is true without {PRESERVE_UNKNOWN_FIELDS}"
             self._fault(f"Required value: {words}", "properties")
 
-    def _check_object_fields(self, node: Document, level: _Level) -> None:
+    def _check_object_fields(self, node: Document, raw: Document, level: _Level) -> None:
         """apiVersion, kind and metadata have their types; the root's metadata restricts only names."""
         fields = node.get("properties", {})
         for name, kind in _OBJECT_FIELD_TYPES.items():
@@ -230,7 +231,7 @@ class _Walk:
             allowed = {"type", "default"}
             if metadata.get("properties", {}).keys() <= {"name", "generateName"}:
                 allowed.add("properties")
-            if metadata.keys() - allowed:
+            if metadata.keys() - allowed or holds_empty(raw["properties"]["metadata"]):
                 words = "must not specify anything other than name and generateName"
                 reason = f"Forbidden: {words}, but metadata is implicitly specified"
                 self._fault(reason, "properties", "metadata")

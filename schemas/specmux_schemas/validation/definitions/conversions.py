@@ -3,11 +3,11 @@ validateCustomResourceConversion; apiserver, pkg/util/webhook/validation.go)."""
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from specmux_converters.go.text import quoted
+from specmux_schemas.validation.definitions.ca_bundles import bundle_fault
 from specmux_schemas.validation.definitions.definition_fault import DefinitionFault, fault
 from specmux_schemas.validation.metadata.field_errors import shown
 from specmux_schemas.validation.metadata.names import label_1035_faults, subdomain_faults
@@ -19,7 +19,6 @@ _REVIEWS: Final = ("v1", "v1beta1")
 _WEBHOOK: Final = "Webhook"
 _PATH: Final[Path] = ("spec", "conversion")
 _FORM: Final = "; desired format: https://host[/path]"
-_PEM: Final = b"-----BEGIN CERTIFICATE-----"
 
 
 def conversion_faults(
@@ -79,16 +78,10 @@ def _client_faults(client: Any, *, takes_any_bundle: bool) -> Iterator[Definitio
         for key, text in _service_faults(service):
             yield _in_webhook("clientConfig", text, "service", key)
     bundle = client.get("caBundle")
-    if isinstance(bundle, str) and bundle and not takes_any_bundle and not is_pem(bundle):
-        words = "unable to load root certificates: unable to parse bytes as PEM block"
+    unread = bundle_fault(bundle) if isinstance(bundle, str) and bundle and not takes_any_bundle else ""
+    if unread:
+        words = f"unable to load root certificates: {unread}"
         yield _in_webhook("clientConfig", f"Invalid value: {quoted(bundle)}: {words}", "caBundle")
-
-
-def is_pem(bundle: str) -> bool:
-    try:
-        return _PEM in base64.b64decode(bundle)
-    except ValueError:
-        return False
 
 
 def _url_faults(text: str) -> Iterator[str]:

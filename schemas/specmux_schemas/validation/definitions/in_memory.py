@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from specmux_converters.go.text import json_text
@@ -11,6 +11,9 @@ from specmux_converters.go.text import json_text
 
 class GoStruct(dict[str, Any]):
     """Written in the order of its fields; other objects are maps."""
+
+
+_POINTED: Final = ("Default", "Example")
 
 
 def written(value: Any) -> str:
@@ -23,7 +26,15 @@ def written(value: Any) -> str:
 
 
 def same(left: Any, right: Any) -> bool:
-    """apimachinery's Semantic.DeepEqual: nothing, an empty list and an empty map are the same."""
+    """apimachinery's Semantic.DeepEqual: nothing, an empty list and an empty map are alike; no struct is."""
+    if isinstance(left, GoStruct) and isinstance(right, GoStruct):
+        # What pointers hold has to be the same JSON.
+        return all(
+            _is_same_json(left[key], right[key]) if key in _POINTED else same(left[key], right[key])
+            for key in left
+        )
+    if isinstance(left, GoStruct) or isinstance(right, GoStruct):
+        return False
     if isinstance(left, dict) and isinstance(right, dict):
         return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
     if isinstance(left, list) and isinstance(right, list):
@@ -31,6 +42,16 @@ def same(left: Any, right: Any) -> bool:
     return (left in (None, [], {}) and right in (None, [], {})) or (
         type(left) is type(right) and bool(left == right)
     )
+
+
+def _is_same_json(left: Any, right: Any) -> bool:
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, dict):
+        return left.keys() == right.keys() and all(_is_same_json(left[key], right[key]) for key in left)
+    if isinstance(left, list):
+        return len(left) == len(right) and all(map(_is_same_json, left, right))
+    return bool(left == right)
 
 
 def version_in_memory(version: Mapping[str, Any]) -> GoStruct:
@@ -124,11 +145,9 @@ def _named(value: Any) -> dict[str, Any] | None:
     )
 
 
-def _either(value: Any) -> GoStruct | None:
+def items_in_memory(value: Any) -> GoStruct | None:
     """A schema, or several."""
-    if not isinstance(value, Mapping | list):
-        return None
-    return GoStruct(Schema=_one(value), JSONSchemas=_many(value))
+    return None if value is None else GoStruct(Schema=_one(value), JSONSchemas=_many(value))
 
 
 def _allowed(value: Any) -> GoStruct | None:
@@ -180,7 +199,7 @@ _FIELDS: Final[tuple[tuple[str, str, Callable[[Any], Any]], ...]] = (
     ("maxProperties", "MaxProperties", _as_is),
     ("minProperties", "MinProperties", _as_is),
     ("required", "Required", _as_is),
-    ("items", "Items", _either),
+    ("items", "Items", items_in_memory),
     ("allOf", "AllOf", _many),
     ("oneOf", "OneOf", _many),
     ("anyOf", "AnyOf", _many),
@@ -201,6 +220,19 @@ _FIELDS: Final[tuple[tuple[str, str, Callable[[Any], Any]], ...]] = (
     ("x-kubernetes-map-type", "XMapType", _as_is),
     ("x-kubernetes-validations", "XValidations", _rules),
 )
+
+
+def said(schema: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    """The keywords that are no zero of Go, with Go's names and values, in its order."""
+    for key, name, read in _FIELDS:
+        value = read(schema.get(key))
+        if (
+            value is not None
+            and not (value == "" and read is _text)
+            and not (value is False and read is _flag)
+        ):
+            yield key, name, value
+
 
 GO_NAMES: Final = {key: name for key, name, _ in _FIELDS}
 """Of the keywords, in Go's order."""

@@ -12,6 +12,7 @@ from specmux_converters.crd.nested import JUNCTORS
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.go.text import json_text
 from specmux_schemas.validation.definitions.definition_fault import DefinitionFault
+from specmux_schemas.validation.definitions.in_memory import items_in_memory, written
 from specmux_schemas.validation.metadata.field_errors import not_supported, shown
 from specmux_schemas.validation.report import Path
 from specmux_schemas.validation.rules.declared import rule_tree
@@ -120,8 +121,15 @@ def _inner(node: _SchemaNode) -> Iterator[_SchemaNode]:
         clauses = schema.get(key)
         for index, clause in enumerate(clauses if isinstance(clauses, list) else ()):
             yield node.below(clause, key, index)
-    if isinstance(schema.get("items"), Mapping):
-        yield node.below(schema["items"], "items")
+    items = schema.get("items")
+    if isinstance(items, Mapping):
+        yield node.below(items, "items")
+    for index, item in enumerate(items if isinstance(items, list) else ()):
+        yield node.below(item, "items", index)
+    for key in ("definitions", "dependencies"):
+        for name, inner_schema in node.mapping(key).items():
+            if isinstance(inner_schema, Mapping):
+                yield node.below(inner_schema, key, name)
 
 
 def _of_keywords(node: _SchemaNode) -> Iterator[DefinitionFault]:
@@ -196,8 +204,12 @@ def _of_map(node: _SchemaNode, item: Mapping[str, Any] | None, keys: list[str]) 
     if not keys:
         yield node.fault(f"Required value: must not be empty if {LIST_TYPE} is map", LIST_KEYS)
     if item is None:
-        if not isinstance(node.schema.get("items"), list):
+        held = items_in_memory(node.schema.get("items"))
+        if held is None:
             yield node.fault(f"Required value: must have a schema if {LIST_TYPE} is map", "items")
+        else:
+            words = f"must only have a single schema if {LIST_TYPE} is map"
+            yield node.fault(f"Invalid value: {written(held)}: {words}", "items")
         return
     if item.get("type") != "object":
         wrong = f"Invalid value: {shown(item.get('type') or '')}"

@@ -16,7 +16,7 @@ from specmux_converters.losses import tokens_of
 from specmux_schemas.validation.definitions.allowances import NO_ALLOWANCES, Allowances, FaultFamily
 from specmux_schemas.validation.definitions.defaults import default_faults
 from specmux_schemas.validation.definitions.definition_fault import DefinitionFault
-from specmux_schemas.validation.definitions.in_memory import GO_NAMES, schema_in_memory, written
+from specmux_schemas.validation.definitions.in_memory import GO_NAMES, said, schema_in_memory, written
 from specmux_schemas.validation.definitions.keywords import UNCONVERTED, keyword_faults, schema_place
 from specmux_schemas.validation.metadata.field_errors import shown
 from specmux_schemas.validation.report import Path
@@ -60,12 +60,11 @@ def schema_faults(
         text = f"{prefix}.nullable: Forbidden: nullable cannot be true at the root"
         found.insert(0, DefinitionFault(("nullable",), text))
     if is_sound and not defaults:
-        broken = [each.path for each in keywords]
-        rules = compile_rules(schema, prefix, minor=minor, known=allowances.rules, takes_cost=takes_cost)
-        for rule in rules:
-            node = rule.path[:-3]
-            if not any(path[: len(node)] == node for path in broken):
-                found.append(DefinitionFault(rule.path, rule.text))
+        broken = frozenset(each.path[:end] for each in keywords for end in range(len(each.path) + 1))
+        rules = compile_rules(
+            schema, prefix, minor=minor, known=allowances.rules, takes_cost=takes_cost, broken=broken
+        )
+        found += [DefinitionFault(rule.path, rule.text) for rule in rules]
     return found
 
 
@@ -80,19 +79,16 @@ def _is_converted(keywords: list[DefinitionFault]) -> bool:
 
 def status_faults(schema: Mapping[str, Any], path: Path, prefix: str) -> Iterator[DefinitionFault]:
     """Of a root beside a status: its schema is taken out of ``properties`` alone."""
-    held = schema_in_memory(schema)
-    for key, name in GO_NAMES.items():
-        if held[name] is None or held[name] == "" or held[name] is False:
-            continue
-        if name == "Type" and held[name] != "object":
+    for key, name, value in said(schema):
+        if name == "Type" and value != "object":
             words = 'only "object" is allowed as the type at the root of the schema'
-            text = f"{prefix}.type: Invalid value: {shown(held[name])}: {words}"
+            text = f"{prefix}.type: Invalid value: {shown(value)}: {words}"
             yield DefinitionFault((*path, key), f"{text} {_WITH_STATUS}")
             return
         if key not in _AT_ROOT:
             names = " ".join(GO_NAMES[each] for each in _AT_ROOT)
             words = f"only [{names}] fields are allowed at the root of the schema"
-            text = f"{prefix}: Invalid value: {written(held)}: {words}"
+            text = f"{prefix}: Invalid value: {written(schema_in_memory(schema))}: {words}"
             yield DefinitionFault((*path, key), f"{text} {_WITH_STATUS}")
             return
 

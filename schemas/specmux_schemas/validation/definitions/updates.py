@@ -9,7 +9,8 @@ from typing import Any, Final
 from specmux_converters.crd.keywords import EMBEDDED_RESOURCE, INT_OR_STRING, PRESERVE_UNKNOWN_FIELDS
 from specmux_converters.go.text import json_text, quoted
 from specmux_schemas.validation.definitions.allowances import Allowances, FaultFamily, families_of
-from specmux_schemas.validation.definitions.conversions import is_known_review, is_pem
+from specmux_schemas.validation.definitions.ca_bundles import bundle_fault
+from specmux_schemas.validation.definitions.conversions import is_known_review
 from specmux_schemas.validation.definitions.definition_fault import DefinitionFault, fault, objects
 from specmux_schemas.validation.definitions.in_memory import same, version_in_memory
 from specmux_schemas.validation.definitions.keywords import LIST_KEYS, LIST_TYPE, has_keyword
@@ -56,7 +57,7 @@ def allowances_of(spec: Mapping[str, Any], old: Mapping[str, Any], *, minor: int
         no_schema=len(schemas) < len(objects(before.get("versions"))),
         unknown_review=bool(reviews) and not is_known_review(reviews),
         any_bundle=not _is_established(old)
-        or (isinstance(bundle, str) and bundle != "" and not is_pem(bundle)),
+        or (isinstance(bundle, str) and bundle != "" and bundle_fault(bundle) != ""),
     )
 
 

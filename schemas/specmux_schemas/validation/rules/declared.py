@@ -57,6 +57,8 @@ class RuleNode:
     rules: tuple[ValidationRule, ...] = ()
     properties: dict[str, RuleNode] = field(default_factory=dict)
     additional: RuleNode | None = None
+    says_additional: bool = False
+    """With a schema, or as true or false."""
     items: RuleNode | None = None
     nested: tuple[RuleNode, ...] = ()
     """Of allOf."""
@@ -109,6 +111,7 @@ def rule_tree(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> RuleNo
             for name, inner in (properties.items() if isinstance(properties, Mapping) else ())
         },
         additional=rule_tree(values, schemas, depth + 1) if isinstance(values, Mapping) else None,
+        says_additional=values is not None,
         items=rule_tree(items, schemas, depth + 1) if isinstance(items, Mapping) else None,
         nested=tuple(rule_tree(each, schemas, depth + 1) for each in _objects(schema.get("allOf"))),
         list_type=_text(schema, "x-kubernetes-list-type"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from specmux_converters.deferred_dataclasses import dataclass
@@ -29,6 +30,10 @@ BAD_PATH: Final = "must be a valid path"
 RULES: Final = "x-kubernetes-validations"
 _REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 _BREAK: Final = re.compile(r"[\n\r]")
+_UNTYPED: Final = (
+    "internal error: failed to construct type information for x-kubernetes-validations rules: "
+    "unable to convert structural schema to CEL declarations"
+)
 _MOST_NAMED: Final = 4
 """Rules that are named where all together cost too much."""
 
@@ -49,6 +54,10 @@ class _Place:
     """How often it may stand in an object; None where nothing bounds that."""
     uncorrelated: str = ""
     """The nearest place above which has no older value of its own."""
+    is_in_scope: bool = False
+    """Whether there are rules above: what has none there is typed by itself."""
+    is_untyped: bool = False
+    """CEL has no type for what is above, as far as it is in scope."""
 
     def field(self, name: str, node: RuleNode) -> _Place:
         return self._below((*self.path, "properties", name), f"{self.text}.properties[{name}]", node)
@@ -63,12 +72,14 @@ class _Place:
 
     def choice(self, index: int) -> _Place:
         text = f"{self.text}.allOf[{index}]"
-        return _Place((*self.path, "allOf", index), text, self.count, self.uncorrelated)
+        return replace(self, path=(*self.path, "allOf", index), text=text)
 
     def _below(self, path: Path, text: str, node: RuleNode, uncorrelated: str = "") -> _Place:
         most = _most_inside(node)
         count = None if self.count is None or most is None else min(self.count * most, MOST)
-        return _Place(path, text, count, uncorrelated or self.uncorrelated)
+        return replace(
+            self, path=path, text=text, count=count, uncorrelated=uncorrelated or self.uncorrelated
+        )
 
 
 def compile_rules(
@@ -78,14 +89,19 @@ def compile_rules(
     minor: int = NEWEST,
     known: frozenset[str] = frozenset(),
     takes_cost: bool = False,
+    broken: frozenset[Path] = frozenset(),
 ) -> list[RuleFault]:
     """Of one version's ``openAPIV3Schema``; ``prefix`` is its place. ``known``: texts of rules that were in
-    the definition before. ``takes_cost``: they may cost too much, each."""
-    return _Definition(minor, known, prefix, takes_cost=takes_cost).faults(rule_tree(schema, {}))
+    the definition before. ``takes_cost``: they may cost too much, each. ``broken``: places at fault, and all
+    above them, whose rules are not compiled."""
+    return _Definition(minor, known, prefix, broken, takes_cost=takes_cost).faults(rule_tree(schema, {}))
 
 
 class _Definition:
-    def __init__(self, minor: int, known: frozenset[str], prefix: str, *, takes_cost: bool) -> None:
+    def __init__(
+        self, minor: int, known: frozenset[str], prefix: str, broken: frozenset[Path], *, takes_cost: bool
+    ) -> None:
+        self._broken = broken
         self._compiler = RuleCompiler(minor, is_new=True)
         self._stored = RuleCompiler(minor)
         self._known = known
@@ -108,12 +124,18 @@ class _Definition:
         return found
 
     def _compiled(self, node: RuleNode, typed: RuleNode, place: _Place) -> Iterator[RuleFault]:
-        if node.rules:
+        declared = self._compiler.declarations.of(typed) if place.is_in_scope or node.rules else None
+        is_typed = declared is not None and not place.is_untyped
+        if node.rules and place.path not in self._broken and not is_typed:
+            yield RuleFault((*place.path, RULES), f"{place.text}.{RULES}: Internal error: {_UNTYPED}")
+        elif node.rules and place.path not in self._broken:
             for index, rule in enumerate(self._compiler.rules(node, typed)):
                 if rule.rule.text in self._known:
                     rule = self._stored.rules(node, typed)[index]
                 for name, text in self._expression_faults(rule, typed, place, index):
                     yield self._fault(place, index, name, text)
+        if place.is_in_scope or node.rules:
+            place = replace(place, is_in_scope=True, is_untyped=not is_typed)
         for inner, inner_typed, below in _below(node, typed, place):
             yield from self._compiled(inner, inner_typed, below)
 
@@ -171,7 +193,7 @@ def _below(node: RuleNode, typed: RuleNode, place: _Place) -> Iterator[tuple[Rul
 def _most_inside(node: RuleNode) -> int | None:
     """Values in it at most; None where nothing says so."""
     if node.kind == "object":
-        return node.most_properties if node.additional is not None else 1
+        return node.most_properties if node.says_additional else 1
     return node.most_items if node.kind == "array" else 1
 
 

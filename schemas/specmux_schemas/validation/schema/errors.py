@@ -71,7 +71,8 @@ def not_in_enum(path: Path, value: Any, choices: Sequence[Any]) -> SchemaError:
 
 def too_long(path: Path, most: int) -> SchemaError:
     unit = "byte" if most == 1 else "bytes"
-    text = f"{field_path(path)}: Too long: may not be more than {most} {unit}"
+    words = "value is too long" if most < 0 else f"may not be more than {most} {unit}"
+    text = f"{field_path(path)}: Too long: {words}"
     detail = f"{name_of(path)} in body should be at most {most} chars long"
     return SchemaError(path, text, detail, blocks_rules=True)
 
@@ -79,7 +80,8 @@ def too_long(path: Path, most: int) -> SchemaError:
 def too_many(path: Path, count: int, most: int, what: str) -> SchemaError:
     """Of items or properties; the field error says items of both."""
     unit = "item" if most == 1 else "items"
-    text = f"{field_path(path)}: Too many: {count}: must have at most {most} {unit}"
+    words = "has too many items" if most < 0 else f"must have at most {most} {unit}"
+    text = f"{field_path(path)}: Too many: {count}: {words}"
     detail = f"{name_of(path)} in body should have at most {most} {what}"
     return SchemaError(path, text, detail, blocks_rules=True)
 
