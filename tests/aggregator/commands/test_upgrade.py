@@ -95,6 +95,17 @@ def test_what_an_upgrade_breaks_is_reported_with_its_place(sides: list[Any], tmp
     assert result.exit_code == 1
 
 
+def test_a_list_of_a_kind_is_opened(sides: list[Any], tmp_path: Path) -> None:
+    """Items of a CronJobList need not say what they are (apimachinery, unstructured.decodeToList)."""
+    plain = {key: value for key, value in widget("v1beta1").items() if key not in ("apiVersion", "kind")}
+    head = {"apiVersion": "example.com/v1beta1", "kind": "WidgetList"}
+    objects = written(tmp_path / "lists.yaml", {**head, "items": [plain, widget(mode="b"), 1]}, head)
+    lines = told(run(*sides, objects))
+    gone = "example.com/v1beta1 Widget is not served any more: example.com/v1 has Widget"
+    assert lines[0] == f"{objects}:3:3: error: Widget a: {gone}"
+    assert lines[-1] == "Summary: 4 objects: 1 ready, 2 not-ready, 1 not-checked"
+
+
 def test_what_is_ready_exits_with_0(sides: list[Any], tmp_path: Path) -> None:
     body = orjson.dumps({"apiVersion": "v1", "kind": "List", "items": [widget(mode="a"), widget(mode="b")]})
     result = run(*sides, "-", stdin=body)

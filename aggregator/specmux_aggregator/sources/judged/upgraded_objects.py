@@ -13,6 +13,7 @@ from specmux_aggregator.sources.judged.judged_objects import stored_objects
 from specmux_aggregator.sources.judged.upgrade_sides import group_versions_of, read_side, upgrade_sides
 from specmux_aggregator.sources.judged.validated_objects import MEDIA_TYPES, Input, files_below, read_inputs
 from specmux_converters.deferred_dataclasses import dataclass
+from specmux_schemas.resources import GroupVersionKind
 from specmux_schemas.upgrades.verdicts import UpgradeJudge, UpgradeOutcome, UpgradeVerdict, unread
 from specmux_schemas.validation import Directive, ValidationReport
 from specmux_schemas.validation.decoding.manifests import definition_in
@@ -88,14 +89,20 @@ def _of_input(item: Input, judge: UpgradeJudge) -> Iterator[UpgradedObject]:
 
 
 def _verdicts(source: Body | ValidationReport, judge: UpgradeJudge) -> Iterator[UpgradeVerdict]:
-    """Of an object, or of those in a List."""
+    """Of an object, or of those in a list; as for kubectl, a RoleList holds Roles unless they say else."""
     if isinstance(source, ValidationReport):
         yield unread(source)
         return
-    items = source.value.get("items") if kind_in(source, Directive.STRICT) == LIST else None
+    found = kind_in(source, Directive.STRICT)
+    kind = found.kind if isinstance(found, GroupVersionKind) else ""
+    items = source.value.get("items") if kind.endswith("List") else None
     if isinstance(items, list):
         inside = source.inside("items")
+        head = {"apiVersion": source.value["apiVersion"], "kind": kind.removesuffix("List")}
+        said = {} if found == LIST else head
         for index in range(len(items)):
-            yield judge.verdict(inside.inside(index))
+            body = inside.inside(index)
+            value = {**said, **body.value} if isinstance(body.value, dict) else body.value
+            yield judge.verdict(replace(body, value=value))
     else:
         yield judge.verdict(source)

@@ -78,7 +78,9 @@ def _client_faults(client: Any, *, takes_any_bundle: bool) -> Iterator[Definitio
         for key, text in _service_faults(service):
             yield _in_webhook("clientConfig", text, "service", key)
     bundle = client.get("caBundle")
-    unread = bundle_fault(bundle) if isinstance(bundle, str) and bundle and not takes_any_bundle else ""
+    if not isinstance(bundle, str) or not bundle or takes_any_bundle:
+        return
+    unread = bundle_fault(bundle)
     if unread:
         words = f"unable to load root certificates: {unread}"
         yield _in_webhook("clientConfig", f"Invalid value: {quoted(bundle)}: {words}", "caBundle")
