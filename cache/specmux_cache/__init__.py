@@ -10,8 +10,9 @@ What a name needs is imported when the name is first used: the HTTP library alon
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from specmux_converters.lazy_names import lazy_names
 
 if TYPE_CHECKING:  # type checkers and editors; at run time __getattr__ does it
     from specmux_cache.client import AsyncSchemaCache
@@ -37,25 +38,13 @@ __all__ = [
 ]
 
 _MODULES = {
-    "AsyncSchemaCache": "client",
-    "CacheError": "errors",
-    "CacheOptions": "reading.options",
-    "DiskStore": "store.disk_store",
-    "Event": "reading.events",
-    "GroupVersionNotFound": "errors",
-    "KindNotFound": "errors",
-    "KubeconfigError": "errors",
-    "Schema": "reading.results",
-    "SchemaCache": "sync",
-    "StoreLimits": "store.disk_store",
+    "client": "AsyncSchemaCache",
+    "errors": "CacheError GroupVersionNotFound KindNotFound KubeconfigError",
+    "reading.options": "CacheOptions",
+    "store.disk_store": "DiskStore StoreLimits",
+    "reading.events": "Event",
+    "reading.results": "Schema",
+    "sync": "SchemaCache",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = lazy_names(__name__, _MODULES, __all__)

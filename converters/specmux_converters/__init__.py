@@ -11,8 +11,9 @@ What a name needs is imported when the name is first used.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from specmux_converters.lazy_names import lazy_names
 
 if TYPE_CHECKING:  # type checkers and editors; at run time __getattr__ does it
     from specmux_converters.codecs.objects.envelope import Envelope as Envelope
@@ -47,33 +48,15 @@ __all__ = [
 """The names that most users need; everything in ``_MODULES`` can be imported from here as well."""
 
 _MODULES = {
-    "Conversion": "swagger2.conversion",
-    "ConversionMemo": "incremental.conversion_memo",
-    "ConverterError": "errors",
-    "Document": "document",
-    "Envelope": "codecs.objects.envelope",
-    "Grade": "losses",
-    "GroupVersion": "group_versions",
-    "Limits": "document",
-    "Loss": "losses",
-    "MergeResult": "merging.merge",
-    "WholeConversion": "swagger2.conversion",
-    "build": "crd",
-    "canonical": "document",
-    "content_hash": "document",
-    "convert": "swagger2.conversion",
-    "convert_whole": "swagger2.conversion",
-    "merge": "merging.merge",
-    "open_envelope": "codecs.objects.envelope",
-    "parse": "document",
+    "swagger2.conversion": "Conversion WholeConversion convert convert_whole",
+    "incremental.conversion_memo": "ConversionMemo",
+    "errors": "ConverterError",
+    "document": "Document Limits canonical content_hash parse",
+    "codecs.objects.envelope": "Envelope open_envelope",
+    "losses": "Grade Loss",
+    "group_versions": "GroupVersion",
+    "merging.merge": "MergeResult merge",
+    "crd": "build",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = lazy_names(__name__, _MODULES, __all__)

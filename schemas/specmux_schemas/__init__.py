@@ -6,8 +6,9 @@ clocks or processes. Each name is imported when it is asked for.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
+
+from specmux_converters.lazy_names import lazy_names
 
 if TYPE_CHECKING:  # type checkers and editors; at run time __getattr__ does it
     from specmux_schemas.differences.changes import Change
@@ -29,24 +30,13 @@ __all__ = [
     "validate",
 ]
 
-_MODULES: Final = {
-    "Change": "differences.changes",
-    "SchemasError": "errors",
-    "SearchResult": "search_index.query",
-    "ValidationReport": "validation.report",
-    "Validator": "validation.validator",
-    "diff": "queries",
-    "explain": "queries",
-    "search": "queries",
-    "validate": "queries",
+_MODULES = {
+    "differences.changes": "Change",
+    "errors": "SchemasError",
+    "search_index.query": "SearchResult",
+    "validation.report": "ValidationReport",
+    "validation.validator": "Validator",
+    "queries": "diff explain search validate",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = lazy_names(__name__, _MODULES, __all__)

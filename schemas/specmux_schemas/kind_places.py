@@ -6,6 +6,7 @@ Removed APIs: https://kubernetes.io/docs/reference/using-api/deprecation-guide.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from pkgutil import get_data
 from typing import Final
 
 from specmux_converters.deferred_dataclasses import dataclass
@@ -32,85 +33,15 @@ class KindPlace:
     text: str
 
 
-def _removed(
-    old: str, kinds: str, removed: str, now: str = "", since: str = ""
-) -> Iterator[tuple[tuple[str, str], Removal]]:
-    for kind in kinds.split():
-        yield (old, kind), Removal(removed, now, since)
+def _removals() -> Iterator[tuple[tuple[str, str], Removal]]:
+    """A line has the group-version, its kinds, and the fields of their Removal."""
+    for line in (get_data(__package__, "removed_kinds.txt") or b"").decode().splitlines():
+        old, kinds, *removal = line.split()
+        for kind in kinds.split(","):
+            yield (old, kind), Removal(*removal)
 
 
-_WEBHOOKS: Final = "MutatingWebhookConfiguration ValidatingWebhookConfiguration"
-_REVIEWS: Final = (
-    "LocalSubjectAccessReview SelfSubjectAccessReview SelfSubjectRulesReview SubjectAccessReview"
-)
-_ROLES: Final = "ClusterRole ClusterRoleBinding Role RoleBinding"
-_FLOWS: Final = "FlowSchema PriorityLevelConfiguration"
-_FLOW_GROUP: Final = "flowcontrol.apiserver.k8s.io"
-_RBAC: Final = "rbac.authorization.k8s.io"
-
-REMOVED: Final[Mapping[tuple[str, str], Removal]] = dict(
-    (
-        *_removed(f"{_FLOW_GROUP}/v1beta3", _FLOWS, "1.32", f"{_FLOW_GROUP}/v1", "1.29"),
-        *_removed(f"{_FLOW_GROUP}/v1beta2", _FLOWS, "1.29", f"{_FLOW_GROUP}/v1", "1.29"),
-        *_removed(f"{_FLOW_GROUP}/v1beta1", _FLOWS, "1.26", f"{_FLOW_GROUP}/v1", "1.29"),
-        *_removed("storage.k8s.io/v1beta1", "CSIStorageCapacity", "1.27", "storage.k8s.io/v1", "1.24"),
-        *_removed("autoscaling/v2beta2", "HorizontalPodAutoscaler", "1.26", "autoscaling/v2", "1.23"),
-        *_removed("autoscaling/v2beta1", "HorizontalPodAutoscaler", "1.25", "autoscaling/v2", "1.23"),
-        *_removed("batch/v1beta1", "CronJob", "1.25", "batch/v1", "1.21"),
-        *_removed("batch/v2alpha1", "CronJob", "1.21", "batch/v1", "1.21"),
-        *_removed("discovery.k8s.io/v1beta1", "EndpointSlice", "1.25", "discovery.k8s.io/v1", "1.21"),
-        *_removed("events.k8s.io/v1beta1", "Event", "1.25", "events.k8s.io/v1", "1.19"),
-        *_removed("policy/v1beta1", "PodDisruptionBudget", "1.25", "policy/v1", "1.21"),
-        *_removed("policy/v1beta1", "PodSecurityPolicy", "1.25"),
-        *_removed("node.k8s.io/v1beta1", "RuntimeClass", "1.25", "node.k8s.io/v1", "1.20"),
-        *_removed(
-            "admissionregistration.k8s.io/v1beta1",
-            _WEBHOOKS,
-            "1.22",
-            "admissionregistration.k8s.io/v1",
-            "1.16",
-        ),
-        *_removed(
-            "apiextensions.k8s.io/v1beta1",
-            "CustomResourceDefinition",
-            "1.22",
-            "apiextensions.k8s.io/v1",
-            "1.16",
-        ),
-        *_removed(
-            "apiregistration.k8s.io/v1beta1", "APIService", "1.22", "apiregistration.k8s.io/v1", "1.10"
-        ),
-        *_removed("authentication.k8s.io/v1beta1", "TokenReview", "1.22", "authentication.k8s.io/v1", "1.6"),
-        *_removed("authorization.k8s.io/v1beta1", _REVIEWS, "1.22", "authorization.k8s.io/v1", "1.6"),
-        *_removed(
-            "certificates.k8s.io/v1beta1",
-            "CertificateSigningRequest",
-            "1.22",
-            "certificates.k8s.io/v1",
-            "1.19",
-        ),
-        *_removed("coordination.k8s.io/v1beta1", "Lease", "1.22", "coordination.k8s.io/v1", "1.14"),
-        *_removed("extensions/v1beta1", "Ingress", "1.22", "networking.k8s.io/v1", "1.19"),
-        *_removed(
-            "networking.k8s.io/v1beta1", "Ingress IngressClass", "1.22", "networking.k8s.io/v1", "1.19"
-        ),
-        *_removed(f"{_RBAC}/v1beta1", _ROLES, "1.22", f"{_RBAC}/v1", "1.8"),
-        *_removed(f"{_RBAC}/v1alpha1", _ROLES, "1.23", f"{_RBAC}/v1", "1.8"),
-        *_removed("scheduling.k8s.io/v1beta1", "PriorityClass", "1.22", "scheduling.k8s.io/v1", "1.14"),
-        *_removed("scheduling.k8s.io/v1alpha1", "PriorityClass", "1.17", "scheduling.k8s.io/v1", "1.14"),
-        *_removed(
-            "storage.k8s.io/v1beta1",
-            "CSIDriver CSINode StorageClass VolumeAttachment",
-            "1.22",
-            "storage.k8s.io/v1",
-        ),
-        *_removed("extensions/v1beta1", "NetworkPolicy", "1.16", "networking.k8s.io/v1", "1.8"),
-        *_removed("extensions/v1beta1", "DaemonSet Deployment ReplicaSet", "1.16", "apps/v1", "1.9"),
-        *_removed("extensions/v1beta1", "PodSecurityPolicy", "1.16"),
-        *_removed("apps/v1beta2", "DaemonSet Deployment ReplicaSet StatefulSet", "1.16", "apps/v1", "1.9"),
-        *_removed("apps/v1beta1", "Deployment StatefulSet", "1.16", "apps/v1", "1.9"),
-    )
-)
+REMOVED: Final[Mapping[tuple[str, str], Removal]] = dict(_removals())
 
 BUILT_IN: Final[Mapping[str, tuple[str, ...]]] = {
     "v1": (
@@ -123,10 +54,10 @@ BUILT_IN: Final[Mapping[str, tuple[str, ...]]] = {
     "autoscaling/v2": ("HorizontalPodAutoscaler",),
     "networking.k8s.io/v1": ("Ingress", "IngressClass", "NetworkPolicy"),
     "policy/v1": ("PodDisruptionBudget",),
-    f"{_RBAC}/v1": tuple(_ROLES.split()),
+    "rbac.authorization.k8s.io/v1": ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"),
     "storage.k8s.io/v1": ("CSIDriver", "CSINode", "CSIStorageCapacity", "StorageClass", "VolumeAttachment"),
     "apiextensions.k8s.io/v1": ("CustomResourceDefinition",),
-    "admissionregistration.k8s.io/v1": tuple(_WEBHOOKS.split()),
+    "admissionregistration.k8s.io/v1": ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"),
     "scheduling.k8s.io/v1": ("PriorityClass",),
     "coordination.k8s.io/v1": ("Lease",),
     "discovery.k8s.io/v1": ("EndpointSlice",),

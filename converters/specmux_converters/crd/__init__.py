@@ -6,8 +6,9 @@ knows documents, parts and what a text is compared by; no codec.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
+
+from specmux_converters.lazy_names import lazy_names
 
 if TYPE_CHECKING:  # at run time __getattr__ imports them
     from specmux_converters.crd.documents import CRDBuild, build
@@ -26,21 +27,11 @@ __all__ = [
     "templates_of",
 ]
 
-_MODULES: Final = {
-    "BUNDLED": "templates",
-    "WITH_UNIONS": "templates",
-    "CRDBuild": "documents",
-    "CRDMemo": "editions",
-    "Problem": "problems",
-    "Templates": "templates",
-    "build": "documents",
-    "templates_of": "templates",
+_MODULES = {
+    "templates": "BUNDLED WITH_UNIONS Templates templates_of",
+    "documents": "CRDBuild build",
+    "editions": "CRDMemo",
+    "problems": "Problem",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-    globals()[name] = found
-    return found
+__getattr__, __dir__ = lazy_names(__name__, _MODULES, __all__)

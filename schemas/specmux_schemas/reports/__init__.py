@@ -6,7 +6,9 @@ nothing of what was looked at. A name is imported when it is used: commands that
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from specmux_converters.lazy_names import lazy_names
 
 if TYPE_CHECKING:  # at run time a name is imported when it is used
     from specmux_schemas.reports.finding import Case, FindingReport, Level, ReportFinding, Suite, Where
@@ -14,12 +16,6 @@ if TYPE_CHECKING:  # at run time a name is imported when it is used
 
 __all__ = ["FORMS", "Case", "FindingReport", "Level", "ReportFinding", "Suite", "Where", "render"]
 
-_FORMS = ("FORMS", "render")
+_MODULES = {"finding": "Case FindingReport Level ReportFinding Suite Where", "forms": "FORMS render"}
 
-
-def __getattr__(name: str) -> Any:
-    from importlib import import_module
-
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{'forms' if name in _FORMS else 'finding'}"), name)
+__getattr__, __dir__ = lazy_names(__name__, _MODULES, __all__)

@@ -5,9 +5,9 @@ It knows values and declarations alone, and nothing of the rest of the package.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
+from specmux_converters.lazy_names import lazy_names
 from specmux_converters.unions import DeclaredUnions, Member, Union, UnionForm
 from specmux_schemas.unions.reader import read_unions, union_text, unions_of
 
@@ -31,17 +31,9 @@ __all__ = [
     "validate",
 ]
 
-_MODULES: Final = {
-    "Fault": "seed",
-    "UnionConflict": "legacy",
-    "normalize": "seed",
-    "normalize_apply": "legacy",
-    "normalize_update": "legacy",
-    "validate": "seed",
+_MODULES = {
+    "seed": "Fault normalize validate",
+    "legacy": "UnionConflict normalize_apply normalize_update",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+__getattr__, __dir__ = lazy_names(__name__, _MODULES, __all__)
