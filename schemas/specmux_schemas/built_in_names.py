@@ -1,7 +1,7 @@
 """What kube-apiserver calls its own resources beside plural and kind: short names and categories.
 
-No document has them. They are those of Kubernetes 1.35 (``pkg/registry/*/*/storage``, and of earlier releases
-``psp``); a resource that is not listed has none.
+No document has them. They are those of Kubernetes 1.35 (``pkg/registry/*/*/storage``), and those of
+PodSecurityPolicy; a resource that is not listed has none.
 """
 
 from __future__ import annotations
