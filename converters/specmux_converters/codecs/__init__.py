@@ -1,9 +1,7 @@
 """The encodings of an OpenAPI v3 document.
 
-A new one is a module, a row of ``CODECS`` and a media type; who negotiates, represents, caches and prints
-documents lists media types of its own.
-
-They know documents, limits and losses; nothing of what a document means.
+A new encoding is a module, a row of ``CODECS`` and a media type; negotiation, caching and output list their
+own media types. Codecs depend on documents, limits and losses; they know nothing of a document's meaning.
 """
 
 from __future__ import annotations
@@ -33,12 +31,12 @@ class Decode(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """One encoding. ``encode`` raises Unrepresentable, ``decode`` InvalidDocument and LimitExceeded."""
+    """An encoding. ``encode`` raises Unrepresentable, ``decode`` InvalidDocument and LimitExceeded."""
 
     name: str
     media_type: MediaType
     suffix: str
-    """Of a file with such content, with its dot."""
+    """The suffix of its files, including the dot."""
     encode: Encode
     decode: Decode
 
@@ -65,19 +63,20 @@ _PREFIXES: Final = (
 
 
 def encode(document: Document, media_type: MediaType, *, fragments: Fragments | None = None) -> bytes:
-    """The document's bytes; parts that ``fragments`` knows are taken from there.
+    """The document's bytes; encoded parts are reused from ``fragments``.
 
-    KeyError where CODECS has no such media type, Unrepresentable where the encoding has no form for a part.
+    Raises KeyError for a media type without a codec, and Unrepresentable if the encoding cannot represent a
+    part.
     """
     return CODECS[media_type].encode(document, fragments=fragments)
 
 
 def decode(data: bytes, media_type: MediaType, *, limits: Limits) -> Document:
-    """KeyError where CODECS has no such media type; else the errors of ``Codec.decode``."""
+    """Raises KeyError for a media type without a codec, and as ``Codec.decode``."""
     return CODECS[media_type].decode(data, limits=limits)
 
 
 def recognise(data: bytes) -> MediaType | None:
-    """What ``data`` is by its first bytes: one of CODECS, Swagger 2.0 as Protobuf, or a Kubernetes object in
-    its Protobuf envelope ("k8s" and a zero byte). None where they say nothing; YAML for example."""
+    """The media type of ``data`` by its first bytes: one of CODECS, Swagger 2.0 as Protobuf, or a Kubernetes
+    object in its Protobuf envelope ("k8s" and a zero byte). None if undetermined, as for YAML."""
     return next((media_type for prefix, media_type in _PREFIXES if prefix.match(data)), None)

@@ -1,10 +1,11 @@
-"""Documents as CBOR (RFC 8949), as KEP-4222 has it: deterministic, self-described, strict when reading.
+"""Documents as CBOR (RFC 8949) according to KEP-4222: deterministic, self-described, and strict when
+decoding.
 
-Written: one item behind tag 55799, definite lengths, map keys in the order of their encoded bytes, shortest
-floats, doubles for integers beyond int64. Read: no other tag, no key twice (``'a'`` and ``b'a'`` are one),
-valid UTF-8, integers of int64, finite floats, nothing behind the item. cbor2 does the work; what it is laxer
-about is found afterwards, by a scan of the bytes and, only where that or orjson takes offence, by a walk over
-the values.
+Encoding: one item behind tag 55799, definite lengths, map keys in the order of their encoded bytes, shortest
+floats, doubles for integers beyond int64. Decoding: no other tag, no duplicate key (``'a'`` and ``b'a'`` are
+equal), valid UTF-8, integers within int64, finite floats, no trailing bytes. cbor2 does the work; what it is
+too lenient about is found afterwards by scanning the bytes and, only if the scan or orjson finds something,
+by walking the values.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ from specmux_converters.media_types import SELF_DESCRIBED_CBOR
 SELF_DESCRIBED: Final = SELF_DESCRIBED_CBOR
 
 _STRINGS: Final = (2, 3)
-"""Major types whose argument is a number of bytes that follow (RFC 8949, section 3.1)."""
+"""Major types whose argument is the number of bytes that follow (RFC 8949, section 3.1)."""
 
 _ARGUMENT_BYTES: Final = {24: 1, 25: 2, 26: 4, 27: 8}
-"""Additional information -> bytes of the argument behind the head (RFC 8949, section 3)."""
+"""Additional information -> bytes of the argument after the head (RFC 8949, section 3)."""
 
 DOUBLE_END: Final = 2**1023
-"""Not every integer beyond is a finite double."""
+"""Some integers beyond are not finite doubles."""
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
@@ -48,30 +49,32 @@ _UNUSUAL_NUMBERS: Final = tuple(
         rb"\xfb[\x7f\xff]",  # and double precision
     )
 )
-"""How the numbers begin that are not taken. Other bytes may look so too: the walk decides. Those beyond
-64 bits are tags to a reader, which takes none; and the writer is given what orjson has written."""
+"""The encoded beginnings of numbers that are refused. Other bytes may match as well, so the walk decides.
+Integers beyond 64 bits are tags, which the decoder refuses; and the encoder gets what orjson has
+serialized."""
 
 _Refusal: TypeAlias = type[InvalidDocument] | type[Unrepresentable]
 
 
 def encode(document: Document, *, fragments: Fragments | None = None) -> bytes:
-    """Raises Unrepresentable for a value that Kubernetes' CBOR has no form for."""
+    """Raises Unrepresentable for a value that Kubernetes' CBOR cannot represent."""
     try:
         data = write_document(document, fragments or Fragments())
     except (TypeError, UnicodeEncodeError, UnusualNumber):
-        # Deeper than orjson goes, not of JSON, or with a number that is looked at. cbor2 would recurse
-        # without a limit: the walk has one.
+        # Deeper than orjson allows, not JSON, or with a suspicious number. cbor2 would recurse without a
+        # limit; the walk has one.
         data = cbor2.dumps(_walk(document, Unrepresentable), canonical=True)
     return SELF_DESCRIBED + data
 
 
 def encode_sequence(documents: Iterable[Document]) -> Iterator[bytes]:
-    """The documents one after another (RFC 8742), without framing."""
+    """The documents in sequence (RFC 8742), without framing."""
     return map(encode, documents)
 
 
 def decode(data: bytes, *, limits: Limits) -> Document:
-    """Raises InvalidDocument for what is not one map of JSON's data model, LimitExceeded past ``limits``."""
+    """Raises InvalidDocument for anything but one map within JSON's data model, and LimitExceeded beyond
+    ``limits``."""
     value = decode_value(data, limits=limits)
     if not isinstance(value, dict):
         raise InvalidDocument("not a CBOR map")
@@ -79,7 +82,7 @@ def decode(data: bytes, *, limits: Limits) -> Document:
 
 
 def decode_value(data: bytes, *, limits: Limits) -> Any:
-    """The one item in ``data``, as JSON has it."""
+    """The single item in ``data``, as a JSON value."""
     source = _Source(data, limits, read_size=max(len(data), 1))
     value = source.next()
     if not source.is_empty:
@@ -88,8 +91,8 @@ def decode_value(data: bytes, *, limits: Limits) -> Any:
 
 
 def decode_sequence(data: bytes, *, limits: Limits) -> list[Any]:
-    """The items of a CBOR sequence (RFC 8742); none where ``data`` is empty."""
-    # cbor2 reads ahead and goes back after each item: little at a time, so that many items stay linear.
+    """The items of a CBOR sequence (RFC 8742); none if ``data`` is empty."""
+    # cbor2 reads ahead and seeks back after each item: small reads keep many items linear.
     source = _Source(data, limits, read_size=4096)
     values = []
     while not source.is_empty:
@@ -102,7 +105,7 @@ def _has_unusual_number(data: bytes) -> bool:
 
 
 class _Source:
-    """The file object that cbor2 reads: after each item its position tells where the item ended."""
+    """A file object for cbor2: after each item its position is the end of the item."""
 
     def __init__(self, data: bytes, limits: Limits, *, read_size: int) -> None:
         limits.check_bytes(data)
@@ -112,7 +115,7 @@ class _Source:
         self.position = 0
         self._decoder = cbor2.CBORDecoder(
             self,  # type: ignore[arg-type]  # cbor2 calls these methods only
-            # Whatever tag it looks up, those that cbor2 would decode by itself too.
+            # Called for every tag, including those that cbor2 would decode itself.
             semantic_decoders=defaultdict(lambda: _refuse_tag),
             tag_hook=_refuse_tag,
             read_size=read_size,
@@ -155,7 +158,7 @@ class _Source:
 
 
 def _has_more_items(data: bytes, most: int) -> bool:
-    """Read off the heads (RFC 8949, section 3), as far as they make sense: the decoder says what does not."""
+    """Counted from the heads (RFC 8949, section 3); malformed input is left to the decoder."""
     position = items = 0
     while position < len(data) and items <= most:
         major, info = data[position] >> 5, data[position] & 0x1F
@@ -189,7 +192,7 @@ def _refuse_tag(*_: Any) -> NoReturn:
 
 
 def _walk(value: Any, refused: _Refusal) -> Any:
-    """``value`` with byte strings read as text, once every part of it is known to be of JSON."""
+    """``value`` with byte strings decoded as text, after checking that every part is valid JSON."""
     try:
         return _of_json(value, (), refused)
     except RecursionError as error:
@@ -214,7 +217,7 @@ def _of_json(value: Any, path: tuple[str | int, ...], refused: _Refusal) -> Any:
         case int() if -INT64_MAX - 1 <= value <= INT64_MAX:
             return value
         case int() if refused is Unrepresentable and abs(value) < DOUBLE_END:
-            return float(value)  # as Go has read it from the JSON (apimachinery, pkg/util/json)
+            return float(value)  # as Go parses it from JSON (apimachinery, pkg/util/json)
         case float() if value - value == 0:
             return value
         case str():

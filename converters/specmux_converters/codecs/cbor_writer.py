@@ -1,7 +1,7 @@
-"""JSON's values as deterministic CBOR (RFC 8949, section 4.2.1), part by part.
+"""JSON values as deterministic CBOR (RFC 8949, section 4.2.1), part by part.
 
-Definite lengths, map keys in the order of their encoded bytes, shortest floats, integers of 64 bits. How
-texts and the keys of maps are written is remembered, in tables of bounded size: documents repeat both.
+Definite lengths, map keys in the order of their encoded bytes, shortest floats, integers of 64 bits. Encoded
+texts and sets of map keys are cached in tables of bounded size, since documents repeat both.
 """
 
 from __future__ import annotations
@@ -17,33 +17,34 @@ from specmux_converters.media_types import CBOR
 
 _Shape: TypeAlias = "Mapping[str, _Shape] | None"
 _EACH: Final = "*"
-"""Of a shape: what any other member is, and each item of an array."""
+"""In a shape: any other member, and each item of an array."""
 _KNOWN: Final = " known"
-"""In a shape of what is a part as a whole, too: what of it is not known is put together from its members."""
+"""In a shape for a value that is also a part as a whole: if it is not cached, it is assembled from its
+members."""
 _PARTS: Final[_Shape] = {_EACH: None}
 _KNOWN_PARTS: Final[_Shape] = {_KNOWN: None, _EACH: None}
 _OPERATION: Final[_Shape] = {"parameters": _KNOWN_PARTS, "responses": _KNOWN_PARTS, _EACH: None}
 _PATH_ITEM: Final[_Shape] = {"parameters": _PARTS, _EACH: _OPERATION}
 _DOCUMENT: Final[_Shape] = {"components": {_EACH: _PARTS}, "paths": {_EACH: _PATH_ITEM}, _EACH: None}
-"""Where the parts lie that documents, or the operations of one, have in common; None is such a part."""
+"""Where documents, or operations of a document, have common parts; None is such a part."""
 
 _UNSIGNED, _NEGATIVE, _TEXT, ARRAY, MAP = 0x00, 0x20, 0x60, 0x80, 0xA0
-"""Major types, where they stand in the first byte (RFC 8949, section 3.1)."""
+"""Major types, shifted to their position in the first byte (RFC 8949, section 3.1)."""
 
 _SIMPLE: Final = {False: b"\xf4", True: b"\xf5", None: b"\xf6"}
 
 _MOST_REMEMBERED: Final = 4096
 _LONGEST_REMEMBERED: Final = 256
-"""Characters: of one text, or of all keys of one map."""
+"""Characters of a cached text, or of all keys of a cached map."""
 _MOST_KEYS: Final = 16
 
 
 class UnusualNumber(Exception):
-    """A number that a reader in Go has no integer for, or that JSON does not have."""
+    """A number that Go cannot decode into an integer, or that JSON does not have."""
 
 
 class _Texts(dict[str, bytes]):
-    """Texts as they are written."""
+    """Encoded texts."""
 
     def __missing__(self, text: str) -> bytes:
         if type(text) is not str:
@@ -58,11 +59,11 @@ class _Texts(dict[str, bytes]):
 
 
 _Members: TypeAlias = tuple[bytes, tuple[tuple[bytes, str], ...]]
-"""The head of a map, and its keys in the order of CBOR, each with what is written of it in front."""
+"""The head of a map, and its keys in CBOR order, each with the bytes before its value."""
 
 
 class _KeyOrders(dict[tuple[str, ...], _Members]):
-    """How maps with certain keys, in the order of a document, are written."""
+    """Encoded keys of maps, by their keys in document order."""
 
     def __missing__(self, keys: tuple[str, ...]) -> _Members:
         members = item_head(MAP, len(keys)), tuple(sorted((_TEXTS[key], key) for key in keys))
@@ -78,13 +79,13 @@ _KEY_ORDERS: Final = _KeyOrders()
 
 
 def write_document(document: Any, fragments: Fragments) -> bytes:
-    """Raises UnusualNumber; TypeError and UnicodeEncodeError for what is not of JSON, or nested deeper than
-    ``fragments`` takes."""
+    """Raises UnusualNumber, and TypeError or UnicodeEncodeError for values that are not JSON or nested deeper
+    than ``fragments`` allows."""
     return _join(document, _DOCUMENT, fragments)
 
 
 def _join(value: Any, shape: _Shape, fragments: Fragments) -> bytes:
-    """``value``, written part by part as far as ``shape`` says where the parts are."""
+    """Encode ``value``, assembled from parts where ``shape`` defines them."""
     if shape is None:
         return fragments.get(CBOR, value, _part)
     if _KNOWN in shape:
@@ -114,7 +115,7 @@ def _part(value: Any) -> bytes:
 
 
 def _write(value: Any, parts: list[bytes]) -> None:
-    """``value``, which orjson has written: its keys are texts, and its levels are counted."""
+    """Encode ``value``, which orjson has serialized, so keys are strings and the depth is bounded."""
     kind = type(value)
     if kind is str:
         parts.append(_TEXTS[value])
@@ -124,7 +125,7 @@ def _write(value: Any, parts: list[bytes]) -> None:
         for written, key in members:
             parts.append(written)
             item = value[key]
-            if type(item) is str:  # most are: a call less
+            if type(item) is str:  # saves a call in most cases
                 parts.append(_TEXTS[item])
             else:
                 _write(item, parts)
@@ -149,7 +150,7 @@ def _number(value: Any) -> bytes:
 
 
 def item_head(major: int, argument: int) -> bytes:
-    """What begins an item (RFC 8949, section 3). A call of cbor2 would cost five times as much."""
+    """The head of an item (RFC 8949, section 3). A call of cbor2 would cost five times as much."""
     if argument < 24:
         return bytes((major | argument,))
     if argument < 1 << 8:

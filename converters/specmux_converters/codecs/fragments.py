@@ -1,4 +1,4 @@
-"""A memo of encoded parts, so that what documents share is encoded once."""
+"""A cache of encoded parts, so that what documents share is encoded once."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ _JSON_ONLY: Final = (
 
 
 class Fragments:
-    """Encoded parts by what they are (``kind``) and the content they have; it stays below ``max_bytes``.
+    """Encoded parts by kind and content, within ``max_bytes``.
 
-    The holder keeps one for as long as it likes. Only content counts, never an object's identity: looking
-    it up costs one ``orjson.dumps``, little next to encoding it, and a part that is changed later is simply
-    another part. Not for use by two threads at once.
+    Only content counts, never an object's identity: a lookup costs one ``orjson.dumps``, little compared to
+    encoding, and a part that is modified later is simply another part. Not thread-safe.
     """
 
     def __init__(self, *, max_bytes: int = 64 * 1024 * 1024) -> None:
@@ -29,9 +28,9 @@ class Fragments:
         self._young_bytes = 0
 
     def get(self, kind: Hashable, value: Any, encode: Callable[[Any], bytes]) -> bytes:
-        """The encoded ``value``; ``encode`` is asked where it is not known.
+        """The encoded ``value``; calls ``encode`` if it is not cached.
 
-        Raises TypeError for what orjson does not write: values that are not of JSON, more than 254 levels.
+        Raises TypeError for what orjson cannot serialize: values that are not JSON, or more than 254 levels.
         """
         part = (kind, orjson.dumps(value, None, _JSON_ONLY))
         encoded = self._young.get(part)
@@ -44,7 +43,7 @@ class Fragments:
         return encoded
 
     def _keep(self, kind: Hashable, text: bytes, encoded: bytes) -> None:
-        # Two generations: what nobody asked for during the younger one goes, without bookkeeping per part.
+        # Two generations: parts not used during the younger one are dropped, without bookkeeping per part.
         size = len(text) + len(encoded)
         if self._young_bytes + size > self.max_bytes // 2:
             self._old, self._young, self._young_bytes = self._young, {}, 0

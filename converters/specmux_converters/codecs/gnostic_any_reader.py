@@ -1,7 +1,7 @@
-"""The text of gnostic's ``Any{yaml}`` as a JSON value, as go-yaml v3 reads it.
+"""Parse the text of gnostic's ``Any{yaml}`` as a JSON value, with the semantics of go-yaml v3.
 
-Aliases, tags and directives are refused: Go writes none, aliases make small texts expand without bound, and
-libyaml compares each %TAG with all before it.
+Aliases, tags and directives are refused: Go writes none, aliases expand small texts without bound, and
+libyaml compares each %TAG with all previous ones.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _DIRECTIVE: Final = re.compile("(?:\\A\ufeff?|[\n\r\x85\u2028\u2029])%(?:TAG|YAM
 
 
 def read_yaml(text: str, *, max_depth: int) -> Any:
-    """Raises InvalidDocument for what is not one YAML document of JSON's data model; "" is null."""
+    """Raises InvalidDocument unless it is one YAML document within JSON's data model; "" is null."""
     if "%" in text and _DIRECTIVE.search(text):
         raise InvalidDocument("YAML with a directive")
     documents = read_all(text, dialect=GNOSTIC, limits=Limits(max_depth=max_depth))

@@ -1,8 +1,8 @@
-"""JSON values as go-yaml v3 writes them: the text of gnostic's ``Any{yaml}``.
+"""Serialize JSON values as go-yaml v3 does: the text of gnostic's ``Any{yaml}``.
 
-Block style, four columns, no folding. The rules are those of go-yaml's encode.go and emitterc.go, oddities
-included, because the result is compared byte for byte: a nested sequence indents by two where everything else
-goes to the next multiple of four, and the indentation hint of a literal is always 4.
+Block style, four columns, no folding. The rules are those of go-yaml's encode.go and emitterc.go, including
+oddities, since the result is compared byte for byte: a nested sequence is indented by two while everything
+else advances to the next multiple of four, and the indentation hint of a literal is always 4.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from specmux_converters.go.text import INT64_MAX
 
 _STEP: Final = 4
 _SIMPLE_KEY_MAX: Final = 128
-"""Bytes; a longer key, or one with a line break, is written as an explicit one ("? ")."""
+"""Bytes; a longer key, or one with a line break, is written as an explicit key ("? ")."""
 
-# is_printable of yamlprivateh.go counts bytes of UTF-8: everything beyond U+FFFF is "special" to it.
+# is_printable of yamlprivateh.go counts bytes of UTF-8: it treats everything beyond U+FFFF as "special".
 _SPECIAL: Final = re.compile("[^\n\t\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd]")
 _ESCAPED: Final = re.compile('["\\\\\u2028\u2029]|[^\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd]')
 _ANY: Final = re.compile(".", re.DOTALL)
@@ -35,7 +35,7 @@ _INDICATORS: Final = re.compile(
     re.DOTALL,
 )
 _SIMPLE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_./]*(?:[ :-][A-Za-z0-9_./]+)*", re.ASCII)
-"""Texts without a place for any trouble: the quick way for nearly all of them."""
+"""Texts that certainly need no quotes: a shortcut for nearly all."""
 _WORDS: Final = frozenset(("true", "True", "TRUE", "false", "False", "FALSE", "null", "Null", "NULL"))
 _ESCAPES: Final = {
     "\0": "0", "\a": "a", "\b": "b", "\t": "t", "\n": "n", "\v": "v", "\f": "f", "\r": "r", "\x1b": "e",
@@ -44,7 +44,8 @@ _ESCAPES: Final = {
 
 
 def write_yaml(value: Any) -> str:
-    """The document of one value, with its last line ended. Raises TypeError for what JSON has no form for."""
+    """The YAML document of one value, including the final line break. Raises TypeError for values that are
+    not JSON."""
     out: list[str] = []
     _node(value, out, _Place("", "", 0, _STEP))
     return "".join(out)
@@ -52,12 +53,12 @@ def write_yaml(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a value is written."""
+    """The place where a value is written."""
 
     lead: str
-    """What stands before it on the line where its indicator ended."""
+    """The text before it on the line of its indicator."""
     first: str
-    """The same for the first entry of a block collection, which may begin on a line of its own."""
+    """The same for the first entry of a block collection, which may start on its own line."""
     indent: int
     """Columns before the entries of a block collection."""
     literal: int
@@ -65,7 +66,7 @@ class _Place:
 
 
 def _node(value: Any, out: list[str], at: _Place) -> None:
-    """Appends ``value`` from where its indicator ended to the end of its last line."""
+    """Append ``value``, from behind its indicator to the end of its last line."""
     if type(value) is str:
         out.append(at.lead + _string(value, at.literal))
     elif type(value) is dict and value:
@@ -121,10 +122,10 @@ def _other(value: Any) -> str:
 
 
 def _float(value: float) -> str:
-    """A float as it most likely stood in the JSON text, which go-yaml keeps and a parsed document has not.
+    """A float in its most likely original spelling, which go-yaml keeps and a parsed document lacks.
 
-    Very large and very small ones as Go's encoding/json writes them ("1e+21", "1e-7"), whole numbers beyond
-    64 bits without a point; "1.0" has its point, since "1" would have become an integer.
+    Very large and very small ones as written by Go's encoding/json ("1e+21", "1e-7"), whole numbers beyond 64
+    bits without a point; "1.0" has its point, since "1" would be an integer.
     """
     if value - value != 0:
         raise TypeError("a number that is not finite is not a JSON value")
@@ -138,7 +139,7 @@ def _float(value: float) -> str:
 
 
 def _string(text: str, indent: int) -> str:
-    """A string where it may take several lines, with the end of the last one."""
+    """A string that may take several lines, including the end of the last one."""
     if _SIMPLE.fullmatch(text) and text not in _WORDS:
         return text + "\n"
     if not _BREAK.search(text) or _SPECIAL.search(text) or _SPACE_BREAK.search(text):
@@ -151,7 +152,7 @@ def _string(text: str, indent: int) -> str:
 
 
 def _inline(text: str) -> str:
-    """A string on one line: plain where it can be, else quoted."""
+    """A string on one line: plain if possible, else quoted."""
     if not text or _SPECIAL.search(text) or _TAB_OR_BREAK.search(text) or not is_plain_string(text):
         return _double_quoted(text)
     if text[0] == " " or text[-1] == " " or _INDICATORS.match(text):
@@ -164,7 +165,7 @@ def _single_quoted(text: str) -> str:
 
 
 def _double_quoted(text: str) -> str:
-    # is_bom of yamlprivateh.go looks at the start of the text, wherever in it the emitter is.
+    # is_bom of yamlprivateh.go checks the start of the text, whatever the position of the emitter.
     escaped = _ANY if text.startswith("\ufeff") else _ESCAPED
     return '"' + escaped.sub(_escape, text) + '"'
 

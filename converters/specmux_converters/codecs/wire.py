@@ -12,11 +12,11 @@ LENGTH: Final = 2
 FIXED32: Final = 5
 
 _FIXED: Final = {FIXED64: 8, FIXED32: 4}
-"""Bytes of the values that all have the same length."""
+"""Bytes of the fixed-length values."""
 
 
 def varint(value: int) -> bytes:
-    """``value`` as an unsigned varint; a negative int64 takes its two's complement, as protobuf asks."""
+    """``value`` as an unsigned varint; a negative int64 as its two's complement."""
     value &= 0xFFFF_FFFF_FFFF_FFFF
     out = bytearray()
     while value > 0x7F:
@@ -40,7 +40,7 @@ def prefixed(prefix: bytes, body: bytes) -> bytes:
 
 
 def extent(data: bytes, pos: int, end: int, tag: int) -> tuple[int, int]:
-    """Where the value of a field begins and ends."""
+    """The start and end of a field's value."""
     wire_type = tag & 7
     if wire_type == LENGTH:
         length = data[pos] if pos < end else 0x80
@@ -54,7 +54,7 @@ def extent(data: bytes, pos: int, end: int, tag: int) -> tuple[int, int]:
         start, after = pos, pos + _FIXED[wire_type]
     else:
         raise InvalidDocument(f"Protobuf: wire type {wire_type} at byte {pos}")
-    # A field has a number from 1 to 2^29 - 1.
+    # Field numbers range from 1 to 2^29 - 1.
     if after > end or not 8 <= tag < 1 << 32:
         raise InvalidDocument(f"Protobuf: a field that is cut short or has no number, at byte {pos}")
     return start, after

@@ -1,7 +1,7 @@
-"""CustomResourceDefinitions to the OpenAPI v3 documents that an apiserver publishes for them.
+"""Convert CustomResourceDefinitions to the OpenAPI v3 documents that an apiserver publishes for them.
 
-What builds is imported when it is asked for: whoever reads published documents needs a few tables of it. It
-knows documents, parts and what a text is compared by; no codec.
+The builder is imported on demand: readers of published documents need only a few tables. Depends on
+documents, parts and text comparison; on no codec.
 """
 
 from __future__ import annotations

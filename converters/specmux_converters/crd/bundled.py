@@ -22,15 +22,15 @@ CONVENTIONS: Final = "https://git.k8s.io/community/contributors/devel/sig-archit
 _DATA: Final = orjson.loads(get_data(__package__, "templates.json") or b"")
 
 META_SCHEMAS: Final[dict[str, Document]] = _DATA["meta"]
-"""ObjectMeta, ListMeta and what they refer to."""
+"""ObjectMeta, ListMeta and the schemas that they refer to."""
 
 REQUEST_SCHEMAS: Final[dict[str, Document]] = _DATA["requests"]
-"""What requests carry beside the object, and what they answer: DeleteOptions, Patch, Status."""
+"""Further schemas of requests and answers: DeleteOptions, Patch, Status."""
 
 SCALE_SCHEMAS: Final[dict[str, Document]] = _DATA["scale"]
 
 PARAMETERS: Final[dict[str, list[Document]]] = _DATA["parameters"]
-"""By what a request does; "pretty" is of every path."""
+"""By the action of a request; "pretty" belongs to every path."""
 
 OPTIONS_KINDS_1_36: Final[list[dict[str, str]]] = _DATA["delete_options_1_36"]
 """The kinds of DeleteOptions in Kubernetes 1.36, whose built-in documents do not list those of all groups."""
@@ -58,7 +58,7 @@ def reference(component: str) -> Document:
 
 
 def object_fields(type_meta: Mapping[str, Any]) -> Mapping[str, Any]:
-    """``type_meta``: apiVersion and kind as the release describes them."""
+    """``type_meta``: apiVersion and kind as described by the release."""
     return {**type_meta, "metadata": _DATA["object_meta"]}
 
 

@@ -1,8 +1,7 @@
-"""CustomResourceDefinitions to the OpenAPI v3 documents of their group-versions.
+"""Build the OpenAPI v3 documents of group-versions from CustomResourceDefinitions.
 
-A document is a join of the editions of its group-version. Manifests count as if they were applied one after
-the other to an empty cluster: a later one of the same CRD replaces the earlier, and a CRD whose names are
-taken stays out.
+A document is a join of the editions of its group-version. Manifests are treated as if applied in order to an
+empty cluster: a later one of the same CRD replaces the earlier, and a CRD whose names are taken is left out.
 """
 
 from __future__ import annotations
@@ -31,25 +30,25 @@ _FRAME: Final[Document] = {
     "openapi": "3.0.0",
     "info": {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"},
 }
-"""What an apiserver says."""
+"""An apiserver's own text."""
 
 
 @dataclass(frozen=True, slots=True)
 class CRDBuild:
     """The documents by group-version.
 
-    They share the dicts of paths and components, with each other and through the memo with other builds:
-    read them, never write into them.
+    They share the dicts of paths and components with each other and, through the memo, with other builds:
+    treat them as read-only.
     """
 
     outlines: Mapping[GroupVersion, Outline] = field(repr=False)
     documents: Mapping[GroupVersion, Document] = field(repr=False, compare=False)
     fingerprints: Mapping[GroupVersion, str]
-    """Of what each document was built from: where it is that of an earlier build, so is the document."""
+    """Of the inputs of each document: equal fingerprints mean an unchanged document."""
     problems: tuple[Problem, ...]
 
     def json(self, group_version: GroupVersion) -> bytes:
-        """``canonical(documents[group_version])``, joined from parts that were encoded once."""
+        """``canonical(documents[group_version])``, joined from parts that are encoded once."""
         return self.outlines[group_version].json()
 
 
@@ -61,11 +60,11 @@ def build(
     limits: Limits = DEFAULT_LIMITS,
     templates: Templates = BUNDLED,
 ) -> CRDBuild:
-    """The documents of all group-versions that ``owns`` accepts; only their schemas are looked at.
-    ``templates``: those of the cluster that the documents are to be like.
+    """The documents of all group-versions that ``owns`` accepts; other schemas are not examined.
+    ``templates``: those of the target cluster.
 
-    ``manifests`` are parsed under limits and not changed afterwards. Whatever is wrong with one of them, its
-    status included, which is ignored, ends in ``problems``: nothing is raised for it.
+    ``manifests`` are parsed under limits and must not be modified afterwards. Any fault of a manifest, except
+    in its status, which is ignored, becomes one of ``problems`` instead of an exception.
     """
     problems: list[Problem] = []
     crds = _read(manifests, problems)
@@ -88,7 +87,7 @@ def build(
 
 
 def _read(manifests: Iterable[Document], problems: list[Problem]) -> list[CRD]:
-    """In the order in which their names first came."""
+    """In the order in which their names first occur."""
     crds: dict[str, CRD] = {}
     for manifest in manifests:
         try:
@@ -133,14 +132,14 @@ def _group(
 
 @dataclass(slots=True)
 class _Group:
-    """One group-version in the making; ``owners`` are the CRDs of its paths and components, "" of ours."""
+    """A group-version being built; ``owners``: the CRDs of its paths and components, "" for shared ones."""
 
     templates: Templates
     owners: dict[str, str]
     editions: list[Edition] = field(default_factory=list)
 
     def add(self, crd: CRD, edition: Edition) -> None:
-        """Raises InvalidDocument where another CRD has a path or a component of the same name."""
+        """Raises InvalidDocument if another CRD has a path or component of the same name."""
         for name in (*edition.schemas, *edition.paths):
             if name in self.owners:
                 owner = self.owners[name] or "Kubernetes itself"

@@ -1,4 +1,4 @@
-"""An Edition is one served version of one CRD, built: its schemas and its paths, each as its JSON."""
+"""An Edition is one served version of a CRD, built: its schemas and paths, each as JSON."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from specmux_converters.incremental.parts import DocumentPart
 from specmux_converters.losses import pointer_to
 
 SCHEMA_MAX_BYTES: Final = 4 * 1024 * 1024
-"""JSON of one version's schema. An apiserver takes requests of 3 MiB, so no larger one was ever served."""
+"""JSON of one version's schema. An apiserver accepts requests of 3 MiB, so no larger one was ever served."""
 
 
 _NOT_JSON: Final = "not JSON, or nested too deeply"
@@ -31,9 +31,9 @@ _NOT_JSON: Final = "not JSON, or nested too deeply"
 
 @dataclass(frozen=True, slots=True)
 class Edition:
-    """``identity`` and ``source`` are what it was built from, and ``digest`` is of both.
+    """``identity`` and ``source``: the inputs; ``digest`` covers both.
 
-    ``cost`` is what it takes in a document, in bytes.
+    ``cost``: its bytes in a document.
     """
 
     identity: tuple[object, ...]
@@ -47,10 +47,10 @@ class Edition:
 
 
 class CRDMemo:
-    """The editions of the last builds, so that what did not change is not built again.
+    """The editions of the last builds, so that unchanged ones are not built again.
 
-    Held by the caller, for one set of manifests and one thread at a time. It holds no more than the set's
-    own editions: what a build does not see in its manifests is forgotten.
+    Owned by the caller, for one set of manifests and one thread at a time. It keeps only the editions of the
+    current set.
     """
 
     def __init__(self) -> None:
@@ -66,15 +66,15 @@ class CRDMemo:
         self._editions[crd.name, version.name] = edition
 
     def keep(self, names: Set[tuple[str, str]]) -> None:
-        """Forgets all but these; a name is that of a CRD and of a version."""
+        """Drop all others; a name consists of those of a CRD and a version."""
         for name in self._editions.keys() - names:
             del self._editions[name]
 
 
 def make_edition(crd: CRD, version: Version, memo: CRDMemo, templates: Templates = BUNDLED) -> Edition:
-    """The memo's, where its content is the same. A schema that is not structural becomes a Problem.
+    """The cached edition if its content is unchanged. A schema that is not structural becomes a Problem.
 
-    Raises InvalidDocument or LimitExceeded for a version that cannot be published at all.
+    Raises InvalidDocument or LimitExceeded for a version that cannot be published.
     """
     identity = _identity(crd, version, templates)
     known = memo.get(crd, version)
@@ -112,7 +112,7 @@ def _identity(crd: CRD, version: Version, templates: Templates) -> tuple[object,
 
 
 def _digest(identity: tuple[object, ...], version: Version) -> bytes:
-    """By value, 1 and true apart: Python takes them for equal."""
+    """Distinguishes 1 from true, which are equal in Python."""
     pointer = pointer_to(*version.schema_path)
     try:
         head, schema = orjson.dumps(identity), orjson.dumps(version.schema)
@@ -124,8 +124,8 @@ def _digest(identity: tuple[object, ...], version: Version) -> bytes:
 
 
 def _schema(crd: CRD, version: Version, templates: Templates) -> tuple[Document, tuple[Problem, ...]]:
-    """Without a structural schema, any object: apiVersion and kind too would make kubectl refuse all fields
-    beside them (builder.go, buildKubeNative)."""
+    """Any object, if there is no structural schema: with apiVersion and kind, kubectl would refuse all other
+    fields (builder.go, buildKubeNative)."""
     problems: tuple[Problem, ...] = ()
     schema: Document = {"type": "object"}
     try:

@@ -1,7 +1,7 @@
-"""The keywords of a CRD's schema that hold no schema: which there are, and what each may say.
+"""Keywords of a CRD's schema without subschemas, and their permitted values.
 
-JSONSchemaProps of apiextensions.k8s.io/v1 is a Go struct: a value of another type is refused, null is absent,
-and what is false or empty is not written again.
+JSONSchemaProps of apiextensions.k8s.io/v1 is a Go struct: a value of the wrong type is refused, null means
+absent, and false or empty values are omitted again.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ EMBEDDED_RESOURCE: Final = "x-kubernetes-embedded-resource"
 INT_OR_STRING: Final = "x-kubernetes-int-or-string"
 
 _EXACT: Final = 2**53
-"""Integers up to here are the same as doubles."""
+"""Integers up to here are exact as doubles."""
 _WHOLE: Final = range(-(2**63), 2**64)
-"""What our JSON writes as an integer; beyond it is a double (``document.parse``)."""
+"""Values serialized as integers; others are doubles (``document.parse``)."""
 _LARGEST: Final = int(float_info.max)
 
 
@@ -32,7 +32,7 @@ def text(value: Any) -> str | None:
 
 
 def _name(value: Any) -> str:
-    """A string that says something even when it is empty, since upstream holds a pointer to it."""
+    """A string that has a meaning even if empty, since upstream uses a pointer."""
     if not isinstance(value, str):
         raise ValueError("must be a string")
     return value
@@ -63,7 +63,7 @@ def _number(value: Any) -> int | float:
 
 
 def _double(value: int | float) -> int | float:
-    """``value`` as a double, written as Go writes it: without a fraction where it has none."""
+    """``value`` as a double, serialized as in Go: without a fraction if it is whole."""
     if isinstance(value, int) and -_EXACT <= value <= _EXACT:
         return value
     double = float(value) if abs(value) <= _LARGEST else inf
@@ -86,7 +86,7 @@ def _count(value: Any) -> int:
 
 
 def _texts(value: Any) -> list[str] | None:
-    """A null among them is an empty one: Go decodes it into what a string is at first."""
+    """A null among them becomes an empty string: Go decodes it to the zero value."""
     if not isinstance(value, list) or not all(each is None or isinstance(each, str) for each in value):
         raise ValueError("must be an array of strings")
     return [each or "" for each in value] or None
@@ -104,7 +104,7 @@ def _values(value: Any) -> list[Any] | None:
 
 
 def _json(value: Any) -> Any:
-    """Any value: numbers that are no int64 are doubles (apimachinery, util/json), so 1.0 is written as 1."""
+    """Any value: numbers other than int64 are doubles (apimachinery, util/json), so 1.0 is written as 1."""
     match value:
         case bool() | str() | None:
             return value
@@ -139,7 +139,7 @@ def _rule(value: Any) -> dict[str, Any]:
 
 
 def _boolean(value: Any) -> bool:
-    """A boolean that says something even when it is false."""
+    """A boolean that has a meaning even if false."""
     if not isinstance(value, bool):
         raise ValueError("must be a boolean")
     return value
@@ -153,7 +153,7 @@ def _external_docs(value: Any) -> dict[str, str] | None:
 
 
 def _absent(value: Any) -> None:
-    """A keyword that makes a schema not structural, unless it is empty."""
+    """A keyword that makes a schema non-structural unless it is empty."""
     if not isinstance(value, str | dict) or value:
         raise ValueError("is not supported in a CustomResourceDefinition")
 
@@ -207,10 +207,10 @@ KEYWORDS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "definitions": _absent,
     "additionalItems": _never,
 }
-"""What a keyword's value is in the published schema, None for nothing. ValueError says what is wrong."""
+"""The published value of a keyword; None to omit it. ValueError says what is wrong."""
 
 DESCRIBING: Final[Mapping[str, Callable[[Any], Any]]] = {"example": _json, "externalDocs": _external_docs}
-"""What upstream's structural schema keeps since Kubernetes 1.36, beside KEYWORDS."""
+"""Kept in addition to KEYWORDS by upstream's structural schema since Kubernetes 1.36."""
 
 UNIONS: Final[Mapping[str, Callable[[Any], Any]]] = {"x-kubernetes-unions": _json, "fieldMembers": _json}
-"""What the first drafts of KEP-1027 declare unions by. An apiserver keeps none of it."""
+"""Declarations of unions in the first drafts of KEP-1027. An apiserver keeps none of them."""

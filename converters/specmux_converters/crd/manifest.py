@@ -1,8 +1,8 @@
-"""A CustomResourceDefinition's manifest, to what its documents are made of.
+"""Parse the manifest of a CustomResourceDefinition.
 
-v1 as the API defines it. v1beta1, which clusters dropped with Kubernetes 1.22 and people still keep, as its
-last servers converted it (apiextensions/v1/conversion.go): ``spec.version`` is the only version where
-``spec.versions`` names none; ``spec.validation`` and ``spec.subresources`` are every version's.
+v1 follows the API. v1beta1, which clusters dropped with Kubernetes 1.22 and users still keep, is converted as
+by its last servers (apiextensions/v1/conversion.go): ``spec.version`` is the only version if
+``spec.versions`` is empty; ``spec.validation`` and ``spec.subresources`` apply to every version.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _V1: Final = "apiextensions.k8s.io/v1"
 _V1BETA1: Final = "apiextensions.k8s.io/v1beta1"
 
 _LABEL: Final = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?")
-"""DNS-1035, as the API requires of plurals, kinds (in lower case) and versions."""
+"""DNS-1035, as the API requires for plurals, kinds (in lower case) and versions."""
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*")
 _SUBDOMAIN_MAX: Final = 253
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A served version. ``schema`` is what the manifest has at ``schema_path``, None where it has none."""
+    """A served version. ``schema``: the value at ``schema_path``; None if there is none."""
 
     name: str
     schema: Any
@@ -49,7 +49,7 @@ class CRD:
 
     @property
     def name(self) -> str:
-        """What ``metadata.name`` has to be."""
+        """The required ``metadata.name``."""
         return f"{self.plural}.{self.group}"
 
     def group_version(self, version: Version) -> GroupVersion:
@@ -57,9 +57,9 @@ class CRD:
 
 
 def read_manifest(manifest: Any, problems: list[Problem]) -> CRD:
-    """What is wrong in one version goes to ``problems`` and costs that version alone.
+    """Faults of one version are added to ``problems`` and affect only that version.
 
-    Raises InvalidDocument where it costs them all.
+    Raises InvalidDocument if all versions are affected.
     """
     root = _Place(manifest)
     if root.value("kind") != "CustomResourceDefinition":
@@ -83,7 +83,7 @@ def read_manifest(manifest: Any, problems: list[Problem]) -> CRD:
 
 
 def shown_name(manifest: Any) -> str:
-    """What to call a manifest that may be anything."""
+    """A name for a manifest of any content."""
     metadata = manifest.get("metadata") if isinstance(manifest, dict) else None
     name = metadata.get("name") if isinstance(metadata, dict) else None
     return cut(name) if isinstance(name, str) else ""
@@ -134,7 +134,7 @@ def _version_entries(spec: _Place, is_beta: bool) -> list[tuple[Any, *tuple[str 
 
 
 def _version(place: _Place, spec: _Place, is_beta: bool) -> Version | None:
-    """None for one that is not served."""
+    """None for a version that is not served."""
     served = place.value("served")
     if served is not None and not isinstance(served, bool):
         place.refuse("must be a boolean", "served")
@@ -154,7 +154,7 @@ def _version(place: _Place, spec: _Place, is_beta: bool) -> Version | None:
 
 
 def _either(common: _Place | None, common_key: str, place: _Place, key: str) -> _Place | None:
-    """What v1beta1 says for all versions, or what this one says."""
+    """The setting for all versions (v1beta1), or of this version."""
     found = common.optional(common_key) if common else None
     return found if found is not None else place.optional(key)
 
@@ -174,7 +174,7 @@ def _selectable_fields(common: _Place | None, place: _Place) -> Iterator[str]:
 
 
 class _Place:
-    """An object in the manifest and where it stands."""
+    """An object in the manifest, with its path."""
 
     def __init__(self, node: Any, *path: str | int) -> None:
         self.path = path
@@ -186,7 +186,7 @@ class _Place:
         raise InvalidDocument(reason, pointer=pointer_to(*self.path, *step))
 
     def value(self, key: str) -> Any:
-        """None where it is absent: null is, to the API."""
+        """None if absent; to the API, null means absent."""
         return self._node.get(key)
 
     def object(self, key: str) -> _Place:
@@ -196,7 +196,7 @@ class _Place:
         return None if self.value(key) is None else self.object(key)
 
     def label(self, key: str, *, fold: bool = False) -> str:
-        """``fold``: as kinds are, which are labels in lower case."""
+        """``fold``: compare in lower case, as for kinds."""
         value = self.value(key)
         if not isinstance(value, str) or not _LABEL.fullmatch(value.lower() if fold else value):
             self.refuse("must be a DNS-1035 label" + " in any case" * fold, key)

@@ -1,7 +1,7 @@
-"""The paths of one version of a custom resource: what its requests are and what they answer.
+"""The paths of one version of a custom resource: its requests and answers.
 
-As apiserver's installer writes them (apiextensions-apiserver, pkg/controller/openapi/builder/builder.go;
-apiserver, pkg/endpoints/openapi/openapi.go).
+They equal those of the apiserver's installer (apiextensions-apiserver,
+pkg/controller/openapi/builder/builder.go; apiserver, pkg/endpoints/openapi/openapi.go).
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _STATUS: Final = PREFIX + "Status"
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """``action`` is what the API calls it, ``verb`` how its operationId and description begin; ``parameters``
-    which of the templates' it takes."""
+    """``action``: its name in the API; ``verb``: the beginning of its operationId and description;
+    ``parameters``: its key in the templates."""
 
     method: str
     action: str
@@ -87,7 +87,7 @@ class _Resource:
         self._group_version_kind = {"group": crd.group, "version": version.name, "kind": crd.kind}
 
     def all_namespaces(self) -> Document:
-        """A list of every namespace's objects; all parameters of its one operation stand at the path."""
+        """A list of all namespaces' objects; the parameters of its single operation belong to the path."""
         operation = self._operation(_LISTING, "", f"list{self._kind}ForAllNamespaces")
         parameters = [*operation.pop("parameters"), *self._parameters["pretty"]]
         return {"get": operation, "parameters": _sorted(parameters)}
@@ -124,7 +124,7 @@ class _Resource:
         return operation
 
     def _operation_id(self, name: str) -> str:
-        """The group and version go behind the verb, which for deletecollection is "delete"."""
+        """Group and version follow the verb, which is "delete" for deletecollection."""
         verb = next(verb for verb in _VERBS if name.startswith(verb))
         return verb + self._id_infix + _identifier(name.removeprefix(verb), capital=True)
 
@@ -175,14 +175,14 @@ _VERBS: Final = ("list", "create", "delete", "read", "replace", "patch")
 
 
 def _article(kind: str) -> str:
-    """Before the kind, with the spaces around it; a plural has none (apiserver, GetArticleForNoun)."""
+    """The article before a kind, with spaces; a plural has none (apiserver, GetArticleForNoun)."""
     if kind.endswith("s") and not kind.endswith("ss"):
         return " "
     return " an " if kind[0] in "aeiouAEIOU" else " a "
 
 
 def _identifier(text: str, *, capital: bool = False) -> str:
-    """Camel case of what stands between characters that no identifier may have; no digit comes first."""
+    """Camel case of the words between characters that identifiers cannot contain; no leading digit."""
     parts: list[str] = []
     for index, character in enumerate(text):
         if character.isalpha() or character == "_" or (index > 0 and character.isdigit()):

@@ -1,4 +1,4 @@
-"""A Problem is one thing for which a CRD's documents lack something, or the CRD itself is left out."""
+"""A Problem is a fault for which a CRD's documents are incomplete, or the CRD is left out."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from specmux_converters.deferred_dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """``crd`` is the manifest's name, "" where it has none; ``pointer`` (RFC 6901) is into the manifest.
+    """``crd``: the manifest's name, "" if it has none; ``pointer`` (RFC 6901) into the manifest.
 
-    ``construct`` is what is missing from the documents: "manifest" for all of it, "version", or "schema".
+    ``construct``: what is missing from the documents: "manifest" for everything, "version", or "schema".
     """
 
     crd: str

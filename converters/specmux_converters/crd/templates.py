@@ -1,8 +1,8 @@
-"""What the documents of custom resources share with all others of their cluster: the kinds of meta/v1, Scale,
-and the query parameters of requests.
+"""The parts shared by all documents of custom resources in a cluster: the kinds of meta/v1, Scale, and the
+query parameters of requests.
 
-They are another text in every release of Kubernetes, so they are taken from a document that the cluster's own
-apiserver publishes (``templates_of``); without one, they are BUNDLED.
+Their text differs between releases of Kubernetes, so they are extracted from a document published by the
+cluster's own apiserver (``templates_of``), or BUNDLED by default.
 """
 
 from __future__ import annotations
@@ -32,37 +32,36 @@ from specmux_converters.references import name_in, references
 from specmux_converters.release import Release, release_in
 
 MAX_BYTES: Final = 1024 * 1024
-"""Of all templates as JSON; Kubernetes' own take 40 KB."""
+"""Of all templates as JSON; Kubernetes' own have 40 KB."""
 
 _EXAMPLES_SINCE: Final[Release] = (1, 36)
 """``example`` and ``externalDocs`` of a CRD's schema are published since then (apiextensions-apiserver,
 pkg/apiserver/schema/kubeopenapi.go)."""
 _OTHER_OPTIONS_SINCE: Final[Release] = (1, 37)
-"""The kinds of DeleteOptions are others than those of 1.36."""
+"""The kinds of DeleteOptions differ from those of 1.36."""
 
 _EMPTY_FIELDS: Final = frozenset({(1, 32)})
-"""Releases that publish the selectable fields of a version that has none, as an empty array
+"""Releases that publish an empty array for a version without selectable fields
 (pkg/controller/openapi/builder/builder.go, buildSelectableFields)."""
 
 _NOT_OF_CLIENTS: Final = frozenset(
     {"admission.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "imagepolicy.k8s.io"}
 )
-"""Groups that register DeleteOptions in an apiserver and not in client-go's scheme, from which the documents
+"""Groups that register DeleteOptions in an apiserver but not in client-go's scheme, from which the documents
 of CRDs are made."""
 
 _READ: Final = frozenset(parameter["name"] for parameter in PARAMETERS["get"])
 _SHARED: Final = tuple(
     PREFIX + name for name in ("DeleteOptions", "ListMeta", "ObjectMeta", "Patch", "Status")
 )
-"""The components that documents of CRDs refer to themselves; what these refer to is shared as well."""
+"""Components that documents of CRDs refer to directly; indirect ones are shared as well."""
 
 
 @dataclass(frozen=True, slots=True)
 class Templates:
-    """Templates of one content are equal. They are shared by documents: read them, never write into them.
+    """Templates, equal if their content is. Documents share them: treat them as read-only.
 
-    ``parameters`` are those of a request by what it does: list, get, write, patch, delete; and "pretty",
-    which every path has.
+    ``parameters``: by the action of a request: list, get, write, patch, delete; and "pretty" for every path.
     """
 
     digest: bytes
@@ -74,15 +73,15 @@ class Templates:
     has_examples: bool = field(compare=False)
     """Whether ``example`` and ``externalDocs`` of a schema are published."""
     has_empty_fields: bool = field(compare=False)
-    """Whether a version without selectable fields says so."""
+    """Whether a version without selectable fields has an empty list."""
     has_unions: bool = field(default=False, compare=False)
-    """Whether ``x-kubernetes-unions`` of a schema is there, which no apiserver keeps."""
+    """Whether to keep ``x-kubernetes-unions`` of a schema, which no apiserver does."""
 
 
 def templates_of(document: Document) -> Templates | None:
-    """The templates in a built-in document that has a resource with a scale: ``apis/apps/v1``.
+    """The templates in a built-in document with a resource that has a scale: ``apis/apps/v1``.
 
-    None where it lacks any of them, so that a document is never made of two releases.
+    None if it lacks any of them, so that a document never mixes two releases.
     """
     schemas = _objects(_objects(document.get("components")).get("schemas"))
     parameters = _parameters(_objects(document.get("paths")))
@@ -106,7 +105,7 @@ def _made(
     parameters: Mapping[str, tuple[Document, ...]],
     release: Release | None,
 ) -> Templates | None:
-    """Raises JSONEncodeError for what is no JSON."""
+    """Raises JSONEncodeError for values that are not JSON."""
     status = _objects(_objects(shared.get(PREFIX + "Status")).get("properties"))
     type_meta = {name: status[name] for name in ("apiVersion", "kind") if name in status}
     has_examples = release is not None and release >= _EXAMPLES_SINCE
@@ -129,7 +128,7 @@ def _made(
 
 
 def _closure(schemas: Mapping[str, Any], names: Iterable[str]) -> dict[str, Document] | None:
-    """The components with all that they refer to; None where one is missing."""
+    """The components with everything that they refer to; None if one is missing."""
     found: dict[str, Document] = {}
     wanted = list(names)
     while wanted:
@@ -147,7 +146,7 @@ def _closure(schemas: Mapping[str, Any], names: Iterable[str]) -> dict[str, Docu
 
 def _of_clients(options: Document, release: Release | None) -> Document:
     """DeleteOptions with the kinds that documents of CRDs list. Since Kubernetes 1.36 a built-in document
-    lists those of its own group alone, and none says what the others are."""
+    lists only those of its own group, and no document has the others."""
     kinds = options.get("x-kubernetes-group-version-kind")
     listed = [kind for kind in (kinds if isinstance(kinds, list) else ()) if isinstance(kind, dict)]
     if len({str(kind.get("group")) for kind in listed}) <= 2:
@@ -159,12 +158,13 @@ def _of_clients(options: Document, release: Release | None) -> Document:
 
 
 def _parameters(paths: Mapping[str, Any]) -> dict[str, tuple[Document, ...]] | None:
-    """Of the first resource that can be listed, created, patched and deleted; a custom one takes the same."""
+    """Those of the first resource that can be listed, created, patched and deleted; a custom one has the
+    same."""
     for path, collection in sorted(paths.items()):
         one = _objects(paths.get(path + "/{name}"))
         listed, created = _query(collection, "get", "list"), _query(collection, "post", "post")
         patched, deleted = _query(one, "patch", "patch"), _query(one, "delete", "delete")
-        # A single object is read at a version, which for built-in kinds is no longer said.
+        # Reading a single object at a version is no longer documented for built-in kinds.
         read = tuple(item for item in listed or () if item["name"] in _READ)
         pretty = tuple(item for item in _query_of(_objects(collection)) if item["name"] == "pretty")
         if listed and created and patched and deleted and read and pretty:
@@ -211,4 +211,4 @@ BUNDLED: Final = _bundled()
 """Kubernetes 1.34's."""
 
 WITH_UNIONS: Final = replace(BUNDLED, digest=sha256(BUNDLED.digest).digest(), has_unions=True)
-"""For documents that nobody is served: readers of a definition see the unions that it declares."""
+"""For documents that are not served: readers of a definition see the unions that it declares."""

@@ -1,4 +1,5 @@
-"""Characters that differ in case alone, as Go has them (unicode.SimpleFold): "s", "S" and U+017F are one."""
+"""Characters that differ only in case, by Go's rules (unicode.SimpleFold): "s", "S" and U+017F are
+equivalent."""
 
 from __future__ import annotations
 
@@ -8,13 +9,13 @@ from functools import cache
 
 
 def alike(character: str) -> tuple[str, ...]:
-    """The character and those that it is folded with."""
+    """The character and its equivalents."""
     return _orbits().get(_simple(character), (character,))
 
 
 @cache
 def _orbits() -> dict[str, tuple[str, ...]]:
-    """Of characters with a case, of which one folds to another."""
+    """Equivalence classes of characters with a case."""
     found: dict[str, list[str]] = defaultdict(list)
     for character in map(chr, range(min(sys.maxunicode, 0x1FFFF) + 1)):
         folded = _simple(character)
@@ -24,5 +25,5 @@ def _orbits() -> dict[str, tuple[str, ...]]:
 
 
 def _simple(character: str) -> str:
-    """Simple folding (CaseFolding.txt, C and S): one character for one."""
+    """Simple folding (CaseFolding.txt, C and S): one character to one."""
     return next((each for each in (character.casefold(), character.lower()) if len(each) == 1), character)

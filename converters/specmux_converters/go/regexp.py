@@ -1,6 +1,7 @@
-"""Regular expressions of Go (RE2 syntax), read into a tree. Nothing is matched here; see ``regexp_match``.
+"""Parse Go's regular expressions (RE2 syntax) into a tree; ``regexp_match`` matches them.
 
-What is not read (scripts of Unicode) raises Unsupported; what Go refuses raises Invalid with Go's words.
+Unsupported syntax (scripts of Unicode) raises UnsupportedPattern; what Go refuses raises Invalid with Go's
+text.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from specmux_converters.go.case_folding import alike
 from specmux_converters.go.unicode_names import is_unicode_class
 
 Test: TypeAlias = Callable[[str], bool]
-"""Whether one character belongs."""
+"""Whether a character belongs to a class."""
 
 
 class UnsupportedPattern(Exception):
@@ -24,7 +25,7 @@ class UnsupportedPattern(Exception):
 
 
 class Invalid(UnsupportedPattern):
-    """Go refuses the pattern, in these words."""
+    """Go refuses the pattern, with this text."""
 
     def __init__(self, fault: str, part: str) -> None:
         super().__init__(f"error parsing regexp: {fault}: `{part}`")
@@ -55,8 +56,8 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A place between characters: ``^`` and ``$`` of the text, ``(^`` and ``$)`` of a line, ``b`` at the edge
-    of a word, ``B`` elsewhere."""
+    """A position between characters: ``^`` and ``$`` of the text, ``(^`` and ``$)`` of a line, ``b`` at a
+    word boundary, ``B`` elsewhere."""
 
     kind: str
 
@@ -103,7 +104,7 @@ _PERL: Final = {"d": _DIGITS, "w": _WORD, "s": _SPACE}
 
 
 def parse(pattern: str) -> Node:
-    """Raises Unsupported; Invalid where Go refuses the pattern."""
+    """Raises UnsupportedPattern; Invalid if Go refuses the pattern."""
     try:
         reader = _Reader(pattern)
         node = reader.alternatives()
@@ -117,7 +118,7 @@ def parse(pattern: str) -> Node:
 
 
 def pattern_fault(pattern: str) -> str | None:
-    """Why Go would not compile ``pattern``, in its words; None where it would."""
+    """Go's error for ``pattern``; None if it compiles."""
     try:
         parse(pattern)
     except Invalid as fault:
@@ -142,7 +143,7 @@ class _Reader:
         self._flags = _Flags()
         self._last_posix_end = pattern.rfind(":]")
         self.unmatched: str | None = None
-        """A part that Go takes, and of which it is not known here what it matches."""
+        """A part that Go accepts, but whose meaning is unknown here."""
 
     @property
     def is_done(self) -> bool:
@@ -184,7 +185,7 @@ class _Reader:
         return repeated
 
     def _counted(self, node: Node) -> Repeat | None:
-        """None where nothing says how often."""
+        """None if there is no repetition."""
         mark = self._peek()
         begun = self._at
         least, most = int(mark == "+"), 1 if mark == "?" else None
@@ -269,7 +270,7 @@ class _Reader:
         return Sequence(tuple(parts)) if parts else None
 
     def _escaped_class(self) -> Test:
-        """Behind a backslash."""
+        """After a backslash."""
         mark = self._peek()
         if mark.lower() in _PERL:
             self._at += 1
@@ -309,7 +310,7 @@ class _Reader:
         return lambda character: unicodedata.category(character).startswith(name) != negated
 
     def _class(self) -> Test:
-        """Behind the opening bracket."""
+        """After the opening bracket."""
         begun = self._at - 1
         negated = self._take("^")
         tests: list[Test] = []
@@ -363,7 +364,7 @@ class _Reader:
 
 
 def _count(node: Node) -> int:
-    """How often a character of it may be written out, by counts in each other."""
+    """Number of copies of a character that nested counts expand to."""
     match node:
         case Repeat(inner, least, most):
             return max(least, most or 0, 1) * _count(inner)

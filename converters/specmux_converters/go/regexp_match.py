@@ -1,9 +1,8 @@
-"""Patterns matched as Go's regexp does: anywhere in the text, in time linear in its length.
+"""Match patterns like Go's regexp: anywhere in the text, in time linear in its length.
 
-The tree becomes an automaton whose states are made while texts are read (a lazy DFA), so no pattern and no
-text can make a match take long, as backtracking would. A state is steps that wait, the most wanted first: the
-first way that a pattern prefers is found as Go finds it. Where a match begins is found by reading backward
-from its end (RE2's way).
+The tree becomes an automaton whose states are created while texts are read (a lazy DFA), so no pattern can
+cause exponential time, as backtracking does. A state is an ordered list of waiting steps: the match that the
+pattern prefers is found as in Go. The start of a match is found by reading backward from its end (as in RE2).
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ from specmux_converters.go.regexp import (
 )
 
 MOST_STEPS: Final = 20_000
-"""Of one automaton: counted repetitions are written out."""
+"""Steps of one automaton: counted repetitions are expanded."""
 _MOST_STATES: Final = 2_000
-"""Kept; beyond it they are made anew."""
+"""Cached states; beyond that they are created again."""
 
 _EDGE_OF_TEXT, _NEWLINE, _WORD, _OTHER = "", "\n", "w", "-"
-"""Kinds of neighbours of a place: none, a line break, a character of a word, another."""
+"""Kinds of neighbours of a position: none, a line break, a word character, another."""
 
 
 class UndecidedMatch(Exception):
@@ -41,7 +40,7 @@ class UndecidedMatch(Exception):
 
 @dataclass(slots=True)
 class _Step:
-    """One of: a character is read, a place is of a kind, or a choice of ways, the most wanted first."""
+    """One of: read a character, check the position, or try alternatives in order of preference."""
 
     test: Test | None = None
     edge: str = ""
@@ -55,11 +54,11 @@ class _State:
     waiting: tuple[int, ...]
     before: str
     is_seeking: bool
-    """It may begin later, too."""
+    """Whether a match may start later as well."""
     matched: bool = False
     after: dict[str, _State] = field(default_factory=dict)
     ends: bool | None = None
-    """Whether a match ends with the text, where that is known."""
+    """Whether a match ends with the text, if known."""
 
     @property
     def is_dead(self) -> bool:
@@ -67,22 +66,23 @@ class _State:
 
 
 class Pattern:
-    """``text`` is as the schema has it. Compiled when it is first used."""
+    """``text``: as in the schema. Compiled on first use."""
 
     def __init__(self, text: str) -> None:
         self.text = text
 
     def matches(self, value: str) -> bool:
-        """Raises Undecided where the pattern is not understood."""
+        """Raises UndecidedMatch if the pattern is unsupported."""
         return self._forward.matches(value)
 
     def find(self, value: str, start: int = 0) -> tuple[int, int] | None:
-        """The first match from there on, as Go's FindStringIndex has it. Raises Undecided."""
+        """The first match from ``start``, as by Go's FindStringIndex. Raises UndecidedMatch."""
         end = self._forward.end(value, start)
         return None if end is None else (self._backward.begin(value, start, end), end)
 
     def find_all(self, value: str) -> Iterator[tuple[int, int]]:
-        """Matches that do not overlap; an empty one not where the last ended. Raises Undecided."""
+        """Matches that do not overlap; an empty match never follows a match directly. Raises
+        UndecidedMatch."""
         at, last = 0, -1
         while at <= len(value):
             found = self.find(value, at)
@@ -143,7 +143,7 @@ class _Automaton:
         return self._ends(state)
 
     def end(self, value: str, start: int) -> int | None:
-        """Where the most wanted of the first matches ends."""
+        """The end of the preferred one among the leftmost matches."""
         state = self._starts[_kind(value[start - 1]) if start else _EDGE_OF_TEXT]
         found: int | None = None
         for at in range(start, len(value)):
@@ -158,7 +158,7 @@ class _Automaton:
         return len(value) if self._ends(state) else found
 
     def begin(self, value: str, start: int, end: int) -> int:
-        """Of the longest match that ends there, of a reversed pattern."""
+        """The start of the longest match that ends there, for a reversed pattern."""
         waiting: tuple[int, ...] = (self._first,)
         found = end
         before = _kind(value[end]) if end < len(value) else _EDGE_OF_TEXT
@@ -207,7 +207,7 @@ class _Automaton:
     def _closure(
         self, ways: tuple[int, ...], before: str, after: str, *, is_first: bool = True
     ) -> tuple[int, ...]:
-        """The steps that are reached without reading, in order; with ``is_first`` none behind a match."""
+        """The steps reachable without reading, in order; with ``is_first``, none after a match."""
         waiting, seen = list(reversed(ways)), set()
         found: list[int] = []
         while waiting:
@@ -241,7 +241,7 @@ class _Automaton:
 
     def _repeat(self, node: Repeat, following: int) -> int:
         if node.most is None:
-            # An empty turn of x* is tried after x+ is, as Go compiles it (golang.org/issue/46123).
+            # An empty iteration of x* is tried after x+, as in Go (golang.org/issue/46123).
             again = self._add(_Step())
             inner = self._build(node.inner, again)
             self._steps[again].ways = self._preferred(node, inner, following)

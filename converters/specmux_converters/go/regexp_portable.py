@@ -1,8 +1,8 @@
-"""Patterns of Go (RE2) in the syntax that ECMA-262, Python and Rust read as well and take for the same.
+"""Write Go's patterns (RE2) in syntax that ECMA-262, Python and Rust read with the same meaning.
 
-Classes are written out in ASCII as RE2 means them, what needs no escape has none (ECMA-262's ``u`` refuses
-it), and what one of the others reads as syntax gets one. ``(?i)`` becomes classes of all letters that fold
-alike. A pattern that cannot be written so is not made at all: None.
+Classes are expanded to RE2's ASCII meaning, unneeded escapes are removed (ECMA-262's ``u`` refuses them), and
+characters that another dialect reads as syntax are escaped. ``(?i)`` becomes classes of equivalent letters.
+Returns None for a pattern that cannot be written like this.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ class _Unportable(Exception):
 
 @lru_cache(maxsize=4096)
 def portable(pattern: str) -> str | None:
-    """The same strings match it in every dialect; ``$`` of Python apart, which passes over a last newline."""
+    """A pattern that matches the same strings in every dialect, except that Python's ``$`` also matches
+    before a final newline."""
     try:
         written = _Writer(pattern).written()
         re.compile(written)
@@ -62,7 +63,7 @@ class _Writer:
         self._text = pattern
         self._at = 0
         self._folds = [False]
-        """Whether case is ignored, in each of the groups that are open."""
+        """Whether case is ignored, for each open group."""
 
     def written(self) -> str:
         parts = []
@@ -119,7 +120,7 @@ class _Writer:
         return f"[{'^' * negated}{''.join(dict.fromkeys(members))}]"
 
     def _member(self) -> str:
-        """One character, range or class of characters."""
+        """A character, range or class."""
         match = _MEMBER.match(self._text, self._at)
         if match is None or match.lastgroup == "unknown":
             raise _Unportable
@@ -171,7 +172,7 @@ def _in_class(character: str) -> str:
 
 
 def _both(letter: str) -> str:
-    """The letter in both cases, with the third "s" and "k". Beyond ASCII they are not the same everywhere."""
+    """The letter in both cases, with the third "s" and "k". Beyond ASCII, dialects differ."""
     if not letter.isascii():
         raise _Unportable
     return "".join(alike(letter))

@@ -1,4 +1,5 @@
-"""Text as Go prints it: quoted strings, numbers, JSON, Go syntax. Messages of apiservers consist of these."""
+"""Format values as Go prints them: quoted strings, numbers, JSON, Go syntax. Messages of apiservers consist
+of these."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ _HTML: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u20
 
 
 class Number(float):
-    """A number that keeps the text it was written as: ``1.0``, ``1e3``, or an integer beyond 64 bits."""
+    """A number with its original text: ``1.0``, ``1e3``, or an integer beyond 64 bits."""
 
     __slots__ = ("text",)
     text: str
@@ -41,27 +42,27 @@ class Number(float):
 
 
 def size_of(text: str) -> int:
-    """len of Go's string, in bytes; a lone surrogate counts as U+FFFD, which Go reads in its place."""
+    """len of the string in Go, in bytes; a lone surrogate counts as U+FFFD, which replaces it in Go."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def quoted(text: str) -> str:
-    """strconv.Quote; what Go's ``%q`` prints."""
+    """strconv.Quote; the output of Go's ``%q``."""
     if _PLAIN.fullmatch(text):
         return f'"{text}"'
     return '"' + "".join(_SHORT.get(character) or _escaped(character) for character in text) + '"'
 
 
 def number_text(value: Any) -> str:
-    """A number as JSON text: as it was written, else as Go's encoding/json writes it."""
+    """A number as JSON: its original text, else as in Go's encoding/json."""
     if isinstance(value, Number):
         return value.text
     return float_text(value) if isinstance(value, float) else str(value)
 
 
 def float_text(value: float) -> str:
-    """A finite float as Go's encoding/json writes it: plain digits from 1e-6 up to 1e21."""
-    if value.is_integer() and abs(value) < 1e16:  # beyond, not all digits are written: zeros follow
+    """A finite float as in Go's encoding/json: plain digits from 1e-6 up to 1e21."""
+    if value.is_integer() and abs(value) < 1e16:  # larger ones have omitted digits, which are zeros
         return "-0" if value == 0 and math.copysign(1, value) < 0 else str(int(value))
     text = repr(float(value))
     mantissa, has_exponent, exponent = text.partition("e")
@@ -78,7 +79,7 @@ def float_text(value: float) -> str:
 
 
 def general_text(value: float) -> str:
-    """A float as Go's ``%v`` prints it: an exponent of at least two digits below 1e-4 and from 1e6."""
+    """A float as by Go's ``%v``: with an exponent of at least two digits below 1e-4 and from 1e6."""
     if math.isinf(value) or math.isnan(value):
         return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
     if value == 0:
@@ -101,7 +102,7 @@ def general_text(value: float) -> str:
 
 
 def json_text(value: Any) -> str:
-    """A value as Go's json.Marshal writes it: keys sorted, ``<``, ``>`` and ``&`` escaped, no white space."""
+    """A value as by Go's json.Marshal: keys sorted, ``<``, ``>`` and ``&`` escaped, no white space."""
     match value:
         case dict():
             return "{" + ",".join(f"{json_text(key)}:{json_text(value[key])}" for key in sorted(value)) + "}"
@@ -120,7 +121,7 @@ def json_text(value: Any) -> str:
 
 
 def go_syntax(value: Any) -> str:
-    """A decoded YAML value as ``%#v`` prints it."""
+    """A decoded YAML value as by ``%#v``."""
     match value:
         case dict():
             inside = ", ".join(f"{_inside(key)}:{_inside(item)}" for key, item in value.items())
@@ -144,7 +145,7 @@ def go_syntax(value: Any) -> str:
 
 
 def _inside(value: Any) -> str:
-    """Of a map or a list, where nil has a type."""
+    """Within a map or a list, where nil has a type."""
     return "interface {}(nil)" if value is None else go_syntax(value)
 
 

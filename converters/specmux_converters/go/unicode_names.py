@@ -1,7 +1,7 @@
-"""The names in \\p{…} that Go's regexp knows: Unicode's categories and scripts, version 15.
+"""Names in \\p{…} that Go's regexp accepts: Unicode's categories and scripts, version 15.
 
-Spelled as its tables spell them by Go 1.24, with which Kubernetes 1.34 is built; Go 1.25 takes the long names
-of categories too, and any case. What one of them takes is taken here.
+Spelled as in its tables up to Go 1.24, with which Kubernetes 1.34 is built; Go 1.25 also accepts the long
+names of categories, in any case. A name that any of them accepts is accepted here.
 """
 
 from __future__ import annotations

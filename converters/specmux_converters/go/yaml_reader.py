@@ -1,7 +1,7 @@
-"""YAML in, JSON values out, by the rules of a Dialect.
+"""Parse YAML into JSON values by the rules of a dialect.
 
-Built from libyaml's events, without recursion and without PyYAML's constructors: there ``=`` is an error,
-``1:30`` is ninety, and a date is an object. An alias is counted as if it were written out.
+Works on libyaml's events, without recursion and without PyYAML's constructors, which reject ``=`` and turn
+``1:30`` into ninety and dates into objects. Aliases count with their expanded size.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from specmux_converters.json_text import is_rounded
 from specmux_converters.losses import Loss, pointer_to
 
 MAX_TAG_DIRECTIVES: Final = 1000
-"""libyaml compares each with all before it: 40,000 of them would take three seconds."""
+"""libyaml compares each with all previous ones: 40,000 would take three seconds."""
 NODE_BYTES: Final = 128
-"""What a value counts for beside its text: 256 MiB are two million of them, which take eight seconds."""
+"""Bytes counted for a value beside its text: 256 MiB allow two million values, which take eight seconds."""
 _MERGE_TAG: Final = "tag:yaml.org,2002:merge"
 _UNKNOWN_ANCHOR: Final = "yaml: unknown anchor"
 _WANT_MAP: Final = "yaml: map merge requires map or sequence of maps as the value"
@@ -34,7 +34,7 @@ Path: TypeAlias = tuple[str | int, ...]
 
 
 class Duplicates(Enum):
-    """The fate of a key that its mapping has already."""
+    """What to do with a duplicate key."""
 
     REFUSED = "an error"
     REPORTED = "the last counts, and all are listed"
@@ -42,7 +42,7 @@ class Duplicates(Enum):
 
 @dataclass(frozen=True, slots=True)
 class DuplicateKey:
-    """A key that its mapping has already. ``line`` is that of the value, from 1."""
+    """A duplicate key. ``line``: of its value, from 1."""
 
     line: int
     path: Path
@@ -56,14 +56,14 @@ class DuplicateKey:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """Aliased values are the same object wherever they stand: read them, never write into them."""
+    """Aliased values are the same object at every place: treat them as read-only."""
 
     value: Any
     duplicates: tuple[DuplicateKey, ...] = ()
     marks: list[Any] = field(default_factory=list)
-    """libyaml's events of the document, for places; empty unless wanted."""
+    """libyaml's events of the document, for places; empty unless requested."""
     losses: tuple[Loss, ...] = ()
-    """Integers that became doubles, and different keys that are one name in JSON."""
+    """Integers that became doubles, and different keys with the same name in JSON."""
 
 
 def read(
@@ -74,7 +74,7 @@ def read(
     limits: Limits = DEFAULT_LIMITS,
     with_marks: bool = False,
 ) -> Parsed:
-    """The first document; null where there is none. Errors as ``read_all``."""
+    """The first document; null if there is none. Raises as ``read_all``."""
     documents = read_all(data, dialect=dialect, duplicates=duplicates, limits=limits, with_marks=with_marks)
     return next(documents, Parsed(None))
 
@@ -87,11 +87,10 @@ def read_all(
     limits: Limits = DEFAULT_LIMITS,
     with_marks: bool = False,
 ) -> Iterator[Parsed]:
-    """Each document in turn. Raises InvalidDocument with ``line``, chained to libyaml's error where the text
-    is no YAML; LimitExceeded past ``limits``.
-    """
+    """Each document in turn. Raises InvalidDocument with ``line``, chained to libyaml's error for invalid
+    YAML; LimitExceeded beyond ``limits``."""
     text = data.encode() if isinstance(data, str) else data
-    if text.replace(b"\0", b"").count(b"%TAG") > MAX_TAG_DIRECTIVES:  # in UTF-16, too
+    if text.replace(b"\0", b"").count(b"%TAG") > MAX_TAG_DIRECTIVES:  # also in UTF-16
         raise LimitExceeded(f"more than {MAX_TAG_DIRECTIVES} %TAG directives")
     composer = _Composer(limits, dialect, duplicates)
     loader = None
@@ -100,7 +99,7 @@ def read_all(
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(
             data if stand_in is None else _LATER_MARK.sub(stand_in.encode(), text)
         )
-        # Not yaml.parse, which asks for each event whether there is one first.
+        # yaml.parse would additionally check for each event before getting it
         events = iter(loader.get_event, None)
         if stand_in is not None:
             events = (_with_marks(event, stand_in) for event in events)
@@ -115,11 +114,11 @@ def read_all(
 
 
 _LATER_MARK: Final = re.compile(b"(?<=[\n\r])\xef\xbb\xbf")
-"""A byte order mark that begins a line: libyaml passes over it, to go-yaml it is text (is_bom)."""
+"""A byte order mark at the start of a line: libyaml skips it, go-yaml treats it as text (is_bom)."""
 
 
 def _stand_in(data: bytes) -> str:
-    """A character that the text does not have."""
+    """A character that does not occur in the text."""
     return next(each for each in map(chr, range(0xE000, 0xF900)) if each.encode() not in data)
 
 
@@ -130,7 +129,7 @@ def _with_marks(event: Any, stand_in: str) -> Any:
 
 
 _TOO_DEEP: Final = "exceeded maximum nesting depth"
-"""libyaml's own limit, of 1,000, from 0.2.6 on: it looks ahead of what the composer has counted."""
+"""libyaml's own limit of 1,000, from 0.2.6 on: it reads ahead of what the composer has counted."""
 
 
 def _refusal(error: yaml.YAMLError | UnicodeError) -> InvalidDocument:
@@ -143,7 +142,7 @@ def _refusal(error: yaml.YAMLError | UnicodeError) -> InvalidDocument:
 
 
 class _MergeKey(str):
-    """A plain ``<<``, which a quoted one is not."""
+    """A plain ``<<``, as opposed to a quoted one."""
 
 
 _MERGE: Final = _MergeKey("<<")
@@ -151,7 +150,7 @@ _MERGE: Final = _MergeKey("<<")
 
 @dataclass(slots=True)
 class _Open:
-    """A mapping or sequence whose end has not come."""
+    """An open mapping or sequence."""
 
     value: dict[str, Any] | list[Any]
     anchor: str | None
@@ -160,17 +159,17 @@ class _Open:
     is_key: bool
     key: str | None = None
     repeated: str | None = None
-    """The key, in Go's syntax, where it is there already."""
+    """A duplicate key, in Go's syntax."""
     line: int = 0
-    """Of the value of such a key."""
+    """The line of its value."""
     typed: dict[str, set[Mark | None]] | None = None
-    """The marks of keys by their name in JSON, where one was no text."""
+    """The marks of keys by their JSON name, if one is not a string."""
     merged: list[Any] | None = None
-    """Sources of merges that wait for the end."""
+    """Sources of merges, applied at the end."""
     lines: dict[str, int] | None = None
-    """Of the values, where the mapping may be merged into others."""
+    """Lines of the values, if the mapping may be merged into others."""
     is_merge: bool = False
-    """The source of a merge, or a list of them."""
+    """Whether it is the source of a merge, or a list of them."""
     height: int = 1
 
 
@@ -180,11 +179,11 @@ class _AnchoredNode:
     cost: int
     height: int
     duplicates: tuple[DuplicateKey, ...] = ()
-    """With paths from the value."""
+    """Paths are relative to the value."""
 
 
 class _Composer:
-    """What is spent counts bytes as if every alias were written out."""
+    """Counts bytes as if every alias were expanded."""
 
     def __init__(self, limits: Limits, dialect: YamlDialect, duplicates: Duplicates) -> None:
         self._limits = limits
@@ -202,7 +201,7 @@ class _Composer:
         self._losses: list[Loss] = []
         self._duplicates: list[DuplicateKey] = []
         self._lines: dict[int, tuple[Any, dict[str, int]]] = {}
-        """Of the values of mappings that can be merged, by identity."""
+        """Lines of values in mappings that can be merged, by identity."""
 
     def documents(self, events: Iterator[Any], *, with_marks: bool) -> Iterator[Parsed]:
         marks: list[Any] = []
@@ -230,7 +229,7 @@ class _Composer:
         except InvalidDocument as error:
             if event is not None:
                 error.line = event.start_mark.line + 1
-            # go-yaml parses a document before it decodes it: what breaks its syntax is said first.
+            # go-yaml parses a document before decoding it, so syntax errors are reported first.
             if not self._dialect.scalar_keys and not error.reason.startswith(_UNKNOWN_ANCHOR):
                 next((each for each in events if each.__class__ is yaml.DocumentEndEvent), None)
             raise
@@ -280,7 +279,7 @@ class _Composer:
             parent.typed = {}
         if key not in parent.value and mark is None:
             return
-        # 1 and "1" are two keys to Go, and one name in JSON.
+        # 1 and "1" are different keys in Go, and equal names in JSON.
         is_there = key in parent.value
         marks: set[Mark | None] = {None} if is_there else set()
         if parent.typed is not None:
@@ -368,7 +367,7 @@ class _Composer:
         self._open.append(opened)
 
     def _note_line(self, event: Any) -> None:
-        """Of a value, where that may be asked for."""
+        """The line of a value, if it may be needed."""
         parent = self._open[-1] if self._open else None
         if parent is not None and parent.key is not None:
             if parent.lines is not None:
@@ -453,7 +452,7 @@ class _Composer:
             raise LimitExceeded("too large, aliases written out", pointer=self._pointer())
 
     def _path(self) -> Path:
-        """Of what is read now."""
+        """The path of the current value."""
         places = [len(each.value) if isinstance(each.value, list) else each.key for each in self._open]
         return tuple(place for place in places if place is not None and place is not _MERGE)
 

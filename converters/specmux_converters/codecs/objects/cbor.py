@@ -1,11 +1,11 @@
-"""Objects as CBOR in the way that Kubernetes' decoder takes them, laxer than documents (KEP-4222).
+"""Objects as CBOR as accepted by Kubernetes' decoder, which is more lenient than for documents (KEP-4222).
 
-As apimachinery has it (runtime/serializer/cbor/internal/modes/decode.go), it takes byte strings for texts
-and names, whatever bytes they are; byte strings in the encoding that a tag around them announces (RFC 8949,
-3.4.5.2); times by tag, as RFC 3339; of other tags the content. It refuses big numbers, integers beyond int64,
-numbers that are not finite, other simple values, texts that are not UTF-8, and a key twice.
+As in apimachinery (runtime/serializer/cbor/internal/modes/decode.go), it accepts byte strings with any bytes
+for texts and names, encodes byte strings as announced by their tag (RFC 8949, 3.4.5.2), formats tagged times
+as RFC 3339, and ignores other tags. It refuses big numbers, integers beyond int64, non-finite numbers, other
+simple values, texts that are not UTF-8, and duplicate keys.
 
-Bytes of a byte string that are not UTF-8 become lone surrogates (PEP 383), and bytes again when written.
+Bytes of a byte string that are not UTF-8 become lone surrogates (PEP 383), which are encoded as bytes again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _INDEFINITE: Final = 31
 _BREAK: Final = 0xFF
 _TIME_TEXT, _TIME_NUMBER = 0, 1
 _TIMES: Final[Mapping[int, tuple[int, ...]]] = {0: (3,), 1: (0, 1, 7)}
-"""Major types of their content."""
+"""Major types allowed in them."""
 _BIG_NUMBERS: Final = (2, 3)
 _SIMPLE: Final[Mapping[int, Any]] = {20: False, 21: True, 22: None}
 _FLOATS: Final = {25: ">e", 26: ">f", 27: ">d"}
@@ -40,7 +40,7 @@ _ENCODINGS: Final[Mapping[int, Callable[[bytes], str]]] = {
     22: lambda data: b64encode(data).decode(),
     23: bytes.hex,
 }
-"""Of the tags that announce a later encoding."""
+"""Tags that announce a later encoding."""
 _TIME: Final = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{1,2}):([0-9]{2}):([0-9]{2})(?:[.,]([0-9]+))?(Z|([+-])([0-9]{2}):([0-9]{2}))"
 )
@@ -51,23 +51,23 @@ _NOT_UTF_8: Final = re.compile("[\udc80-\udcff]")
 
 
 def decode_object(data: bytes, *, limits: Limits) -> Any:
-    """The one item in ``data``, as JSON has it. Raises InvalidDocument, LimitExceeded."""
+    """The single item in ``data``, as a JSON value. Raises InvalidDocument, LimitExceeded."""
     try:
-        return cbor.decode_value(data, limits=limits)  # by far the faster, and stricter
+        return cbor.decode_value(data, limits=limits)  # much faster, and stricter
     except InvalidDocument:
         return _Reader(data, limits.max_depth).whole()
 
 
 def encode_object(value: Any) -> bytes:
-    """``value``, as ``decode_object`` gives it, in the bytes of apimachinery. Raises Unrepresentable.
+    """``value``, as returned by ``decode_object``, as apimachinery encodes it. Raises Unrepresentable.
 
-    Texts and names are byte strings: from a text string, Go reads no field of the type ``[]byte``.
+    Texts and names are byte strings: Go cannot decode a text string into a field of type ``[]byte``.
     """
     return cbor.SELF_DESCRIBED + encode_item(value)
 
 
 def encode_item(value: Any) -> bytes:
-    """The same without the tag in front, to stand in another."""
+    """The same without the leading tag, for use within another item."""
     try:
         return cbor2.dumps(_as_written(value), canonical=True)
     except (RecursionError, UnicodeEncodeError) as error:
@@ -75,9 +75,9 @@ def encode_item(value: Any) -> bytes:
 
 
 def without_bytes(value: Any) -> Any:
-    """``value`` with U+FFFD for each byte that is not UTF-8, as Go writes JSON of it.
+    """``value`` with U+FFFD for each byte that is not UTF-8, as Go serializes it in JSON.
 
-    Raises Unrepresentable where two keys become one.
+    Raises Unrepresentable if two keys become equal.
     """
     if isinstance(value, str):
         return value if value.isascii() else _NOT_UTF_8.sub("\ufffd", value)
@@ -104,7 +104,7 @@ def _as_written(value: Any) -> Any:
         case int() if -INT64_MAX - 1 <= value <= INT64_MAX:
             return value
         case int() if abs(value) < cbor.DOUBLE_END:
-            return float(value)  # as Go has read it from JSON
+            return float(value)  # as Go parses it from JSON
         case float() if math.isfinite(value):
             return value
     raise Unrepresentable(f"CBOR: {cut(repr(value))} is not of JSON, not finite, or beyond int64")
@@ -167,7 +167,7 @@ class _Reader:
 
     def _name(self, encoding: Callable[[bytes], str] | None, *, before: str) -> str:
         name = self._value(encoding, is_name=True)
-        if name is None:  # nothing is written into the string of the name before
+        if name is None:  # nothing is decoded into the previous name's string
             return before
         return name if isinstance(name, str) else self._refuse("a map key that is no string")
 
@@ -208,7 +208,7 @@ class _Reader:
         return f"{clock}{'.' + fraction if fraction else ''}{zone}"
 
     def _time_of_number(self, number: Any) -> str:
-        """Seconds since 1970; a double has a fraction, of nanoseconds."""
+        """Seconds since 1970; a double has a fraction, in nanoseconds."""
         if isinstance(number, bool) or not isinstance(number, int | float):
             self._refuse("a time that is no number")
         fraction, whole = math.modf(number) if isinstance(number, float) else (0.0, number)
@@ -280,8 +280,8 @@ class _Reader:
 
 
 def _date(days: int) -> tuple[int, int, int]:
-    """Year, month and day of a number of days since 1970, in the Gregorian calendar before its time, too.
-    Years begin in March, eras have 400 of them."""
+    """Year, month and day of a number of days since 1970, in the proleptic Gregorian calendar. Years start in
+    March; an era has 400 of them."""
     era, of_era = divmod(days + 719_468, 146_097)
     year = (of_era - of_era // 1_460 + of_era // 36_524 - of_era // 146_096) // 365
     of_year = of_era - (365 * year + year // 4 - year // 100)

@@ -1,8 +1,8 @@
-"""Lists of objects as JSON or CBOR, a piece at a time (KEP-4222, KEP-5116): a piece and an item wait,
+"""Stream lists of objects as JSON or CBOR (KEP-4222, KEP-5116): only one piece and one item are in memory,
 however many items there are.
 
-The bytes are those of a list that is written whole: CBOR has its names in their order, and the number of
-items in front of them.
+The bytes equal those of a list that is encoded at once: CBOR sorts its names, and states the number of items
+before them.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _ITEMS: Final = "items"
 def list_pieces(
     fields: Mapping[str, Any], items: Iterable[Any], *, count: int, media_type: MediaType
 ) -> Iterator[bytes]:
-    """The list with these fields, and ``items``, of which there are ``count``.
+    """A list with these fields and ``count`` ``items``.
 
-    Raises InvalidArgument for another media type than JSON and CBOR, and at the end where the items were
-    fewer or more; Unrepresentable for what the encoding has no form for.
+    Raises InvalidArgument for a media type other than JSON and CBOR, and at the end if the number of items
+    differs; Unrepresentable for what the encoding cannot represent.
     """
     if media_type == JSON:
         return _joined(_json(fields, _counted(items, count)))
@@ -37,7 +37,7 @@ def list_pieces(
 
 
 def _json(fields: Mapping[str, Any], items: Iterator[Any]) -> Iterator[bytes]:
-    """``items`` at the end, where Go has it."""
+    """``items`` come last, as in Go."""
     try:
         yield b"{"
         for name, value in fields.items():
@@ -74,7 +74,7 @@ def _counted(items: Iterable[Any], count: int) -> Iterator[Any]:
 
 
 def _joined(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """Not every field by itself."""
+    """Joined to larger pieces, instead of one per field."""
     piece = bytearray()
     for part in parts:
         piece += part

@@ -1,8 +1,8 @@
 """The envelope of Kubernetes objects in Protobuf: "k8s", a zero byte, then ``runtime.Unknown``
-(k8s.io/apimachinery/pkg/runtime/generated.proto). Opened to see what is inside, never written.
+(k8s.io/apimachinery/pkg/runtime/generated.proto). It is only opened, never written.
 
-Upstream looks at neither encoding nor type of the content; the design has both as HTTP has them, and asks
-clients to refuse what they do not know.
+Upstream ignores encoding and type of the content; the design defines both as in HTTP, and asks clients to
+refuse unknown ones.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ class Envelope:
     raw: bytes
     """The object itself, without its content encoding."""
     content_encoding: str
-    """As it was sent."""
+    """As received."""
     content_type: str
-    """"" is Protobuf, whose messages are not in here."""
+    """"" means Protobuf, whose messages are not supported here."""
     value: Any = None
-    """The object, where it is JSON or CBOR."""
+    """The object, if it is JSON or CBOR."""
 
 
 def open_envelope(data: bytes, *, limits: Limits = DEFAULT_LIMITS) -> Envelope:
-    """Raises InvalidDocument where ``data`` is no envelope, or of an encoding or a type that is not known;
-    LimitExceeded past ``limits``."""
+    """Raises InvalidDocument if ``data`` is not an envelope, or has an unknown encoding or type;
+    LimitExceeded beyond ``limits``."""
     if not data.startswith(ENVELOPE_MAGIC):
         raise InvalidDocument("not a Kubernetes Protobuf object: it does not begin with k8s and a zero byte")
     unknown = read_message(data[len(ENVELOPE_MAGIC) :], _reader(), limits)

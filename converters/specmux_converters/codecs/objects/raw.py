@@ -1,7 +1,7 @@
-"""Values that lie in an object as bytes of an encoding of their own (runtime.RawExtension, runtime.Unknown).
+"""Values embedded in an object as bytes of another encoding (runtime.RawExtension, runtime.Unknown).
 
-Which encoding is said by a content type, or told by the first byte, as apimachinery does it
-(pkg/runtime/extension.go); what is in the other encoding than is asked for is read and written anew.
+The encoding is stated by a content type, or recognized by the first byte, as in apimachinery
+(pkg/runtime/extension.go); a value in another encoding than requested is converted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _JSON_BEGINNINGS: Final = b'\t\r\n {[ntf"-0123456789'
 
 
 def guess_content_type(raw: bytes) -> MediaType:
-    """Raises InvalidDocument where ``raw`` begins as neither JSON nor CBOR that says so."""
+    """Raises InvalidDocument if ``raw`` starts neither as JSON nor as self-described CBOR."""
     if raw.startswith(SELF_DESCRIBED_CBOR):
         return CBOR
     if raw[:1] and raw[:1] in _JSON_BEGINNINGS:
@@ -28,13 +28,13 @@ def guess_content_type(raw: bytes) -> MediaType:
 
 
 def read_raw(raw: bytes, *, content_type: str = "", limits: Limits = DEFAULT_LIMITS) -> Any:
-    """The value in ``raw``; without a ``content_type`` its first byte tells. Raises InvalidDocument for any
-    other type than JSON and CBOR, LimitExceeded."""
+    """The value in ``raw``; without a ``content_type`` its first byte decides. Raises InvalidDocument for
+    types other than JSON and CBOR, LimitExceeded."""
     match content_type.partition(";")[0].strip().lower() or guess_content_type(raw):
         case media_type if media_type == CBOR:
             return cbor.decode_object(raw, limits=limits)
         case media_type if media_type == JSON:
-            whole = parse(b'{"":' + raw + b"}", limits=limits)  # any value is taken, not an object alone
+            whole = parse(b'{"":' + raw + b"}", limits=limits)  # any value is accepted, not just an object
             if len(whole) == 1:
                 return whole[""]
             raise InvalidDocument("not JSON: a comma follows the value")
@@ -44,7 +44,8 @@ def read_raw(raw: bytes, *, content_type: str = "", limits: Limits = DEFAULT_LIM
 def rewrite_raw(
     raw: bytes, media_type: MediaType, *, content_type: str = "", limits: Limits = DEFAULT_LIMITS
 ) -> bytes:
-    """``raw`` in ``media_type``, JSON or CBOR: as it is where it is that already. Raises ConverterError."""
+    """``raw`` in ``media_type``, JSON or CBOR; unchanged if it already has that encoding. Raises
+    ConverterError."""
     if (content_type or guess_content_type(raw)) == media_type:
         return raw
     value = read_raw(raw, content_type=content_type, limits=limits)

@@ -1,7 +1,7 @@
-"""Frames of a watch in Protobuf (``application/vnd.kubernetes.protobuf;type=watch``): each begins with its
+"""Frames of a watch in Protobuf (``application/vnd.kubernetes.protobuf;type=watch``): each starts with its
 length in 4 bytes, big-endian (k8s.io/streaming, pkg/runtime/framer).
 
-Pure: bytes in, whole frames out, as they come. A reader holds one frame at most.
+Pure: from bytes to complete frames. A reader holds at most one frame.
 """
 
 from __future__ import annotations
@@ -14,31 +14,31 @@ from specmux_converters.errors import InvalidDocument, LimitExceeded
 MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf;type=watch"
 _LENGTH_BYTES: Final = 4
 _MOST_BYTES: Final = 16 * 1024 * 1024
-"""Of a frame; client-go takes as much (pkg/runtime/serializer/streaming)."""
+"""Of a frame; the limit of client-go (pkg/runtime/serializer/streaming)."""
 
 
 def write_frame(body: bytes) -> bytes:
-    """Raises LimitExceeded beyond what 32 bits can say."""
+    """Raises LimitExceeded if the length does not fit into 32 bits."""
     if len(body) >= 1 << 32:
         raise LimitExceeded("a frame of 4 GiB or more")
     return len(body).to_bytes(_LENGTH_BYTES, "big") + body
 
 
 class FrameReader:
-    """Takes pieces of a stream, gives its frames."""
+    """Splits a stream, received in pieces, into frames."""
 
     def __init__(self, *, max_bytes: int = _MOST_BYTES) -> None:
         self._max_bytes = max_bytes
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """The frames that are whole with ``data``; those not taken come with the next call. Raises
-        LimitExceeded as soon as a length says more than ``max_bytes``: the stream has no more frames then."""
+        """The frames completed by ``data``; frames not consumed are returned by the next call. Raises
+        LimitExceeded once a length exceeds ``max_bytes``, which ends the stream."""
         self._buffer += data
         return iter(self._next, None)
 
     def close(self) -> None:
-        """Raises InvalidDocument where the stream ended inside a frame."""
+        """Raises InvalidDocument if the stream ended inside a frame."""
         if self._buffer:
             raise InvalidDocument(f"the stream ended inside a frame, {len(self._buffer)} bytes into it")
 
