@@ -26,6 +26,7 @@ from specmux_aggregator.errors import NoBackendReachable, SourceError
 from specmux_aggregator.exits import NO_BACKEND_REACHABLE, fail_on_option
 from specmux_aggregator.sources import SourceOptions, opened, report_unread, source_options
 from specmux_aggregator.sources.disk.document_files import reported_refusals, write_out
+from specmux_aggregator.sources.judged.ignored_fields import IgnoredField
 from specmux_aggregator.sources.judged.validated_objects import (
     Input,
     ObjectVerdict,
@@ -76,6 +77,7 @@ class ValidateOptions:
     ignore_missing_schemas: bool
     allow_unchecked: bool
     skip_non_objects: bool
+    ignore_field: tuple[str, ...]
     ignore_filename_pattern: tuple[str, ...]
     fail_on: str
     output: str
@@ -96,7 +98,15 @@ class ValidateOptions:
             operation.read_patch(),
             self.fail_on == "warning",
             self.output in OBJECT_FORMS,
+            tuple(map(_ignored_field, self.ignore_field)),
         )
+
+
+def _ignored_field(text: str) -> IgnoredField:
+    try:
+        return IgnoredField.of(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--ignore-field") from error
 
 
 @click.command(
@@ -143,6 +153,12 @@ class ValidateOptions:
     "--skip-non-objects",
     is_flag=True,
     help="Skip and count what is no Kubernetes object: values, package.json, templates of charts.",
+)
+@click.option(
+    "--ignore-field",
+    metavar="[KIND:]/PATH",
+    multiple=True,
+    help="Judge objects as if they had not this field: /sops, Secret:/sops. Repeatable.",
 )
 @click.option(
     "--ignore-filename-pattern",

@@ -142,6 +142,12 @@ class Validator:
         source = opened(body, body_format(media_type), directive)
         if isinstance(source, ValidationReport):
             return [source]
+        return self.validate_all_in(source, directive, stored)
+
+    def validate_all_in(
+        self, source: Body, directive: Directive, stored: StoredObjects | None = None
+    ) -> list[ValidationReport]:
+        """As ``validate_all``, of a body that was read."""
         first = self._validate_beside(source, directive, stored)
         if first.kind != LIST or first.fatal is not None:
             return [first]
@@ -335,10 +341,12 @@ def with_refused_match(report: ValidationReport, match: StoredMatch) -> Validati
     return replace(report, violations=(*report.violations, note))
 
 
-def opened(body: bytes, form: BodyFormat, directive: Directive) -> Body | ValidationReport:
+def opened(
+    body: bytes, form: BodyFormat, directive: Directive, *, plainly: bool = True
+) -> Body | ValidationReport:
     """A body that can be read, or the report on one that cannot."""
     try:
-        return read(body, form)
+        return read(body, form, plainly=plainly)
     except Undecodable as error:
         return _fatal(error, Body(body, form, None), None, directive)
 

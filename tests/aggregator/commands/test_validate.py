@@ -131,6 +131,46 @@ def test_kinds_are_skipped(files: dict[str, str], kind: str) -> None:
     )
 
 
+SEALED = """apiVersion: example.com/v1
+kind: Box
+metadata: {name: a}
+spec: {size: 1}
+sops:
+  mac: x
+"""
+
+
+@pytest.mark.parametrize(
+    ("field", "code"),
+    [("/sops", 0), ("Box:/sops", 0), ("example.com/v1/Box:/sops", 0), ("Secret:/sops", 1), ("/sops/mac", 1)],
+)
+@pytest.mark.parametrize("form", ["object", "list", "json"])
+def test_fields_are_ignored(files: dict[str, str], form: str, field: str, code: int) -> None:
+    text = SEALED
+    if form == "list":
+        text = "apiVersion: v1\nkind: List\nitems:\n- " + SEALED.replace("\n", "\n  ").rstrip(" ")
+    if form == "json":
+        text = json.dumps(yaml.safe_load(SEALED))
+    assert against(files, "-", stdin=text).exit_code == 1
+    assert against(files, "--ignore-field", field, "-", stdin=text).exit_code == code
+
+
+def test_what_is_wrong_beside_an_ignored_field_is_told_where_it_is(files: dict[str, str]) -> None:
+    text = SEALED.replace("size: 1", "size: one, size: two, extra: 1")
+    result = against(files, "--ignore-field", "/sops", "-", stdin=text)
+    assert result.exit_code == 1
+    assert all(word in result.stdout for word in ("stdin:4:", "spec.size", "spec.extra"))
+    assert "sops" not in result.stdout
+    assert against(files, "--ignore-field", "/spec/size", "-", stdin=text).exit_code == 1
+
+
+@pytest.mark.parametrize("field", ["sops", "/", "Secret:", "/a//b", ""])
+def test_what_is_no_field_is_refused(files: dict[str, str], field: str) -> None:
+    result = against(files, "--ignore-field", field, files["good"])
+    assert result.exit_code == 2
+    assert "is no field: write /sops" in result.output
+
+
 def test_json(files: dict[str, str]) -> None:
     document = json.loads(against(files, "-o", "json", "--summary", files["both"]).stdout)
     good, bad = document["objects"]

@@ -18,6 +18,7 @@ from specmux_aggregator.folders import walked
 from specmux_aggregator.sources.disk.document_files import FileRefused
 from specmux_aggregator.sources.disk.git_files import PREFIX as GIT
 from specmux_aggregator.sources.disk.git_files import git_files
+from specmux_aggregator.sources.judged.ignored_fields import IgnoredField, without_fields
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
@@ -32,7 +33,7 @@ from specmux_schemas.validation.errors import Undecodable
 from specmux_schemas.validation.media_types import BodyFormat
 from specmux_schemas.validation.patching.patch_types import PatchType
 from specmux_schemas.validation.stored_objects import ObjectKey, StoredMatch, StoredObjects, objects_in
-from specmux_schemas.validation.validator import with_refused_match
+from specmux_schemas.validation.validator import opened, with_refused_match
 
 STDIN: Final = "-"
 SUFFIXES: Final = (".yaml", ".yml", ".json", ".cbor")
@@ -129,6 +130,7 @@ class Rules:
     """A warning is an error."""
     keeps_objects: bool = False
     """As they would be stored."""
+    ignored: tuple[IgnoredField, ...] = ()
 
     def skips(self, kind: GroupVersionKind | None) -> bool:
         if kind is None:
@@ -242,6 +244,11 @@ def check(item: Input, validator: Validator, rules: Rules) -> list[ValidatedObje
 
 def _reports(item: Input, validator: Validator, rules: Rules) -> Iterable[ValidationReport]:
     data, form = item.part.data, item.part.format
+    if rules.patch is None and rules.ignored:
+        body = opened(data, form, rules.directive, plainly=False)
+        if isinstance(body, ValidationReport):
+            return [body]
+        return validator.validate_all_in(without_fields(body, rules.ignored), rules.directive, rules.stored)
     if rules.patch is None:
         return validator.validate_all(data, MEDIA_TYPES[form], rules.directive, rules.stored)
     if rules.patch.type is PatchType.APPLY:
