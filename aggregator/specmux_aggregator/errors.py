@@ -7,7 +7,8 @@ SpecmuxError
 ├── SourceError          a command's documents cannot be had; says what to give instead
 │   └── NoSource           the command line names none, or one that cannot be
 └── WorkerFailed         a build in the worker process crashed or ran out of time
-    └── TookTooLong      the latter
+    ├── TookTooLong      the latter
+    └── NoWorker         the process does not start
 """
 
 from __future__ import annotations
@@ -54,3 +55,7 @@ class TookTooLong(WorkerFailed):
     def __init__(self, seconds: float) -> None:
         super().__init__(f"not done after {seconds:g} s")
         self.seconds = seconds
+
+
+class NoWorker(WorkerFailed):
+    """The worker process does not start, which the log has said; no input is to blame."""

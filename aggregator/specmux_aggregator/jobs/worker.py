@@ -25,7 +25,7 @@ from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
-from specmux_aggregator.errors import TookTooLong, WorkerFailed
+from specmux_aggregator.errors import NoWorker, TookTooLong, WorkerFailed
 from specmux_aggregator.jobs.documents import BuildMemo
 from specmux_aggregator.jobs.parcels import ParcelLost, is_large, parcels, received
 
@@ -42,6 +42,10 @@ PRELOADED: Final = [
 """What the fork server imports once. A worker also imports the program's main module, and with it the command
 line; from the fork server it gets that at once, in shared memory."""
 
+PAUSE_MIN: Final = 1.0
+PAUSE_MAX: Final = 60.0
+"""Seconds between two starts that fail, doubled each time. Each costs half a second of processor time."""
+
 END_MAX: Final = 3.0
 """Seconds that a pool may take to end once its process was killed."""
 
@@ -56,6 +60,15 @@ class WorkerProcess:
     pool: ProcessPoolExecutor
     pid: int
     results: SimpleQueue[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StartPause:
+    """Why the process does not start, and until when that is not tried again (the loop's time)."""
+
+    reason: str
+    seconds: float
+    until: float
 
 
 class WorkerContext(ForkServerContext):
@@ -78,8 +91,8 @@ class Worker:
         self._pool: asyncio.Task[WorkerProcess] | None = None
         self._ending: set[asyncio.Task[None]] = set()
         self._turn = asyncio.Lock()
-        self._starts = True
-        """Whether starting works; logged when it becomes False."""
+        self._pause: StartPause | None = None
+        """None: the last start worked. Each change is logged."""
         self._sends_parcels = True
         """True until passing files turns out to be impossible here."""
 
@@ -185,6 +198,9 @@ class Worker:
             sent.__exit__(None, None, None)
 
     async def _submitted(self, *work: Any) -> asyncio.Future[Any]:
+        now = asyncio.get_running_loop().time()
+        if self._pause is not None and now < self._pause.until:
+            raise _no_worker(self._pause)
         try:
             try:
                 return asyncio.wrap_future((await self._started()).pool.submit(*work))
@@ -192,22 +208,32 @@ class Worker:
                 # It died while idle, or the fork server died while it started; the next job is not to blame.
                 self.end()
                 return asyncio.wrap_future((await self._started()).pool.submit(*work))
-        except (OSError, EOFError, BrokenProcessPool) as error:
+        except (OSError, EOFError, RuntimeError) as error:
             self.end()
-            reason = getattr(error, "strerror", None) or "it died at once"
-            if self._starts:
-                self._starts = False
-                logger.error(
-                    "the worker process does not start, so nothing is converted or encoded: %s", reason
-                )
-            raise WorkerFailed(f"the worker process does not start: {reason}") from error
+            raise _no_worker(self._paused(error)) from error
 
     async def _started(self) -> WorkerProcess:
         if self._pool is None:
             self._pool = asyncio.create_task(asyncio.to_thread(_new_process))
         process = await asyncio.shield(self._pool)
-        self._starts = True
+        if self._pause is not None:
+            self._pause = None
+            logger.info("the worker process starts again")
         return process
+
+    def _paused(self, error: Exception) -> StartPause:
+        last = self._pause
+        died = isinstance(error, (BrokenProcessPool, EOFError))
+        reason = "it died at once" if died else getattr(error, "strerror", None) or str(error)
+        if last is None:
+            logger.error("the worker process does not start, so nothing is converted or encoded: %s", reason)
+        seconds = PAUSE_MIN if last is None else min(2 * last.seconds, PAUSE_MAX)
+        self._pause = StartPause(reason, seconds, asyncio.get_running_loop().time() + seconds)
+        return self._pause
+
+
+def _no_worker(pause: StartPause) -> NoWorker:
+    return NoWorker(f"the worker process does not start: {pause.reason}")
 
 
 def _new_process() -> WorkerProcess:
@@ -220,9 +246,10 @@ def _new_process() -> WorkerProcess:
     # A fork of this process would copy its sockets and threads; the fork server has none.
     context = WorkerContext()
     context.set_forkserver_preload(PRELOADED)
-    pool = ProcessPoolExecutor(max_workers=1, mp_context=context, initializer=_begin)
+    pool = ProcessPoolExecutor(max_workers=1, mp_context=context)
     try:
-        return WorkerProcess(pool, pool.submit(os.getpid).result(), context.results[0])
+        # Not an initializer, which would print what it raises and keep the reason to itself.
+        return WorkerProcess(pool, pool.submit(_begin).result(), context.results[0])
     except BaseException:
         pool.shutdown()
         raise
@@ -245,8 +272,9 @@ async def _end(started: asyncio.Task[WorkerProcess]) -> None:
     await shutdown
 
 
-def _begin() -> None:
-    """Initialize a worker: only the service decides when it ends, or the service's own end."""
+def _begin() -> int:
+    """Initialize a worker: only the service decides when it ends, or the service's own end. Returns the
+    process id."""
     # Give the process that answers clients precedence when cores are scarce.
     os.nice(10)
     # Documents are trees of hundreds of thousands of objects without cycles: searching for cycles every 700
@@ -256,6 +284,7 @@ def _begin() -> None:
     # Ctrl-C in a terminal reaches every process of the group.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_service, daemon=True).start()
+    return os.getpid()
 
 
 def _end_with_service() -> None:

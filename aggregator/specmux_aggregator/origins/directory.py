@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from specmux_aggregator.errors import WorkerFailed
+from specmux_aggregator.errors import NoWorker, WorkerFailed
 from specmux_aggregator.jobs.built import BuiltDocument, FileBuilt
 from specmux_aggregator.jobs.documents import build_file
 from specmux_aggregator.jobs.worker import Worker
@@ -146,6 +146,8 @@ class DirectoryOrigin:
         except OSError as error:
             note = f"unreadable: {error.strerror or type(error).__name__}"
             return _File(fingerprint, kept, note, held_manifests, failures)
+        except NoWorker as error:  # read again as long as there is none
+            return _File(fingerprint, kept, str(error), held_manifests, failures=1)
         except WorkerFailed as error:
             return _File(fingerprint, kept, str(error), held_manifests, failures)
         if isinstance(built, Failure):

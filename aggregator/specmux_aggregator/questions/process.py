@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar, cast
 
-from specmux_aggregator.errors import SpecmuxError, WorkerFailed
+from specmux_aggregator.errors import NoWorker, SpecmuxError, WorkerFailed
 from specmux_aggregator.jobs.worker import Worker
 from specmux_aggregator.questions.state import JobFault, ReaderState, perform
 
@@ -114,7 +114,8 @@ class Reader:
                 return await self._worker.run(perform, *limits, job, args, kwargs)
             except WorkerFailed as error:
                 self._end()
-                logger.warning("the reader was ended: %s", error)
+                if not isinstance(error, NoWorker):
+                    logger.warning("the reader was ended: %s", error)
                 raise
             finally:
                 self._working = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import gc
+import logging
 import operator
 import os
 import signal
@@ -18,7 +19,7 @@ from multiprocessing.queues import SimpleQueue
 
 import pytest
 
-from specmux_aggregator.errors import WorkerFailed
+from specmux_aggregator.errors import NoWorker, WorkerFailed
 from specmux_aggregator.jobs import worker as workers
 from specmux_aggregator.jobs.worker import Worker
 
@@ -165,13 +166,39 @@ async def test_worker_that_does_not_start_says_so_once_and_tells_whoever_brings_
         raise OSError(errno.EMFILE, "too many open files")
 
     worker = Worker(timeout=PATIENT)
+    caplog.set_level(logging.INFO)
+    monkeypatch.setattr(workers, "PAUSE_MIN", 0.0)
     with monkeypatch.context() as patched:
         patched.setattr(workers, "_new_process", fails)
         await worker.start()
-        with pytest.raises(WorkerFailed, match="too many open files"):
+        with pytest.raises(NoWorker, match="too many open files"):
             await worker.run(os.getpid)
-    assert caplog.text.count("does not start") == 1
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
     assert await worker.run(os.getpid) != os.getpid()
+    assert [record.levelname for record in caplog.records] == ["ERROR", "INFO"]
+    await worker.close()
+
+
+async def test_start_that_fails_is_tried_again_after_twice_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = 0
+
+    def fails() -> None:
+        nonlocal tried
+        tried += 1
+        raise OSError(errno.EAGAIN, "no more processes")
+
+    loop = asyncio.get_running_loop()
+    now = loop.time()
+    worker = Worker(timeout=PATIENT)
+    monkeypatch.setattr(workers, "_new_process", fails)
+    monkeypatch.setattr(loop, "time", lambda: now)
+    for second in range(600):
+        now += 1.0
+        with pytest.raises(NoWorker, match="no more processes"):
+            await worker.run(os.getpid)
+        if second == 6:
+            assert tried == 3  # after 0, 1 and 3 seconds
+    assert 10 <= tried <= 17
     await worker.close()
 
 
@@ -211,6 +238,7 @@ async def test_worker_starts_again_when_the_fork_server_ends_as_it_starts(
         return start()
 
     worker = Worker(timeout=PATIENT)
+    monkeypatch.setattr(workers, "PAUSE_MIN", 0.0)
     monkeypatch.setattr(workers, "_new_process", starts_late)
     assert await worker.run(os.getpid) != os.getpid()
     failures.extend([EOFError("unexpected EOF")] * 2)

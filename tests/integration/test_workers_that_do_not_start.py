@@ -1,0 +1,64 @@
+"""A service whose worker processes cannot start, until they can."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from pathlib import Path
+
+from running.process import DEADLINE, specmux, write_documents
+
+KEY = "apis/garden.example.org/v1"
+WORKERS = 4
+REFUSED = """
+import os, pathlib
+
+FOLDER = pathlib.Path(os.environ["FOLDER"])
+
+def refuses(increment):
+    with (FOLDER / "starts").open("a") as starts:
+        starts.write("x")
+    if not (FOLDER / "allowed").exists():
+        raise PermissionError(1, "Operation not permitted")
+
+os.nice = refuses
+"""
+"""As where a filter of system calls refuses what a worker begins with (``jobs/worker.py``)."""
+
+
+def test_starts_that_fail_are_told_once_and_made_seldom(tmp_path: Path) -> None:
+    document = {"openapi": "3.0.0", "info": {"title": "garden", "version": "v1"}, "paths": {}}
+    folder = write_documents(tmp_path / "documents", {KEY: json.dumps(document).encode()})
+    (tmp_path / "sitecustomize.py").write_text(REFUSED)
+    config = tmp_path / "config.json"
+    backends = [{"name": "garden", "kind": "directory", "directory": str(folder)}]
+    polling = {"interval": 0.1}
+    config.write_text(json.dumps({"listen": {"port": 0}, "polling": polling, "backends": backends}))
+    environment = {"PYTHONPATH": str(tmp_path), "FOLDER": str(tmp_path)}
+    with specmux("serve", "--config", str(config), **environment) as process:
+        began = time.monotonic()
+        process.until_printed("does not start")
+        process.until(lambda: len(tmp_path.joinpath("starts").read_text()) > WORKERS, "tried again")
+        process.get("/openapi/explain/nothing")
+        tried = len(tmp_path.joinpath("starts").read_text())
+        assert tried <= WORKERS * (2 + math.log2(1 + time.monotonic() - began))
+        assert process.paths() == {}
+        (tmp_path / "allowed").touch()
+        process.until(lambda: KEY in process.paths(), "built")
+        started = children_of(process.pid)
+        assert process.stop() == 0
+        assert "Traceback" not in process.output
+        assert 1 <= process.output.count("does not start, so nothing") <= WORKERS
+        assert "starts again" in process.output
+    assert started
+    deadline = time.monotonic() + DEADLINE
+    while left := [pid for pid in started if Path(f"/proc/{pid}").exists()]:
+        assert time.monotonic() < deadline, f"outlive the service: {left}"
+        time.sleep(0.05)
+
+
+def children_of(parent: int) -> list[int]:
+    """The fork server and Python's resource tracker."""
+    tasks = Path(f"/proc/{parent}/task").iterdir()
+    return [int(pid) for task in tasks for pid in (task / "children").read_text().split()]
