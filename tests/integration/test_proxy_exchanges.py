@@ -66,6 +66,28 @@ async def wrong_answers(client: Client, sloppy: Sloppy, count: int) -> list[Any]
     return wrong
 
 
+async def test_stray_answer_to_one_user_ends_the_connections_of_all() -> None:
+    """Else each user's connections would have to be caught by a stray of their own."""
+    strays = [STRAY]
+
+    async def script(seen: Seen) -> None:
+        await seen.write(answer_to(seen))
+        if seen.values("Authorization") == ["Bearer alice"] and strays:
+            await asyncio.sleep(0.01)
+            await seen.write(strays.pop())
+
+    async with proxying(script) as (origin, client), connected(client.base) as wire:
+        for user in ("bob", "alice"):
+            await ask(wire, user, THINGS)
+        while strays:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
+        for _ in range(2):
+            assert (await ask(wire, "bob", THINGS))[1] == f"Bearer bob {THINGS}".encode()
+        used = [id(seen.writer) for seen in origin.requests if seen.values("Authorization") == ["Bearer bob"]]
+    assert len(used) == len(set(used)) == 3
+
+
 @pytest.mark.parametrize("seed", range(3))
 async def test_no_user_gets_anothers_answer(seed: int) -> None:
     sloppy = Sloppy(seed)

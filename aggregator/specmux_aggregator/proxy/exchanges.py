@@ -26,6 +26,7 @@ from specmux_aggregator.proxy.routes import without_credentials
 from specmux_aggregator.upstream.failures import TRANSPORT_ERRORS, failure_of
 from specmux_aggregator.upstream.identities import Identities, Unusable
 from specmux_aggregator.upstream.transport import BackendTransport
+from specmux_cache.http.connections.connector import ServerRecord
 
 logger: Final = logging.getLogger(__name__)
 
@@ -83,7 +84,7 @@ class Exchanges:
         """The most recent caller is last."""
         self._retiring: dict[asyncio.Task[None], StreamedBackend] = {}
         self._failing: dict[BackendName, Cause] = {}
-        self._openings: dict[BackendName, asyncio.Semaphore] = {}
+        self._records: dict[BackendName, ServerRecord] = {}
 
     async def begin(
         self,
@@ -162,10 +163,10 @@ class Exchanges:
         if asker is not None and backend.url.startswith("http:") and not self._is_asked_by_clients(backend):
             logger.warning("backend %s: credentials of clients are passed on without TLS", backend.name)
         polling = self._polling if asker is None else self._relaying
-        openings = None
+        record = None
         if asker is not None:
-            openings = self._openings.setdefault(backend.name, asyncio.Semaphore(OPENINGS))
-        upstream = StreamedBackend(wanted, polling=polling, identities=self._identities, openings=openings)
+            record = self._records.setdefault(backend.name, ServerRecord(asyncio.Semaphore(OPENINGS)))
+        upstream = StreamedBackend(wanted, polling=polling, identities=self._identities, record=record)
         self._upstreams[key] = upstream
         return upstream
 
@@ -177,7 +178,7 @@ class Exchanges:
         for other in gone:
             self._failing.pop(other[0], None)
             if other[0] not in names:
-                self._openings.pop(other[0], None)
+                self._records.pop(other[0], None)
             self._retire(self._upstreams.pop(other))
         while len(self._upstreams) >= ASKERS:
             self._retire(self._upstreams.popitem(last=False)[1])
@@ -203,7 +204,7 @@ class StreamedBackend:
         *,
         polling: PollingSettings,
         identities: Identities,
-        openings: asyncio.Semaphore | None,
+        record: ServerRecord | None,
     ) -> None:
         self.backend = backend
         # No limit of its own: each connection serves one of a client, and those are limited by
@@ -213,7 +214,7 @@ class StreamedBackend:
             polling=polling,
             identities=identities,
             connections=0,
-            openings=openings,
+            record=record,
             ahead=AHEAD,
             keeps_after_no_body=False,
         )

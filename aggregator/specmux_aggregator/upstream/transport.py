@@ -24,7 +24,7 @@ from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.upstream.identities import Identities, RequestIdentity, Unusable
 from specmux_aggregator.upstream.resolver import DaemonResolver
 from specmux_cache.http.connections.addresses import Address
-from specmux_cache.http.connections.connector import CheckedConnector
+from specmux_cache.http.connections.connector import CheckedConnector, ServerRecord
 from specmux_cache.http.connections.direct import DirectAnswer, UnreadAnswer, asked
 from specmux_cache.http.connections.opening import stream_socket
 from specmux_cache.http.connections.request_heads import head_of, is_sendable
@@ -67,19 +67,18 @@ class BackendTransport:
         identities: Identities | None = None,
         address: Address | None = None,
         connections: int = CONNECTIONS,
-        openings: asyncio.Semaphore | None = None,
+        record: ServerRecord | None = None,
         ahead: int = AHEAD,
         keeps_after_no_body: bool = True,
     ) -> None:
         """``identities``: shared with others that use the same backend; None: own. ``address``: of one
-        server, for a backend with several and no proxy. ``openings``: limits connections opened at a time,
-        shared with others; waiting for it does not count as connecting. ``keeps_after_no_body``: as in
-        CheckedConnector."""
+        server, for a backend with several and no proxy. ``record``: shared with others to the same server.
+        ``keeps_after_no_body``: as in CheckedConnector."""
         self._backend = backend
         self._polling = polling
         self._address = address
         self._connections = connections
-        self._openings = openings
+        self._record = ServerRecord() if record is None else record
         self._ahead = ahead
         self._keeps_after_no_body = keeps_after_no_body
         self._identities = Identities() if identities is None else identities
@@ -205,7 +204,7 @@ class BackendTransport:
             # The caller limits the total time.
             timeout = aiohttp.ClientTimeout(
                 total=None,
-                connect=self._polling.connect_timeout if self._openings is None else None,
+                connect=self._polling.connect_timeout if self._record.openings is None else None,
                 sock_connect=self._polling.connect_timeout,
                 sock_read=self._polling.idle_timeout if idle_timeout is None else _finite(idle_timeout),
             )
@@ -224,7 +223,7 @@ class BackendTransport:
                     resolver=DaemonResolver(),
                     addresses_kept=ADDRESSES_KEPT,
                     address=self._address,
-                    openings=self._openings,
+                    record=self._record,
                     new_socket=_socket,
                 ),
                 cookie_jar=aiohttp.DummyCookieJar(),

@@ -120,7 +120,7 @@ def test_server_that_sent_too_much_gets_a_connection_for_each_request(
             await get(session, server)
             connector: Any = session.connector
             async with asyncio.timeout(10):
-                while not connector._is_distrusted:
+                while not connector._record.is_distrusted:
                     await asyncio.sleep(0.01)
             for _ in range(3):
                 assert await get(session, server) == b"ok"

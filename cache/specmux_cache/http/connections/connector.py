@@ -17,6 +17,7 @@ import functools
 import logging
 import select
 import ssl as tls
+from dataclasses import dataclass
 from typing import Any, Final, cast
 
 import aiohttp
@@ -36,10 +37,25 @@ ADDRESSES_KEPT: Final = 10.0
 _CONDITIONS: Final = ("If-None-Match", "If-Modified-Since")
 
 
+@dataclass(slots=True)
+class ServerRecord:
+    """What the connectors to one server share. Lives on one event loop."""
+
+    openings: asyncio.Semaphore | None = None
+    """Limits how many connections are opened at a time; waiting for it does not count as connecting."""
+    is_distrusted: bool = False
+    """It was seen to send more than its answers: no connection to it is used twice."""
+
+    def distrust(self) -> None:
+        if not self.is_distrusted:
+            self.is_distrusted = True
+            logger.warning("a server sent more than its answers: none of its connections is used twice")
+
+
 class CheckedConnector(aiohttp.BaseConnector):
     """Closes a kept connection on which anything came, or that ended, since its last answer.
 
-    Whoever was seen to send more than its answers gets a new connection for every request from then on.
+    A server that was seen to send more than its answers gets a new connection for every request from then on.
     """
 
     def __init__(
@@ -50,24 +66,23 @@ class CheckedConnector(aiohttp.BaseConnector):
         resolver: AbstractResolver | None = None,
         addresses_kept: float = ADDRESSES_KEPT,
         address: Address | None = None,
-        openings: asyncio.Semaphore | None = None,
+        record: ServerRecord | None = None,
         new_socket: NewSocket = stream_socket,
         **options: Any,
     ) -> None:
         """``keeps_after_no_body``: also after requests whose answer may have no body by rule (HEAD, 304),
         where servers most often send one nevertheless. ``ssl``: for requests that bring none; None: one that
         trusts whom the system trusts. ``address``: of the one server that is connected to, whatever the host
-        of a URL, which its certificate is still checked for. ``openings``: how many are opened at a
-        time; who waits for that is not late."""
+        of a URL, which its certificate is still checked for. ``record``: shared with other connectors to
+        the server."""
         super().__init__(**options)
         self._default_tls = ssl
         self._addresses = Addresses(
             aiohttp.DefaultResolver() if resolver is None else resolver, kept=addresses_kept, only=address
         )
         self._new_socket = new_socket
-        self._openings = openings
+        self._record = ServerRecord() if record is None else record
         self._keeps_after_no_body = keeps_after_no_body
-        self._is_distrusted = False
 
     async def connect(
         self, req: aiohttp.ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
@@ -79,12 +94,13 @@ class CheckedConnector(aiohttp.BaseConnector):
             if reader is None or reader.transport is None:  # it was lost as it was made
                 return connection
             was_kept = reader.is_resting
-            if not reader.should_close and not (was_kept and _has_unread(reader.transport)):
+            is_usable = not was_kept or not (self._record.is_distrusted or _has_unread(reader.transport))
+            if is_usable and not reader.should_close:
                 break
             connection.close()
             if not was_kept:
                 raise aiohttp.ClientConnectionError("it answered before it was asked")
-        if self._is_distrusted or not (self._keeps_after_no_body or _has_body(req)):
+        if self._record.is_distrusted or not (self._keeps_after_no_body or _has_body(req)):
             reader.force_close()
         reader.begin(has_body=req.method != "HEAD")
         connection.add_callback(reader.rest)
@@ -99,11 +115,11 @@ class CheckedConnector(aiohttp.BaseConnector):
         self, req: aiohttp.ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
     ) -> ResponseReader:
         """What aiohttp's connectors are made different by."""
-        async with self._openings or contextlib.nullcontext(), asyncio.timeout(timeout.sock_connect):
+        async with self._record.openings or contextlib.nullcontext(), asyncio.timeout(timeout.sock_connect):
             return await opened(
                 req,
                 self._addresses,
-                new_reader=functools.partial(ResponseReader, self._distrust),
+                new_reader=functools.partial(ResponseReader, self._record.distrust),
                 new_socket=self._new_socket,
                 tls=await self._tls_of(req),
             )
@@ -117,11 +133,6 @@ class CheckedConnector(aiohttp.BaseConnector):
         if self._default_tls is None:
             self._default_tls = await asyncio.to_thread(_system_trust)
         return self._default_tls
-
-    def _distrust(self) -> None:
-        if not self._is_distrusted:
-            self._is_distrusted = True
-            logger.warning("a server sent more than its answers: none of its connections is used twice")
 
 
 def _system_trust() -> tls.SSLContext:
