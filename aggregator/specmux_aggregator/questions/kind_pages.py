@@ -113,6 +113,7 @@ def kind_page(site: SiteParts, state: ReaderState, request: DocumentRequest, doc
         scope=_scope(operations),
         example=example(document, name.kind, found.schema),
         versions=_versions(state, name),
+        unread=_unread(state, key),
         operations=operations,
         siblings=sorted(siblings),
         schema_file=schema_file(name.kind) if site.has_schemas and operations else "",
@@ -177,6 +178,7 @@ def group_version_page(
             for each in sorted(state.index.documents)
             if parts is not None and (split(each) or (None,))[0] == group
         ],
+        unread=_unread(state, key),
         entries=shown_entries(request.entries or (), group_version=key),
         hash=request.origin.hash,
         **_origin(request),
@@ -259,6 +261,13 @@ def _versions(state: ReaderState, name: KindName) -> list[dict[str, Any]]:
             named = {"name": version_text(root.name.kind), "key": root.name.group_version}
             made.append({**named, "added": differing.added, "dropped": differing.dropped})
     return made
+
+
+def _unread(state: ReaderState, key: GroupVersion) -> list[GroupVersion]:
+    """Of the same group, other group-versions that are published and not in the index."""
+    group = (split(key) or ("",))[0]
+    absent = state.published.keys() - state.index.documents.keys() - {key}
+    return sorted(each for each in absent if (split(each) or ("",))[0] == group)
 
 
 def _operations(document: Document, kind: GroupVersionKind) -> list[tuple[str, list[KindOperation]]]:

@@ -45,7 +45,7 @@ from specmux_aggregator.questions.pages import (
 )
 from specmux_aggregator.questions.reading import (
     ALIGN_SECONDS,
-    HOME_SECONDS,
+    PAGE_SECONDS,
     BadParameters,
     JobOfAll,
     Reading,
@@ -141,7 +141,7 @@ class Ui:
         part, _, rest = below.partition("/")
         if below == "":
             job = partial(home, self._site)
-            return await self._of_all(request, lambda coding: partial(job, coding), "home", HOME_SECONDS)
+            return await self._of_all(request, lambda coding: partial(job, coding), "home", PAGE_SECONDS)
         if below == "search":
             question = _search_request(request.query)
             found = partial(search_page, self._site, question)
@@ -198,9 +198,8 @@ class Ui:
             entries=_bodies(logged),
         )
         version = self._reading.version
-        found = await self._reading.of_both(
-            entries, partial(document_page, page, self._site, question, representation.coding)
-        )
+        job = partial(document_page, page, self._site, question, representation.coding)
+        found = await self._reading.of_both(entries, job, seconds=PAGE_SECONDS)
         if isinstance(found, QuestionRefusal) and found.code == 404:
             kinds = [each for each in found.similar if each[:1].isupper()] or found.similar
             similar = [(each, f"kind/{key}/{each}") for each in kinds]

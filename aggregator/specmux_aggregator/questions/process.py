@@ -74,6 +74,10 @@ class Reader:
         self._idle: asyncio.TimerHandle | None = None
         self._starting: asyncio.Task[None] | None = None
 
+    async def start(self) -> None:
+        """Have the process up before there is a job for it."""
+        await self._started()
+
     async def ask(
         self, job: Callable[Concatenate[ReaderState, P], R], *args: P.args, **kwargs: P.kwargs
     ) -> R:

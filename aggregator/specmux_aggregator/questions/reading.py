@@ -43,11 +43,9 @@ RENDERER: Final = f"{VERSION}-4"
 
 ALIGN_SECONDS: Final = 3.0
 """For which a request waits for documents that are not in the index yet."""
-HOME_SECONDS: Final = 0.4
-"""The same for the home page, which says of the rest that it is not read yet."""
-WARM_UP_SECONDS: Final = 2.0
-"""After which a service that knows its documents starts the process: a start has enough to do."""
-_LOOKS_AGAIN: Final = 0.25
+PAGE_SECONDS: Final = 0.25
+"""The same for pages that say of the rest that it is not read yet."""
+_LOOKS_AGAIN: Final = 0.1
 PER_BACKEND: Final = 2
 HANDED_AT_ONCE: Final = 4
 """Documents on their way to the process at one time, whoever owns them."""
@@ -105,15 +103,15 @@ class Reading:
         raise Unready(503, "more documents are asked for than the reader can hold")
 
     async def warm_up(self, job: JobOfAll, *, is_known: Callable[[], bool]) -> None:
-        """Start the process before anybody asks, and do a job about all documents, once it is known which
-        there are. No backend is asked for a document: natives that are not at hand stay missing."""
+        """Start the process, and do a job about all documents as soon as it is known which there are: before
+        anybody asks. No backend is asked for a document: natives that are not at hand stay missing."""
+        await self._reader.start()
         while not is_known():
             await asyncio.sleep(_LOOKS_AGAIN)
-        await asyncio.sleep(WARM_UP_SECONDS)
-        version = self.version
         for _ in range(_ATTEMPTS):
             if self._aligning is not None and not self._aligning[1].done():
                 return  # somebody came first
+            version = self.version
             task = self._following(version, fetches=False)
             self._aligning = version, task
             await asyncio.wait((task,))
@@ -121,7 +119,8 @@ class Reading:
                 continue  # on a machine that is busy the process takes longer to start than a request waits
             with contextlib.suppress(Unready):
                 await self._ask(job, version, tuple(sorted(self._missing)))
-                return
+                if version == self.version:
+                    return
 
     async def of_all(
         self, job: JobOfAll, *, seconds: float = ALIGN_SECONDS
@@ -248,7 +247,7 @@ class Reading:
         hashes = {key: str(entry.key.hash) for key, entry in wanted.items()}
         missing = await self._ask(align, version, hashes)
         self._missing = dict.fromkeys(missing, "on its way")
-        at_once = asyncio.Semaphore(HANDED_AT_ONCE)
+        at_once, in_turn = asyncio.Semaphore(HANDED_AT_ONCE), asyncio.Lock()
         per_backend: dict[BackendName, asyncio.Semaphore] = {}
 
         async def hand(entry: SnapshotEntry) -> None:
@@ -256,7 +255,10 @@ class Reading:
             async with of_owner, at_once:
                 body = await self._documents.obtain(entry.key, JSON, Coding.IDENTITY)
                 if isinstance(body, bytes):
-                    if await self._ask(add, entry.group_version, str(entry.key.hash), body):
+                    # Who asks meanwhile waits for one document, not for those that are at hand already.
+                    async with in_turn:
+                        is_read = await self._ask(add, entry.group_version, str(entry.key.hash), body)
+                    if is_read:
                         self._missing.pop(entry.group_version, None)
                 else:
                     self._missing[entry.group_version] = "its backend failed"

@@ -98,7 +98,7 @@ def align(
         state.index.remove(key)
     if state.index.is_worn:
         state.index = FieldIndex()
-    state.version = version
+    follow(state, version, documents)
     state.refused = {key: hash for key, hash in state.refused.items() if documents.get(key) == hash}
     held = state.index.documents
     return tuple(

@@ -3,7 +3,8 @@
 A field that has more to show than fits beside its name is a ``details``; a link to its id opens all that
 stands above it, which is the browser's own work. No link stands in a ``summary``, which is a button already:
 the link to a field's type stands before it, and floats. A leaf without more is a ``div``, which costs a
-browser a third of a ``details``.
+browser a third of a ``details``. Fields that stand in the tree already, as those of a component do which has
+many users, are links to them there, each with the id of its own place; a script puts copies in their stead.
 """
 
 from __future__ import annotations
@@ -33,14 +34,20 @@ _DEFAULT_MOST: Final = 60
 """Characters of a default."""
 _ENUM_MOST: Final = 24
 """Values of an enum."""
+_REPEATED_LEAST: Final = 6
+"""Fields below a field from which they are links where they are repeated."""
+
+_Places = dict[int, str]
+"""Paths below which fields stand in the tree, by their identity: a component has the same everywhere."""
 
 
 def tree_html(field: Field, *, types: str = "") -> str:
     """The fields below ``field``. ``types``: where the pages of components are."""
-    return "".join(part for each in field.fields for part in _field(each, "", types))
+    places: _Places = {}
+    return "".join(part for each in field.fields for part in _field(each, "", types, places))
 
 
-def _field(field: Field, above: str, types: str) -> Iterator[str]:
+def _field(field: Field, above: str, types: str, places: _Places) -> Iterator[str]:
     path = f"{above}.{field.name}" if above else field.name
     first, rest = beginning(field.description, is_whole=not field.fields)
     notes = dict(notes_on(field.details))
@@ -56,19 +63,39 @@ def _field(field: Field, above: str, types: str) -> Iterator[str]:
         yield from _notes(notes)
         yield "</div>"
         return
+    place = places.setdefault(id(field.fields), path)
+    is_repeated = place != path and field.size > _REPEATED_LEAST
     kind = " class=k" if field.fields else ""
     opened = " open" if not above and field.name in _OPEN else ""
+    same = f' data-same="{escape(place)}"' if is_repeated else ""
     before, within = (type_, "") if field.component else ("", type_)
-    yield f'{before}<details{kind} id="{identity}"{opened}><summary>{within}{head}'
+    yield f'{before}<details{kind} id="{identity}"{same}{opened}><summary>{within}{head}'
     yield f"<span>{escape(first)}</span></summary>" if first else "</summary>"
     yield prose(first) if "://" in first else ""
     yield prose(rest)
     yield from _notes(notes)
-    for each in field.fields:
-        yield from _field(each, path, types)
+    if is_repeated:
+        yield f'<p class=m>Fields as in <a href="#{_fragment(place)}">{escape(place)}</a>:'
+        yield from _links(field, path, place, places)
+        yield "</p>"
+    else:
+        for each in field.fields:
+            yield from _field(each, path, types, places)
     if field.has_more:
         yield "<p class=m>More fields: it contains itself, or is too deep to show here.</p>"
     yield "</details>"
+
+
+def _links(field: Field, path: str, place: str, places: _Places) -> Iterator[str]:
+    """From each field below one, by its id, to where it stands."""
+    for each in field.fields:
+        own, other = f"{path}.{each.name}", f"{place}.{each.name}"
+        yield f' <a id="{escape(own)}" href="#{_fragment(other)}">{escape(each.name)}</a>'
+        yield from _links(each, own, places.get(id(each.fields), other), places)
+
+
+def _fragment(path: str) -> str:
+    return quote(path, safe="")
 
 
 def _marks(field: Field, notes: Mapping[str, Iterable[str]]) -> Iterator[str]:

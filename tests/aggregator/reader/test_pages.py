@@ -36,7 +36,9 @@ from specmux_aggregator.questions.pages import (
 )
 from specmux_aggregator.questions.prose import beginning
 from specmux_aggregator.questions.state import ReaderState
+from specmux_aggregator.questions.tree import tree_html
 from specmux_converters.group_versions import GroupVersion
+from specmux_schemas.explanation.tree import FieldPlace, tree_of
 
 KEY = GroupVersion("apis/garden.example.org/v1")
 NEWER = GroupVersion("apis/garden.example.org/v2")
@@ -161,6 +163,24 @@ def test_kind_is_shown_with_all_that_is_known_of_it() -> None:
         "metadata": {"name": "example"},
         "spec": {},
     }
+
+
+def test_repeated_fields_are_links_to_where_they_stand() -> None:
+    inner = {"type": "object", "properties": {name: {"type": "string"} for name in "bcdefg"}}
+    soil = {"type": "object", "properties": {"a": inner, **inner["properties"]}}
+    document = bed(first={"$ref": "#/components/schemas/Soil"}, second={"$ref": "#/components/schemas/Soil"})
+    document["components"]["schemas"]["Soil"] = soil
+    tree = tree_of(document, FieldPlace((), document["components"]["schemas"]["Bed"], False))
+    html = tree_html(tree)
+    whole, _, repeated = html.partition('<details class=k id="spec.second" data-same="spec.first">')
+    assert whole.count("data-same") == 0
+    assert (
+        'Fields as in <a href="#spec.first">spec.first</a>: <a id="spec.second.a" href="#spec.first.a">a</a>'
+        in repeated
+    )
+    ids = re.findall(r' id="([^"]*)"', html)
+    assert len(ids) == len(set(ids)) == tree.size - 1
+    assert {each[5:] for each in re.findall(r'href="#([^"]*)"', repeated)} <= {each[5:] for each in ids}
 
 
 def test_type_has_a_page_with_its_fields_and_its_users() -> None:

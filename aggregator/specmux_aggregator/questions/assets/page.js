@@ -58,6 +58,25 @@ if (fields) {
   const above = (field) => field.parentElement.closest("[id]:is(details, .tree div)");
   let at;
 
+  // Fields that stand elsewhere on the page already are links to there, until somebody wants to see them.
+  const fill = (field) => {
+    const { same } = field.dataset;
+    if (!same) return;
+    delete field.dataset.same;
+    field.querySelector("[id]").parentElement.remove();
+    for (const each of find(same).querySelectorAll(":scope > :is(a, div, details)")) {
+      const copy = each.cloneNode(true);
+      for (const part of [copy, ...copy.querySelectorAll("[id]")]) {
+        if (part.id) part.id = field.id + part.id.slice(same.length);
+        part.removeAttribute("open");
+      }
+      field.append(copy);
+    }
+  };
+  const fillAll = () => { for (let each; each = fields.querySelector("[data-same]");) fill(each); };
+  fields.addEventListener("click", ({ target }) => { if (target.closest("summary")) fill(target.closest("details")); });
+  fields.addEventListener("toggle", ({ target }) => { if (target.open) fill(target); }, true);
+
   // Where one is: the field that was asked for while it is in sight, else the one at the top.
   const show = (field) => {
     if (field === at) return;
@@ -95,7 +114,10 @@ if (fields) {
   const unknown = find("unknown");
   const openTarget = () => {
     const name = decodeURIComponent(location.hash.slice(1));
-    const target = find(name);
+    const link = find(name);
+    let target = link;
+    while (target?.matches("[data-same] a")) { fill(target.closest("[data-same]")); target = find(name); }
+    if (target !== link) location.replace(location.href);
     unknown.hidden = !name || Boolean(target);
     if (target?.closest(".tree")) {
       if (target.tagName === "DETAILS") target.open = true;
@@ -123,7 +145,7 @@ if (fields) {
     switch (event.key) {
       case "ArrowDown": step(1); break;
       case "ArrowUp": step(-1); break;
-      case "ArrowRight": if (details.open) step(1); else details.open = true; break;
+      case "ArrowRight": if (details.open) step(1); else { fill(details); details.open = true; } break;
       case "ArrowLeft":
         if (details.open) details.open = false;
         else above(details)?.querySelector("summary").focus();
@@ -138,12 +160,14 @@ if (fields) {
   expand.hidden = filter.hidden = false;
   expand.addEventListener("click", () => {
     const isOpen = expand.textContent === "Expand all";
+    fillAll();
     for (const each of fields.querySelectorAll("details")) each.open = isOpen;
     expand.textContent = isOpen ? "Collapse all" : "Expand all";
   });
   let before;
   filter.addEventListener("input", () => {
     const text = filter.value.trim().toLowerCase();
+    fillAll();
     const all = [...fields.querySelectorAll("[id]")];
     before ??= new Set(all.filter((each) => each.open));
     const kept = new Set();
