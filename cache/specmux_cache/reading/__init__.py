@@ -1,1 +1,2 @@
-"""Reads of documents: what to ask, what is kept, what is fresh; the rules once, with a loop and without."""
+"""Reading documents: requests, storage, freshness; rules written once, for use with and without an event
+loop."""

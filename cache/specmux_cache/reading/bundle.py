@@ -1,9 +1,8 @@
-"""A cache in one file, to be carried to where the server cannot be reached.
+"""A cache in a single file, for use where the server cannot be reached.
 
-A zip: ``bundle.json`` lists the entries, ``bodies/<sha256>`` holds each body once. Names in it are never used
-as paths, every body is read once and up to the size that is listed for it, and is taken only when its digest
-is the listed one; all of them together have a bound, for a zip of kilobytes can hold gigabytes. The same
-entries give the same bytes.
+A zip: ``bundle.json`` lists the entries, ``bodies/<sha256>`` contains each body once. Names in it are never
+used as paths. Every body is read once, up to its listed size, and accepted only if its digest matches; all
+bodies together are bounded, since a zip of kilobytes can contain gigabytes. Equal entries give equal bytes.
 """
 
 from __future__ import annotations
@@ -33,25 +32,26 @@ from specmux_converters.json_text import may_have_more_values
 VERSION: Final = 1
 MANIFEST: Final = "bundle.json"
 MANIFEST_MAX: Final = 64 * 1024 * 1024
-"""Bytes of a manifest; a longer one is refused."""
+"""Bytes of the largest manifest."""
 VALUES_MAX: Final = 1_000_000
-"""JSON values of a manifest: twenty thousand entries and more."""
+"""Most JSON values of a manifest: over twenty thousand entries."""
 BUNDLE_TIMES: Final = 4
-"""How much larger a bundle's bodies may be, unpacked, than the store that keeps them packed."""
+"""Size of a bundle's uncompressed bodies, at most, as a multiple of the compressed store."""
 EPOCH: Final = (1980, 1, 1, 0, 0, 0)
-"""The earliest time that a zip can say, for all members."""
+"""The earliest time that a zip can state, used for all members."""
 
 
 @dataclass(frozen=True, slots=True)
 class BundleContents:
-    """What a bundle holds: entries of one server. Their keys name no partition: that stays at home."""
+    """The entries of one server. Their keys have no partition, which remains local."""
 
     server: str
     entries: tuple[Entry, ...]
 
 
 def write_bundle(path: Path, server: str, entries: Iterable[Entry]) -> int:
-    """Write and rename into place, for its owner alone; how many entries. Raises BundleError."""
+    """Write and rename into place, readable only by the owner; returns the number of entries. Raises
+    BundleError."""
     listed, bodies = [], {}
     for entry in sorted(
         entries, key=lambda entry: (entry.key.group_version, entry.key.media_type, entry.key.hash)
@@ -90,8 +90,8 @@ def write_bundle(path: Path, server: str, entries: Iterable[Entry]) -> int:
 
 
 def read_bundle(path: Path, *, max_body_bytes: int, max_bytes: int) -> BundleContents:
-    """All of it, verified. ``max_bytes``: of all bodies, unpacked. Raises BundleError, and then nothing of it
-    should be used."""
+    """The verified content. ``max_bytes``: of all bodies, uncompressed. Raises BundleError; nothing of the
+    bundle should be used then."""
     try:
         with zipfile.ZipFile(path) as archive:
             text = _read(archive, MANIFEST, MANIFEST_MAX)
@@ -113,7 +113,7 @@ def read_bundle(path: Path, *, max_body_bytes: int, max_bytes: int) -> BundleCon
 
 
 class _Bodies:
-    """Of one bundle, each read once."""
+    """The bodies of one bundle, each read once."""
 
     def __init__(self, archive: zipfile.ZipFile, *, max_body_bytes: int, max_bytes: int) -> None:
         self._archive = archive
@@ -158,14 +158,14 @@ def _read(archive: zipfile.ZipFile, name: str, limit: int) -> bytes:
 
 
 async def export_bundle(path: Path, server: str, entry_store: EntryStore) -> int:
-    """Write what is current of a server; how many entries. Raises BundleError."""
+    """Write the current entries of a server; returns their number. Raises BundleError."""
     current = [row.key for row in await entry_store.rows() if not row.superseded]
     entries = [entry for key in current if (entry := await entry_store.get(key)) is not None]
     return await entry_store.calls.run(write_bundle, path, server, entries)
 
 
 async def import_bundle(path: Path, entry_store: EntryStore, *, limits: StoreLimits) -> int:
-    """Store what a bundle holds; how many entries. Raises BundleError."""
+    """Store the entries of a bundle; returns their number. Raises BundleError."""
     packed = await entry_store.calls.run(
         partial(
             read_bundle,

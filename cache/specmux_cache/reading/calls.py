@@ -1,7 +1,7 @@
-"""How calls that block are run: in threads beside an event loop, or in place.
+"""How blocking calls run: in threads beside an event loop, or in place.
 
-The rules of the cache are written once, as coroutines. Given ``InPlace`` they never wait for an event loop,
-so that a program without one runs them with ``finished``.
+The rules of the cache are written once, as coroutines. With ``InPlace`` they never wait for an event loop, so
+a program without one runs them with ``finished``.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ T = TypeVar("T")
 
 
 class Calls(Protocol):
-    """Runs what blocks."""
+    """Runs blocking functions."""
 
     async def run(self, work: Callable[..., T], *arguments: Any) -> T: ...
     async def pause(self, seconds: float) -> None: ...
 
 
 class InThreads:
-    """For an event loop, which goes on meanwhile."""
+    """For an event loop, which continues meanwhile."""
 
     async def run(self, work: Callable[..., T], *arguments: Any) -> T:
         from asyncio import to_thread
@@ -38,7 +38,7 @@ class InThreads:
 
 
 class InPlace:
-    """For a thread that has nothing else to do."""
+    """For a thread that may block."""
 
     async def run(self, work: Callable[..., T], *arguments: Any) -> T:
         return work(*arguments)
@@ -52,11 +52,11 @@ IN_PLACE: Final = InPlace()
 
 
 class Flights(Protocol[T]):
-    """Runs of which callers with an equal key may share one."""
+    """Runs that callers with equal keys may share."""
 
     @property
     def go_on(self) -> bool:
-        """Whether a run goes on that nobody waits for."""
+        """Whether a run continues when nobody waits for it."""
         ...
 
     async def run(self, key: Hashable, work: Callable[[], Awaitable[T]]) -> T: ...
@@ -66,7 +66,7 @@ class Flights(Protocol[T]):
 
 @dataclass(frozen=True, slots=True)
 class ClientRuntime(Generic[T]):
-    """What a client runs with: how it calls, whom it tells, and its clock."""
+    """What a client runs with: calls, events, and its clock."""
 
     calls: Calls
     flights: Flights[T]
@@ -76,7 +76,7 @@ class ClientRuntime(Generic[T]):
 
 
 class OwnFlights:
-    """Every caller has its own run, and waits for it."""
+    """Each caller has its own run, and waits for it."""
 
     go_on: Final = False
 
@@ -87,11 +87,11 @@ class OwnFlights:
         raise RuntimeError("nothing runs behind a caller's back here")
 
     async def close(self) -> None:
-        """Nothing runs."""
+        """Nothing is running."""
 
 
 def finished(call: Coroutine[Any, Any, T]) -> T:
-    """The result of a coroutine that waits for nothing but calls in place."""
+    """The result of a coroutine that waits only for calls in place."""
     try:
         call.send(None)
     except StopIteration as end:

@@ -1,6 +1,6 @@
-"""Documents from bytes: checked, decoded, read-only, and the last few kept.
+"""Documents from bytes: checked, decoded, read-only, and the last few cached.
 
-Invariant: a document handed out cannot be changed by who got it, for the next one gets the same.
+Invariant: a returned document cannot be modified, since later callers get the same object.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ DEPTH_MAX: Final = LIMITS.max_depth
 
 
 class ReadOnlyDict(dict[str, Any]):
-    """A dict that raises TypeError where it would change; ``copy.deepcopy`` makes an ordinary one."""
+    """A dict that raises TypeError when modified; ``copy.deepcopy`` returns an ordinary one."""
 
     __slots__ = ()
 
@@ -30,11 +30,11 @@ class ReadOnlyDict(dict[str, Any]):
     clear = pop = popitem = setdefault = update = _refuse
 
     def __reduce__(self) -> tuple[type[dict[str, Any]], tuple[dict[str, Any]]]:
-        return dict, (dict(self),)  # a copy, shallow or deep, is an ordinary one
+        return dict, (dict(self),)  # any copy is an ordinary dict
 
 
 class ReadOnlyList(list[Any]):
-    """A list that raises TypeError where it would change; ``copy.deepcopy`` makes an ordinary one."""
+    """A list that raises TypeError when modified; ``copy.deepcopy`` returns an ordinary one."""
 
     __slots__ = ()
 
@@ -49,7 +49,8 @@ class ReadOnlyList(list[Any]):
 
 
 def check_document(body: bytes, media_type: str) -> None:
-    """Raises ValueError for a body that is not an object of this media type. Protobuf is only looked at."""
+    """Raises ValueError for a body that is not an object of this media type. Protobuf is checked
+    superficially."""
     if media_type == PROTOBUF:
         if not body:
             raise ValueError("the document is empty")
@@ -58,7 +59,7 @@ def check_document(body: bytes, media_type: str) -> None:
 
 
 def decode(body: bytes, media_type: str) -> Document:
-    """The JSON tree. Raises ValueError; for Protobuf always, whose schema this package does not have."""
+    """The JSON tree. Raises ValueError; always for Protobuf, whose schema this package does not have."""
     if media_type in (JSON, JSON_SCHEMAS):
         try:
             LIMITS.check_values(body)
@@ -82,7 +83,7 @@ def decode(body: bytes, media_type: str) -> Document:
 
 
 def read_document(body: bytes, media_type: str) -> Document:
-    """``decode``, read-only. Raises ValueError also beyond DEPTH_MAX levels."""
+    """``decode``, read-only. Raises ValueError, also beyond DEPTH_MAX levels."""
     document: Document = _read_only(decode(body, media_type), DEPTH_MAX)
     return document
 

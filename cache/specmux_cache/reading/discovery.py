@@ -1,4 +1,4 @@
-"""The discovery root: which group-versions there are, and where their documents lie."""
+"""The discovery root: the group-versions and the URLs of their documents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from specmux_converters.json_text import may_have_more_values
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Where the document of a group-version lies."""
+    """The location of a group-version's document."""
 
     group_version: str
     """The key in the root: ``api/v1``, ``apis/apps/v1``; also such as ``version``, ``openid/v1/jwks``."""
@@ -27,19 +27,19 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """The root as parsed, sorted by group-version."""
+    """The parsed root, sorted by group-version."""
 
     documents: Mapping[str, Document]
     refused: tuple[str, ...]
-    """Group-versions whose URL leads away from the server, or is none."""
+    """Group-versions whose URL is malformed or leads to another server."""
 
 
 VALUES_MAX: Final = 200_000
-"""JSON values of a root: twenty thousand group-versions, and more than servers say of each."""
+"""Most JSON values of a root: twenty thousand group-versions."""
 
 
 def parse_discovery(body: bytes, server: Server) -> Discovery:
-    """Raises ValueError for a body that is no discovery root."""
+    """Raises ValueError for a body that is not a discovery root."""
     if may_have_more_values(body, VALUES_MAX):
         raise ValueError(f"the discovery root has more than {VALUES_MAX} values")
     try:

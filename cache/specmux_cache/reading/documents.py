@@ -1,7 +1,6 @@
-"""What a client reads: the root, documents, other resources. Written once for clients with and without an
-event loop.
+"""Read the root, documents and other resources. Written once for clients with and without an event loop.
 
-What is wanted is said here and what it means to a caller; ``exchange`` gets it, ``freshness`` decides.
+This module defines requests and results; ``exchange`` performs them, ``freshness`` decides.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ from specmux_cache.reading.root import Root
 NOT_PER_REQUEST: Final = frozenset(
     {"authorization", "cookie", "if-modified-since", "if-none-match", "proxy-authorization", "range"}
 )
-"""Fields that say who asks, which is the client's to say, and those that the cache itself decides on."""
+"""Fields that identify the caller, which only the client may set, and those that the cache decides on."""
 
 
 class ServerDocuments:
-    """From one server that is open. Raises what Exchange raises."""
+    """The documents of one server. Raises what Exchange raises."""
 
     def __init__(
         self, server: Server, opened: OpenCache, *, options: CacheOptions, clock: Callable[[], float]
@@ -54,7 +53,7 @@ class ServerDocuments:
         try:
             return await self.represented(root, document, accepted)
         except UnexpectedStatus as error:
-            # The root that named it was not asked for now, and it may have moved since.
+            # The root with its URL was not requested now, and the document may have moved since.
             if error.status not in (404, 410) or root.obtained.is_confirmed:
                 raise
         root, document = await catalog.find(group_version, refresh=True)
@@ -63,7 +62,7 @@ class ServerDocuments:
     async def represented(
         self, root: Root, document: Document, accepted: tuple[str, ...] | None = None
     ) -> Schema:
-        """The document in the best of these media types; those of the options by default."""
+        """The document in the best of these media types, by default those of the options."""
         wanted = ExchangeRequest(
             name=document.group_version,
             target=document.target,
@@ -88,7 +87,8 @@ class ServerDocuments:
         )
 
     async def resource(self, path: str, headers: Mapping[str, str] = MappingProxyType({})) -> Resource:
-        """Raises ValueError for a path elsewhere, and for headers that are not one request's to set."""
+        """Raises ValueError for a path elsewhere, and for header fields that a single request must not
+        set."""
         target = self._server.target(path) if path.startswith("/") else None
         if target is None:
             raise ValueError("a path of this server below /api, /apis or /openapi")
@@ -106,5 +106,5 @@ class ServerDocuments:
         )
 
     def _since(self, obtained: ExchangeResult) -> float:
-        """Seconds since the server gave or confirmed it; 0 where the clock has been set back since."""
+        """Seconds since the server returned or confirmed it; 0 if the clock was set back since."""
         return max(0.0, self._clock() - obtained.entry.held.received_at)

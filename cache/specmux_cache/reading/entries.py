@@ -1,6 +1,6 @@
-"""Where a client keeps what it fetched: the disk store, or memory where that cannot be.
+"""A client's storage: the disk store, or memory if that is unusable.
 
-Invariant: a fault of the store costs a fetch, never an answer, and says so once.
+Invariant: a failure of the store costs a request, never an answer, and is reported once.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ class EntryStore:
         return None if stored is None else _entry(stored)
 
     async def first(self, keys: Iterable[Key]) -> Entry | None:
-        """The first of these keys that is there."""
+        """The first of these keys that is stored."""
         for key in keys:
             if (entry := await self.get(key)) is not None:
                 return entry
         return None
 
     async def latest(self, group_version: str, media_types: Iterable[str]) -> Entry | None:
-        """The revision confirmed last, in the first of these media types that there is one in."""
+        """The revision confirmed last, in the first of these media types that is stored."""
         for media_type in media_types:
             rows = await self.rows(group_version, media_type)
             for row in sorted(rows, key=lambda row: row.touched_at, reverse=True):
@@ -67,7 +67,7 @@ class EntryStore:
         return None
 
     async def put(self, key: Key, body: bytes, held: StoredHead) -> bool:
-        """Whether it was stored. Metadata that is too large is not."""
+        """Returns whether it was stored. Metadata that is too large is not."""
         try:
             return await self._done(
                 lambda store: bool(store.put(key, body, metadata=metadata_of(held))), False
@@ -83,12 +83,12 @@ class EntryStore:
         return await self._done(lambda store: sum(store.delete(key) for key in wanted), 0)
 
     async def rows(self, *prefix: str) -> list[Row]:
-        """Of this server and partition; of a group-version, and a media type, where given."""
+        """Rows of this server and partition; of a group-version and a media type if given."""
         own = (self._server, self.partition, *prefix)
         return await self._done(lambda store: list(store.rows(*own)), [])
 
     async def on_disk(self, work: Callable[[DiskStore], T], otherwise: T) -> T:
-        """Work that only a disk store can do. Raises StoreError."""
+        """Run work that only a disk store supports. Raises StoreError."""
         disk = self.disk
         return otherwise if disk is None else await self.calls.run(work, disk)
 

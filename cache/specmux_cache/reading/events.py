@@ -1,4 +1,4 @@
-"""What a client tells of its work, for metrics."""
+"""Events of a client, for metrics."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from specmux_cache.store.disk_store import StoreStats
 from specmux_converters.deferred_dataclasses import dataclass
 
 EventKind: TypeAlias = Literal[
-    "hit",  # answered from the cache, nothing asked
-    "stale",  # answered from the cache though it was due to be asked for
+    "hit",  # answered from the cache without a request
+    "stale",  # answered from the cache although a request was due
     "revalidated",  # 304
     "fetched",  # a body came from the server
     "redirected",  # a stale hash
     "refused",  # 406 or 415
-    "not_stored",  # fetched, and not kept: no-store, or no room
-    "failed",  # the server gave nothing to use
+    "not_stored",  # fetched but not stored: no-store, or no room
+    "failed",  # the server returned nothing usable
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that happened. ``name`` is a group-version, or a path with its leading slash."""
+    """An event. ``name``: a group-version, or a path with its leading slash."""
 
     kind: EventKind
     name: str
     size: int = 0
     """Bytes of the body."""
     seconds: float = 0.0
-    """From the request to the whole answer."""
+    """From the request to the complete answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class CacheStats:
-    """What one client has seen, and the state of its directory."""
+    """Counters of one client, and the state of its directory."""
 
     events: Mapping[EventKind, int]
     bytes_fetched: int
@@ -47,7 +47,7 @@ class CacheStats:
 
 
 class EventLog:
-    """Counts events and passes each on. The hook is called in the loop: it must not block or raise."""
+    """Counts events and passes them on. The hook is called on the event loop: it must not block or raise."""
 
     def __init__(self, hook: Callable[[Event], None] | None) -> None:
         self._hook = hook

@@ -1,6 +1,6 @@
-"""From what is wanted to an entry: the store, the server, and the decisions of ``freshness`` between them.
+"""Obtain entries: combine the store, the server, and the decisions of ``freshness``.
 
-Invariant: what is stored is a whole answer of 200 that is of the type it says; errors are never stored.
+Invariant: only a complete 200 of the stated type is stored; errors never are.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.errors import cut
 
 CHECK_INLINE: Final = 64 * 1024
-"""Bytes of a body up to which parsing it is quicker than handing it to a thread."""
+"""Bytes of a body up to which parsing is faster than passing it to a thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExchangeRequest:
-    """What a caller asks for."""
+    """The request of a caller."""
 
     name: str
     """Group-version, or path with query."""
@@ -59,34 +59,35 @@ class ExchangeRequest:
     rule: FreshnessRule
     hash: str = ""
     accepted: tuple[str, ...] = ()
-    """Media types, best first. () for whatever the server gives: then any status is an answer."""
+    """Media types, best first. () accepts whatever the server returns, with any status."""
     fields: Fields = ()
-    """Further request fields; answers may vary on them."""
+    """Additional request fields; answers may vary on them."""
     check: Callable[[bytes, str], object] | None = None
     """Raises ValueError for a body that is not of this media type."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExchangeResult:
-    """What a caller gets."""
+    """The result for a caller."""
 
     entry: Entry
     from_cache: bool = False
-    """No body was transferred."""
+    """Whether no body was transferred."""
     is_stale: bool = False
     is_confirmed: bool = False
-    """The server was asked, whether or not it could answer."""
+    """Whether the server was asked, even if it could not answer."""
     status: int = 200
 
 
 class GetTransport(Protocol):
-    """Asks a server. Raises ServerUnreachable and BadAnswer; any status is an answer, a redirect too."""
+    """Sends requests to a server. Raises ServerUnreachable and BadAnswer; returns any status, including
+    redirects."""
 
     async def get(self, url: str, fields: Fields) -> Answer: ...
 
 
 class Exchange:
-    """One server's entries, kept and fetched. Raises RequestError, NotCached."""
+    """Caches and fetches the entries of one server. Raises RequestError, NotCached."""
 
     def __init__(
         self,
@@ -110,9 +111,9 @@ class Exchange:
         self._refusals = Refusals(options.refusal_ttl, clock=runtime.clock)
 
     async def obtain(self, wanted: ExchangeRequest, *, refresh: bool = False) -> ExchangeResult:
-        """From the cache where that is allowed; ``refresh`` asks the server in any case."""
-        # Also what is looked up first is shared: a caller that looked while another's answer was being
-        # stored would ask for it again.
+        """From the cache if allowed; ``refresh`` always asks the server."""
+        # The lookup is part of the shared run: a caller that looked while another's answer was being stored
+        # would request it again.
         return await self._flights.run((wanted, refresh), lambda: self._obtained(wanted, refresh))
 
     async def close(self) -> None:
@@ -134,7 +135,7 @@ class Exchange:
         if wanted.rule is not FreshnessRule.HASHED:
             return await self._ask(wanted, entry)
         async with self._locks.held((str(self._server), wanted.name, wanted.hash, wanted.accepted)):
-            # Another process may have fetched it while we waited.
+            # Another process may have fetched it meanwhile.
             entry = await self._find(wanted)
             return await self._ask(wanted, None) if entry is None else self._hit(entry)
 
@@ -153,7 +154,7 @@ class Exchange:
     async def _settled(
         self, wanted: ExchangeRequest, entry: Entry | None, *, is_moved: bool
     ) -> ExchangeResult:
-        """Ask until there is an answer to use. Each way of asking again is taken once."""
+        """Send requests until there is a usable answer. Each kind of retry happens once."""
         accepted = self._refusals.left(wanted.name, wanted.accepted)
         if wanted.accepted and not accepted:
             raise MediaTypeRefused(406, url=self._server.url(wanted.target))
@@ -263,7 +264,7 @@ class Exchange:
         return await self._transport.get(self._server.url(wanted.target), fields)
 
     async def _find(self, wanted: ExchangeRequest) -> Entry | None:
-        """What is stored of it, in the best media type that there is."""
+        """The stored entry in the best available media type."""
         if wanted.accepted:
             return await self._entry_store.first(
                 self._entry_store.key(wanted.name, wanted.hash, media) for media in wanted.accepted
@@ -315,12 +316,12 @@ class Exchange:
 
 
 def _is_passing(status: int) -> bool:
-    """Whether a status says that the server cannot now, rather than that it will not."""
+    """Whether a status means a temporary failure."""
     return status in (408, 429) or status >= 500
 
 
 def _variant(selecting: Selecting) -> str:
-    """What tells the variants of one resource apart in their keys."""
+    """The part of the key that distinguishes variants of one resource."""
     if not selecting:
         return ""
     text = fields_to_text(tuple((name, repr(value)) for name, value in selecting.items()))

@@ -1,4 +1,4 @@
-"""One run in flight per key among the tasks of an event loop."""
+"""One run per key at a time among the tasks of an event loop."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ V = TypeVar("V")
 
 
 class SingleFlight(Generic[K, V]):
-    """Callers with an equal key share one run, and its error. A caller that is cancelled leaves it to the
-    others.
+    """Callers with equal keys share a run and its error. Cancelling one caller does not affect the others.
 
-    A run that nobody waits for any more goes on: what it fetches is stored.
+    A run continues when nobody waits for it any more: its result is stored.
     """
 
     go_on: Final = True
@@ -23,7 +22,7 @@ class SingleFlight(Generic[K, V]):
         self._flights: dict[K, _Flight[V]] = {}
 
     def start(self, key: K, work: Callable[[], Awaitable[V]]) -> _Flight[V]:
-        """A run that nobody has to wait for, unless there is one."""
+        """Start a run without waiting for it, unless there is one."""
         flight = self._flights.get(key)
         if flight is None:
             flight = self._flights[key] = _Flight()
@@ -41,18 +40,18 @@ class SingleFlight(Generic[K, V]):
             flight.landings.discard(landing)
 
     async def close(self) -> None:
-        """Cancel what still runs, and wait until it is gone."""
+        """Cancel running work and wait until it has ended."""
         flights = dict(self._flights)
         tasks = [flight.task for flight in flights.values() if flight.task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for key, flight in flights.items():  # a task that had not begun could tell nobody
+        for key, flight in flights.items():  # a task that has not started cannot notify its callers
             for landing in self._land(key, flight):
                 landing.cancel()
 
     async def _fly(self, key: K, flight: _Flight[V], work: Callable[[], Awaitable[V]]) -> None:
-        """Tells the callers of the end in the turn in which it comes; a task and a shield take two more."""
+        """Notifies callers in the turn in which the run ends; a task and a shield take two more."""
         try:
             result = await work()
         except asyncio.CancelledError:
@@ -68,14 +67,14 @@ class SingleFlight(Generic[K, V]):
                 landing.set_result(result)
 
     def _land(self, key: K, flight: _Flight[V]) -> list[asyncio.Future[V]]:
-        """Who still waits for what is over."""
+        """The callers that still wait for a finished run."""
         if self._flights.get(key) is flight:
             del self._flights[key]
         return [landing for landing in flight.landings if not landing.done()]
 
 
 class _Flight(Generic[V]):
-    """One run, and a future for each caller, so that one may be cancelled alone."""
+    """A run, with a future per caller, so that each can be cancelled separately."""
 
     __slots__ = ("landings", "task")
 
@@ -85,6 +84,6 @@ class _Flight(Generic[V]):
 
 
 def _see(task: asyncio.Task[None]) -> None:
-    """Its error is known to its callers, or every one of them was cancelled."""
+    """The error is known to its callers, or all of them were cancelled."""
     if not task.cancelled():
         task.exception()

@@ -1,4 +1,4 @@
-"""One fetch in flight per key among the processes that share a directory."""
+"""One request per key at a time among processes that share a directory."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from typing import Final
 from specmux_cache.reading.calls import Calls
 
 STRIPES: Final = 64
-"""Lock files, so that their number is bounded; two keys that share one wait for each other at worst."""
+"""A fixed number of lock files; two keys that share one at worst wait for each other."""
 POLL: Final = 0.02
-"""Seconds between two tries for a lock file."""
+"""Seconds between attempts to take a lock."""
 
 
 class FlightLocks:
-    """Advisory locks among processes. They spare work and guard nothing: without one, the fetch is made."""
+    """Advisory locks among processes. They only save work: without a lock, the request is sent anyway."""
 
     def __init__(self, directory: Path | None, *, timeout: float, calls: Calls) -> None:
-        """``directory`` None is no locks; ``timeout`` in seconds."""
+        """``directory`` None disables locks; ``timeout`` in seconds."""
         self._directory = directory
         self._timeout = timeout
         self._calls = calls
 
     @asynccontextmanager
     async def held(self, key: Hashable) -> AsyncIterator[bool]:
-        """Wait for the key's lock. False: another holds it still, or there are no locks here."""
+        """Wait for the key's lock. False: another process still has it, or there are no locks."""
         if self._directory is None:
             yield False
             return
@@ -66,6 +66,6 @@ def _try_lock(descriptor: int) -> bool:
     except BlockingIOError:
         return False
     except OSError:
-        # A file system without locks; to fetch twice is better than not at all.
+        # A file system without locks: fetching twice is better than failing.
         return True
     return True

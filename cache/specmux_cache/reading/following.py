@@ -1,7 +1,7 @@
-"""Following a server's documents: the stream of publications where it has one, its list asked for elsewhere.
+"""Follow a server's documents by its stream of publications, or by polling its list if it has none.
 
-Either way a follower is told each hash once, in the order in which it saw them: what it knows already is
-never told again, however often a connection broke.
+A follower receives each hash once, in the order in which it was seen; known hashes are not repeated, however
+often a connection breaks.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from specmux_cache.reading.results import Publication
 PATH: Final = "/openapi/changes"
 FORM: Final = "application/jsonl"
 SILENCE_MAX: Final = 60.0
-"""Seconds without a byte after which a stream is given up: keep-alives come every 15."""
+"""Seconds without a byte after which a stream counts as broken: keep-alives arrive every 15."""
 PAUSE_FIRST: Final = 0.2
-"""Seconds before a stream that broke is asked for again; doubled each time."""
+"""Seconds before a broken stream is opened again; doubled each time."""
 PAUSE_MAX: Final = 30.0
 
 
 class NoStream(CacheError):
-    """The server has none: it is another, or does not offer it."""
+    """The server offers no stream."""
 
 
 class Follower:
@@ -41,8 +41,8 @@ class Follower:
         warn: Callable[[str], None],
         interval: float,
     ) -> None:
-        """``url`` of the stream; ``hashes``: asks for the list, by group-version. ``interval``: seconds
-        between two askings where there is no stream."""
+        """``url``: of the stream; ``hashes``: requests the list, by group-version. ``interval``: seconds
+        between polls without a stream."""
         self._transport = transport
         self._url = url
         self._hashes = hashes
@@ -53,7 +53,7 @@ class Follower:
         self._is_telling = True
 
     async def publications(self) -> AsyncIterator[Publication]:
-        """For ever."""
+        """Never ends."""
         pause, has_stream = PAUSE_FIRST, True
         while True:
             try:
@@ -72,7 +72,7 @@ class Follower:
             pause = min(2 * pause, PAUSE_MAX)
 
     async def _streamed(self) -> AsyncIterator[Publication]:
-        """Until the stream ends. Raises NoStream, RequestError."""
+        """Ends with the stream. Raises NoStream, RequestError."""
         since = "" if self._since is None else f"&since={self._since}"
         async with self._transport.stream(
             f"{self._url}?kind=publications{since}", accept=FORM, silence=SILENCE_MAX
@@ -83,7 +83,7 @@ class Follower:
                 raise NoStream(f"{self._url}: answered {answer.status}")
             async for line in answer.lines:
                 if line.strip():
-                    # The list first: whoever asks for a document next gets the one that was told of.
+                    # Update the list first: a request for a document then gets the announced one.
                     await self._hashes()
                     for found in self._read(line):
                         yield found

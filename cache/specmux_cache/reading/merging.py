@@ -17,8 +17,8 @@ from specmux_converters.merging.merge import merge
 
 
 def merge_documents(documents: Mapping[str, Mapping[str, Any]]) -> MergedDocument:
-    """One document of these, by group-version; they are not changed. Raises MergeRefused for what is
-    no document, and for none."""
+    """One document from several, by group-version; they are not modified. Raises MergeRefused if one is not a
+    document, or there are none."""
     try:
         merged = merge({GroupVersion(key): dict(document) for key, document in documents.items()})
     except ConverterError as error:

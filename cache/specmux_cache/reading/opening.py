@@ -1,4 +1,4 @@
-"""What a client has while it is open, put together."""
+"""The parts of an open client."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from specmux_converters.deferred_dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class OpenCache:
-    """Lives on one event loop, or in place. Whoever has it closes the exchange, then the store."""
+    """Lives on one event loop, or in place. Its owner closes the exchange, then the store."""
 
     entry_store: EntryStore
     exchange: Exchange
@@ -33,7 +33,7 @@ async def opened(
     partition: Callable[[bytes], str],
     runtime: ClientRuntime[ExchangeResult],
 ) -> OpenCache:
-    """``partition``: of what callers are known by, given the store's secret, unless the options name one."""
+    """``partition``: computes the partition from the store's secret, unless the options name one."""
     calls = runtime.calls
     store, locks, secret = await calls.run(_opened_store, options, runtime.warn, runtime.clock)
     entry_store = EntryStore(

@@ -1,4 +1,4 @@
-"""Many documents fetched ahead, some at a time."""
+"""Fetch many documents, several at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from specmux_cache.reading.results import PrefetchResult
 async def prefetched(
     wanted: tuple[str, ...], fetch: Callable[[str], Awaitable[bool]], *, concurrency: int
 ) -> PrefetchResult:
-    """``fetch`` says whether a document was there before. One that fails stops no other."""
+    """``fetch`` returns whether a document was already stored. A failure does not stop the others."""
     turns = asyncio.Semaphore(concurrency)
     failed: dict[str, CacheError] = {}
     present: dict[str, bool] = {}

@@ -1,7 +1,6 @@
-"""What an operation takes: a query parameter, as kubectl finds out before it validates on the server; media
-types.
+"""What an operation accepts: a query parameter, as kubectl checks before server-side validation; media types.
 
-Of parameters, the first PATCH of the kind decides, which is cli-runtime's rule
+For parameters, the first PATCH of the kind decides, as in cli-runtime
 (pkg/resource/query_param_verifier_v3.go).
 """
 
@@ -14,13 +13,13 @@ from specmux_cache.reading.results import MediaTypes
 from specmux_converters.operations import GROUP_VERSION_KIND, operation_of
 
 LIST_KIND: Final = ("", "v1", "List")
-"""Not a resource: kubectl sends its items one by one."""
+"""Not a resource: kubectl sends its items individually."""
 PARAMETERS: Final = ("#/components/parameters/", "#/parameters/")
-"""The second is Swagger's; cli-runtime looks for that one alone, among the components."""
+"""The second is Swagger's, the only one that cli-runtime looks for among components."""
 
 
 def takes_parameter(document: Mapping[str, Any], group_version: str, kind: str, parameter: str) -> bool:
-    """Whether PATCH of this kind takes this query parameter. ``group_version`` as a discovery key."""
+    """Whether PATCH of this kind accepts the query parameter. ``group_version``: a discovery key."""
     group, version = group_and_version(group_version)
     if (group, version, kind) == LIST_KIND:
         return False
@@ -62,13 +61,13 @@ def _named_kinds(document: Mapping[str, Any]) -> Iterator[Any]:
 def media_types_of(
     document: Mapping[str, Any], group_version: str, kind: str, verb: str
 ) -> MediaTypes | None:
-    """None where no operation of the kind has the verb."""
+    """None if no operation of the kind has the verb."""
     operation = operation_of(dict(document), *group_and_version(group_version), kind, verb)
     return None if operation is None else MediaTypes(operation.consumes, operation.produces)
 
 
 def request_name(group_version: str, kind: str, verb: str) -> str:
-    """The same for all spellings of a group-version."""
+    """Equal for all spellings of a group-version."""
     return " ".join((*group_and_version(group_version), kind, verb))
 
 

@@ -1,4 +1,4 @@
-"""What the calls of a client return."""
+"""Results of a client's calls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Paths:
     documents: Mapping[str, Document]
     """Sorted by group-version."""
     refused: tuple[str, ...]
-    """Group-versions that the server names with a URL that is not its own; they are not followed."""
+    """Group-versions with a URL that leads to another server; they are not followed."""
     from_cache: bool
     stale: bool
     age: float
@@ -32,7 +32,7 @@ class Paths:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """One representation of a document."""
+    """A representation of a document."""
 
     group_version: str
     media_type: str
@@ -40,16 +40,16 @@ class Schema:
     digest: Digest
     """sha256 of the body."""
     hash: str
-    """The server's; "" when it has none."""
+    """The server's; "" if it has none."""
     etag: str | None
     from_cache: bool
-    """No body was transferred for this call."""
+    """Whether no body was transferred for this call."""
     stale: bool
-    """The server could not be asked whether this is still the document, or failed to give the one that is."""
+    """Whether the server could not confirm that this is the current document, or failed to return it."""
     age: float
-    """Seconds since the server gave or confirmed it."""
+    """Seconds since the server returned or confirmed it."""
     lossy: bool
-    """The server says that its conversion from Swagger 2.0 lost something."""
+    """Whether the server reports losses of its conversion from Swagger 2.0."""
 
     def __repr__(self) -> str:
         stale = ", stale" if self.stale else ""
@@ -59,11 +59,11 @@ class Schema:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """Any other answer below /api, /apis, /openapi."""
+    """Another answer below /api, /apis, /openapi."""
 
     status: int
     fields: Fields
-    """With ``age`` when it comes from the cache (RFC 9111 5.1)."""
+    """Includes ``age`` if it comes from the cache (RFC 9111 5.1)."""
     body: bytes = field(repr=False)
     from_cache: bool
     stale: bool
@@ -72,11 +72,11 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class PrefetchResult:
-    """What a prefetch did."""
+    """The result of a prefetch."""
 
     fetched: tuple[str, ...]
     present: tuple[str, ...]
-    """Were stored already."""
+    """Those already stored."""
     failed: Mapping[str, CacheError]
 
 
@@ -86,15 +86,15 @@ class MergedDocument:
 
     document: Mapping[str, object] = field(repr=False)
     renamed: Mapping[str, Mapping[str, str]]
-    """Group-version -> component -> its name in the merged document, where another had taken the first."""
+    """Group-version -> component -> its name in the merged document, where the original name was taken."""
     dropped: Mapping[str, tuple[str, ...]]
-    """Group-version -> what its document says and the merged one does not: "<pointer>: <reason>"."""
+    """Group-version -> what the merged document lacks: "<pointer>: <reason>"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What the server publishes of a group-version now. ``hash`` is None for one that is gone, ``previous``
-    for one that is new to the follower."""
+    """A group-version that the server publishes now. ``hash``: None if it was removed; ``previous``: None if
+    it is new to the follower."""
 
     group_version: str
     hash: str | None
@@ -103,15 +103,15 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class MediaTypes:
-    """Of an operation, as its document states them."""
+    """The media types of an operation, as its document states them."""
 
     consumes: tuple[str, ...]
-    """Of the request body; ``*/*`` says nothing."""
+    """Of the request body; ``*/*`` is unspecific."""
     produces: tuple[str, ...]
 
     def may_take(self, media_type: str) -> bool:
-        """Whether nothing stands against a body of this type: apiservers state ``*/*`` for what they create
-        and update, and take there what they give."""
+        """Whether the operation may accept a body of this type: apiservers state ``*/*`` for create and
+        update, and accept the types that they produce."""
         if "*/*" in self.consumes:
             return media_type in self.produces
         return media_type in self.consumes

@@ -1,4 +1,4 @@
-"""What one server publishes: its discovery root, and the group-versions that it was found not to have."""
+"""The group-versions of one server: its discovery root, and a record of absent ones."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from specmux_converters.deferred_dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """The discovery root as it was obtained once."""
+    """The discovery root as of one request."""
 
     server: str
     discovery: Discovery
     obtained: ExchangeResult
 
     def document(self, group_version: str) -> Document:
-        """Where it lies. ``apps/v1`` and ``v1`` will do for keys that begin with ``apis/`` and ``api/``.
+        """Its location. ``apps/v1`` and ``v1`` are accepted for keys that start with ``apis/`` and ``api/``.
 
         Raises GroupVersionNotFound.
         """
@@ -39,7 +39,7 @@ class Root:
 
 
 class Catalog:
-    """Of one server. Raises what Exchange raises."""
+    """The root of one server. Raises what Exchange raises."""
 
     def __init__(
         self,
@@ -66,7 +66,8 @@ class Catalog:
         )
 
     async def root(self, *, refresh: bool = False) -> Root:
-        """``refresh`` asks the server even while the root is trusted; nobody is asked offline."""
+        """``refresh`` asks the server even if the root is still trusted; offline, the server is never
+        asked."""
         obtained = await self._exchange.obtain(self._wanted, refresh=refresh)
         entry = obtained.entry
         if self._parsed is None or self._parsed[0] != entry.digest:
@@ -78,7 +79,7 @@ class Catalog:
         return Root(str(self._server), self._parsed[1], obtained)
 
     async def find(self, group_version: str, *, refresh: bool = False) -> tuple[Root, Document]:
-        """The document, after one more look at a root that was not asked for. Raises GroupVersionNotFound."""
+        """The document, after requesting the root again if it was cached. Raises GroupVersionNotFound."""
         if 0 < self._absent.get(group_version, 0) - self._clock() <= self._options.not_found_ttl:
             raise GroupVersionNotFound(group_version, server=str(self._server))
         root = await self.root(refresh=refresh)
@@ -96,7 +97,7 @@ class Catalog:
             raise
 
     def forget(self, group_version: str | None = None) -> None:
-        """Look for it again at once; None is for all."""
+        """Forget that it was absent; None: all of them."""
         if group_version is None:
             self._absent.clear()
         else:

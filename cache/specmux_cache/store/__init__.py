@@ -1,4 +1,5 @@
-"""The bounded, compactable store: index, bodies as files, locks, compaction, checking; its twin in memory.
+"""The bounded, compactable store: index, body files, locks, compaction, verification; and its equivalent in
+memory.
 
-It knows the package's errors and events, and nothing of HTTP.
+Depends on the package's errors and events; knows nothing of HTTP.
 """

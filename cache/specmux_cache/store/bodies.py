@@ -1,7 +1,7 @@
-"""Content-addressed body files: ``bodies/<first digit>/<sha256>``, written beside and renamed into place.
+"""Content-addressed body files: ``bodies/<first digit>/<sha256>``, written to a temporary file and renamed.
 
-Nothing is fsynced: a reader verifies every body, so a power cut costs an entry, never a wrong answer.
-Invariant: a file here has been written whole, or the machine lost power.
+Nothing is fsynced: a reader verifies every body, so a power failure costs an entry, never a wrong answer.
+Invariant: a file here is complete, unless the machine lost power.
 """
 
 from __future__ import annotations
@@ -24,17 +24,18 @@ from specmux_converters.deferred_dataclasses import dataclass
 DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 TEMPORARY: Final = "tmp"
 BLOCK: Final = 4096
-"""Bytes that file systems allocate at a time; what a file takes is its size rounded up to this."""
+"""Allocation unit of file systems; sizes of files are rounded up to it."""
 LEVEL: Final = 3
-"""zstd: on the API documents of Kubernetes smaller than zlib -6, and a seventh of its time to decompress."""
+"""zstd level: on Kubernetes' API documents smaller than zlib -6, and decompressed in a seventh of the
+time."""
 SMALL: Final = 128
-"""Bytes below which compressing saves no block."""
+"""Bytes below which compression saves no block."""
 CREATE_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
 class BodyFile:
-    """A file as it lies on disk; ``digest`` is None for a temporary or foreign one."""
+    """A file on disk; ``digest`` is None for a temporary or foreign one."""
 
     path: str
     digest: Digest | None
@@ -43,7 +44,7 @@ class BodyFile:
 
 
 class Bodies:
-    """The files below one directory. Raises OSError; knows nothing of the index."""
+    """The files below one directory. Raises OSError; independent of the index."""
 
     def __init__(self, directory: Path) -> None:
         self._root = f"{directory}/bodies"
@@ -51,7 +52,7 @@ class Bodies:
         self._shelves = tuple(f"{self._root}/{digit}" for digit in "0123456789abcdef")
 
     def read(self, digest: Digest, *, max_bytes: int) -> bytes:
-        """The file as stored. Raises FileNotFoundError, or ValueError above max_bytes."""
+        """The stored bytes. Raises FileNotFoundError, or ValueError above max_bytes."""
         descriptor = open_file(self.path(digest), os.O_RDONLY)
         try:
             size = os.fstat(descriptor).st_size
@@ -62,7 +63,7 @@ class Bodies:
             os.close(descriptor)
 
     def write(self, data: bytes) -> Path:
-        """A temporary file with these bytes, for ``publish``. Leaves none behind when it raises."""
+        """A temporary file with these bytes, for ``publish``. Leaves no file behind when it raises."""
         path = Path(self._temporary, secrets.token_hex(16))
         try:
             descriptor = os.open(path, CREATE_FLAGS, 0o600)
@@ -97,7 +98,7 @@ class Bodies:
         return Path(self._root, digest[0], digest)
 
     def files(self) -> Iterator[BodyFile]:
-        """All that lies here, in no order; what vanishes meanwhile is left out."""
+        """All files, unordered; those that vanish meanwhile are left out."""
         for directory in (self._temporary, *self._shelves):
             for entry in _scan(directory):
                 try:
@@ -114,12 +115,13 @@ class Bodies:
             Path(file.path).unlink()
 
     def overhead(self) -> int:
-        """Allocated bytes of the directories and of temporary files."""
+        """Allocated bytes of directories and temporary files."""
         own = sum(map(allocated_at, (self._root, self._temporary, *self._shelves)))
         return own + sum(allocated_at(entry.path) for entry in _scan(self._temporary))
 
     def remove_empty_directories(self) -> None:
-        """Not beside ``publish``, which may have just made one. ``tmp`` stays: writers need it any time."""
+        """Must not run beside ``publish``, which may have just created one. ``tmp`` stays, since writers need
+        it at any time."""
         for directory in (*self._shelves, self._root):
             with contextlib.suppress(OSError):
                 Path(directory).rmdir()
@@ -134,7 +136,7 @@ def is_digest(text: str) -> bool:
 
 
 def pack(body: bytes, *, compress: bool) -> tuple[Encoding, bytes]:
-    """The bytes to store: never longer than the body."""
+    """The bytes to store, never longer than the body."""
     if compress and len(body) >= SMALL:
         packed = zstandard.compress(body, LEVEL)
         if len(packed) < len(body):
@@ -143,10 +145,10 @@ def pack(body: bytes, *, compress: bool) -> tuple[Encoding, bytes]:
 
 
 def unpack(data: bytes, encoding: Encoding, *, size: int, digest: Digest, packed: str | None = None) -> bytes:
-    """The body. Raises ValueError unless it has this size and digest; decompresses no more than ``size``.
+    """The body. Raises ValueError unless it has this size and digest; decompresses at most ``size`` bytes.
 
-    ``packed`` is the digest of the stored bytes, as whoever made them of the body wrote it down. With these
-    bytes the body needs no digest of its own, which takes twice as long as decompressing it.
+    ``packed``: the digest of the stored bytes, recorded by their writer. If it matches, the body's own digest
+    need not be computed, which takes twice as long as decompression.
     """
     body = data
     if encoding == "zstd":
@@ -163,12 +165,13 @@ def unpack(data: bytes, encoding: Encoding, *, size: int, digest: Digest, packed
 
 
 def allocated(size: int) -> int:
-    """Bytes that a file of this size takes on disk."""
+    """Bytes that a file of this size occupies on disk."""
     return -(-size // BLOCK) * BLOCK
 
 
 def allocated_at(path: str) -> int:
-    """Bytes that this file or directory takes; 0 for none. Strings, for Path costs more than the call."""
+    """Bytes that this file or directory occupies; 0 if absent. Takes a string, since Path costs more than the
+    call."""
     try:
         return os.lstat(path).st_blocks * 512
     except OSError:

@@ -1,7 +1,6 @@
-"""Whether what lies on disk is what the index says, and the removal of what is not.
+"""Compare the files on disk with the index, and remove what does not match.
 
-Unlike diskcache's ``check``, safe beside writers: what is wrong is looked at again under the lock that
-removes it.
+Unlike diskcache's ``check``, safe beside writers: a fault is checked again under the lock that removes it.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ FAULTS: Final = {"row": "not what was stored", "body": "its body is missing or d
 
 @dataclass(frozen=True, slots=True)
 class StoreProblem:
-    """Something that is not as it should be."""
+    """A fault in the store."""
 
     kind: Literal["index", "row", "body", "orphan", "size"]
     detail: str
@@ -30,7 +29,7 @@ class StoreProblem:
 
 
 def verify(contents: Contents, *, fix: bool) -> tuple[StoreProblem, ...]:
-    """Reads every body. Raises StoreError: StoreDamaged for an index that ``fix`` cannot put right."""
+    """Reads every body. Raises StoreError: StoreDamaged for an index that ``fix`` cannot repair."""
     return (
         *_index(contents, fix=fix),
         *_strangers(contents, fix=fix),

@@ -1,8 +1,8 @@
-"""What goes when the store is too large or too old, and in which order.
+"""What to remove when the store is too large or too old, and in which order.
 
-1. revisions beyond those kept, 2. what was not used for max_age, 3. down to the bound: superseded revisions,
+1. revisions beyond those kept, 2. entries not used for max_age, 3. down to the bound: superseded revisions,
 then the least recently used, 4. leftovers of killed writers, 5. empty directories, 6. free pages and the WAL.
-In batches with a pause between them: readers do not wait, writers wait for one batch.
+In batches with pauses: readers do not wait, writers wait for one batch.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from specmux_cache.store.index import Index, RowStanding, Victim
 from specmux_converters.deferred_dataclasses import dataclass
 
 BATCH: Final = 50
-"""Entries in one transaction: with their bodies, at most 100 rows."""
+"""Entries per transaction: with their bodies, at most 100 rows."""
 PREVIEWED: Final = 10_000
-"""Entries that a preview reads at a time: each reading walks over those before it."""
+"""Entries read at a time for a preview: each read passes over the previous ones."""
 PAUSE: Final = 0.002
-"""Seconds between two batches: a writer that waits tries for the lock several times meanwhile."""
+"""Seconds between two batches: a waiting writer tries for the lock several times meanwhile."""
 LEFTOVER_SECONDS: Final = 600.0
-"""A temporary file or unfinished body older than this has no writer any more."""
+"""A temporary file or incomplete body older than this has no writer any more."""
 DAMAGED_SECONDS: Final = 86400.0
 SHRINK_PAGES: Final = 64
 
@@ -37,28 +37,27 @@ Reason = Literal["obsolete", "aged", "superseded", "unused"]
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What a compaction is to reach."""
+    """The goal of a compaction."""
 
     max_bytes: int
-    """Allocated bytes to get down to."""
+    """Allocated bytes to reach."""
     max_age: float
-    """Entries not used for so many seconds go whatever the size."""
+    """Entries not used for this many seconds are removed regardless of size."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionPhase:
-    """Entries that go for one reason: the first ones, how many and from an offset, in the order in which they
-    go."""
+    """Entries to remove for one reason: the first ones, how many and from an offset, in order of removal."""
 
     reason: Reason
     first: Callable[[int, int], list[Victim]]
     is_bounded: bool
-    """Only while the store is above the goal."""
+    """Whether it stops once the store is below the goal."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionReport:
-    """What a compaction did, or with ``dry_run`` would do."""
+    """The result of a compaction, or with ``dry_run`` its expected result."""
 
     skipped: Literal["", "locked"] = ""
     dry_run: bool = False
@@ -68,13 +67,13 @@ class CompactionReport:
     """Entries beyond the revisions that are kept."""
     aged: int = 0
     superseded: int = 0
-    """Kept revisions that the bound left no room for."""
+    """Superseded revisions removed to reach the bound."""
     unused: int = 0
-    """Least recently used entries that the bound left no room for."""
+    """Least recently used entries removed to reach the bound."""
     leftovers: int = 0
-    """Files that killed writers left."""
+    """Files left by killed writers."""
     is_complete: bool = True
-    """False when it was stopped before its end."""
+    """False if it was interrupted."""
 
     @property
     def entries(self) -> int:
@@ -82,14 +81,14 @@ class CompactionReport:
 
 
 def phases(index: Index, max_age: float, *, clock: Callable[[], float]) -> tuple[CompactionPhase, ...]:
-    """What goes, in this order."""
+    """The phases, in order."""
 
     def standing(standing: RowStanding) -> Callable[[int, int], list[Victim]]:
         return lambda limit, offset: index.by_standing(standing, limit=limit, offset=offset)
 
     def unused(age: float) -> Callable[[int, int], list[Victim]]:
-        # The clock is read anew for each batch, under the lock: when it is put back meanwhile, what is stored
-        # then is not old.
+        # The clock is read for each batch, under the lock: if it is set back meanwhile, entries stored then
+        # do not count as old.
         return lambda limit, offset: index.least_recently_used(
             before=clock() - age, limit=limit, offset=offset
         )
@@ -103,7 +102,7 @@ def phases(index: Index, max_age: float, *, clock: Callable[[], float]) -> tuple
 
 
 class Compaction:
-    """One run over a store whose compaction lock the caller holds. Raises StoreError."""
+    """One run over a store; the caller holds its compaction lock. Raises StoreError."""
 
     def __init__(
         self, contents: Contents, goal: Goal, *, clock: Callable[[], float], stopped: Callable[[], bool]
@@ -120,7 +119,7 @@ class Compaction:
         before = contents.bytes_used()
         self._drop_damaged_index()
         contents.index.clamp_access(now=self._clock())
-        # A writer beside us can add as fast as we remove: no more goes than was there in the beginning.
+        # A concurrent writer can add entries as fast as they are removed: stop at the initial number.
         most, _, _ = contents.index.counts()
         for phase in self._phases:
             while not self._stopped() and removed.total() < most:
@@ -136,7 +135,7 @@ class Compaction:
         return self._report(removed, before, contents.bytes_used(), leftovers=leftovers)
 
     def preview(self) -> CompactionReport:
-        """What ``run`` would remove, by the sizes in the index. Leftovers are not looked for."""
+        """What ``run`` would remove, by the sizes in the index; without leftovers."""
         index, removed = self._contents.index, Counter[Reason]()
         before = self._contents.bytes_used()
         excess = self._contents.bytes_needed() - self._goal.max_bytes
@@ -158,11 +157,11 @@ class Compaction:
         return replace(self._report(removed, before, before - freed, leftovers=0), dry_run=True)
 
     def _next_of(self, phase: CompactionPhase) -> list[Victim]:
-        """The next batch of this phase; within a bounded one, no more than is needed."""
+        """The next batch of this phase; of a bounded one, no more than needed."""
         batch = phase.first(BATCH, 0)
         if not phase.is_bounded:
             return batch
-        # The free pages and the WAL will have been given back in the end.
+        # Assumes that free pages and the WAL are released at the end.
         excess = self._contents.bytes_needed() - self._goal.max_bytes
         chosen = []
         for entry in batch:
@@ -173,12 +172,12 @@ class Compaction:
         return chosen
 
     def _sweep(self) -> int:
-        """Remove what killed writers left, and what lies here unknown to the index."""
+        """Remove leftovers of killed writers, and files unknown to the index."""
         contents, removed = self._contents, 0
         suspects = [
             body.digest for body in contents.index.pending(limit=-1) if self._is_left(body.pending_since)
         ]
-        # Files are as old as the file system's clock says, not the store's.
+        # Ages of files follow the file system's clock, not the store's.
         leftovers = [
             file
             for file in contents.bodies.files()
@@ -197,7 +196,7 @@ class Compaction:
         return removed
 
     def _drop_damaged_index(self) -> None:
-        """Of use to whoever wants to know what happened, for a day, unless there is no room for it."""
+        """A damaged index is kept for a day for diagnosis, unless there is no room."""
         path = self._contents.directory / DAMAGED_FILE
         with contextlib.suppress(FileNotFoundError):
             is_old = time.time() - path.lstat().st_ctime >= DAMAGED_SECONDS
@@ -205,7 +204,7 @@ class Compaction:
                 path.unlink()
 
     def _is_left(self, begun: float) -> bool:
-        # A clock that was ahead has left a time in the future: no one is at it either.
+        # A time in the future stems from a clock that was ahead.
         return abs(self._clock() - begun) >= LEFTOVER_SECONDS
 
     def _reclaim(self) -> None:

@@ -1,9 +1,8 @@
-"""Index and body files, kept in step.
+"""Index and body files, kept consistent.
 
-A small body is in its entry's row, as it is. Another is in the index, as pending, before its file exists:
-whatever a killed writer leaves is counted and found. A file appears and disappears only under the index's
-write lock, and what goes is looked up under the lock that removes it: no one removes what another has just
-named.
+A small body is stored in its entry's row. Any other is recorded in the index as pending before its file
+exists, so leftovers of a killed writer are counted and found. Files appear and disappear only under the
+index's write lock, and removals are checked under the same lock, so nothing that was just named is removed.
 """
 
 from __future__ import annotations
@@ -44,17 +43,18 @@ from specmux_cache.store.rows import (
 from specmux_converters.errors import cut
 
 ACCESS_SECONDS: Final = 60.0
-"""A use is written down at most this often."""
+"""A use is recorded at most this often."""
 NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 NO_BODY: Final = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EISDIR, errno.EINVAL, errno.ENXIO)
-"""A body is not there, or something else in its place. Other errors say nothing of the body."""
+"""The body is absent, or its place is taken by something else. Other errors say nothing about the body."""
 ADOPTED: Final = "adopted"
 INLINE_BYTES: Final = 4096
-"""Bodies up to this lie in their entry's row: a file takes several times as long, and a block at least."""
+"""Bodies up to this size are stored in the row: a file takes several times as long, and at least one
+block."""
 LOOK_SECONDS: Final = 0.5
-"""Small bodies are counted with a sum of folders and temporary files that is at most this old."""
+"""Most seconds for which the sum of folders and temporary files is reused when counting small bodies."""
 GROWING: Final = 2
-"""Of TOP_LEVEL: what a small body adds to."""
+"""Entries of TOP_LEVEL that grow with small bodies."""
 TOP_LEVEL: Final = (
     "cache.db",
     "cache.db-wal",
@@ -67,11 +67,11 @@ TOP_LEVEL: Final = (
 )
 
 NoRoom: TypeAlias = None
-"""What an attempt returns that may succeed once there is room."""
+"""Result of an attempt that may succeed once there is room."""
 
 
 class Contents:
-    """What lies in one directory that ``directory.prepare`` has accepted. Raises StoreError only."""
+    """The content of a directory accepted by ``directory.prepare``. Raises only StoreError."""
 
     def __init__(self, directory: Path, limits: StoreLimits, *, is_read_only: bool = False) -> None:
         self.directory = directory
@@ -82,7 +82,7 @@ class Contents:
         self._looked_at = -math.inf
         self.bodies = Bodies(directory)
         self.damaged = 0
-        """Rows and bodies found to be other than what was stored."""
+        """Rows and bodies that differ from what was stored."""
         self.bytes_seen = 0
         """``bytes_used`` after the last insert."""
         self._files = tuple(f"{directory}/{name}" for name in TOP_LEVEL)
@@ -91,7 +91,7 @@ class Contents:
         self.index.database.retire()
 
     def load(self, key: Key) -> StoredEntry | None:
-        """The entry with its verified body. What is damaged is removed, and is a miss."""
+        """The entry with its verified body. A damaged one is removed and counts as absent."""
         raw = self.index.entry(key_text(key))
         if raw is None:
             return None
@@ -105,7 +105,7 @@ class Contents:
         return None if body is None else StoredEntry(row, body)
 
     def fault_of(self, key: str, *, remove: bool) -> Literal["row", "body"] | None:
-        """What is wrong with this entry, looked at under the lock; with ``remove`` it is removed."""
+        """The fault of this entry, checked under the lock; with ``remove`` it is removed."""
         with self.index.database.transaction():
             raw = self.index.entry(key)
             row = unsealed(raw) if raw is not None else None
@@ -132,7 +132,7 @@ class Contents:
         now: float,
         make_room: Callable[[], bool],
     ) -> Digest:
-        """Store. ``make_room`` is called, without a lock, while there is no room; False gives up."""
+        """Store. ``make_room`` is called without a lock while there is no room; False gives up."""
         is_small = len(body) <= INLINE_BYTES
         row = Row(key, digest_of(body), len(body), "identity", now, now, now, metadata)
         sealed = seal(row)
@@ -158,7 +158,7 @@ class Contents:
         return row.digest
 
     def update(self, key: Key, *, metadata: Metadata, now: float) -> bool:
-        """New times, and the named fields of the metadata; False when the entry is not there."""
+        """Update times and the named metadata fields; False if there is no entry."""
         with self.index.database.transaction():
             raw = self.index.entry(key_text(key))
             row = unsealed(raw, key) if raw is not None else None
@@ -171,15 +171,16 @@ class Contents:
         return True
 
     def use(self, row: Row, now: float) -> None:
-        """Write down that the entry was used. Does not wait for a writer."""
+        """Record that the entry was used. Does not wait for a writer."""
         with self.index.database.transaction(wait=False):
             self.index.write_access(key_text(row.key), now=now)
             self._rank(row.key, now)
 
     def drop(self, choose: Callable[[], Sequence[RawEntry | Victim]]) -> int:
-        """Remove the entries chosen, and the bodies that no other entry names; how many entries.
+        """Remove the chosen entries, and bodies that no other entry names; returns the number of entries.
 
-        Works on a full disk: files go before rows, and the reserve is given up for the write-ahead log.
+        Works on a full disk: files are removed before rows, and the reserve is released for the write-ahead
+        log.
         """
         try:
             return self._drop(choose)
@@ -204,7 +205,8 @@ class Contents:
             self._remove_unreferenced(digests)
 
     def sweep(self, digests: Iterable[str], *, begun_before: float) -> int:
-        """Remove bodies begun before then and never finished, and those the index does not know; how many."""
+        """Remove bodies begun before then and never completed, and those unknown to the index; returns their
+        number."""
         removed = 0
         with self.index.database.transaction():
             for digest in digests:
@@ -218,7 +220,8 @@ class Contents:
             self.bodies.remove_empty_directories()
 
     def adopt(self) -> None:
-        """Enter the files of a lost index as unfinished: so they count, and the next sweep finds them."""
+        """Record the files of a lost index as incomplete, so that they count and the next sweep finds
+        them."""
         if self.index.noted(ADOPTED) is not None:
             return
         with self.index.database.transaction():
@@ -230,11 +233,11 @@ class Contents:
             self.index.note(ADOPTED, 1.0)
 
     def bytes_used(self) -> int:
-        """Allocated bytes of everything in the directory, without looking at every body."""
+        """Allocated bytes of the whole directory, without examining every body."""
         return self.index.body_bytes() + self.bodies.overhead() + sum(map(allocated_at, self._files))
 
     def bytes_needed(self) -> int:
-        """``bytes_used`` once free pages and the write-ahead log have been given back."""
+        """``bytes_used`` after releasing free pages and the write-ahead log."""
         return self.bytes_used() - self.index.database.free_bytes() - self.index.database.wal_bytes()
 
     def _drop(self, choose: Callable[[], Sequence[RawEntry | Victim]]) -> int:
@@ -245,9 +248,9 @@ class Contents:
         return len(chosen)
 
     def _body(self, row: Row, data: bytes | None = None, *, packed: str | None = None) -> bytes | None:
-        """None when it is missing or damaged. Raises StoreUnavailable when that cannot be told.
+        """None if it is missing or damaged. Raises StoreUnavailable if that cannot be determined.
 
-        ``data``: what is stored, where it is not in a file.
+        ``data``: the stored bytes, if they are not in a file.
         """
         try:
             if data is None:
@@ -262,7 +265,7 @@ class Contents:
 
     def _body_or_discard(self, row: Row) -> bytes | None:
         with self.index.database.transaction():
-            # Another may have stored it anew since it was looked for.
+            # It may have been stored again meanwhile.
             raw = self.index.entry(key_text(row.key))
             body = self._body(row, None if raw is None else raw.data)
             if body is None:
@@ -281,7 +284,7 @@ class Contents:
         return done
 
     def _link(self, row: Row) -> bool | NoRoom:
-        """Name a body that is here already; False when it is not."""
+        """Refer to an existing body; False if there is none."""
         known = self.index.body(row.digest)
         if known is None or known.is_pending:
             return False
@@ -290,7 +293,7 @@ class Contents:
             if known is None or known.is_pending:
                 return False
             present = replace(row, encoding=known.encoding)
-            # The file may have been damaged since: taken over as it is, it would be a miss.
+            # The file may be damaged; reusing it unchecked would store an unreadable entry.
             if self._body(present, packed=known.packed) is None:
                 return False
             if not self._has_room(0):
@@ -344,12 +347,12 @@ class Contents:
             temporary.unlink(missing_ok=True)
 
     def _withdraw(self, digest: Digest) -> None:
-        """A body that could not be written is not announced any more. Where this fails, a sweep finds it."""
+        """Withdraw a body that could not be written. If this fails, a sweep finds it."""
         with contextlib.suppress(StoreError):
             self.sweep([digest], begun_before=float("inf"))
 
     def _name(self, row: Row, sealed: str, data: bytes | None = None) -> None:
-        """Write the entry, with its body where that is small, and remove the body that it had."""
+        """Write the entry, with its body if that is small, and remove its previous body."""
         text = key_text(row.key)
         before = self.index.named_file(text)
         self.index.write_entry(text, sealed, digest=row.digest, data=data, now=row.accessed_at)
@@ -362,7 +365,7 @@ class Contents:
         self.index.rank(low, high, current=key_text(key), now=now, keep=self.limits.keep_superseded)
 
     def _remove_unreferenced(self, digests: Iterable[str]) -> int:
-        # Files first: on a full disk that is what makes room for the transaction to be written.
+        # Files first: on a full disk that makes room for the transaction.
         gone = self.index.unreferenced(digests)
         for digest in gone:
             if is_digest(digest):
@@ -373,13 +376,13 @@ class Contents:
 
 
 def refused(error: OSError, directory: Path) -> StoreError:
-    """What a failed call of the operating system means for the store."""
+    """The store's error for a failed system call."""
     kind = DiskFull if error.errno in NO_SPACE else StoreUnavailable
     return kind(cut(error.strerror or str(error)), directory=str(directory))
 
 
 def unsealed(raw: RawEntry, key: Key | None = None) -> Row | None:
-    """The row, or None for one that nobody sealed for this key and digest. ``key`` is that of the row."""
+    """The row; None if it was not sealed for this key and digest. ``key``: that of the row."""
     if not (raw.is_sound and is_digest(raw.digest)):
         return None
     try:

@@ -1,6 +1,6 @@
-"""The store's directory: whose it is, what marks it as a cache, the space kept in reserve.
+"""The store's directory: ownership, marker files, reserved space.
 
-Invariant: a directory that is refused has not been changed.
+Invariant: a directory that is refused is unchanged.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ TAG_TEXT: Final = (
 RESERVE_FILE: Final = "reserve"
 INDEX_FILE: Final = "cache.db"
 UNTOUCHED: Final = "?mode=ro&immutable=1"
-"""How the index is opened to be read, by its URI."""
+"""URI parameters for opening the index read-only."""
 DAMAGED_FILE: Final = "damaged.db"
-"""An index that could not be read, for whoever wants to know why."""
+"""An unreadable index, kept for diagnosis."""
 
 
 def prepare(directory: Path) -> None:
-    """Make the directory a store's, 0700 and ours. Raises StoreUnavailable."""
+    """Make the directory a store, with mode 0700. Raises StoreUnavailable."""
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         _refuse_foreign(directory)
@@ -49,13 +49,13 @@ def prepare(directory: Path) -> None:
 
 
 def is_read_only(directory: Path) -> bool:
-    """True for a store that is there and cannot be written to, such as one baked into an image."""
+    """True for an existing store that cannot be written to, such as one in an image."""
     index = directory / INDEX_FILE
     return index.is_file() and not (os.access(directory, os.W_OK) and os.access(index, os.W_OK))
 
 
 def accept_read_only(directory: Path) -> None:
-    """Raises StoreUnavailable for a directory that is not a store's, or of others who may write to it."""
+    """Raises StoreUnavailable for a directory that is not a store, or that others may write to."""
     try:
         _refuse_foreign(directory, is_read_only=True)
         _refuse_version(directory)
@@ -64,7 +64,7 @@ def accept_read_only(directory: Path) -> None:
 
 
 def fill_reserve(directory: Path, size: int) -> None:
-    """Allocate the reserve again. A full disk leaves it as it is."""
+    """Allocate the reserve again; does nothing on a full disk."""
     path = directory / RESERVE_FILE
     with contextlib.suppress(OSError):
         if path.lstat().st_blocks * 512 >= size:
@@ -80,7 +80,7 @@ def fill_reserve(directory: Path, size: int) -> None:
 
 
 def release_reserve(directory: Path) -> bool:
-    """Give the reserve up; whether there was one."""
+    """Release the reserve; returns whether there was one."""
     try:
         (directory / RESERVE_FILE).unlink()
     except OSError:
@@ -92,7 +92,7 @@ def _refuse_foreign(directory: Path, *, is_read_only: bool = False) -> None:
     status = directory.lstat()
     if not stat.S_ISDIR(status.st_mode):
         raise StoreUnavailable("not a directory of its own (a symlink or a file)", directory=str(directory))
-    # An image's files are root's, who may read whatever a process has anyway.
+    # Files in an image belong to root, who can read everything of a process anyway.
     is_baked = is_read_only and status.st_uid == 0 and not status.st_mode & 0o022
     if status.st_uid != os.geteuid() and not is_baked:
         raise StoreUnavailable("belongs to another user", directory=str(directory))
@@ -102,7 +102,7 @@ def _refuse_foreign(directory: Path, *, is_read_only: bool = False) -> None:
 
 
 def open_file(path: str | Path, flags: int) -> int:
-    """A descriptor of a regular file. Raises OSError for any other: a FIFO would wait for its other end."""
+    """A descriptor of a regular file. Raises OSError for others: a FIFO would block."""
     descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return descriptor
@@ -111,11 +111,12 @@ def open_file(path: str | Path, flags: int) -> int:
 
 
 def _refuse_version(directory: Path) -> None:
-    """Read the version file; a directory without one is taken only when it is empty or half made by us."""
+    """Check the version file; a directory without one is accepted only if it is empty or partially created by
+    this package."""
     text = _version_text(directory)
     if text is None:
         is_foreign = not all(_is_ours(path.name) for path in directory.iterdir())
-        # Another opener may have finished meanwhile: what was found is then its.
+        # Another process may have finished creating it meanwhile.
         text = _version_text(directory)
         if text is None and is_foreign and not _is_marked(directory):
             raise StoreUnavailable("not empty, and not a cache of specmux", directory=str(directory))
@@ -125,12 +126,12 @@ def _refuse_version(directory: Path) -> None:
     if name != "specmux-cache" or not number.isdecimal():
         if not _is_marked(directory):
             raise StoreUnavailable("its version file is not one of specmux", directory=str(directory))
-        # A damaged byte. A newer index says so itself.
+        # A damaged byte. A newer index states its version itself.
         _forget_version(directory)
     elif int(number) > VERSION:
         if not _is_marked(directory) or _is_newer(directory / INDEX_FILE):
             raise StoreUnavailable(f"written by a newer version ({cut(number)})", directory=str(directory))
-        # A digit with a flipped bit: a newer layout has a newer index, too.
+        # A digit with a flipped bit: a newer layout has a newer index as well.
         _forget_version(directory)
 
 
@@ -140,7 +141,7 @@ def _forget_version(directory: Path) -> None:
 
 
 def _is_newer(index: Path) -> bool:
-    """True where the index says so, or cannot be read. It is left as it is, and so is its log."""
+    """True if the index is newer, or cannot be read. It and its log remain unchanged."""
     try:
         with contextlib.closing(sqlite3.connect(f"{index.absolute().as_uri()}{UNTOUCHED}", uri=True)) as it:
             [(version,)] = it.execute("PRAGMA user_version")
@@ -150,10 +151,10 @@ def _is_newer(index: Path) -> bool:
 
 
 def _is_marked(directory: Path) -> bool:
-    """True where the tag is ours and an index is there, whatever the version file says."""
+    """True if the tag is this package's and there is an index, whatever the version file says."""
     try:
         is_tagged = _read(directory / TAG_FILE) == TAG_TEXT
-        # Not opened: closing it would drop the locks that SQLite holds on it in this process.
+        # Do not open it: closing it would drop the locks that SQLite holds in this process.
         return is_tagged and stat.S_ISREG((directory / INDEX_FILE).lstat().st_mode)
     except OSError:
         return False

@@ -1,10 +1,10 @@
 """The rows of the index.
 
 Two kinds. An entry: key ``[server, partition, group_version, media_type, hash]``, tag = digest, value =
-sealed text, access_time = last use, filename = a small body, which has no file. A body: key
-``body <digest>``, tag = ``file `` and the digest of what is stored, size = allocated bytes, value = encoding,
-store_time = begun. ``expire_time``, which diskcache has an index on, says how readily a row goes, see
-``Standing``.
+sealed text, access_time = last use, filename = a small body, which has no file. A body: key ``body
+<digest>``, tag = ``file `` and the digest of the stored bytes, size = allocated bytes, value = encoding,
+store_time = begun. ``expire_time``, for which diskcache has an index, ranks rows for removal, see
+``RowStanding``.
 """
 
 from __future__ import annotations
@@ -28,40 +28,41 @@ WITH_BODY: Final = (
     ", filename, CASE WHEN filename IS NULL THEN"
     " (SELECT tag FROM Cache body WHERE body.key = 'body ' || entry.tag AND body.raw = 1) END"
 )
-"""What of an entry's body is in the index: all of a small one, the digest of another's file."""
+"""The part of an entry's body in the index: all of a small one, the digest of another's file."""
 VICTIM: Final = (
     "SELECT rowid, tag, filename IS NOT NULL,"
     " 2 * length(key) + 2 * length(tag) + length(value) + COALESCE(length(filename), 0),"
     " (SELECT size FROM Cache body WHERE body.key = 'body ' || entry.tag) FROM Cache entry"
 )
-"""The key and the tag are in indexes of their own, too."""
+"""Key and tag also occupy indexes of their own."""
 BODY: Final = "SELECT substr(key, 6), value, size, expire_time, store_time, tag FROM Cache"
 SUM_MAX: Final = 1 << 60
-"""Bytes; a larger sum is damage, and one more step from it no SQLite integer."""
+"""Bytes; a larger sum is damage, and close to overflowing SQLite's integers."""
 SIZE_MAX: Final = 1 << 40
-"""Bytes of one row; what says more, or less than none, was written by another, and counts for nothing."""
+"""Bytes of one row; a size beyond, or below zero, is foreign and counts as nothing."""
 VALUES_MAX: Final = 256
 PAGE: Final = 256
 """Entries read at a time."""
 ENTRY_RANGE: Final = ("[", "\\")
 BODY_RANGE: Final = ("body ", "body!")
 FILE_PREFIX: Final = "file "
-"""Before the digest of a body's file. A digest alone as tag would be of an entry with those bytes as body."""
+"""Prefix of the digest of a body's file. The plain digest as tag belongs to an entry with those bytes as
+body."""
 
 
 class RowStanding(float, Enum):
-    """How readily a row goes; NULL for the revision of a document used last, and for a body in place."""
+    """Rank for removal; NULL for the revision of a document used last, and for a complete body."""
 
     OBSOLETE = 1.0
-    """Superseded, and more revisions were used since than are kept."""
+    """Superseded, with more revisions used later than are kept."""
     SUPERSEDED = 2.0
     PENDING = 3.0
-    """A body that is being written; its file may not be there yet."""
+    """A body being written; its file may not exist yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class RawEntry:
-    """An entry as read, not yet unsealed. ``is_sound`` is False when a column is not of its type."""
+    """An entry before unsealing. ``is_sound`` is False if a column has the wrong type."""
 
     rowid: int
     key: str
@@ -71,36 +72,36 @@ class RawEntry:
     standing: float | None
     is_sound: bool
     is_inline: bool
-    """Its body is in the row."""
+    """Whether its body is in the row."""
     data: bytes | None = None
-    """The stored bytes of a body in the row, where they were asked for."""
+    """The stored bytes of a body in the row, if requested."""
     packed: str | None = None
-    """The digest of the body's file, where it was asked for and written down."""
+    """The digest of the body's file, if requested and recorded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Victim:
-    """An entry that may go."""
+    """An entry that may be removed."""
 
     rowid: int
     digest: str
     is_inline: bool
     row_bytes: int
     allocated: int
-    """Bytes of its body's file, which other entries may have too."""
+    """Bytes of its body's file, which other entries may share."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownBody:
-    """What the index says about a body."""
+    """The index's record of a body."""
 
     digest: str
     encoding: Encoding
     allocated: int
     pending_since: float
-    """inf for a body that was written whole."""
+    """inf for a complete body."""
     packed: str | None
-    """The digest of its file, where it was written down."""
+    """The digest of its file, if recorded."""
 
     @property
     def is_pending(self) -> bool:
@@ -108,13 +109,13 @@ class KnownBody:
 
 
 class Index:
-    """Statements, each atomic; ``database.transaction`` makes several so. Raises as Database does."""
+    """Statements, each atomic; ``database.transaction`` combines several. Raises as Database does."""
 
     def __init__(self, directory: Path, *, busy_timeout: float, is_read_only: bool = False) -> None:
         self.database = Database(directory, busy_timeout=busy_timeout, is_read_only=is_read_only)
 
     def entry(self, key: str) -> RawEntry | None:
-        """With what of its body is in the index."""
+        """The entry with the part of its body in the index."""
         where = f"WHERE key = {_bound(key)} ORDER BY raw DESC LIMIT 1"
         found = self._entries(where, (_raw(key),), with_body=True)
         return found[0] if found else None
@@ -122,26 +123,26 @@ class Index:
     def entries(
         self, low: str, high: str, *, after: str = "", limit: int = PAGE, with_body: bool = False
     ) -> list[RawEntry]:
-        """In the order of their keys, from the one after ``after``."""
-        # One lower bound: of two, SQLite seeks by the first, and would walk from there for each page.
+        """In the order of their keys, after ``after``."""
+        # A single lower bound: with two, SQLite seeks by the first and scans from there for each page.
         lower = f"key > {_bound(after)}" if after >= low else "key >= ?"
         where = f"WHERE {lower} AND key < ? ORDER BY key LIMIT ?"
         return self._entries(where, (_raw(after) if after >= low else low, high, limit), with_body=with_body)
 
     def entries_of(self, digest: str) -> list[RawEntry]:
-        """Those whose body is a file with this digest."""
+        """Entries whose body is a file with this digest."""
         return self._entries("WHERE tag = ? AND filename IS NULL", (digest,))
 
     def by_standing(self, standing: RowStanding, *, limit: int, offset: int = 0) -> list[Victim]:
         return self._victims("WHERE expire_time = ? LIMIT ? OFFSET ?", (standing.value, limit, offset))
 
     def least_recently_used(self, *, before: float, limit: int, offset: int = 0) -> list[Victim]:
-        """Bodies have no access_time and are never among them."""
+        """Bodies have no access_time and are never included."""
         where = "WHERE access_time < ? ORDER BY access_time LIMIT ? OFFSET ?"
         return self._victims(where, (before, limit, offset))
 
     def write_entry(self, key: str, value: str, *, digest: str, data: bytes | None, now: float) -> None:
-        """``data``: the stored bytes of a body that is to be in the row."""
+        """``data``: the stored bytes of a body to store in the row."""
         self.database.execute(
             "INSERT INTO Cache (key, raw, store_time, access_time, access_count, tag, size, mode, filename,"
             " value) VALUES (?, 1, ?, ?, 0, ?, 0, 1, ?, ?)"
@@ -160,13 +161,13 @@ class Index:
         self.database.execute("UPDATE Cache SET access_time = ? WHERE key = ?", (now, key))
 
     def clamp_access(self, *, now: float) -> None:
-        """Let what was last used in the future by this clock have been used now."""
+        """Change uses in the future to now."""
         self.database.execute("UPDATE Cache SET access_time = ? WHERE access_time > ?", (now, now))
 
     def rank(self, low: str, high: str, *, current: str, now: float, keep: int) -> None:
-        """Give each revision of a document its standing: ``current`` first, the others by their last use."""
+        """Rank each revision of a document: ``current`` first, the others by their last use."""
         rows = self.database.execute(
-            # A clock that was ahead has left uses in the future: those would rank first.
+            # A clock that was ahead has left uses in the future, which would rank first.
             "SELECT rowid, expire_time FROM Cache WHERE key >= ? AND key < ?"
             " AND (expire_time IS NOT ? OR key = ?)"
             " ORDER BY key = ? DESC, min(access_time, ?) DESC, rowid DESC",
@@ -182,7 +183,7 @@ class Index:
                 self.database.execute("UPDATE Cache SET expire_time = ? WHERE rowid = ?", (after, rowid))
 
     def delete_rows(self, rowids: Iterable[int]) -> None:
-        """Only of rows read in the same transaction: SQLite gives a rowid out again."""
+        """Only for rows read in the same transaction: SQLite reuses rowids."""
         gone = list(rowids)
         self._among("DELETE FROM Cache WHERE rowid IN", gone)
 
@@ -192,12 +193,12 @@ class Index:
         return found[0] if found else None
 
     def bodies(self, *, after: str = "", limit: int = 256) -> list[KnownBody]:
-        """In the order of their digests, from the one after ``after``."""
+        """In the order of their digests, after ``after``."""
         where = "WHERE key > ? AND key < ? ORDER BY key LIMIT ?"
         return self._bodies(where, (_body_key(after), BODY_RANGE[1], limit))
 
     def pending(self, *, limit: int) -> list[KnownBody]:
-        """Bodies begun and not finished."""
+        """Bodies begun but not completed."""
         return self._bodies("WHERE expire_time = ? LIMIT ?", (RowStanding.PENDING.value, limit))
 
     def write_body(
@@ -237,7 +238,7 @@ class Index:
         return list(dict.fromkeys(asked).keys() - {tag for (tag,) in rows})
 
     def unknown(self, digests: Iterable[str]) -> list[str]:
-        """Those of which there is no body in the index."""
+        """Those without a body in the index."""
         asked = [_body_key(digest) for digest in digests]
         rows = self._among("SELECT key FROM Cache WHERE key IN", asked)
         return [
@@ -245,12 +246,12 @@ class Index:
         ]
 
     def references(self, digests: Sequence[str]) -> dict[str, int]:
-        """How many entries name the file of each."""
+        """Number of entries that name the file of each."""
         statement = "SELECT tag, COUNT(*) FROM Cache WHERE filename IS NULL AND tag IN"
         return dict(self._among(statement, digests, end=" GROUP BY tag"))
 
     def body_bytes(self) -> int:
-        """Allocated bytes of all bodies in the index, the pending ones too."""
+        """Allocated bytes of all bodies in the index, including pending ones."""
         rows = self.database.execute("SELECT value FROM Settings WHERE key = 'size'")
         if not (rows and isinstance(rows[0][0], int)):
             self.correct_sum()
@@ -258,7 +259,7 @@ class Index:
         return int(rows[0][0])
 
     def error_of_sum(self) -> int:
-        """By how many bytes the sum that diskcache's triggers keep is too large. Looks at every row."""
+        """By how many bytes the sum kept by diskcache's triggers is too large. Scans every row."""
         [(kept, actual)] = self.database.execute(
             "SELECT (SELECT value FROM Settings WHERE key = 'size'), COALESCE(SUM(size), 0) FROM Cache"
             " WHERE typeof(size) = 'integer' AND size BETWEEN 0 AND ?",
@@ -267,8 +268,8 @@ class Index:
         return (kept if isinstance(kept, int) and abs(kept) <= SUM_MAX else 0) - int(actual)
 
     def correct_sum(self) -> int:
-        """Make it true again; by how many bytes it was too large."""
-        # The error stays the same while others write, so that the rows can be counted without the lock.
+        """Correct the sum; returns by how many bytes it was too large."""
+        # The error does not change while others write, so rows can be counted without the lock.
         error = self.error_of_sum()
         self.database.execute(
             "INSERT INTO Settings VALUES ('size', ?) ON CONFLICT (key) DO UPDATE SET value ="
@@ -279,7 +280,7 @@ class Index:
         return error
 
     def counts(self) -> tuple[int, int, int]:
-        """Entries, superseded ones among them, bodies."""
+        """Number of entries, superseded entries, and bodies."""
         count = "SELECT COUNT(*), COUNT(expire_time) FROM Cache WHERE key >= ? AND key < ?"
         [(entries, superseded)] = self.database.execute(count, ENTRY_RANGE)
         [(bodies, _)] = self.database.execute(count, BODY_RANGE)
@@ -295,7 +296,7 @@ class Index:
         return [rowid for (rowid,) in rows]
 
     def unnamed_bodies(self) -> list[str]:
-        """Bodies in place that no entry names."""
+        """Complete bodies that no entry names."""
         rows = self.database.execute(
             "SELECT substr(key, 6) FROM Cache body WHERE key >= ? AND key < ? AND expire_time IS NULL"
             " AND NOT EXISTS (SELECT 1 FROM Cache entry WHERE entry.tag = substr(body.key, 6)"
@@ -305,7 +306,7 @@ class Index:
         return [str(digest) for (digest,) in rows]
 
     def note(self, name: str, value: float) -> None:
-        """Remember a number for ``noted``."""
+        """Store a number for ``noted``."""
         self.database.execute("INSERT OR REPLACE INTO Settings VALUES (?, ?)", (OWN_PREFIX + name, value))
 
     def noted(self, name: str) -> float | None:
@@ -313,15 +314,15 @@ class Index:
         return float(rows[0][0]) if rows and isinstance(rows[0][0], int | float) else None
 
     def rebuild(self) -> None:
-        """Make SQLite's own indexes anew from the rows."""
+        """Rebuild SQLite's indexes from the rows."""
         self.database.execute("REINDEX")
 
     def problems(self) -> list[str]:
-        """What SQLite itself finds wrong."""
+        """Faults reported by SQLite itself."""
         return [text for (text,) in self.database.execute("PRAGMA integrity_check(20)") if text != "ok"]
 
     def _among(self, statement: str, values: Sequence[object], *, end: str = "") -> list[tuple[Any, ...]]:
-        """``statement`` ends in IN. SQLite takes a limited number of values at a time."""
+        """``statement`` ends in IN. SQLite limits the number of values."""
         rows: list[tuple[Any, ...]] = []
         for start in range(0, len(values), VALUES_MAX):
             part = values[start : start + VALUES_MAX]
@@ -344,7 +345,7 @@ class Index:
 
 
 def _raw_entry(columns: Sequence[Any]) -> RawEntry:
-    """Of the columns of ENTRY, and of those of WITH_BODY where they were asked for."""
+    """From the columns of ENTRY, and those of WITH_BODY if requested."""
     rowid, key, tag, value, accessed_at, standing, is_sound, is_inline, *body = columns
     data, packed = body or (None, None)
     is_timed = isinstance(accessed_at, int | float)
@@ -380,12 +381,12 @@ def _packed(tag: object) -> str | None:
 
 
 def _bound(value: object) -> str:
-    """The SQL parameter of a value that was read."""
+    """The SQL parameter for a value that was read."""
     return "CAST(? AS TEXT)" if isinstance(value, str) and not value.isascii() else "?"
 
 
 def _raw(value: object) -> object:
-    """The value as it lies in the database: text is ASCII, and damaged text goes in as the bytes it has."""
+    """The value as stored in the database: text is ASCII, and damaged text is its raw bytes."""
     if isinstance(value, str) and not value.isascii():
         return value.encode("utf-8", "surrogateescape")
     return value

@@ -1,4 +1,4 @@
-"""What identifies one representation of one document in the store, and whose it is."""
+"""The key of a representation of a document in the store, and its owner."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ from typing import Final
 from specmux_converters.deferred_dataclasses import dataclass
 
 ANONYMOUS: Final = "anonymous"
-"""The partition of a client that shows no credential."""
+"""The partition of a client without credentials."""
 INNOCENT: Final = frozenset({"accept-language", "user-agent", "x-request-id", "traceparent", "tracestate"})
-"""Request fields that say nothing of who asks."""
+"""Request fields that do not identify the caller."""
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
     """Not the URL: kubectl adds ``timeout=32s`` to it and a redirect drops it, for the same bytes.
 
-    ``hash`` is the server's, opaque; "" for documents that have none. Two hashes of one (server, partition,
-    group_version, media_type) are revisions of the same document: the one used last is the current one.
-    Resources that are not documents of a group-version have their path in place of one, with the leading
-    slash that no group-version has.
+    ``hash`` is the server's, opaque; "" for documents without one. Hashes that differ for one (server,
+    partition, group_version, media_type) are revisions of one document; the one used last is current.
+    Resources other than documents have their path, with its leading slash, in place of a group-version.
     """
 
     server: str
@@ -33,9 +32,10 @@ class Key:
 
 
 def partition_of(headers: Mapping[str, str], *, identity: str, secret: bytes) -> str:
-    """Who asks, as a name that gives no credential away: an HMAC over all that could tell one from another.
+    """A name for the caller that reveals no credential: an HMAC over everything that could distinguish
+    callers.
 
-    ``identity`` is what shows who asks and is not a header, such as a client certificate; "" for nothing.
+    ``identity``: credentials other than headers, such as a client certificate; "" for none.
     """
     shown = sorted((name.lower(), value) for name, value in headers.items() if name.lower() not in INNOCENT)
     if not shown and not identity:

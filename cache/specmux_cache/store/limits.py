@@ -1,4 +1,4 @@
-"""The bounds of a store."""
+"""The limits of a store."""
 
 from __future__ import annotations
 

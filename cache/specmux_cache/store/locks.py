@@ -1,4 +1,4 @@
-"""Advisory locks between processes: one locked file each, released by the kernel when the holder dies."""
+"""Advisory locks between processes: one locked file each, released by the kernel when its holder dies."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ POLL: Final = 0.005  # seconds
 
 @contextmanager
 def locked(path: Path, *, timeout: float) -> Iterator[bool]:
-    """Whether the lock was got within ``timeout`` seconds; 0 tries once. Raises OSError.
+    """Whether the lock was acquired within ``timeout`` seconds; 0 tries once. Raises OSError.
 
-    Two holders within one process exclude each other too: the lock belongs to the open file.
+    Also excludes other holders in the same process: the lock belongs to the open file.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
     try:

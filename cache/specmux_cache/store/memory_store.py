@@ -1,4 +1,5 @@
-"""The store of a client whose directory cannot be used: the same calls, in memory, for this process alone."""
+"""The store of a client whose directory is unusable: the same interface, in memory, for this process
+alone."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from specmux_converters.byte_bounded import ByteBounded
 
 
 class MemoryStore:
-    """Bounded by the bytes of its bodies; the least recently used goes first. Safe across threads."""
+    """Bounded by the bytes of its bodies; evicts the least recently used. Thread-safe."""
 
     disk: Final = None
 
@@ -31,7 +32,7 @@ class MemoryStore:
             return self._entries.get(key)
 
     def put(self, key: Key, body: bytes, *, metadata: Metadata) -> Digest:
-        """A body larger than the whole store is not kept."""
+        """A body larger than the whole store is not stored."""
         now = self._clock()
         digest = digest_of(body)
         row = Row(key, digest, len(body), "identity", now, now, now, MappingProxyType(dict(metadata)))
@@ -55,7 +56,7 @@ class MemoryStore:
             return self._entries.pop(key) is not None
 
     def rows(self, *prefix: str) -> Iterator[Row]:
-        """Entries whose server, partition, group-version and media type begin with these."""
+        """Entries whose server, partition, group-version and media type start with these."""
         with self._lock:
             rows = [stored.row for stored in self._entries.values()]
         for row in rows:

@@ -1,4 +1,4 @@
-"""The store of a client: the disk's where it can be used, else memory, and the secret of its partitions."""
+"""Open a client's store: on disk if possible, else in memory; and the secret of its partitions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SECRET_BYTES: Final = 32
 
 
 class Store(Protocol):
-    """What DiskStore, MemoryStore and OverlaidStore have in common."""
+    """The common interface of DiskStore, MemoryStore and OverlaidStore."""
 
     @property
     def disk(self) -> DiskStore | None: ...
@@ -46,7 +46,8 @@ def open_store(
     clock: Callable[[], float],
     warn: Callable[[str], None],
 ) -> tuple[Store, Path | None, bytes]:
-    """The store, the directory of its lock files, the secret that partitions are derived with. Blocking."""
+    """The store, the directory of its lock files, and the secret from which partitions are derived.
+    Blocks."""
     if directory is not None:
         try:
             store = DiskStore.open(directory, limits=limits, clock=clock, warn=warn)
@@ -63,14 +64,14 @@ def open_store(
 
 
 def memory_store(clock: Callable[[], float]) -> MemoryStore:
-    """Imported where it is needed: most clients have a disk."""
+    """Imported on demand: most clients have a disk."""
     from specmux_cache.store.memory_store import MemoryStore
 
     return MemoryStore(MEMORY_BYTES, clock=clock)
 
 
 def _overlaid(store: DiskStore, clock: Callable[[], float]) -> tuple[Store, None, bytes]:
-    """Whoever cannot read the secret uses what was stored for nobody, or under a name."""
+    """A caller that cannot read the secret uses entries of anonymous or named partitions."""
     from specmux_cache.store.overlaid_store import OverlaidStore
 
     secret = secrets.token_bytes(SECRET_BYTES)
@@ -86,7 +87,7 @@ def _read_secret(path: Path) -> bytes | None:
 
 
 def _secret(path: Path) -> bytes:
-    """The directory's secret, made by whoever comes first. Raises OSError."""
+    """The directory's secret, created by the first caller. Raises OSError."""
     for _ in range(3):
         with contextlib.suppress(FileNotFoundError):
             if (found := _read_secret(path)) is not None:

@@ -1,4 +1,4 @@
-"""OverlaidStore: a disk store that can only be read, and above it in memory what a client stores."""
+"""OverlaidStore: a read-only disk store, and above it new entries in memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from specmux_cache.store.rows import Digest, Metadata, Row, StoredEntry
 
 
 class OverlaidStore:
-    """For one process. Safe across threads: a call that comes between sees either state."""
+    """For one process. Thread-safe: a concurrent call sees either state."""
 
     def __init__(self, disk: DiskStore, above: MemoryStore) -> None:
         self.disk = disk

@@ -1,7 +1,7 @@
-"""What diskcache makes of an index, and what it may put into a column: text and numbers.
+"""Restricts diskcache's columns to text and numbers.
 
-CVE-2025-69872: diskcache unpickles what a row claims to be a pickle, and no release is fixed. This Disk has
-no way to a pickle or to a file, whatever the row says.
+CVE-2025-69872: diskcache unpickles what a row claims to be a pickle, and no release is fixed. This Disk never
+reads pickles or files, whatever the row says.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ KNOWN_SETTINGS: Final = frozenset({*diskcache.core.DEFAULT_SETTINGS, *diskcache.
 
 
 class Tables(diskcache.Cache):  # type: ignore[misc]  # diskcache is untyped
-    """diskcache's tables, indexes, triggers and settings, made on a connection of ours."""
+    """diskcache's tables, indexes, triggers and settings, created on the given connection."""
 
     def __init__(
         self, directory: str, connection: Callable[[], sqlite3.Connection], settings: Mapping[str, object]
@@ -26,15 +26,15 @@ class Tables(diskcache.Cache):  # type: ignore[misc]  # diskcache is untyped
 
     @property
     def _con(self) -> sqlite3.Connection:
-        """What diskcache executes on."""
+        """The connection on which diskcache executes."""
         return self._connection()
 
     def close(self) -> None:
-        """Nothing: diskcache closes and opens again while it initializes, in the midst of our transaction."""
+        """Does nothing: diskcache closes and reopens while it initializes, in the middle of a transaction."""
 
 
 class PlainDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache is untyped
-    """Refuses everything that diskcache would pickle or keep in a file of its own. Raises ValueError."""
+    """Refuses everything that diskcache would pickle or store in a file of its own. Raises ValueError."""
 
     def put(self, key: object) -> tuple[object, bool]:
         return _plain(key), True

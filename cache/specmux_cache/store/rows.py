@@ -1,6 +1,6 @@
-"""What the index says about an entry, and its form in the database.
+"""Entries of the index, and their form in the database.
 
-Invariant: a row that was not written by ``seal`` for exactly this key and digest does not ``unseal``.
+Invariant: a row that ``seal`` did not write for exactly this key and digest does not ``unseal``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from specmux_cache.store.keys import Key
 from specmux_converters.deferred_dataclasses import dataclass
 
 Digest = NewType("Digest", str)
-"""sha256 of the body as the caller gave it, 64 lower-case hex digits."""
+"""sha256 of the body as passed by the caller, 64 lower-case hex digits."""
 
 Scalar: TypeAlias = str | int | float | bool | None
 Metadata: TypeAlias = "Mapping[str, Scalar]"
@@ -26,19 +26,19 @@ SEAL_DIGITS: Final = 32
 
 
 _DENSE: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
-"""``json.dumps`` makes an encoder for each call that asks for another form than its own."""
+"""``json.dumps`` would create an encoder for each call with a non-default form."""
 _READ: Final = json.JSONDecoder().raw_decode
-"""Of what ``_DENSE`` wrote: nothing stands around it, which ``json.loads`` looks for."""
+"""``json.loads`` would search for white space around, which ``_DENSE`` never writes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One entry. Times are seconds since the epoch by the store's clock."""
+    """An entry. Times are seconds since the epoch by the store's clock."""
 
     key: Key
     digest: Digest
     size: int
-    """Bytes of the body as the caller gave it."""
+    """Bytes of the body as passed by the caller."""
     encoding: Encoding
     stored_at: float
     touched_at: float
@@ -47,24 +47,24 @@ class Row:
     """Last use, at most a minute behind."""
     metadata: Metadata
     superseded: bool = False
-    """A revision used later exists."""
+    """Whether a revision used later exists."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredEntry:
-    """An entry with its body, whose sha256 was verified on the way out."""
+    """An entry with its body, whose sha256 was verified."""
 
     row: Row
     body: bytes
 
 
 def key_text(key: Key) -> str:
-    """The database's key. Fields go from wide to narrow, so that a prefix is a range."""
+    """The key in the database. Fields go from general to specific, so a prefix is a range."""
     return _DENSE([key.server, key.partition, key.group_version, key.media_type, key.hash])
 
 
 def key_range(*fields: str) -> tuple[str, str]:
-    """[low, high) of the keys that begin so: server, partition, group_version, media_type."""
+    """[low, high) of the keys that start with these: server, partition, group_version, media_type."""
     if not fields:
         return "[", "\\"
     prefix = _DENSE(fields)[:-1] + ","
@@ -83,7 +83,7 @@ def parse_key(text: str) -> Key:
 
 
 def seal(row: Row) -> str:
-    """The row as text, led by a checksum over key, digest and text. Raises ValueError for a NaN."""
+    """The row as text, preceded by a checksum over key, digest and text. Raises ValueError for a NaN."""
     payload = _DENSE([row.size, row.encoding, row.stored_at, row.touched_at, dict(row.metadata)])
     return _checksum(key_text(row.key), row.digest, payload) + payload
 
@@ -91,9 +91,9 @@ def seal(row: Row) -> str:
 def unseal(
     text: str, *, key: str, digest: str, accessed_at: float, superseded: bool, of: Key | None = None
 ) -> Row:
-    """Raises ValueError for anything but what ``seal`` wrote for this key and digest.
+    """Raises ValueError for anything that ``seal`` did not write for this key and digest.
 
-    ``of`` is the key before it was text, where the caller has it.
+    ``of``: the key before it was text, if the caller has it.
     """
     given, payload = text[:SEAL_DIGITS], text[SEAL_DIGITS:]
     if given != _checksum(key, digest, payload):
