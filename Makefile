@@ -78,7 +78,7 @@ cluster: setup
 # The site, in build/site; a link that leads nowhere ends it.
 docs: setup
 	$(BIN)/python -m pip install --quiet --group docs
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # A quarter of an hour on two cores; STRESS_FORM=long STRESS_FOLLOWING=600 takes three times that.
 STRESS_FORM ?= middle
