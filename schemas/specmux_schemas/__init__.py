@@ -1,7 +1,7 @@
-"""Reading OpenAPI v3 documents of Kubernetes: kinds by group-version-kind, fields, resources. Pure.
+"""Read OpenAPI v3 documents of Kubernetes: kinds by group-version-kind, fields, resources. Pure.
 
-It owns what documents mean to people and clients; it knows the converters, and nothing of files, sockets,
-clocks or processes. Each name is imported when it is asked for.
+It interprets documents for people and clients; depends on the converters, and knows nothing of files,
+sockets, clocks or processes. Names are imported on demand.
 """
 
 from __future__ import annotations

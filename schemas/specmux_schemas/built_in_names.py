@@ -1,7 +1,7 @@
-"""What kube-apiserver calls its own resources beside plural and kind: short names and categories.
+"""Short names and categories of kube-apiserver's own resources.
 
-No document has them. They are those of Kubernetes 1.35 (``pkg/registry/*/*/storage``), and those of
-PodSecurityPolicy; a resource that is not listed has none.
+No document contains them. They are those of Kubernetes 1.35 (``pkg/registry/*/*/storage``) and of
+PodSecurityPolicy; other resources have none.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ _NO_NAMES: Final[Mapping[str, ResourceNames]] = {}
 
 
 def built_in_names(group: str) -> Mapping[str, ResourceNames]:
-    """By plural; nothing for a group that is not Kubernetes' own."""
+    """By plural; empty for a group that does not belong to Kubernetes."""
     return _by_group().get(group, _NO_NAMES)
 
 
 @cache
 def _by_group() -> Mapping[str, Mapping[str, ResourceNames]]:
-    """A line has the resource, with its group; its short names; its categories."""
+    """A line has the resource with its group, its short names, and its categories."""
     found: dict[str, dict[str, ResourceNames]] = {}
     for line in (get_data(__package__, "built_in_names.txt") or b"").decode().splitlines():
         resource, short, *categories = line.split()

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 
 class SchemasError(Exception):
-    """Root of all errors of this package."""
+    """Base class of all errors of this package."""
 
 
 class UnknownKind(SchemasError):
-    """``name`` is what was asked for; ``similar`` are at most three names that there are, closest first."""
+    """``name``: as requested; ``similar``: at most three existing names, closest first."""
 
     def __init__(self, message: str, *, name: str, similar: tuple[str, ...] = ()) -> None:
         super().__init__(message)
@@ -23,7 +23,7 @@ class UnknownKind(SchemasError):
 
 
 class UnknownField(SchemasError):
-    """As UnknownKind, for the fields beside the one asked for."""
+    """As UnknownKind, for fields of the same parent."""
 
     def __init__(self, message: str, *, name: str, similar: tuple[str, ...] = ()) -> None:
         super().__init__(message)
@@ -32,4 +32,4 @@ class UnknownField(SchemasError):
 
 
 class InvalidPath(SchemasError):
-    """The message says where it stops being one."""
+    """The message says at which character the text becomes invalid."""

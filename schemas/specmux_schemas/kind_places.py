@@ -1,4 +1,4 @@
-"""Where a kind lives that is not where it was looked for: another version, a newer API, another spelling.
+"""Suggestions for a kind that was not found: another version, a newer API, another spelling.
 
 Removed APIs: https://kubernetes.io/docs/reference/using-api/deprecation-guide.
 """
@@ -21,13 +21,13 @@ class Removal:
     removed: str
     """The release."""
     now: str = ""
-    """The group-version that has the kind; "" where nothing replaces it."""
+    """The group-version that has the kind now; "" if nothing replaces it."""
     since: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class KindPlace:
-    """``name`` is what may have been meant, as short as it is clear; ``text`` a sentence about it."""
+    """``name``: the suggestion, as short as is unambiguous; ``text``: a sentence about it."""
 
     name: str
     text: str
@@ -62,7 +62,7 @@ BUILT_IN: Final[Mapping[str, tuple[str, ...]]] = {
     "coordination.k8s.io/v1": ("Lease",),
     "discovery.k8s.io/v1": ("EndpointSlice",),
 }
-"""Kinds that most manifests are of, for whoever does not know all that a server has."""
+"""Common kinds, for use when the server's kinds are unknown."""
 
 
 def built_in_kinds() -> Iterator[GroupVersionKind]:
@@ -72,7 +72,7 @@ def built_in_kinds() -> Iterator[GroupVersionKind]:
 
 
 def place_of(wanted: GroupVersionKind, known: Iterable[GroupVersionKind]) -> KindPlace | None:
-    """Where the kind is that is not at ``wanted``; None where nothing resembles it. ``known``: in order of
+    """Where to find the kind instead of ``wanted``; None if nothing is similar. ``known``: in order of
     preference."""
     kinds = list(known)
     asked = api_version(wanted.group, wanted.version)

@@ -1,6 +1,6 @@
-"""Kinds by group-version-kind: which component of which document describes one.
+"""Kinds by group-version-kind: the component of a document that describes each.
 
-A component is a kind of a document when ``x-kubernetes-group-version-kind`` says so. Kinds that every
+A component is a kind of its document if ``x-kubernetes-group-version-kind`` says so. Kinds that every
 group-version repeats (``DeleteOptions``, ``WatchEvent``) belong to each of them.
 """
 
@@ -19,18 +19,18 @@ from specmux_schemas.resources import GroupVersionKind, split
 
 @dataclass(frozen=True, slots=True)
 class KindSchema:
-    """One kind of one document. ``schema`` is the document's own; nobody may write into it."""
+    """A kind of a document. ``schema``: the document's own object, read-only."""
 
     kind: GroupVersionKind
     group_version: GroupVersion
-    """The document's key."""
+    """The key of the document."""
     component: str
     schema: Mapping[str, Any]
     document: Document
 
 
 class DocumentSet:
-    """Parsed documents by group-version, and their kinds. Holds the documents as they are; never writes."""
+    """Parsed documents by group-version, and their kinds. Treats the documents as read-only."""
 
     def __init__(self, documents: Mapping[GroupVersion, Document]) -> None:
         self.documents = documents
@@ -40,19 +40,19 @@ class DocumentSet:
                 self._kinds.setdefault(found.kind, found)
 
     def __iter__(self) -> Iterator[KindSchema]:
-        """Every kind once, by group, version and kind."""
+        """Every kind once, sorted by group, version and kind."""
         return (self._kinds[kind] for kind in sorted(self._kinds))
 
     def __len__(self) -> int:
         return len(self._kinds)
 
     def find(self, kind: GroupVersionKind) -> KindSchema | None:
-        """In the document of its group-version, else in any: Scale of autoscaling/v1 is in apps/v1."""
+        """From the document of its group-version, else from any: Scale of autoscaling/v1 is in apps/v1."""
         return self._kinds.get(kind) or self._borrowed.get(kind)
 
     @cached_property
     def _borrowed(self) -> dict[GroupVersionKind, KindSchema]:
-        """Kinds of other group-versions than the document's own."""
+        """Kinds of group-versions other than the document's own."""
         found: dict[GroupVersionKind, KindSchema] = {}
         for group_version in sorted(self.documents):
             document = self.documents[group_version]
@@ -63,7 +63,7 @@ class DocumentSet:
 
 
 def kinds_of(document: Document, group_version: GroupVersion) -> Iterator[KindSchema]:
-    """The kinds of one document that are of its own group-version, in the order of its components."""
+    """The kinds of a document that belong to its own group-version, in the order of its components."""
     own = split(group_version)
     for component, schema in schemas_of(document).items():
         if not isinstance(schema, dict):
@@ -74,7 +74,7 @@ def kinds_of(document: Document, group_version: GroupVersion) -> Iterator[KindSc
 
 
 def group_version_kinds(schema: Mapping[str, Any]) -> tuple[GroupVersionKind, ...]:
-    """What ``x-kubernetes-group-version-kind`` lists; entries that are none are skipped."""
+    """The entries of ``x-kubernetes-group-version-kind``; malformed ones are skipped."""
     listed = schema.get("x-kubernetes-group-version-kind")
     found = []
     for entry in listed if isinstance(listed, list) else [listed]:

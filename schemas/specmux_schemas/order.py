@@ -41,18 +41,18 @@ _BUILT_IN: Final = (
     (15800, "storagemigration.k8s.io"),
 )
 BUILT_IN_GROUPS: Final = {group: priority for priority, group in _BUILT_IN}
-"""What kube-apiserver registers its own groups with: without it ``kubectl get ingress`` behind two backends
+"""The priorities of kube-apiserver's own groups: without them, ``kubectl get ingress`` behind two backends
 could mean another group's."""
 
 _VERSION: Final = re.compile(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?")
 _NUMBER_MAX: Final = 2**63 - 1
-"""Go's int: a name with a greater number is none of these versions (apimachinery, pkg/version/helpers.go)."""
+"""Go's int: a name with a greater number is not such a version (apimachinery, pkg/version/helpers.go)."""
 _MATURITY: Final = {"alpha": 0, "beta": 1, None: 2}
 
 
 def version_rank(version: str) -> tuple[int, int, int, int, tuple[int, ...]]:
-    """Sorts v10 before v2 before v1beta2 before v1beta1 before v1alpha1, and all these before any other name,
-    which sort among themselves by their letters, as do names of one version (v1, v01)."""
+    """Sorts v10 before v2 before v1beta2 before v1beta1 before v1alpha1, and all these before other names,
+    which sort alphabetically, as do different spellings of one version (v1, v01)."""
     match = _VERSION.fullmatch(version)
     numbers = [_number(digits or "0") for digits in match.group(1, 3)] if match else []
     if match is None or max(numbers) > _NUMBER_MAX:
@@ -67,13 +67,13 @@ def _number(digits: str) -> int:
 
 
 def maturity(version: str) -> int:
-    """0 for a stable version, 1 for a beta, 2 for an alpha; a name that says nothing counts as stable."""
+    """0 for a stable version, 1 for a beta, 2 for an alpha; other names count as stable."""
     match = _VERSION.fullmatch(version)
     return 2 - _MATURITY[match[2]] if match else 0
 
 
 def discovery_rank(group_version: GroupVersion) -> tuple[int, str, tuple[object, ...]]:
-    """Sorts as discovery does where no APIService says otherwise; what is no group-version goes last."""
+    """Sort key of discovery in the absence of APIServices; keys that are not group-versions come last."""
     parts = split(group_version)
     if parts is None:
         return (1, group_version, ())

@@ -1,7 +1,7 @@
-"""The schema that is meant where a document refers to one.
+"""Resolve references between schemas of a document.
 
-Kubernetes writes a reference with annotations beside it as ``allOf`` with one element, since OpenAPI 3.0
-ignores what stands beside ``$ref``; custom resources have their schemas in place.
+Kubernetes writes a reference with annotations as ``allOf`` with one element, since OpenAPI 3.0 ignores
+siblings of ``$ref``; custom resources have inline schemas.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from specmux_converters.references import PREFIX
 from specmux_converters.references import component_of as component_of
 
 MOST_HOPS: Final = 32
-"""References that lead to references; more is a ring."""
+"""Longest chain of references; a longer one is assumed to be circular."""
 
 EMPTY: Final[Mapping[str, Any]] = {}
 
@@ -27,14 +27,14 @@ def schemas_of(document: Document) -> Mapping[str, Any]:
 
 
 def reference_to(component: str) -> str:
-    """The reference to a component whose name needs no escaping, as Kubernetes' names do not."""
+    """The reference to a component whose name needs no escaping, as in Kubernetes."""
     return f"{PREFIX}schemas/{component}"
 
 
 def resolved(schemas: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """``schema``, or the component it stands for; without what stands beside the reference.
+    """``schema``, or the component that it refers to, without siblings of the reference.
 
-    An empty schema where a reference dangles, or leads round in a ring: anything goes there.
+    An empty schema, which allows anything, for a dangling or circular reference.
     """
     for _ in range(MOST_HOPS):
         name = component_of(schema)

@@ -1,4 +1,4 @@
-"""What an API group-version serves, as discovery tells it: resources with their subresources. Values only."""
+"""The resources of an API group-version, as listed by discovery, with their subresources. Values only."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class GroupVersionKind:
 
 
 NO_KIND: Final = GroupVersionKind("", "", "")
-"""Of a resource whose server tells none. Clients pass such an entry over, but a null makes some panic
-(k/k#118361)."""
+"""The kind of a resource whose server states none. Clients skip such an entry, while null makes some of them
+panic (k/k#118361)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,13 +31,13 @@ class Subresource:
     kind: GroupVersionKind
     verbs: tuple[str, ...]
     accepted: tuple[GroupVersionKind, ...] = ()
-    """Kinds that may be sent, where they differ from what is answered."""
+    """Kinds accepted in requests, if they differ from the kind of answers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class APIResource:
     name: str
-    """The plural, as it stands in URLs."""
+    """The plural, as used in URLs."""
     kind: GroupVersionKind
     is_namespaced: bool
     verbs: tuple[str, ...]
@@ -52,7 +52,7 @@ Resources = tuple[APIResource, ...]
 
 @dataclass(frozen=True, slots=True)
 class ResourceNames:
-    """What a CustomResourceDefinition calls its objects, beside plural and kind."""
+    """Further names in a CustomResourceDefinition, beside plural and kind."""
 
     singular: str
     short_names: tuple[str, ...]
@@ -60,7 +60,7 @@ class ResourceNames:
 
 
 def split(group_version: GroupVersion) -> tuple[str, str] | None:
-    """Group ("" for core) and version; None for a discovery key that is no group-version ("version")."""
+    """Group ("" for core) and version; None for a discovery key such as "version"."""
     match = _API.fullmatch(group_version)
     if match is None:
         return None
@@ -73,5 +73,5 @@ def joined(group: str, version: str) -> GroupVersion:
 
 
 def api_version(group: str, version: str) -> str:
-    """As objects and legacy discovery write it."""
+    """The form used in objects and legacy discovery."""
     return f"{group}/{version}" if group else version

@@ -1,8 +1,8 @@
-"""The resources that an OpenAPI v3 document of Kubernetes tells of: discovery for backends without one. Pure.
+"""Derive resources from an OpenAPI v3 document of Kubernetes: discovery for backends without it. Pure.
 
-A resource is what the paths say: its plural and scope by their segments, its verbs by the operations
-(``x-kubernetes-action``), its kind by ``x-kubernetes-group-version-kind``. Short names and categories are in
-no document; manifests of CustomResourceDefinitions add them (``named``).
+Resources follow from paths: plural and scope from segments, verbs from operations (``x-kubernetes-action``),
+kinds from ``x-kubernetes-group-version-kind``. Documents lack short names and categories; manifests of
+CustomResourceDefinitions add them (``named``).
 """
 
 from __future__ import annotations
@@ -26,37 +26,37 @@ from specmux_schemas.resources import (
 )
 
 _CUSTOM_VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
-"""In the order in which an apiserver lists those of custom resources; those of its own kinds it sorts
+"""The order in which an apiserver lists the verbs of custom resources; those of its own kinds are sorted
 (apiextensions-apiserver, customresource_discovery_controller.go)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResourcePath:
-    """What a path below a group-version leads to."""
+    """The meaning of a path below a group-version."""
 
     resource: str
     subresource: str
     is_namespaced: bool
     is_collection: bool
     is_watch: bool
-    """The older form of watching, by path."""
+    """Whether it is the deprecated form of watching, by path."""
 
 
 @dataclass(slots=True)
 class _Draft:
-    """A resource or subresource while its paths are read."""
+    """A resource or subresource while its paths are being read."""
 
     verbs: set[str] = field(default_factory=set)
     kind: GroupVersionKind = NO_KIND
     is_namespaced: bool = False
     takes_watch: bool = False
-    """Its list has the parameter."""
+    """Whether its list has the parameter."""
     answers: set[GroupVersionKind] = field(default_factory=set)
-    """What a subresource answers with, as its components say."""
+    """Kinds in the answers of a subresource, by their components."""
 
 
 def synthesise(document: Document, group_version: GroupVersion) -> Resources:
-    """The resources of a parsed document, by name. What has no kind is none."""
+    """The resources of a parsed document, by name. Paths without a kind are ignored."""
     drafts: dict[str, dict[str, _Draft]] = {}
     has_watch_paths = False
     for path, item in _objects(document.get("paths")):
@@ -85,7 +85,7 @@ def synthesise(document: Document, group_version: GroupVersion) -> Resources:
 
 
 def named(resources: Resources, names: Mapping[str, ResourceNames]) -> Resources:
-    """The resources with what their definitions call them; ``names`` by plural."""
+    """The resources with the names from their definitions; ``names``: by plural."""
     return tuple(
         replace(
             resource,
@@ -100,7 +100,7 @@ def named(resources: Resources, names: Mapping[str, ResourceNames]) -> Resources
 
 
 def names_of(manifest: Document) -> tuple[str, ResourceNames] | None:
-    """The plural and the names in the manifest of a CustomResourceDefinition; None where it has no plural."""
+    """The plural and further names in the manifest of a CustomResourceDefinition; None without a plural."""
     spec = manifest.get("spec")
     names = spec.get("names") if isinstance(spec, dict) else None
     plural = names.get("plural") if isinstance(names, dict) else None
@@ -115,13 +115,13 @@ def names_of(manifest: Document) -> tuple[str, ResourceNames] | None:
 
 
 def place_of(path: str, prefix: str) -> ResourcePath | None:
-    """What a path leads to, None where that is no resource. ``prefix``: "/apis/apps/v1/"."""
+    """The meaning of a path; None if it is not a resource. ``prefix``: "/apis/apps/v1/"."""
     if not path.startswith(prefix):
         return None
     segments = path[len(prefix) :].rstrip("/").split("/")
     is_watch = len(segments) > 1 and segments[0] == "watch"
     segments = segments[is_watch:]
-    # "/api/v1/namespaces/{name}" is a namespace, ".../{namespace}/pods" what lies in one.
+    # "/api/v1/namespaces/{name}" is a namespace, ".../{namespace}/pods" is inside one.
     is_namespaced = len(segments) > 2 and segments[:2] == ["namespaces", "{namespace}"]
     match segments[2:] if is_namespaced else segments:
         case [resource] if _is_literal(resource):
@@ -152,14 +152,14 @@ def _add(
     if verb == "list" and "watch" in parameters:
         draft.takes_watch = True
     kind = _kind(operation.get("x-kubernetes-group-version-kind"))
-    # Deleting answers with a Status in some documents; what is read or written says what it is.
+    # Deleting returns a Status in some documents; reading and writing determine the kind.
     if kind is not NO_KIND and (draft.kind is NO_KIND or verb in ("get", "list")):
         draft.kind = kind
 
 
 def _verbs(draft: _Draft, has_watch_paths: bool) -> tuple[str, ...]:
-    # Documents of built-in kinds have the old paths for watching; those of custom ones only the parameter,
-    # which built-in kinds have even where they cannot be watched (componentstatuses).
+    # Documents of built-in kinds have the deprecated paths for watching; those of custom ones only the
+    # parameter, which built-in kinds have even if they cannot be watched (componentstatuses).
     if draft.takes_watch and not has_watch_paths:
         found = {*draft.verbs, "watch"}
         return (*(verb for verb in _CUSTOM_VERBS if verb in found), *sorted(found.difference(_CUSTOM_VERBS)))
@@ -175,14 +175,14 @@ def _subresources(parts: Mapping[str, _Draft]) -> tuple[Subresource, ...]:
 
 
 def _subresource_kind(draft: _Draft) -> GroupVersionKind:
-    """Operations of custom resources name the resource's own kind even where they answer with another: what
-    ``scale`` speaks is Scale of autoscaling/v1 (apiextensions-apiserver, builder.go, RouteMetaGVK), and a
-    client's decoder refuses anything else."""
+    """Operations of custom resources state the resource's own kind even if they return another: ``scale``
+    returns Scale of autoscaling/v1 (apiextensions-apiserver, builder.go, RouteMetaGVK), and a client's
+    decoder refuses anything else."""
     return next(iter(draft.answers)) if len(draft.answers) == 1 else draft.kind
 
 
 def _answered_kinds(document: Document, operation: Document) -> set[GroupVersionKind]:
-    """The kinds of the components that a success answers with; of one that many kinds share, none."""
+    """The kinds of the components in successful responses; ambiguous components are ignored."""
     schemas = schemas_of(document)
     found: set[GroupVersionKind] = set()
     for status, response in _objects(operation.get("responses")):

@@ -1,8 +1,8 @@
-"""What changed between two sides that serve APIs, for whom, and how badly.
+"""Compare what two sides serve: what changed, for whom, and how severely.
 
 ``ServedSide`` is one side: documents (``add_document``) and CustomResourceDefinitions (``add_manifests``).
-``compare`` finds the places that differ; ``reports`` makes changes of them and writes those down.
-It knows kinds, references and resources, and reads manifests as ``converters.crd`` does.
+``compare`` finds the differing places; ``reports`` turns them into changes and writes those. Depends on
+kinds, references and resources; parses manifests as ``converters.crd`` does.
 """
 
 from specmux_schemas.differences.comparison import Comparison

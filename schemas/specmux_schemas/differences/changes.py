@@ -1,7 +1,7 @@
-"""Changes as readers want them: one for each edit, with all the places where it shows.
+"""Changes for readers: one per edit, with all the places where it shows.
 
-An edit of a component shows wherever the component is referred to; a new parameter, on every operation.
-Sorted, so equal comparisons give equal bytes.
+An edit of a component shows wherever it is referred to; a new parameter, on every operation. Sorted, so equal
+comparisons give equal bytes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One edit. ``places`` are sorted, and there is at least one."""
+    """An edit. ``places``: sorted, at least one."""
 
     id: str
     severity: ChangeSeverity
@@ -46,16 +46,16 @@ class Change:
     new: Any
     places: tuple[Location, ...]
     where: Where | None = None
-    """The first place in a file, where it is known."""
+    """The first place in a file, if known."""
 
     @property
     def location(self) -> Location:
-        """The first place, which stands for all."""
+        """The first place, which represents all."""
         return self.places[0]
 
     @property
     def message(self) -> str:
-        """The rule's words, and what it was and is now where that is short."""
+        """The rule's text, with the old and new values if they are short."""
         said = RULES[self.id].says.replace("{what}", word(self.what))
         before, after = _short(self.old), _short(self.new)
         if before and after:
@@ -66,12 +66,12 @@ class Change:
 
     @property
     def fingerprint(self) -> str:
-        """The same for the same change in every comparison: of id, group-version, kind, path and what."""
+        """Equal for the same change in every comparison: from id, group-version, kind, path and what."""
         return _fingerprint(self.id, self.location, self.what)
 
 
 def changes_of(places: Iterable[tuple[Place, ChangeSeverity]]) -> tuple[Change, ...]:
-    """The worst first; ``places`` with the severity that they count as."""
+    """The most severe first; ``places``: with the severity that applies to them."""
     groups: dict[Any, list[Place]] = {}
     for place, severity in places:
         groups.setdefault(edit_of(place, severity), []).append(place)
@@ -80,7 +80,7 @@ def changes_of(places: Iterable[tuple[Place, ChangeSeverity]]) -> tuple[Change, 
 
 
 def fingerprints(places: Iterable[tuple[Place, ChangeSeverity]]) -> dict[tuple[Any, ...], str]:
-    """Of the change that each edit will be."""
+    """The fingerprint of the change that each edit becomes."""
     firsts: dict[tuple[Any, ...], Place] = {}
     for place, severity in places:
         edit = edit_of(place, severity)
@@ -89,7 +89,7 @@ def fingerprints(places: Iterable[tuple[Place, ChangeSeverity]]) -> dict[tuple[A
 
 
 def word(what: Any) -> str:
-    """A change's ``what`` as a text."""
+    """A change's ``what`` as text."""
     return what if isinstance(what, str) else written(what)
 
 
@@ -100,7 +100,7 @@ def _fingerprint(change: str, place: Location, what: Any) -> str:
 
 
 def written(value: Any) -> str:
-    """A JSON value as one line."""
+    """A JSON value on one line."""
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
 
 

@@ -1,6 +1,6 @@
-"""Compares what two sides serve: the places that differ, each with what it means to whom.
+"""Compare what two sides serve: the differing places, each with its impacts.
 
-The outermost change is told alone: nothing of a resource that is gone, nothing of a new field's fields.
+Only the outermost change is reported: nothing within a removed resource, no fields of a new field.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from specmux_schemas.differences.verdicts.rules import RULES
 from specmux_schemas.resources import split
 
 MOST_SCHEMAS: Final = 200_000
-"""Pairs of schemas that one comparison enters; two releases of Kubernetes take some ten thousand."""
+"""Most pairs of schemas in one comparison; two releases of Kubernetes have about ten thousand."""
 MOST_PLACES: Final = 100_000
-"""Places of one comparison; two releases that are two years apart have about a thousand."""
+"""Most places in one comparison; two releases two years apart have about a thousand."""
 
 _EVERY_OPERATION: Final = "operations"
-"""Origin of what one edit of a server gives to all its operations: a parameter, a media type, an answer."""
+"""Origin of edits that a server applies to all its operations: a parameter, a media type, a response."""
 
 _READ_BREAKS: Final = Impacts(Impact.NONE, Impact.BREAKING, Impact.NONE)
 _WRITE_BREAKS: Final = Impacts(Impact.BREAKING, Impact.NONE, Impact.NONE)
@@ -53,17 +53,17 @@ _NO_IMPACTS: Final = Impacts(Impact.NONE, Impact.NONE, Impact.NONE)
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What was found: places in no order, none twice."""
+    """The result: distinct places, unordered."""
 
     places: tuple[Place, ...]
     documentation: int
-    """Places that differ in descriptions and the like alone."""
+    """Number of places that differ only in documentation."""
 
 
 def compare_served(old: ServedSide, new: ServedSide, *, basis: Basis | None = None) -> Comparison:
-    """``basis``: what to take all schemas for, whatever their documents say.
+    """``basis``: treat all schemas like this, whatever their documents say.
 
-    Raises LimitExceeded for documents that would take more than MOST_SCHEMAS or MOST_PLACES.
+    Raises LimitExceeded beyond MOST_SCHEMAS or MOST_PLACES.
     """
     comparer = _Comparer(old, new, basis)
     found: dict[Any, Place] = {}
@@ -112,7 +112,7 @@ class _Comparer:
         return Place(change, name, kind, "", what, judge.whole(impacts or RULES[change].impacts))
 
     def _group_version_gone(self, gone: ServedGroupVersion) -> Impacts:
-        """Objects stay readable where each resource is served in another version of the group."""
+        """Objects stay readable if each resource is served in another version of the group."""
         impacts = RULES["group-version-removed"].impacts
         is_lost = any(
             _direction(gone, resource.kind).stored and not self._is_elsewhere(gone.name, resource.plural)
@@ -235,7 +235,7 @@ class _Comparer:
             yield from self._operation(new, before[key], after[key], keeps_id=keeps_id)
 
     def _is_of_gone_group(self, path: str) -> bool:
-        """Whether the path is the discovery of a group none of whose versions is left."""
+        """Whether the path is the discovery of a group with no version left."""
         match path.strip("/").split("/"):
             case ["apis", group]:
                 return any(_group(key) == group for key in self._old.group_versions) and not any(
@@ -247,7 +247,7 @@ class _Comparer:
         self, group_version: ServedGroupVersion, old: Operation, new: Operation, *, keeps_id: bool
     ) -> Iterator[Place]:
         judge = Judge(group_version.name, self._basis or group_version.basis)
-        if keeps_id and old.kind and new.kind and old.kind != new.kind:  # else its resource says so
+        if keeps_id and old.kind and new.kind and old.kind != new.kind:  # otherwise reported for its resource
             finding = Finding("kind-changed", "", old=old.kind, new=new.kind)
             yield self._at(judge, finding, old.kind, EVERYBODY)
         if not is_untouched(old, new):
@@ -350,7 +350,7 @@ def _kind_of(group_version: ServedGroupVersion, kind: str) -> ServedKind | None:
 
 
 def _direction(group_version: ServedGroupVersion, kind: str) -> Direction:
-    """Of a resource's kind. One that nothing carries may be anything."""
+    """The direction of a resource's kind; a kind that no operation carries may have any."""
     found = _kind_of(group_version, kind)
     return Direction(found.is_written, found.is_read, found.is_stored) if found else EVERYBODY
 

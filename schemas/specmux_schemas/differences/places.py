@@ -1,4 +1,4 @@
-"""One change at one place, with what it means there."""
+"""A change at one place, with its impacts there."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ALPHA: Final = re.compile(r"v[0-9]+alpha[0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """``kind`` is "METHOD /path" for operations that have none, "" for whole group-versions."""
+    """``kind``: "METHOD /path" for operations without one, "" for whole group-versions."""
 
     id: str
     group_version: GroupVersion
@@ -29,7 +29,7 @@ class Place:
     old: Any = None
     new: Any = None
     origin: str = ""
-    """What the place shares with others that the same edit changed."""
+    """Common to all places that the same edit changed."""
 
     @property
     def severity(self) -> ChangeSeverity:
@@ -38,7 +38,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """Who has to do with a kind: clients that write it, clients that read it, stored objects."""
+    """Who uses a kind: clients that write it, clients that read it, stored objects."""
 
     write: bool = True
     read: bool = True
@@ -50,13 +50,13 @@ EVERYBODY: Final = Direction()
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Says what a change means in one group-version."""
+    """Determines the impacts of a change in one group-version."""
 
     group_version: GroupVersion
     basis: Basis
 
     def field(self, finding: Finding, direction: Direction, *, is_own_status: bool) -> Impacts:
-        """Of a field. ``is_own_status``: it is written through a subresource, by those who serve it."""
+        """Of a field. ``is_own_status``: it is written through a subresource, by the kind's controller."""
         rule = RULES[finding.id]
         impacts = finding.impacts or rule.impacts
         if rule.is_lowered_when_described and self.basis is Basis.DESCRIBED:
@@ -66,7 +66,7 @@ class Judge:
         return self.whole(_masked(impacts, direction))
 
     def whole(self, impacts: Impacts) -> Impacts:
-        """Of what is no field. Alpha versions may break, where nobody enforces them."""
+        """Of anything but a field. Alpha versions may break, unless their schemas are enforced."""
         if self.basis is Basis.ENFORCED or not _ALPHA.fullmatch(self.group_version.rpartition("/")[2]):
             return impacts
         return Impacts(

@@ -1,6 +1,6 @@
-"""What a team decided about changes: other severities, and changes that are allowed, for a reason.
+"""A team's policy on changes: other severities, and changes allowed for a reason.
 
-Globs have ``*`` and ``?`` only: brackets belong to paths.
+Globs have only ``*`` and ``?``, since brackets are part of paths.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _DATE: Final = re.compile(r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01]
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """Changes that all patterns match are allowed, up to the end of the day ``until``."""
+    """Changes that match all patterns are allowed, through the day ``until``."""
 
     patterns: tuple[re.Pattern[str], ...]
     fingerprint: str | None
-    """Of the change that the place is one of."""
+    """Of the change to which the place belongs."""
     shown: str
     reason: str
     until: str | None
@@ -49,19 +49,19 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class PolicyVerdict:
-    """Places with the severity that they count as, without those that are allowed."""
+    """Places with the severity that applies, without allowed ones."""
 
     places: tuple[tuple[Place, ChangeSeverity], ...]
     allowed: int
     notes: tuple[str, ...]
-    """Entries of the policy that allow nothing, or not any more."""
+    """Entries of the policy that allow nothing, or have expired."""
 
 
 NO_POLICY: Final = Policy({})
 
 
 def judge(places: Iterable[Place], policy: Policy, *, today: str) -> PolicyVerdict:
-    """``today``: as "2026-11-30"; an entry whose ``until`` is past allows nothing."""
+    """``today``: such as "2026-11-30"; an entry whose ``until`` has passed allows nothing."""
     valid = [entry for entry in policy.allowances if entry.until is None or entry.until >= today]
     used: set[int] = set()
     kept = []
@@ -89,7 +89,7 @@ def judge(places: Iterable[Place], policy: Policy, *, today: str) -> PolicyVerdi
 
 
 def read_policy(document: Any) -> Policy:
-    """Raises InvalidDocument, with the pointer of what is wrong."""
+    """Raises InvalidDocument with the pointer of the fault."""
     root = _members(document, (), ("severity", "allow"))
     severities = {}
     for change, level in _object(root.get("severity") or {}, ("severity",)).items():
@@ -128,7 +128,7 @@ def _allowances(entries: list[Any]) -> Iterator[Allowance]:
 
 
 def baseline(changes: Iterable[Change], *, today: str) -> dict[str, Any]:
-    """A policy that allows these changes, and no others."""
+    """A policy that allows exactly these changes."""
     entries = [
         {
             "id": change.id,
@@ -141,7 +141,7 @@ def baseline(changes: Iterable[Change], *, today: str) -> dict[str, Any]:
 
 
 def _until(value: Any, where: tuple[str | int, ...]) -> str | None:
-    """YAML reads a date as one; it is written back."""
+    """YAML parses a date as a date; it is converted back."""
     if value is None:
         return None
     text = str(value)

@@ -1,4 +1,4 @@
-"""What a kind's fields are, for people: as a tree, as text, as kubectl prints them, as a skeleton to fill in.
+"""Present the fields of a kind: as a tree, as text, as kubectl prints them, as a skeleton to fill in.
 
-Everything here reads parsed documents and writes text or values. It knows kinds, references and resources.
+Reads parsed documents, writes text or values. Depends on kinds, references and resources.
 """

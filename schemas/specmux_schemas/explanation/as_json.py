@@ -1,6 +1,6 @@
-"""A tree as plain JSON values: what ``-o json`` prints and the service answers.
+"""A tree as JSON values: the output of ``-o json`` and of the service.
 
-Fields that say nothing are left out, so that a reader takes what is missing for none.
+Empty members are omitted.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from specmux_schemas.unions import Union
 def as_json(
     document: Document, kind: GroupVersionKind, names: tuple[str, ...], field: Field
 ) -> dict[str, Any]:
-    """The field at the end of ``names``; of a kind with the media types of its operations. ``truncated`` is
-    there, and true, where fields were cut off."""
+    """The field at the end of ``names``; a kind has the media types of its operations. ``truncated`` is
+    present, and true, if fields were cut off."""
     made: dict[str, Any] = {"group": kind.group, "version": kind.version, "kind": kind.kind}
     made["path"] = written(names)
     made.update(_field(field))
@@ -49,7 +49,7 @@ def _field(field: Field) -> dict[str, Any]:
 
 
 def details_json(details: Details) -> dict[str, Any]:
-    """By the names that OpenAPI and Kubernetes have, without the prefix ``x-kubernetes-``."""
+    """Members are named as in OpenAPI and Kubernetes, without the prefix ``x-kubernetes-``."""
     made: dict[str, Any] = {}
     if details.default:
         made["default"] = orjson.loads(details.default)

@@ -1,4 +1,4 @@
-"""What a schema says about a value beside its type and description: defaults, enums, limits, lists, rules."""
+"""Details of a value beside its type and description: defaults, enums, limits, lists, rules."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _LIMITS: Final = (
 _LIMIT_NAMES: Final = frozenset(_LIMITS)
 
 _PLAIN: Final = frozenset(("type", "description", "allOf", "$ref", "properties", "required", "items"))
-"""Keywords that leave nothing to tell."""
+"""Keywords without details."""
 
 _DEPRECATED: Final = re.compile(r"^[ \t]*((?:Deprecated|DEPRECATED)\b.*)", re.MULTILINE)
-"""A sentence of its own. "deprecated indicates …" is how a field of that name is described."""
+"""A sentence of its own. "deprecated indicates …" merely describes a field of that name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,29 +46,29 @@ class DeclaredRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Details:
-    """``default`` is JSON text, so that a default of null is told from none."""
+    """``default``: JSON text, so that a default of null differs from none."""
 
     default: str = ""
     enum: tuple[Any, ...] = ()
     limits: tuple[tuple[str, Any], ...] = ()
     format: str = ""
     list_type: str = ""
-    """As one reads it: "map by name, protocol", "set", "atomic"."""
+    """In words: "map by name, protocol", "set", "atomic"."""
     rules: tuple[DeclaredRule, ...] = ()
     unions: tuple[Union, ...] = ()
-    """Of which of its fields only one may be set."""
+    """Groups of fields of which only one may be set."""
     is_nullable: bool = False
     preserves_unknown: bool = False
     deprecated: str = ""
-    """The line that says so, or "yes" where the keyword does."""
+    """The sentence in the description, or "yes" if the keyword is set."""
 
 
 NO_DETAILS: Final = Details()
 
 
 def details_of(said: Schema, element: Schema, component: str = "") -> Details:
-    """What ``said`` says; where a value is a list or map, enum, format and limits of its elements too.
-    ``component``: the name of what has the fields."""
+    """The details in ``said``; for a list or map, also enum, format and limits of its elements.
+    ``component``: that has the fields."""
     own, inner = _own(said, component), _own(element, component)
     if inner is NO_DETAILS:
         return own

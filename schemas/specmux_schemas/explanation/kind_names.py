@@ -1,6 +1,6 @@
-"""What people call a kind: its kind, plural, singular or short name, in any case, and its group behind it.
+"""Names of kinds: kind, plural, singular or short name, in any case, optionally followed by the group.
 
-Where several are called the same, discovery's order decides, and a whole name goes before a short one.
+If a name is ambiguous, discovery's order decides, and a full name precedes a short one.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from specmux_schemas.resources import GroupVersionKind, Resources, api_version, 
 from specmux_schemas.synthesis import named, synthesise
 
 LISTED: Final = 5
-"""Names that a refusal says at most."""
+"""Most names listed in an error."""
 
 
 @dataclass(frozen=True, slots=True)
 class KindName:
-    """A kind of a group-version's document, with all that it is called."""
+    """A kind of a group-version's document, with all its names."""
 
     group_version: GroupVersion
     kind: GroupVersionKind
     names: tuple[str, ...]
-    """Plural, singular and kind; the kind alone where no resource is served."""
+    """Plural, singular and kind; only the kind if no resource is served."""
     short_names: tuple[str, ...]
 
     @property
@@ -41,17 +41,17 @@ class KindName:
 
 @dataclass(frozen=True, slots=True)
 class KindReference:
-    """What a text like ``deploy.spec.replicas`` names."""
+    """The meaning of a text such as ``deploy.spec.replicas``."""
 
     chosen: KindName
     others: tuple[KindName, ...]
-    """Of the same name, in discovery's order."""
+    """Other kinds with that name, in discovery's order."""
     steps: tuple[Step, ...]
-    """The fields behind the name."""
+    """The fields after the name."""
 
 
 def kind_names(documents: Mapping[GroupVersion, Document]) -> tuple[KindName, ...]:
-    """Those of all documents, in the order of discovery."""
+    """The kinds of all documents, in discovery's order."""
     found: list[KindName] = []
     for group_version in sorted(documents, key=discovery_rank):
         found += names_in(documents[group_version], group_version)
@@ -59,7 +59,7 @@ def kind_names(documents: Mapping[GroupVersion, Document]) -> tuple[KindName, ..
 
 
 def names_in(document: Document, group_version: GroupVersion) -> Iterator[KindName]:
-    """Those of one document: resources, then kinds that nothing is served of."""
+    """The kinds of one document: resources, then kinds without a resource."""
     parts = split(group_version)
     resources = synthesise(document, group_version)
     if parts is not None:
@@ -74,7 +74,7 @@ def names_in(document: Document, group_version: GroupVersion) -> Iterator[KindNa
 def names_of(
     resources: Resources, group_version: GroupVersion, known: Iterable[GroupVersionKind] | None = None
 ) -> Iterator[KindName]:
-    """Those of resources, as discovery lists them; of kinds in ``known`` alone, where it is given."""
+    """The kinds of resources in discovery; with ``known``, only those."""
     kinds = None if known is None else frozenset(known)
     for each in resources:
         if kinds is None or each.kind in kinds:
@@ -83,9 +83,9 @@ def names_of(
 
 
 def asked_for(kinds: Sequence[KindName], steps: Sequence[Step], *, version: str = "") -> KindReference:
-    """Which kind the first step names; a group may follow it (``deployments.apps.spec``).
+    """The kind named by the first step, optionally followed by a group (``deployments.apps.spec``).
 
-    ``version`` ("apps/v1") leaves that group-version's alone. Raises UnknownKind, with names like it.
+    ``version`` ("apps/v1") restricts the choice to that group-version. Raises UnknownKind with similar names.
     """
     if not steps:
         raise InvalidPath("no kind, resource or short name is given")
@@ -106,7 +106,7 @@ def asked_for(kinds: Sequence[KindName], steps: Sequence[Step], *, version: str 
 
 
 def _unknown(name: str, version: str, kinds: Sequence[KindName], among: Sequence[KindName]) -> UnknownKind:
-    """Says where the kind is, or what there is, when no name is like it."""
+    """Suggests another place of the kind, or lists what exists if no name is similar."""
     similar = similar_to(name, (each for kind in among for each in (kind.names[0], kind.kind.kind)))
     elsewhere = _listed(
         {_api_version(each) for each in kinds if name.casefold() in map(str.casefold, each.names)}

@@ -1,6 +1,6 @@
-"""What says something about one value: a schema, the component it refers to, and what ``allOf`` adds.
+"""The schemas that describe one value: its own, the component that it refers to, and those in ``allOf``.
 
-Layers stand in the order in which they are believed: what stands beside a reference goes before its target.
+Layers are in order of precedence: siblings of a reference precede its target.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from specmux_converters.references import name_in
 
 Schema = Mapping[str, Any]
 Schemas = Mapping[str, Any]
-"""The components of a document by name."""
+"""The components of a document, by name."""
 Layers = tuple[Schema, ...]
 
 MOST_LAYERS: Final = 64
@@ -20,7 +20,7 @@ MOST_LAYERS: Final = 64
 
 
 def layers_of(schemas: Schemas, schema: Schema) -> Layers:
-    """Every schema that describes the value, itself first; a reference that dangles or returns adds none."""
+    """Every schema that describes the value, its own first; dangling and circular references add none."""
     if "$ref" not in schema and "allOf" not in schema:
         return (schema,)
     found: list[Schema] = []
@@ -42,18 +42,18 @@ def layers_of(schemas: Schemas, schema: Schema) -> Layers:
 
 
 def component_in(schema: Schema) -> str | None:
-    """The component that the schema's own ``$ref`` is to."""
+    """The component to which the schema's own ``$ref`` refers."""
     reference = schema.get("$ref")
     return name_in(reference, "schemas") if isinstance(reference, str) else None
 
 
 def components_in(layers: Layers) -> Iterator[str]:
-    """The components that the layers came from."""
+    """The components among the layers."""
     return (name for layer in layers if (name := component_in(layer)) is not None)
 
 
 def said_by(layers: Layers) -> Schema:
-    """Every keyword as the first layer has it that does. For properties there is ``properties_of``."""
+    """Every keyword from the first layer that has it. For properties, use ``properties_of``."""
     if len(layers) == 1:
         return layers[0]
     said: dict[str, Any] = {}
@@ -63,7 +63,7 @@ def said_by(layers: Layers) -> Schema:
 
 
 def properties_of(layers: Layers) -> dict[str, Schema]:
-    """The properties of all layers by name, in the order of names."""
+    """The properties of all layers, sorted by name."""
     found: dict[str, Schema] = {}
     for layer in layers:
         properties = layer.get("properties")
@@ -74,7 +74,7 @@ def properties_of(layers: Layers) -> dict[str, Schema]:
 
 
 def required_of(layers: Layers) -> frozenset[str]:
-    """The names that any layer requires."""
+    """The names required by any layer."""
     listed = (layer.get("required") for layer in layers)
     return frozenset(
         name for names in listed if isinstance(names, list) for name in names if isinstance(name, str)
@@ -82,7 +82,7 @@ def required_of(layers: Layers) -> frozenset[str]:
 
 
 def element_of(schemas: Schemas, layers: Layers) -> Layers | None:
-    """The layers of an array's items or a map's values; None for anything else."""
+    """The layers of an array's items or a map's values; None for other types."""
     for keyword in ("items", "additionalProperties"):
         for layer in layers:
             inner = layer.get(keyword)
@@ -92,7 +92,7 @@ def element_of(schemas: Schemas, layers: Layers) -> Layers | None:
 
 
 def innermost(schemas: Schemas, layers: Layers) -> Layers:
-    """The layers of what has the fields: the elements of the elements, as far as there are any."""
+    """The layers of the innermost elements, which have the fields."""
     for _ in range(MOST_LAYERS):
         if any(layer.get("properties") for layer in layers):
             return layers

@@ -1,4 +1,4 @@
-"""The media types of the operations of a kind, told once for those that have the same."""
+"""The media types of a kind's operations, grouped where they are equal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from specmux_schemas.resources import GroupVersionKind
 
 
 def media_types_json(document: Document, kind: GroupVersionKind) -> list[dict[str, Any]]:
-    """``verbs``, ``consumes``, ``produces``; operations of subresources are told where they differ."""
+    """``verbs``, ``consumes``, ``produces``; operations of subresources are listed if they differ."""
     verbs: dict[tuple[tuple[str, ...], tuple[str, ...]], dict[str, None]] = {}
     for each in operations_of(document, *astuple(kind)):
         if each.consumes or each.produces:

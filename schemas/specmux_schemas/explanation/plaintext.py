@@ -1,7 +1,7 @@
-"""The output of ``kubectl explain -o plaintext``, byte for byte as kubectl 1.37 renders it.
+"""The output of ``kubectl explain -o plaintext``, byte for byte as rendered by kubectl 1.37.
 
-The rules are those of ``pkg/explain/v2/templates/plaintext.tmpl`` of k8s.io/kubectl 0.37, with what Go's
-templates take for true: an empty map or list is nothing.
+The rules are those of ``pkg/explain/v2/templates/plaintext.tmpl`` of k8s.io/kubectl 0.37, with the truth
+values of Go's templates: an empty map or list is false.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ Schema = Mapping[str, Any]
 Note = tuple[str, Sequence[str]]
 """A label and the lines under it."""
 Notes = Callable[[Schema], Sequence[Note]]
-"""What is to be said of a field beside what kubectl says."""
+"""Notes on a field in addition to kubectl's output."""
 
 _NONE: Final[Schema] = {}
 _METHODS: Final = ("get", "post", "put", "patch", "delete")
 _SHORT_ENUM: Final = 4
-"""Values of an enum that a line of a list shows."""
+"""Values of an enum shown in a list."""
 
 
 def no_notes(schema: Schema) -> Sequence[Note]:
-    """kubectl's output as it is."""
+    """kubectl's unchanged output."""
     return ()
 
 
@@ -43,10 +43,10 @@ def plaintext(
     recursive: bool = False,
     max_depth: int = 0,
 ) -> str:
-    """What kubectl prints for a field of a resource: ``resource`` is group, version and plural.
-    ``max_depth``: levels of fields where it is recursive; 0 for all.
+    """kubectl's output for a field of a resource: ``resource`` is group, version and plural. ``max_depth``:
+    levels of fields in recursive output; 0 for all.
 
-    Raises UnknownKind where the document has no such resource, UnknownField where it has no such field.
+    Raises UnknownKind if the document has no such resource, UnknownField if it has no such field.
     """
     kind = _kind_of(document, *resource)
     return of_kind(document, kind, path, recursive=recursive, max_depth=max_depth)
@@ -61,14 +61,14 @@ def of_kind(
     max_depth: int = 0,
     notes: Notes = no_notes,
 ) -> str:
-    """The same for any kind of the document, with ``notes`` put after what kubectl says of a field."""
+    """The same for any kind of the document, with ``notes`` added after kubectl's output for a field."""
     text = _body(_Printer(document, recursive, max_depth, notes), kind, path)
     group = f"GROUP:      {kind.group}\n" if kind.group else ""
     return printable_lines(f"{group}KIND:       {kind.kind}\nVERSION:    {kind.version}\n\n{text}\n")
 
 
 def type_of(document: Document, schema: Schema) -> str:
-    """A type as kubectl writes it: ``string``, ``[]Container``, ``map[string]Quantity``, ``Object``."""
+    """A type in kubectl's form: ``string``, ``[]Container``, ``map[string]Quantity``, ``Object``."""
     items, values = _mapping(schema, "items"), _mapping(schema, "additionalProperties")
     if items:
         return f"[]{type_of(document, items)}"
@@ -90,7 +90,7 @@ def type_of(document: Document, schema: Schema) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Printer:
-    """What stays the same while one output is written."""
+    """The constant inputs of one output."""
 
     document: Document
     recursive: bool
@@ -98,7 +98,7 @@ class _Printer:
     notes: Notes
 
     def output(self, schema: Schema, path: Sequence[str], seen: frozenset[str]) -> str:
-        """The field at the end of ``path``, or "" where there is none."""
+        """The field at the end of ``path``; "" if there is none."""
         reference = str(schema.get("$ref") or "")
         found = _target(self.document, reference) or schema
         if not path:
@@ -124,7 +124,7 @@ class _Printer:
         return next(filter(None, parts), "")
 
     def descriptions(self, schema: Schema) -> Iterator[str]:
-        """That of a schema, and those of what it is made of."""
+        """The descriptions of a schema and of its parts."""
         found = _target(self.document, schema.get("$ref")) or schema
         if found.get("description"):
             yield f"{found['description']}\n"
@@ -159,7 +159,7 @@ class _Printer:
 
 
 def _kind_of(document: Document, group: str, version: str, plural: str) -> GroupVersionKind:
-    """The kind that the resource's operations name: the last path that has one decides."""
+    """The kind in the resource's operations; the last path that states one decides."""
     root = f"/apis/{group}/{version}/" if group else f"/api/{version}/"
     paths = _mapping(document, "paths")
     kind: Schema = _NONE
@@ -202,13 +202,13 @@ def _alternatives(schema: Schema) -> Iterable[Schema]:
 
 
 def _inner(schema: Schema) -> Iterator[Schema]:
-    """What else the fields of a schema may come from, in kubectl's order."""
+    """Further sources of a schema's fields, in kubectl's order."""
     yield from _alternatives(schema)
     yield from filter(None, (_mapping(schema, "items"), _mapping(schema, "additionalProperties")))
 
 
 def _target(document: Document, reference: Any) -> Schema:
-    """What a reference within the document leads to. As kubectl reads it: ``~1`` stays as it is."""
+    """The target of a reference within the document. As in kubectl, ``~1`` is not decoded."""
     if not isinstance(reference, str) or not reference.startswith("#"):
         return _NONE
     found: Schema = document
@@ -219,7 +219,7 @@ def _target(document: Document, reference: Any) -> Schema:
 
 
 def _external_docs(schema: Schema, head: int, inner: int) -> str:
-    """Behind an empty line. Since kubectl 1.36."""
+    """After an empty line. Since kubectl 1.36."""
     said = _mapping(schema, "externalDocs")
     if not said:
         return ""
@@ -260,7 +260,7 @@ def _short_note(note: Note, pad: str) -> str:
 
 
 def value_text(value: Any) -> str:
-    """A value as Go's templates print it: every number is a float there."""
+    """A value as printed by Go's templates, where every number is a float."""
     match value:
         case None:
             return "<no value>"
@@ -272,7 +272,7 @@ def value_text(value: Any) -> str:
 
 
 def _number(number: float) -> str:
-    """As Go's ``%v`` does: the shortest digits, with an exponent below -4 and from 21 on."""
+    """As by Go's ``%v``: the shortest digits, with an exponent below -4 and from 21 on."""
     if number == int(number) and abs(number) < 1e21:
         return str(int(number))
     text = repr(number)

@@ -1,4 +1,4 @@
-"""Names like one that does not exist: what somebody who mistyped may have meant."""
+"""Existing names similar to a misspelled one."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Final
 
 MOST: Final = 3
 _COMPARED: Final = 5000
-"""Names that are compared at most: a request may not cost more."""
+"""Most names compared, to bound the cost of a request."""
 _LEAST: Final = 0.5
 
 
 def similar_to(name: str, names: Iterable[str]) -> tuple[str, ...]:
-    """At most three of the names, closest first; case does not count."""
+    """At most three of the names, closest first, ignoring case."""
     matcher = SequenceMatcher(b=name.casefold()[:100], autojunk=False)
     rated = []
     for _, other in zip(range(_COMPARED), dict.fromkeys(names), strict=False):

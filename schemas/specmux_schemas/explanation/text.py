@@ -1,7 +1,7 @@
-"""What ``specmux explain`` prints: kubectl's text, with what it leaves out added in lines of their own.
+"""The output of ``specmux explain``: kubectl's text, with additional lines.
 
-Added are DEFAULT, ENUM (of elements too), LIMITS, FORMAT, LIST, UNION, RULES, NULLABLE, PRESERVES UNKNOWN,
-DEPRECATED, ALSO IN and MEDIA TYPES. Without these lines it is kubectl's text to the byte.
+Added are DEFAULT, ENUM (also of elements), LIMITS, FORMAT, LIST, UNION, RULES, NULLABLE, PRESERVES UNKNOWN,
+DEPRECATED, ALSO IN and MEDIA TYPES. Without these lines the text equals kubectl's.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def text(
     max_depth: int = 0,
     also_in: Sequence[str] = (),
 ) -> str:
-    """Raises as ``plaintext``. ``also_in``: the group-versions whose kind of that name has the field too."""
+    """Raises as ``plaintext``. ``also_in``: group-versions whose kind of that name has the field too."""
     noting = _Noting(document)
     written = of_kind(document, kind, path, recursive=recursive, max_depth=max_depth, notes=noting)
     if also_in:
@@ -38,10 +38,10 @@ def text(
 
 
 def notes_on(details: Details, *, enum: bool = True) -> Iterator[Note]:
-    """What is to be told, in one order wherever it is."""
+    """Notes in a fixed order."""
     if details.deprecated:
         yield "DEPRECATED", [details.deprecated]
-    # Every object within another has {} in Kubernetes' own documents: that tells nobody anything.
+    # In Kubernetes' documents every nested object has the default {}, which is of no interest.
     if details.default and details.default != "{}":
         yield "DEFAULT", [details.default]
     if enum and details.enum:
@@ -75,5 +75,5 @@ class _Noting:
         inner = innermost(schemas, layers)
         component = next(components_in(inner), "")
         details = details_of(said_by(layers), {} if inner is layers else said_by(inner), component)
-        # kubectl prints an enum that stands in the field's own schema.
+        # kubectl prints an enum in the field's own schema.
         return list(notes_on(details, enum=not schema.get("enum")))

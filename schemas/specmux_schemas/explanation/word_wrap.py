@@ -1,7 +1,7 @@
-"""Wrapping text at a width as kubectl does (github.com/mitchellh/go-wordwrap), to the same characters.
+"""Wrap text as kubectl does (github.com/mitchellh/go-wordwrap), to the same characters.
 
-Breaks are made at white space only, a no-break space belongs to its word, and a word longer than the width
-stays whole.
+Lines break only at white space, a no-break space belongs to its word, and a word longer than the width stays
+whole.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ _TOKEN: Final = re.compile(
     "(\n)|([\t\v\f\r \x85\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+)|"
     "([^\n\t\v\f\r \x85\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+)"
 )
-"""A line break, white space as Go's ``unicode.IsSpace`` has it, a word."""
+"""A line break, white space by Go's ``unicode.IsSpace``, or a word."""
 
 
 def wrapped(text: str, width: int) -> str:
-    """``text`` with line breaks put in; those that it has stay."""
+    """``text`` with additional line breaks; existing ones are kept."""
     written: list[str] = []
     column = 0
     space = word = ""
@@ -25,7 +25,7 @@ def wrapped(text: str, width: int) -> str:
         newline, blank, letters = match.groups()
         if letters is not None:
             word = letters
-            # What counts is the first prefix of the word that goes past the width.
+            # The first prefix of the word that exceeds the width counts.
             if width > 1 and column + len(space) + min(len(word), width - 1) > width:
                 written.append("\n")
                 column, space = 0, ""

@@ -1,7 +1,7 @@
-"""Findings of any command, written for their reader: a person, a script, a system of tests or reviews.
+"""Findings of any command, formatted for their reader: a person, a script, a system for tests or reviews.
 
-A command makes a FindingReport of what it found; every form is written here, alike for all commands. It knows
-nothing of what was looked at. A name is imported when it is used: commands that print a line need no form.
+A command makes a FindingReport; every form is written here, alike for all commands. Independent of what was
+examined. Names are imported on demand: commands that print a line need no form.
 """
 
 from __future__ import annotations

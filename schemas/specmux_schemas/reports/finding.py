@@ -1,4 +1,4 @@
-"""The values that every form of a report is written of."""
+"""The values from which every form of a report is written."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from specmux_converters.deferred_dataclasses import dataclass
 
 
 class Level(StrEnum):
-    """The words of SARIF. The worst comes first."""
+    """The levels of SARIF, most severe first."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -21,7 +21,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A place in a file, as far as it is known."""
+    """A place in a file, as far as known."""
 
     file: str
     line: int | None = None
@@ -36,26 +36,26 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class ReportFinding:
-    """One thing that is wrong, or worth saying."""
+    """A fault or remark."""
 
     rule: str
     level: Level
     message: str
     where: Where
     subject: str = ""
-    """The object, field or member that it is about."""
+    """The object, field or member that it concerns."""
     detail: str = ""
-    """A remark behind the message, in brackets."""
+    """A remark after the message, in parentheses."""
     others: tuple[str, ...] = ()
-    """Further subjects of which the same is true."""
+    """Further subjects with the same finding."""
     word: str = ""
     """The command's own word for the level."""
     title: str = ""
-    """Of an annotation; without one it is the rule."""
+    """Of an annotation; the rule by default."""
     fails: bool = False
-    """Whether its test case fails for it."""
+    """Whether it fails its test case."""
     fingerprint: str = ""
-    """Stays the same while the finding does; made of the other members where there is none."""
+    """Stable across reports; derived from the other members if empty."""
 
     @property
     def said(self) -> str:
@@ -76,11 +76,11 @@ class ReportFinding:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One thing that was looked at: an object, a document, a change."""
+    """Something that was examined: an object, a document, a change."""
 
     name: str
     group: str
-    """The class name of JUnit."""
+    """The class name in JUnit."""
     findings: tuple[ReportFinding, ...] = ()
     skipped: str = ""
     """Why it was not judged."""
@@ -92,7 +92,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """Cases of one file, or of one comparison."""
+    """The cases of one file, or of one comparison."""
 
     name: str
     cases: tuple[Case, ...]
@@ -100,25 +100,25 @@ class Suite:
 
 @dataclass(frozen=True, slots=True)
 class FindingReport:
-    """All that a command found, and how it words it."""
+    """Everything that a command found, with its wording."""
 
     command: str
     """``specmux check``"""
     title: str
     suites: tuple[Suite, ...]
     document: Any
-    """The JSON form: the command's own promise to programs."""
+    """The JSON form, a stable interface of the command."""
     summary: str = ""
     notes: tuple[str, ...] = ()
     rules: Mapping[str, str] = field(default_factory=dict)
     """A sentence for each rule."""
     noun: str = "findings"
     is_placed: bool = True
-    """Whether people are shown the file and line; else a finding's subject says where it is."""
+    """Whether text shows file and line; otherwise a finding's subject states its place."""
     shows_rules: bool = False
     """Whether a line of text ends with the rule."""
     most_alike: int | None = None
-    """Findings of one case, level and rule that the text names; None: all."""
+    """Equal findings of one case, level and rule that the text lists; None: all."""
 
     @property
     def cases(self) -> Iterator[Case]:
@@ -129,6 +129,6 @@ class FindingReport:
         return (finding for case in self.cases for finding in case.findings)
 
     def place(self, finding: ReportFinding) -> str:
-        """Where it is, for people, in one line."""
+        """The place in one line, for people."""
         parts = (str(finding.where), finding.subject) if self.is_placed else (finding.subject,)
         return " ".join(filter(None, parts))

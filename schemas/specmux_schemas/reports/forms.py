@@ -1,4 +1,4 @@
-"""The forms of a report by name."""
+"""The forms of a report, by name."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ FORMS: Final = ("text", "json", "markdown", "junit", "tap", "sarif", "github")
 
 
 def render(report: FindingReport, form: str, *, is_coloured: bool = False, version: str = "0") -> bytes:
-    """UTF-8. ``is_coloured`` concerns the text; ``version``: of the program that found it.
+    """UTF-8. ``is_coloured`` concerns the text; ``version``: of the program.
 
-    Raises ValueError for what is none of FORMS.
+    Raises ValueError for a name that is not one of FORMS.
     """
     match form:
         case "text":

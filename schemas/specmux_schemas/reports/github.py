@@ -1,4 +1,4 @@
-"""The report as workflow commands of GitHub Actions: each becomes an annotation of its line."""
+"""A report as workflow commands of GitHub Actions: each becomes an annotation of its line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from specmux_schemas.reports.printing import printable
 from specmux_schemas.reports.text import finding_lines
 
 ANNOTATIONS_MAX: Final = 10
-"""Of one level and step that GitHub shows; what is beyond it stands in the log as text."""
+"""Annotations per level and step that GitHub shows; further ones are only in the log."""
 
 _COMMANDS: Final = {Level.ERROR: "error", Level.WARNING: "warning", Level.NOTE: "notice"}
 
@@ -42,7 +42,7 @@ def _annotation(report: FindingReport, finding: ReportFinding) -> str:
     properties["title"] = finding.title or finding.rule
     written = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items() if value)
     more = f" (and {len(finding.others)} more)" if finding.others else ""
-    if finding.title:  # which names the subject
+    if finding.title:  # the title already contains the subject
         said = finding.message
     else:
         said = f"{finding.subject}{more}: {finding.said}" if finding.subject else finding.said
@@ -50,7 +50,7 @@ def _annotation(report: FindingReport, finding: ReportFinding) -> str:
 
 
 def _data(text: str) -> str:
-    """As the runner's toolkit escapes what stands behind the command."""
+    """Escaped as by the runner's toolkit."""
     return printable(text).replace("%", "%25")
 
 

@@ -1,4 +1,4 @@
-"""The report as test results, valid for Jenkins' junit-10.xsd: a case fails for what fails the command."""
+"""A report as test results, valid under Jenkins' junit-10.xsd: a case fails for what fails the command."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _suite_lines(suite: Suite) -> Iterator[str]:
 
 
 def _counts(cases: Iterable[Case], *, skipped: bool) -> str:
-    """``errors`` and ``time`` are required of a suite, ``skipped`` is not allowed above it."""
+    """``errors`` and ``time`` are required for a suite, ``skipped`` is not allowed above it."""
     listed = list(cases)
     failures = sum(case.is_failed for case in listed)
     without = f' skipped="{sum(bool(case.skipped) for case in listed)}"' if skipped else ""

@@ -1,4 +1,4 @@
-"""The report for a review or a release note."""
+"""A report for a review or a release note."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from specmux_schemas.reports.finding import FindingReport, Level, ReportFinding
 from specmux_schemas.reports.printing import printable
 
 _OTHERS_MAX: Final = 20
-"""Of one finding; the JSON form has them all."""
+"""Of one finding; the JSON form has all."""
 _MARKS: Final = re.compile(r"([\\`*_{}\[\]<>#|~!])")
 
 

@@ -1,4 +1,4 @@
-"""Texts of foreign documents, made fit for terminals and XML."""
+"""Escape texts of foreign documents for terminals and XML."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ _OBEYED: Final = re.compile(
 
 
 def printable(text: str) -> str:
-    """Without what a terminal obeys or XML forbids: such characters become ``\\u001b``."""
+    """Escape what a terminal interprets or XML forbids: such characters become ``\\u001b``."""
     if text.isprintable():
         return text
     return "".join(mark if mark.isprintable() else f"\\u{ord(mark):04x}" for mark in text)
 
 
 def printable_lines(text: str) -> str:
-    """As ``printable``, of a text of several lines: only what a terminal obeys, or what changes the order in
-    which it shows a text, becomes an escape. Spaces and letters of all kinds stay, as kubectl prints them."""
+    """As ``printable``, for several lines: escapes only what a terminal interprets, or what changes the
+    visual order of the text. White space and letters of all scripts remain, as in kubectl."""
     return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text) if _OBEYED.search(text) else text
 
 
 def json_text(value: Any) -> str:
-    """Indented JSON; a lone surrogate, which UTF-8 cannot hold, is written as its escape."""
+    """Indented JSON; a lone surrogate, which UTF-8 cannot encode, is escaped."""
     try:
         return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode() + "\n"
     except TypeError:

@@ -1,4 +1,4 @@
-"""The report as SARIF 2.1.0 (OASIS), which code scanning reads: one result for each finding."""
+"""A report as SARIF 2.1.0 (OASIS), which code scanning reads: one result per finding."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def render_sarif(report: FindingReport, *, version: str) -> str:
 
 def _result(finding: ReportFinding, rules: Sequence[str]) -> dict[str, Any]:
     where = finding.where
-    # Code scanning wants a line of every result.
+    # Code scanning requires a line for every result.
     region = {"startLine": where.line or 1}
     if where.column:
         region["startColumn"] = where.column
@@ -52,7 +52,7 @@ def _result(finding: ReportFinding, rules: Sequence[str]) -> dict[str, Any]:
 
 
 def _uri(file: str) -> str:
-    """A URI reference (RFC 3986); a URL is one as it is."""
+    """A URI reference (RFC 3986); a URL remains unchanged."""
     from urllib.parse import quote  # takes as long to import as all else here
 
     marks = f"{_URL_MARKS}%" if "://" in file else _URL_MARKS.replace("#", "").replace("?", "")

@@ -1,4 +1,4 @@
-"""The report in the Test Anything Protocol, version 13: what is wrong stands in a block below its case."""
+"""A report in the Test Anything Protocol, version 13: findings are in a block below their case."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report for a terminal and a log."""
+"""A report for terminals and logs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from specmux_schemas.reports.printing import printable
 
 _COLOURS: Final = {Level.ERROR: "31", Level.WARNING: "33", Level.NOTE: "36"}
 _WIDTH: Final = 9
-"""Of the column of levels where a finding has two lines."""
+"""Of the column of levels for findings with two lines."""
 
 
 def render_text(report: FindingReport, *, is_coloured: bool) -> str:
@@ -35,7 +35,7 @@ def _case_lines(report: FindingReport, case: Case, is_coloured: bool) -> Iterato
 def finding_lines(
     report: FindingReport, finding: ReportFinding, *, is_coloured: bool = False
 ) -> Iterator[str]:
-    """One line with a place; else two: the level and the subject, the rule and what is said."""
+    """One line if there is a place; else two: level and subject, then rule and message."""
     if report.is_placed:
         parts = (str(finding.where), _word(finding, 0, is_coloured), finding.subject, finding.said)
         rule = f" [{finding.rule}]" if report.shows_rules else ""

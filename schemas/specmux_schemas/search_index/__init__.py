@@ -1,4 +1,4 @@
-"""Finding fields and kinds of all documents by words: an index in memory, and ranked rows.
+"""Find fields and kinds of all documents by words: an index in memory, and ranked rows.
 
-It knows what ``explain`` calls a kind and a type, and the kinds of documents; no text but the words of both.
+Depends on the names of kinds and types in ``explanation``, and on the kinds of documents.
 """

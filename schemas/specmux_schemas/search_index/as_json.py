@@ -1,4 +1,4 @@
-"""Rows as plain JSON values: what ``-o json`` prints and the service answers."""
+"""Rows as JSON values: the output of ``-o json`` and of the service."""
 
 from __future__ import annotations
 

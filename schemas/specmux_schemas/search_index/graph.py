@@ -1,7 +1,7 @@
-"""All fields of all documents, equal ones once.
+"""All fields of all documents, with equal ones stored once.
 
-A node is what a schema says with all that is below it; an entry is a name and a node. Entries lead to nodes,
-nodes to the entries of their fields. A component that lies within itself ends there, so there is no circle.
+A node is a schema with everything below it; an entry is a name and a node. Entries point to nodes, nodes to
+the entries of their fields. A recursive component ends where it recurs, so the graph has no cycles.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from specmux_schemas.references import schemas_of
 
 MOST_DEPTH: Final = 64
 _SHOWN: Final = 160
-"""Characters of a description that a row shows."""
+"""Characters of a description shown in a row."""
 _STRUCTURE: Final = frozenset(("properties", "items", "additionalProperties", "allOf", "$ref"))
 
 NodeId = int
@@ -47,7 +47,7 @@ class GraphNode:
 
 @dataclass(slots=True)
 class FieldGraph:
-    """Grows only; what no document has any more is still there, and unreachable."""
+    """Only grows; parts that no document has any more remain, unreachable."""
 
     nodes: list[GraphNode] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
@@ -55,11 +55,11 @@ class FieldGraph:
     targets: list[NodeId] = field(default_factory=list)
     """By entry."""
     holders: list[list[NodeId]] = field(default_factory=list)
-    """By entry: the nodes that have it."""
+    """By entry: the nodes that contain it."""
     leading: list[list[EntryId]] = field(default_factory=list)
-    """By node: the entries that lead to it."""
+    """By node: the entries that point to it."""
     descriptions: dict[NodeId, str] = field(default_factory=dict)
-    """Of nodes that are new since these were taken: what is not indexed yet."""
+    """Of nodes that were added since the last call: not indexed yet."""
     leaves: dict[bytes, NodeId] = field(default_factory=dict)
     """By the text of a schema without fields or references."""
     node_ids: dict[bytes, NodeId] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class FieldGraph:
         return known
 
     def roots_above(self, entry: EntryId, most: int) -> set[EntryId]:
-        """All entries above an entry that nothing holds, itself included; what is found in so many steps."""
+        """All top-level entries above an entry, possibly itself; limited to that many steps."""
         found: set[EntryId] = set()
         seen = {entry}
         waiting = [entry]
@@ -92,7 +92,7 @@ class FieldGraph:
         return found
 
     def node(self, key: bytes, kind: str, description: str, entries: tuple[EntryId, ...]) -> NodeId:
-        """``key`` is a digest of all that it says."""
+        """``key``: a digest of its content."""
         known = self.node_ids.get(key)
         if known is None:
             known = self.node_ids[key] = len(self.nodes)
@@ -106,21 +106,21 @@ class FieldGraph:
 
 
 class DocumentReader:
-    """Puts the schemas of one document into a graph."""
+    """Adds the schemas of a document to a graph."""
 
     def __init__(self, graph: FieldGraph, document: Document) -> None:
         self._graph = graph
         self._document = document
         self._schemas = schemas_of(document)
         self._known: dict[bytes, NodeId] = {}
-        """By the text of a schema that has no fields in place: the same text means the same here."""
+        """By the text of a schema without inline fields: within a document equal texts mean the same."""
         self._open: set[str] = set()
-        """Components that are being read."""
+        """Components being read."""
 
     def read(self, schema: Schema, depth: int = 0) -> NodeId:
         """The node of a schema."""
         if _STRUCTURE.isdisjoint(schema):
-            # What refers to nothing means the same in every document.
+            # Without references it means the same in every document.
             text = orjson.dumps(schema)
             node = self._graph.leaves.get(text)
             if node is None:
@@ -175,7 +175,7 @@ class DocumentReader:
 
 
 def _has_fields_in_place(schema: Schema) -> bool:
-    """Or may have: a list of lists is not looked into."""
+    """Whether it may have inline fields: a list of lists is not examined."""
     if "properties" in schema:
         return True
     for keyword in ("items", "additionalProperties"):
@@ -186,12 +186,12 @@ def _has_fields_in_place(schema: Schema) -> bool:
 
 
 def _compact(text: bytes) -> bytes:
-    """The same in as much memory as it needs: what orjson writes has room for more."""
+    """A copy of minimal size: orjson's results have spare capacity."""
     return bytes(memoryview(text))
 
 
 def _own_text(said: Mapping[str, Any]) -> bytes:
-    """What a schema says, without what is below it."""
+    """The schema's own content, without what is below it."""
     if _STRUCTURE.isdisjoint(said):
         return orjson.dumps(said)
     return orjson.dumps({key: value for key, value in said.items() if key not in _STRUCTURE})

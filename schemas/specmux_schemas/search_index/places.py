@@ -1,8 +1,8 @@
-"""Where each entry is shown: its cheapest place among all kinds that have it.
+"""The place where each entry is shown: the cheapest among all kinds that contain it.
 
-Stable versions go before betas and alphas; Kubernetes' core before its other groups before all others; then
-the shorter path, the shorter name, the text. Places are found from kinds down, cheapest first, so the order
-in which they are found is the order of rows of one rank.
+Stable versions precede betas and alphas; Kubernetes' core group precedes its other groups and those precede
+all others; then the shorter path, the shorter name, alphabetical order. Places are found from kinds down,
+cheapest first, which is also the order of rows of equal rank.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from specmux_schemas.search_index.graph import EntryId, FieldGraph
 
 @dataclass(frozen=True, slots=True)
 class KindRoot:
-    """A kind as an entry without a parent. ``is_list``: its items are another kind, and not gone into."""
+    """A kind as an entry without a parent. ``is_list``: its items belong to another kind and are not
+    searched."""
 
     name: KindName
     entry: EntryId
@@ -31,14 +32,14 @@ class SearchPlaces:
     """By entry; -1 for an entry that no document has."""
 
     parents: Sequence[EntryId]
-    """The entry above; -1 for kinds."""
+    """The parent entry; -1 for kinds."""
     positions: Sequence[int]
     """In the order of rows."""
     roots: dict[EntryId, KindRoot]
-    """The cheapest kind of each root entry."""
+    """The cheapest kind of each top-level entry."""
 
     def above(self, entry: EntryId) -> Iterator[EntryId]:
-        """What stands above an entry at its place, the kind last."""
+        """The ancestors of an entry at its place, the kind last."""
         parent = self.parents[entry]
         while parent >= 0:
             yield parent
@@ -74,7 +75,7 @@ def places_of(graph: FieldGraph, roots: Iterable[KindRoot]) -> SearchPlaces:
 
 
 def group_class(group: str) -> int:
-    """0 for the core group, 1 for Kubernetes' other groups, 2 for any other."""
+    """0 for the core group, 1 for Kubernetes' other groups, 2 for others."""
     if not group:
         return 0
     return 1 if group in BUILT_IN_GROUPS or group.endswith(".k8s.io") else 2

@@ -1,7 +1,7 @@
-"""An index as bytes, to be kept on disk and read back by the same release of this package.
+"""Serialize an index for storage on disk, to be loaded by the same release of this package.
 
-JSON without compression: of a list of numbers it has the steps, which are small and alike, and whoever keeps
-it compresses to a fortieth.
+JSON without compression: lists of numbers are stored as differences, which are small and similar, and
+compress to a fortieth.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from specmux_schemas.search_index.index import FieldIndex, IndexedDocument, Post
 from specmux_schemas.search_index.places import KindRoot
 
 FORM: Final = 2
-"""Goes up with every change of what is indexed or how it is written."""
+"""Increases with every change of what is indexed, or of the format."""
 
 _DIGEST: Final = 16
 
@@ -46,7 +46,7 @@ def dump(index: FieldIndex) -> bytes:
 
 
 def load(data: bytes) -> FieldIndex | None:
-    """None for what is no index, or one of another release."""
+    """None for anything but an index of this release."""
     try:
         value = orjson.loads(data)
         return _index(value) if value["form"] == FORM else None
@@ -79,7 +79,7 @@ def _index(value: dict[str, Any]) -> FieldIndex:
 
 
 def _steps(numbers: Iterable[int]) -> list[int]:
-    """From 0 to the first, and from each to the next."""
+    """The first number, then the difference of each from the previous one."""
     return [after - before for before, after in pairwise(chain((0,), numbers))]
 
 
@@ -88,7 +88,8 @@ def _postings(value: dict[str, list[int]]) -> Postings:
 
 
 def _link(graph: FieldGraph) -> None:
-    """What leads back: of each entry the nodes that have it, of each node the entries that lead to it."""
+    """Rebuild the reverse edges: from entries to the nodes that contain them, from nodes to the entries that
+    point to them."""
     graph.holders = [[] for _ in graph.names]
     graph.leading = [[] for _ in graph.nodes]
     for entry, node in enumerate(graph.targets):

@@ -1,4 +1,4 @@
-"""What one version of a kind has that another has not: by the graph, where what is equal is one entry."""
+"""Fields that differ between two versions of a kind; in the graph, equal fields are one entry."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _MOST_COMPARED: Final = 5000
 
 @dataclass(slots=True)
 class Beside:
-    """Paths of fields, at most ``MOST_NAMED`` of each."""
+    """Paths of fields, at most ``MOST_NAMED`` each."""
 
     added: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
 
 
 def beside(graph: FieldGraph, kind: EntryId, other: EntryId) -> Beside:
-    """What ``other`` has that ``kind`` has not, and the other way round. What only says something else of a
-    field is no difference here."""
+    """Fields of ``other`` that ``kind`` lacks, and vice versa. A field that merely changed is not
+    included."""
     found = Beside()
     waiting: list[tuple[tuple[str, ...], EntryId, EntryId]] = [((), kind, other)]
     compared = 0

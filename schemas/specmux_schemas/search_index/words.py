@@ -1,4 +1,4 @@
-"""The words of names, descriptions and queries: lower case, names whole and in their parts."""
+"""The words of names, descriptions and queries: lower case; names whole and in parts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STOP_WORDS: Final = frozenset(
     "the of to a an is be in for and or that this it if by on are as with will not can which from at when "  # noqa: SIM905
     "may must has have any all was been its used use than then should only more".split()
 )
-"""Words of descriptions that everything has: nobody finds anything by them."""
+"""Frequent words of descriptions, useless for searching."""
 
 
 _OF_QUESTIONS: Final = frozenset(
@@ -28,7 +28,7 @@ _OF_QUESTIONS: Final = frozenset(
 
 
 def of_name(name: str) -> frozenset[str]:
-    """``clusterIPs`` is clusterips, cluster, ips."""
+    """``clusterIPs`` yields clusterips, cluster, ips."""
     return frozenset((name.casefold(), *map(str.casefold, _PART.findall(name))))
 
 
@@ -37,9 +37,9 @@ def of_description(text: str) -> Iterator[str]:
 
 
 def asked(query: str) -> tuple[str, ...]:
-    """The words of a query; those that say nothing are left out where others say something.
+    """The words of a query; frequent ones are left out if there are others.
 
-    Raises InvalidPath past the limits, or for no word at all.
+    Raises InvalidPath beyond the limits, or without any word.
     """
     if len(query) > MOST_CHARACTERS:
         raise InvalidPath(f"{len(query)} characters; {MOST_CHARACTERS} are allowed")

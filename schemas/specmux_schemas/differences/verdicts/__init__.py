@@ -1,1 +1,1 @@
-"""Kinds of changes, and how much each means to whom."""
+"""Kinds of changes, and their impacts."""

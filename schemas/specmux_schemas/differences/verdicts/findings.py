@@ -1,4 +1,4 @@
-"""What the comparison of two schemas finds, before it is known for whom and how often."""
+"""Results of comparing two schemas, before impacts and places are known."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from specmux_schemas.differences.verdicts.impacts import Impacts
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One change at one place below the schema that was compared."""
+    """A change at one place below the compared schema."""
 
     id: str
     steps: str
-    """The way there (field_paths)."""
+    """The path to it (field_paths)."""
     what: Any = None
     old: Any = None
     new: Any = None
     origin: str = ""
-    """Component and steps in it, where the change was made once for many places."""
+    """Component and path in it, if one edit affects many places."""
     impacts: Impacts | None = None
-    """Where they are other than the rule's."""
+    """Impacts that differ from the rule's."""
 
 
 Findings: TypeAlias = tuple[Finding, ...]
@@ -33,14 +33,14 @@ Findings: TypeAlias = tuple[Finding, ...]
 class Result:
     findings: Findings = ()
     documentation: int = 0
-    """How many places differ in documentation alone."""
+    """Number of places that differ only in documentation."""
 
 
 NOTHING = Result()
 
 
 def below(result: Result, steps: str) -> Result:
-    """The same, seen from one level up."""
+    """The same, relative to the parent."""
     if not result.findings:
         return result
     moved = tuple(replace(finding, steps=steps + finding.steps) for finding in result.findings)
@@ -48,7 +48,7 @@ def below(result: Result, steps: str) -> Result:
 
 
 def of_component(result: Result, component: str) -> Result:
-    """The same, as changes of a component, where they are not those of one below it."""
+    """The same, as changes of a component, unless they belong to a nested one."""
     if not result.findings:
         return result
     owned = tuple(
@@ -59,10 +59,9 @@ def of_component(result: Result, component: str) -> Result:
 
 
 class ComparisonBudget:
-    """Bounds what one comparison may cost: documents come from anybody.
+    """Limits the cost of one comparison, since documents are untrusted.
 
-    A change in a component that others refer to many times over is at many places, which double with every
-    level of references.
+    A change in a component with many references shows at many places, which can double with every level.
     """
 
     def __init__(self, schemas: int, places: int) -> None:
@@ -70,7 +69,7 @@ class ComparisonBudget:
         self._places = places
 
     def schema(self) -> None:
-        """One pair of schemas more. Raises LimitExceeded."""
+        """Count one more pair of schemas. Raises LimitExceeded."""
         self._schemas -= 1
         if self._schemas < 0:
             raise LimitExceeded("more schemas to compare than are allowed")

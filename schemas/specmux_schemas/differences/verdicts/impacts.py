@@ -1,4 +1,4 @@
-"""How much a change means, and to whom: clients that write, clients that read, objects already stored."""
+"""The impact of a change on clients that write, clients that read, and stored objects."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from specmux_converters.deferred_dataclasses import dataclass
 
 
 class Impact(IntEnum):
-    """What a change means to one of the three; ordered."""
+    """The impact on one of the three; ordered."""
 
     NONE = 0
     WARNING = 1
@@ -20,7 +20,7 @@ class Impact(IntEnum):
 
 
 class ChangeSeverity(IntEnum):
-    """What a change means as a whole; ordered."""
+    """The overall severity of a change; ordered."""
 
     NOTICE = 0
     WARNING = 1
@@ -36,7 +36,7 @@ SEVERITIES = {severity.word: severity for severity in ChangeSeverity}
 
 @dataclass(frozen=True, slots=True, order=True)
 class Impacts:
-    """What one change means to each of the three."""
+    """The impact of one change on each of the three."""
 
     write: Impact
     read: Impact
@@ -44,10 +44,10 @@ class Impacts:
 
     @property
     def severity(self) -> ChangeSeverity:
-        """The worst of the three, else a notice."""
+        """The highest of the three, at least a notice."""
         return ChangeSeverity(max(self.write, self.read, self.stored))
 
 
 def lowered(impact: Impact) -> Impact:
-    """One step down: breaking, warning, none."""
+    """One step lower: breaking, warning, none."""
     return Impact(max(impact - 1, Impact.NONE))

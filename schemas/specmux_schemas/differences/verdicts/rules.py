@@ -1,8 +1,8 @@
-"""Every kind of change there is, by id: its impacts, whether a described schema lowers them, and its words.
+"""Every kind of change, by id: its impacts, whether a described schema lowers them, and its text.
 
-An id is a promise: reports, policies and fingerprints name it. Impacts follow Kubernetes' deprecation policy
-(rule 1) and sig-architecture's api_changes.md ("On compatibility"), KEP-4008 for what is ratcheted and
-kube-openapi's ``pkg/schemaconv/smd.go`` for what server-side apply makes of lists and maps.
+Ids are stable: reports, policies and fingerprints contain them. Impacts follow Kubernetes' deprecation policy
+(rule 1), sig-architecture's api_changes.md ("On compatibility"), KEP-4008 for ratcheting, and kube-openapi's
+``pkg/schemaconv/smd.go`` for server-side apply of lists and maps.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class ChangeRule:
     id: str
     impacts: Impacts
     is_lowered_when_described: bool
-    """A described schema is what somebody wrote down, not what an apiserver enforces: one step down."""
+    """Whether a described schema, which an apiserver does not enforce, lowers the impacts by one step."""
     says: str
-    """For a reader, of the place; ``{what}`` stands for what of it."""
+    """The sentence for readers; ``{what}`` is replaced."""
 
 
 def _rules() -> dict[str, ChangeRule]:
-    """A line has the rule; its impacts on write, read and stored objects, with an asterisk where a described
+    """A line has the rule; its impacts on write, read and stored objects, with an asterisk if a described
     schema lowers them; and its sentence."""
     found = {}
     for line in (get_data(__package__, "rules.txt") or b"").decode().splitlines():
