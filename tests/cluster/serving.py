@@ -17,6 +17,8 @@ from running.process import Process, specmux
 
 WITHIN = 60.0
 """Seconds for anything to come true."""
+STARTS = 300.0
+"""Seconds until a service is ready: minutes, with hundreds of definitions on a busy machine."""
 
 
 @contextmanager
@@ -38,7 +40,7 @@ def serving(
     with specmux("serve", "--config", str(path)) as process:
         if "tls_cert_file" in listen:
             _ask_over_tls(process, plane.folder / "ca.crt")
-        until(lambda: _is_ready(process), "ready")
+        until(lambda: _is_ready(process), "ready", STARTS)
         yield process
 
 

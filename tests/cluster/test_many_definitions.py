@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 import time
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +13,7 @@ import pytest
 from cluster.binaries import Binaries
 from cluster.control_plane import ControlPlane
 from cluster.objects import as_list, crd
-from cluster.serving import document, serving, until
+from cluster.serving import Looking, document, serving, until
 from running.process import Process
 from running.processor_time import cpu_of
 
@@ -33,7 +31,7 @@ def test_hundreds_of_definitions_are_there_with_the_apiservers(
     ]
     keys = {f"apis/g{number}.many.example.com/v1" for number in range(GROUPS)}
     with ControlPlane(binaries, tmp_path / "cluster") as plane:  # to delete them takes minutes
-        with serving(plane, tmp_path / "s") as process, Root(process) as root:
+        with serving(plane, tmp_path / "s") as process, Looking(process, set()) as looking:
             before = cpu_of(process.pid), cpu_of(plane.pid("apiserver"))
             plane.apply(as_list(*items))
             began = time.monotonic()
@@ -43,7 +41,8 @@ def test_hundreds_of_definitions_are_there_with_the_apiservers(
             behind = time.monotonic() - began
             until(lambda: _equal(plane, process, keys) == len(keys), "documents are the apiserver's", 300)
             after = cpu_of(process.pid), cpu_of(plane.pid("apiserver"))
-        assert set(root.statuses) == {200}
+        assert looking.looks
+        assert looking.failures == looking.missing == []
         print(
             f"{DEFINITIONS} definitions: whole {whole:.1f} s after the last, the apiserver {behind:.1f} s;"
             f" CPU {after[0] - before[0]:.1f} and {after[1] - before[1]:.1f} s"
@@ -57,29 +56,3 @@ def _equal(plane: ControlPlane, process: Process, keys: set[str]) -> int:
     return sum(
         json.loads(document(process, key)[2]) == plane.json(f"/openapi/v3/{key}") for key in sorted(keys)
     )
-
-
-class Root:
-    """Asks for the root all the time, in a thread."""
-
-    def __init__(self, process: Process) -> None:
-        self._process = process
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._look, daemon=True)
-        self.statuses: Counter[int] = Counter()
-
-    def __enter__(self) -> Root:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join(60)
-
-    def _look(self) -> None:
-        while not self._stop.is_set():
-            try:
-                self.statuses[self._process.get("/openapi/v3")[0]] += 1
-            except OSError:
-                self.statuses[0] += 1
-            time.sleep(0.05)

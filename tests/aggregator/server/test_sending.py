@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import socket
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -59,6 +61,38 @@ def test_files_are_bounded_and_the_least_recent_goes(
     assert os.pread(newest, len(bodies[3]), 0) == bodies[3]
     assert files.file_of(bodies[0]) == opened[0]
     assert files.file_of(bodies[1]) is None
+
+
+def numbers_of_bodies() -> set[int]:
+    """As hung_handshakes.py looks for them from outside."""
+    found = set()
+    for link in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):  # the folder's own descriptor
+            if "specmux-body" in str(link.readlink()):
+                found.add(int(link.name))
+    return found
+
+
+def test_number_that_holds_no_body_any_more_was_closed_by_us_or_is_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """From outside a file that makes room for another looks lost where the other has another number."""
+    monkeypatch.setattr(body_files, "FILES_MAX", 1_000_000)
+    monkeypatch.setattr(body_files, "SIGHTS", 1)
+    stats = RequestStats()
+    files = BodyFiles(stats)
+    bodies = [os.urandom(300_000) for _ in range(4)]
+    lower = os.open(os.devnull, os.O_RDONLY)  # as of a connection that ends meanwhile
+    first, second, _ = [(files.file_of(body), files.file_of(body))[1] for body in bodies[:3]]
+    before = numbers_of_bodies()
+    os.close(lower)
+    assert (files.file_of(bodies[3]), files.file_of(bodies[3]))[1] == lower
+    assert before - numbers_of_bodies() == {first}
+    assert stats.body_files_lost == 0
+    assert second is not None
+    os.close(second)
+    files.clear()
+    assert stats.body_files_lost == 1
 
 
 def test_body_above_the_bound_has_no_file(files: BodyFiles, monkeypatch: pytest.MonkeyPatch) -> None:
