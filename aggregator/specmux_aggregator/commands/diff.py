@@ -156,7 +156,7 @@ class _Compared:
 
 def _compared(old: str, new: str, options: DiffOptions, source: SourceOptions) -> _Compared:
     """Raises click.UsageError, FileRefused, SourceError."""
-    from specmux_aggregator.sources.judged.diff_sides import is_hash, side_of
+    from specmux_aggregator.sources.judged.diff_sides import is_hash, refuse_cut_hash, side_of
     from specmux_schemas.differences import Basis, compare
 
     names, objects = options.group_versions, options.objects
@@ -167,6 +167,8 @@ def _compared(old: str, new: str, options: DiffOptions, source: SourceOptions) -
             raise click.UsageError("--objects needs documents to judge by, not hashes of a server")
         return _Compared(kept_comparison(old, new, names[0], source))
     if is_given("server"):
+        for word in (old, new):
+            refuse_cut_hash(word)
         raise click.UsageError(
             "--server is for two hashes and one --group-version; give its URL as OLD or NEW"
         )

@@ -44,6 +44,7 @@ from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.kinds import DocumentSet
+from specmux_schemas.order import BUILT_IN_GROUPS
 from specmux_schemas.reports import FORMS, render
 from specmux_schemas.resources import GroupVersionKind, api_version
 from specmux_schemas.validation import Directive, UnionAlgorithm, Validator
@@ -206,7 +207,8 @@ def validate(
         checked = _run(inputs, documents, definitions, rules, options.workers)
         checked, places = with_places(checked, lambda: _kinds(documents, source))
     unmatched = unmatched_hints(rules.stored, checked) if rules.stored is not None else ()
-    for hint in (*places, *_hints(inputs, paths, checked, places), *unmatched):
+    hints = _hints(inputs, paths, checked, places)
+    for hint in (*places, *hints, *_skip_hints(rules.skipped, checked), *unmatched):
         warn(hint)
     report = report_of(checked, has_summary=options.summary, has_notes=options.summary or output != "text")
     with reported_refusals():
@@ -247,12 +249,38 @@ def _hints(
         yield f"{templates[0]}: a template? Render it first: helm template CHART | specmux validate -"
     unknown = sorted({_type(each) for each in checked if each.is_of_unknown_kind})
     unknown = [each for each in unknown if not any(place.startswith(f"{each}: ") for place in places)]
-    if unknown:
-        shown = ", ".join(unknown[:KINDS_SHOWN]) + (", …" if len(unknown) > KINDS_SHOWN else "")
+    own = [each for each in unknown if _is_kubernetes_own(each)]
+    if own:
         yield (
-            f"no document describes {shown}: give the CustomResourceDefinition beside the manifests or with "
-            "--file, or --ignore-missing-schemas"
+            f"no document describes {_some(own)}, which {'is' if len(own) == 1 else 'are'} Kubernetes' own: "
+            "give the documents of a release with --directory, or a --server, or --ignore-missing-schemas"
         )
+    unknown = [each for each in unknown if each not in own]
+    if unknown:
+        yield (
+            f"no document describes {_some(unknown)}: give the CustomResourceDefinition beside the manifests "
+            "or with --file, or --ignore-missing-schemas"
+        )
+
+
+def _some(kinds: Sequence[str]) -> str:
+    return ", ".join(kinds[:KINDS_SHOWN]) + (", …" if len(kinds) > KINDS_SHOWN else "")
+
+
+def _is_kubernetes_own(kind: str) -> bool:
+    """Of ``apps/v1 Deployment``: whether a CustomResourceDefinition may have its group at all."""
+    group, slash, _ = kind.partition("/")
+    return not slash or group in BUILT_IN_GROUPS
+
+
+def _skip_hints(skipped: Iterable[str], checked: list[ValidatedObject]) -> Iterator[str]:
+    """Of kinds to skip that no object has, and that were meant perhaps."""
+    kinds = {kind.kind: None for each in checked if (kind := each.report.kind) is not None}
+    for wanted in sorted(skipped):
+        name = wanted.rpartition("/")[2]
+        meant = [each for each in kinds if each != name and each.lower() in (name.lower(), name.lower()[:-1])]
+        if name not in kinds and meant:
+            yield f"--skip {wanted}: no object is of this kind; did you mean {meant[0]}?"
 
 
 def _undecoded(checked: list[ValidatedObject]) -> set[str]:

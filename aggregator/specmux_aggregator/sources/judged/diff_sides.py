@@ -106,13 +106,18 @@ def is_hash(word: str) -> bool:
     return _HASH.fullmatch(word) is not None and not Path(word).exists()
 
 
+def refuse_cut_hash(word: str) -> None:
+    """Raises click.UsageError."""
+    if _CUT_HASH.fullmatch(word) and not Path(word).exists():
+        raise click.UsageError(
+            f'{word}: the beginning of a hash? "specmux status -o json" shows all of its 128 digits'
+        )
+
+
 def _of_path(word: str, *, allows_unread: bool) -> Side:
     path = Path(word)
     if path != STDIN and not path.exists():
-        if _CUT_HASH.fullmatch(word):
-            raise click.UsageError(
-                f'{word}: the beginning of a hash? "specmux status -o json" shows all of its 128 digits'
-            )
+        refuse_cut_hash(word)
         raise click.UsageError(
             f"{cut(word)}: no such file or folder, nor http(s)://, git:REV:PATH or context:NAME"
         )
