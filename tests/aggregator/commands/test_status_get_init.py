@@ -78,6 +78,21 @@ def test_status_of_a_service_with_a_dead_backend_exits_with_1() -> None:
     assert any(line.startswith("down failed: refused") for line in result.stdout.splitlines())
 
 
+def test_status_of_many_group_versions_is_read_whole() -> None:
+    """A body comes in pieces."""
+    with serving() as url:
+        value = orjson.loads(run("status", url, "-o", "json").stdout)
+    known = value["groupVersions"]["apis/apps/v1"]
+    value["groupVersions"] |= {f"apis/g{number}.example.com/v1": known for number in range(4000)}
+    body = orjson.dumps(value)
+    assert len(body) > 1_000_000
+    fields = [("Content-Type", "application/json")]
+    with serving_in_thread(lambda request: Reply(body=body, headers=fields)) as server:
+        result = run("status", server.url)
+    assert result.exit_code == 0, result.output
+    assert "apis/g3999.example.com/v1" in result.stdout
+
+
 def test_a_status_of_something_else_is_refused_in_words() -> None:
     with serving_in_thread(lambda request: Reply(body=b'{"version": "x", "backends": {}}')) as server:
         result = run("status", server.url)
