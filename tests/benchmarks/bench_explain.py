@@ -33,13 +33,13 @@ from running.service import directory, service  # noqa: E402
 from shared_data import DATA  # noqa: E402
 from specmux_aggregator.http.messages import Coding  # noqa: E402
 from specmux_aggregator.questions.answers import ReaderAnswer  # noqa: E402
-from specmux_aggregator.questions.frames import SiteParts  # noqa: E402
-from specmux_aggregator.questions.kind_pages import (  # noqa: E402
+from specmux_aggregator.questions.document_pages.kind import kind_page  # noqa: E402
+from specmux_aggregator.questions.document_pages.page import (  # noqa: E402
     DocumentOrigin,
     DocumentRequest,
     document_page,
-    kind_page,
 )
+from specmux_aggregator.questions.frames import SiteParts  # noqa: E402
 from specmux_aggregator.questions.state import ReaderState  # noqa: E402
 from specmux_aggregator.questions.tree import tree_html  # noqa: E402
 from specmux_schemas.explanation.plaintext import of_kind  # noqa: E402

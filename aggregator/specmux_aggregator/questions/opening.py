@@ -8,8 +8,9 @@ from specmux_aggregator.endpoints.routes import Route
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.questions.explain_endpoint import EXPLAIN, SEARCH, Explain, Search
 from specmux_aggregator.questions.frames import SiteParts
+from specmux_aggregator.questions.logged_changes import LoggedChanges
 from specmux_aggregator.questions.page_answers import PREFIX
-from specmux_aggregator.questions.page_endpoint import LoggedChanges, Ui
+from specmux_aggregator.questions.page_endpoint import Ui
 from specmux_aggregator.questions.reading import Reading
 from specmux_aggregator.questions.swagger_assets import SwaggerUiUnusable, swagger_assets
 from specmux_aggregator.questions.swagger_ui import SWAGGER, SwaggerUi

@@ -3,12 +3,15 @@ resources."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
-from specmux_aggregator.http.messages import Request
+from specmux_aggregator.http.messages import ETag, Request
 from specmux_aggregator.http.prepared import PreparedAnswer, prepare
-from specmux_aggregator.http.representations import NO_STORE
-from specmux_aggregator.questions.frames import bare_error
+from specmux_aggregator.http.representations import NO_STORE, Representation, delivered, settled
+from specmux_aggregator.questions.answers import QuestionRefusal, ReaderAnswer
+from specmux_aggregator.questions.frames import assets, bare_error
+from specmux_aggregator.questions.reading import Unready, passing
 
 PREFIX: Final = "/openapi/ui/"
 HTML: Final = "text/html; charset=utf-8"
@@ -29,6 +32,14 @@ FIELDS: Final = (
 )
 
 
+class NoSuchPage(LookupError):
+    """``similar``: names and pages of what may have been meant."""
+
+    def __init__(self, message: str, similar: Sequence[tuple[str, str]] = ()) -> None:
+        super().__init__(message)
+        self.similar = similar
+
+
 def redirect(request: Request, location: str) -> PreparedAnswer:
     """Redirect to a page below; relative, so that it works behind any prefix."""
     is_head = request.method == "HEAD"
@@ -46,3 +57,32 @@ def bare_page(request: Request, code: int, message: str) -> PreparedAnswer:
         route="ui",
         format="html",
     )
+
+
+def asset_answer(request: Request, name: str, *, is_private: bool) -> PreparedAnswer:
+    """A file by its name with the hash."""
+    asset = next((each for each in assets().values() if each.name == name), None)
+    if asset is None:
+        return bare_page(request, 404, "There is no such file.")
+    representation = Representation(
+        content_type=asset.content_type,
+        etag=ETag(f'"{name}"'),
+        route="ui",
+        format="text",
+        is_immutable=True,
+        is_private=is_private,
+        is_head=request.method == "HEAD",
+        fields=FIELDS[1:2],
+    )
+    return settled(representation, request) or delivered(representation, asset.body)
+
+
+def reader_page(
+    representation: Representation, found: ReaderAnswer | QuestionRefusal, *, is_complete: bool
+) -> PreparedAnswer:
+    """Raises Unready for a refusal."""
+    if isinstance(found, QuestionRefusal):
+        raise Unready(found.code, found.message)
+    if is_complete:
+        return delivered(representation, found.body)
+    return passing(representation, found.body, 200)

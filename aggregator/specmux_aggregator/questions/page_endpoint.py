@@ -4,35 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 from urllib.parse import unquote
 
 from specmux_aggregator.http.messages import Coding, ETag, Request
 from specmux_aggregator.http.prepared import PreparedAnswer
-from specmux_aggregator.http.representations import (
-    Representation,
-    delivered,
-    settled,
-)
+from specmux_aggregator.http.representations import Representation, delivered, settled
 from specmux_aggregator.model.snapshot import SnapshotEntry
 from specmux_aggregator.questions.answers import QuestionRefusal, ReaderAnswer, SearchRequest
 from specmux_aggregator.questions.change_pages import ENTRIES_MAX, ChangesRequest, changes_page
-from specmux_aggregator.questions.frames import Asset, SiteParts, assets, root_from
-from specmux_aggregator.questions.kind_pages import (
-    DocumentOrigin,
-    DocumentRequest,
-    Page,
-    compare_page,
-    document_page,
-    group_version_page,
-    kind_page,
-    type_page,
-)
+from specmux_aggregator.questions.document_pages.comparison import compare_page
+from specmux_aggregator.questions.document_pages.group_version import group_version_page
+from specmux_aggregator.questions.document_pages.kind import kind_page
+from specmux_aggregator.questions.document_pages.page import DocumentRequest, Page, document_page, origin_from
+from specmux_aggregator.questions.document_pages.type import type_page
+from specmux_aggregator.questions.frames import SiteParts, root_from
+from specmux_aggregator.questions.logged_changes import LogEntryPage, LoggedChanges, bodies_of, state_of
 from specmux_aggregator.questions.page_answers import (
     FIELDS,
     HTML,
     PREFIX,
+    NoSuchPage,
+    asset_answer,
     bare_page,
+    reader_page,
     redirect,
 )
 from specmux_aggregator.questions.pages import (
@@ -67,32 +62,6 @@ RENDERED_BYTES: Final = 4 * 1024 * 1024
 """Of pages as they were sent: some 50 of the largest as gzip. Making one anew is a job of the reader."""
 
 
-class LogEntryPage(Protocol):
-    """An entry of the change log; it never changes, and no other has its id."""
-
-    @property
-    def id(self) -> int: ...
-
-    @property
-    def body(self) -> bytes: ...
-
-
-class LoggedChanges(Protocol):
-    def latest(self) -> Sequence[LogEntryPage]:
-        """The last entry of each group-version."""
-
-    def of(self, group_version: GroupVersion) -> Sequence[LogEntryPage]:
-        """The newest first."""
-
-
-class NoSuchPage(LookupError):
-    """``similar``: names and pages of what may have been meant."""
-
-    def __init__(self, message: str, similar: Sequence[tuple[str, str]] = ()) -> None:
-        super().__init__(message)
-        self.similar = similar
-
-
 class Ui:
     """An endpoint. ``status``: the body of ``/status``; ``log``: the change log, where one is kept."""
 
@@ -113,14 +82,14 @@ class Ui:
         self._rendered: ByteBounded[ETag, bytes] = ByteBounded(
             RENDERED_BYTES, size=len, max_each=RENDERED_BYTES // 8
         )
-        self._assets = {asset.name: asset for asset in assets().values()}
 
     def immediate(self, request: Request) -> PreparedAnswer | None:
         below = request.path.removeprefix(PREFIX)
         if request.path == PREFIX.removesuffix("/"):
             return redirect(request, "ui/")
         if below.startswith(_ASSETS):
-            return self._asset(request, below.removeprefix(_ASSETS))
+            name = below.removeprefix(_ASSETS)
+            return asset_answer(request, name, is_private=self._is_private)
         return None
 
     async def respond(self, request: Request) -> PreparedAnswer:
@@ -172,17 +141,17 @@ class Ui:
         if ready is not None:
             return ready
         found = await self._reading.of_all(job(representation.coding), seconds=seconds)
-        return _answered(representation, found, is_complete=self._reading.is_complete)
+        return reader_page(representation, found, is_complete=self._reading.is_complete)
 
     async def _of_document(self, request: Request, page: Page, key: str, name: str) -> PreparedAnswer:
         """Raises NoSuchPage, BadParameters, Unready."""
         entries = [self._published(key)]
         if page is compare_page:
             entries.append(self._published(parameters(request.query).get("with", "")))
-        origins = [_origin_of(entry) for entry in entries]
+        origins = [origin_from(entry) for entry in entries]
         logged = self._logged(entries[0].group_version)
         representation = self._represented(
-            request, "document", self._reading.version, request.path, str(origins), _state_of(logged)
+            request, "document", self._reading.version, request.path, str(origins), state_of(logged)
         )
         ready = settled(representation, request)
         if ready is not None:
@@ -195,7 +164,7 @@ class Ui:
             origin=origins[0],
             name=name,
             other=origins[1] if len(origins) > 1 else None,
-            entries=_bodies(logged),
+            entries=bodies_of(logged),
         )
         version = self._reading.version
         job = partial(document_page, page, self._site, question, representation.coding)
@@ -207,7 +176,7 @@ class Ui:
         is_complete = self._reading.is_complete and self._reading.version == version
         if is_complete and isinstance(found, ReaderAnswer):
             self._rendered.put(representation.etag, found.body)
-        return _answered(representation, found, is_complete=is_complete)
+        return reader_page(representation, found, is_complete=is_complete)
 
     def _published(self, key: str) -> SnapshotEntry:
         """Raises NoSuchPage, with group-versions like it."""
@@ -224,7 +193,7 @@ class Ui:
         """Raises Unready."""
         representation = self._represented(request, name)
         found = await self._reading.of_state(partial(job, self._site), *args, representation.coding)
-        return _answered(representation, found, is_complete=False)
+        return reader_page(representation, found, is_complete=False)
 
     async def _changes(self, request: Request, name: GroupVersion | None) -> PreparedAnswer:
         """Raises NoSuchPage, Unready."""
@@ -233,17 +202,17 @@ class Ui:
         if name is not None and not entries and not is_published:
             self._published(name)
         representation = self._represented(
-            request, "changes", name or "", str(is_published), _state_of(entries)
+            request, "changes", name or "", str(is_published), state_of(entries)
         )
         ready = settled(representation, request)
         if ready is not None:
             return ready
         question = ChangesRequest(
-            entries=_bodies(entries) or (), group_version=name, is_published=is_published
+            entries=bodies_of(entries) or (), group_version=name, is_published=is_published
         )
         job = partial(changes_page, self._site)
         found = await self._reading.of_state(job, question, representation.coding)
-        return _answered(representation, found, is_complete=True)
+        return reader_page(representation, found, is_complete=True)
 
     async def _error(
         self, request: Request, code: int, message: str, similar: Sequence[tuple[str, str]] = ()
@@ -272,31 +241,6 @@ class Ui:
             is_private=self._is_private, fields=FIELDS,
         )  # fmt: skip
 
-    def _asset(self, request: Request, name: str) -> PreparedAnswer:
-        asset: Asset | None = self._assets.get(name)
-        if asset is None:
-            return bare_page(request, 404, "There is no such file.")
-        representation = Representation(
-            content_type=asset.content_type,
-            etag=ETag(f'"{name}"'),
-            route="ui",
-            format="text",
-            is_immutable=True,
-            is_private=self._is_private,
-            is_head=request.method == "HEAD",
-            fields=FIELDS[1:2],
-        )
-        return settled(representation, request) or delivered(representation, asset.body)
-
-
-def _bodies(entries: Sequence[LogEntryPage] | None) -> tuple[bytes, ...] | None:
-    return None if entries is None else tuple(entry.body for entry in entries)
-
-
-def _state_of(entries: Sequence[LogEntryPage] | None) -> str:
-    """What an ETag has of the log."""
-    return "off" if entries is None else ",".join(str(entry.id) for entry in entries)
-
 
 def _search_request(query: str) -> SearchRequest:
     """Raises BadParameters. No words are asked for no rows."""
@@ -305,23 +249,3 @@ def _search_request(query: str) -> SearchRequest:
     limit = number(given, "limit", 20, least=1, most=MOST_ROWS)
     offset = number(given, "offset", 0, least=0, most=MOST_OFFSET)
     return SearchRequest(query=words, limit=limit, offset=offset)
-
-
-def _origin_of(entry: SnapshotEntry) -> DocumentOrigin:
-    return DocumentOrigin(
-        group_version=entry.group_version,
-        hash=str(entry.key.hash),
-        owner=entry.owner,
-        provenance=entry.offer.provenance.value,
-    )
-
-
-def _answered(
-    representation: Representation, found: ReaderAnswer | QuestionRefusal, *, is_complete: bool
-) -> PreparedAnswer:
-    """Raises Unready for a refusal."""
-    if isinstance(found, QuestionRefusal):
-        raise Unready(found.code, found.message)
-    if is_complete:
-        return delivered(representation, found.body)
-    return passing(representation, found.body, 200)

@@ -14,17 +14,17 @@ import yaml
 from data.explained_documents import bed
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.questions.answers import QuestionRefusal, ReaderAnswer, SearchRequest
-from specmux_aggregator.questions.frames import SiteParts
-from specmux_aggregator.questions.kind_pages import (
+from specmux_aggregator.questions.document_pages.comparison import compare_page
+from specmux_aggregator.questions.document_pages.group_version import group_version_page
+from specmux_aggregator.questions.document_pages.kind import kind_page
+from specmux_aggregator.questions.document_pages.page import (
     DocumentOrigin,
     DocumentRequest,
     Page,
-    compare_page,
     document_page,
-    group_version_page,
-    kind_page,
-    type_page,
 )
+from specmux_aggregator.questions.document_pages.type import type_page
+from specmux_aggregator.questions.frames import SiteParts
 from specmux_aggregator.questions.pages import (
     ErrorRequest,
     duration,

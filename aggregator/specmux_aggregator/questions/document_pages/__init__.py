@@ -1,0 +1,1 @@
+"""Pages about one document, or two: of a kind, a type, a group-version, and two versions of a kind."""

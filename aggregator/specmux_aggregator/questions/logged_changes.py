@@ -1,0 +1,35 @@
+"""The change log as pages take it: entries as they were written, and their part of an ETag."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from specmux_converters.group_versions import GroupVersion
+
+
+class LogEntryPage(Protocol):
+    """An entry of the change log; it never changes, and no other has its id."""
+
+    @property
+    def id(self) -> int: ...
+
+    @property
+    def body(self) -> bytes: ...
+
+
+class LoggedChanges(Protocol):
+    def latest(self) -> Sequence[LogEntryPage]:
+        """The last entry of each group-version."""
+
+    def of(self, group_version: GroupVersion) -> Sequence[LogEntryPage]:
+        """The newest first."""
+
+
+def bodies_of(entries: Sequence[LogEntryPage] | None) -> tuple[bytes, ...] | None:
+    return None if entries is None else tuple(entry.body for entry in entries)
+
+
+def state_of(entries: Sequence[LogEntryPage] | None) -> str:
+    """What an ETag has of the log."""
+    return "off" if entries is None else ",".join(str(entry.id) for entry in entries)
