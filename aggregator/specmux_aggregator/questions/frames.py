@@ -4,14 +4,16 @@ hash."""
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
-from markupsafe import escape
+from markupsafe import Markup, escape
 
 _PACKAGE: Final = "specmux_aggregator.questions"
+_WORDS: Final = re.compile(r"(?<=[.])(?=.)|(?<=[a-z0-9])(?=[A-Z])")
 CONTENT_TYPES: Final = {
     "css": "text/css; charset=utf-8",
     "html": "text/html; charset=utf-8",
@@ -60,13 +62,20 @@ def _environment() -> Any:
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     folder = files(_PACKAGE).joinpath("templates")
-    return Environment(
+    environment = Environment(
         loader=FunctionLoader(lambda name: folder.joinpath(name).read_text(encoding="utf-8")),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["breakable"] = breakable
+    return environment
+
+
+def breakable(name: str) -> Markup:
+    """A name with places where a line may break: behind a dot, before a word."""
+    return Markup("<wbr>").join(_WORDS.split(name))
 
 
 def rendered(template: str, *, root: str, title: str, site: SiteParts, **values: Any) -> bytes:

@@ -210,8 +210,9 @@ class Ui:
         question = ChangesRequest(
             entries=bodies_of(entries) or (), group_version=name, is_published=is_published
         )
-        job = partial(changes_page, self._site)
-        found = await self._reading.of_state(job, question, representation.coding)
+        found = await self._reading.of_state(
+            partial(changes_page, self._site), question, representation.coding
+        )
         return reader_page(representation, found, is_complete=True)
 
     async def _error(

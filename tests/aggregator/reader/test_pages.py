@@ -24,7 +24,7 @@ from specmux_aggregator.questions.document_pages.page import (
     document_page,
 )
 from specmux_aggregator.questions.document_pages.type import type_page
-from specmux_aggregator.questions.frames import SiteParts
+from specmux_aggregator.questions.frames import SiteParts, breakable
 from specmux_aggregator.questions.pages import (
     ErrorRequest,
     duration,
@@ -126,7 +126,8 @@ def test_home_begins_with_what_most_look_for_and_has_a_kind_once() -> None:
 
 def test_home_leads_to_documents_that_are_not_read_yet() -> None:
     html = text_of(home(SiteParts(), Coding.IDENTITY, state_of(GARDEN), "all", ("apis/late/v1",)))
-    assert 'Not read yet: <a href="./group-version/apis/late/v1">apis/late/v1</a>' in html
+    assert '<a href="./group-version/apis/late/v1">apis/late/v1</a>' in html
+    assert "1 group-version is not read yet. Reload to see its kinds." in words(html)
 
 
 def test_kind_is_shown_with_all_that_is_known_of_it() -> None:
@@ -234,6 +235,28 @@ def test_search_says_what_may_have_been_meant() -> None:
     html = searched("deplyoment replcias")
     assert "0 results Did you mean deployment replicas ?" in words(html)
     assert 'href="?q=deployment%20replicas"' in html
+
+
+def test_version_that_is_not_read_yet_is_named() -> None:
+    late = GroupVersion("apis/garden.example.org/v3")
+    state = state_of(GARDEN)
+    state.published = dict.fromkeys((*GARDEN, late, GroupVersion("apis/other.example.org/v1")), "")
+    for page, name in ((kind_page, "Bed"), (group_version_page, "")):
+        request = DocumentRequest(below=f"kind/{KEY}/Bed", origin=origin(KEY), name=name, entries=())
+        html = text_of(document_page(page, SiteParts(), request, Coding.IDENTITY, state, "all", ()))
+        assert f"Not read yet: {late} . Reload to see it." in words(html), page
+
+
+@pytest.mark.parametrize(
+    ("name", "html"),
+    [
+        ("admissionregistration.k8s.io", "admissionregistration.<wbr>k8s.<wbr>io"),
+        ("ValidatingAdmissionPolicyBinding", "Validating<wbr>Admission<wbr>Policy<wbr>Binding"),
+        ("<b>.x", "&lt;b&gt;.<wbr>x"),
+    ],
+)
+def test_long_name_breaks_between_its_words(name: str, html: str) -> None:
+    assert breakable(name) == html
 
 
 def test_status_shows_who_is_down_since_when_and_why() -> None:

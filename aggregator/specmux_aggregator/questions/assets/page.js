@@ -194,6 +194,7 @@ if (judged) {
     const type = body.trimStart().startsWith("{") ? "application/json" : "application/yaml";
     const answer = await fetch(`${root}../validate?report`, { method: "POST", body, headers: { "Content-Type": type } });
     const said = await answer.json();
+    if (answer.status === 429 || answer.status > 499) throw said.message;
     return answer.ok ? said : { valid: false, violations: [{ severity: "error", line: null, message: said.message }] };
   };
   judged.addEventListener("submit", async (event) => {
@@ -215,8 +216,8 @@ if (judged) {
           marks.set(line, [...(marks.get(line) ?? []), each.message]);
         }
       }
-    } catch {
-      verdict.textContent = "The service did not answer. Try again.";
+    } catch (error) {
+      verdict.textContent = `Not checked: ${error.message ?? error}. Try again.`;
       return;
     }
     const count = (number, word) => `${number} ${word}${number === 1 ? "" : "s"}`;
