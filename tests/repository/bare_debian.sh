@@ -42,7 +42,7 @@ chroot "$system" /usr/bin/env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin \
         apt-get install -q --yes --no-install-recommends $1 >/dev/null
         cd && git clone --quiet bundle specmux 2>/dev/null && cd specmux
         '"$started"' >/root/demo.log 2>&1 &
-        for _ in $(seq 300); do
+        for _ in $(seq 1200); do
             # While it starts, nothing answers, or a 503 does.
             if answer=$('"$asked"') && [[ $answer == *'"'"'"apis/library.example.org/v1"'"'"'* ]]; then
                 cat /root/demo.log
