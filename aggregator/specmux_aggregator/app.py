@@ -129,9 +129,9 @@ class App:
     async def start(self) -> tuple[str, int]:
         """Listen, then watch the backends; returns the address and port that were bound. Waits for no
         backend."""
-        warn_of_exposure(self.settings)
         self._sources.first_look.start()
         bound = await self.server.start()
+        warn_of_exposure(self.settings)
         if self._gate is not None:
             self._gate.start()
         if self.history is not None:

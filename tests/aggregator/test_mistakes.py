@@ -248,6 +248,7 @@ MISTAKES = [
     wrong("diff $dir/v3.json", 2, "Missing argument 'NEW'"),
     wrong("diff $dir/v3.json ftp://a/b", 2, "no such file or folder", "git:REV:PATH"),
     wrong("diff 672BD5C51522 $dir/v3.json", 2, "the beginning of a hash", "specmux status -o json"),
+    wrong("diff 672BD5C51522 E70612345678 -g v1 --server http://127.0.0.1:1", 2, "of a hash", "128"),
     wrong("diff $dir/v3.json $dir/bare", 1, "no documents in it"),
     wrong("diff $dir/v3.json $dir/notes.txt", 1, "notes.txt: (document): not a YAML mapping"),
     wrong("diff $dir/v3.json $dir/v3.json -g apps/v1", 1, "neither has apis/apps/v1", "all are compared"),

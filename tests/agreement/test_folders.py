@@ -64,7 +64,7 @@ def test_a_mounted_manifest_is_validated_once(tmp_path: Path) -> None:
     folder = mounted(tmp_path / "cm", w_yaml=b"apiVersion: a.io/v1\nkind: W\nmetadata: {name: x}\n")
     (tmp_path / "crd.yaml").write_bytes(MANIFEST)
     told = run("validate", folder, "--file", tmp_path / "crd.yaml", "--summary").output
-    assert "1 objects in 1 files: 1 valid" in told
+    assert "1 object in 1 file: 1 valid" in told
 
 
 def test_a_repository_is_skipped_and_well_known_is_not(tmp_path: Path) -> None:

@@ -74,7 +74,10 @@ def summary_line(checked: Sequence[ValidatedObject]) -> str:
         told.append(f"{found[ObjectVerdict.NO_SCHEMA]} without a schema")
     if found[ObjectVerdict.NO_OBJECT]:
         told.append(f"{found[ObjectVerdict.NO_OBJECT]} no object")
-    return f"Summary: {len(checked)} objects in {files} files: {', '.join(told)}"
+    objects = "object" if len(checked) == 1 else "objects"
+    return (
+        f"Summary: {len(checked)} {objects} in {files} {'file' if files == 1 else 'files'}: {', '.join(told)}"
+    )
 
 
 def _case(each: ValidatedObject) -> Case:

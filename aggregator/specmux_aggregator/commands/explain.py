@@ -101,6 +101,7 @@ def explain(
 
 def _subject(words: tuple[str, ...], api_version: str) -> tuple[str, str]:
     """Type and version as manifests and models write them, too: ``apps/v1 Deployment``, ``v1/Pod``."""
+    words = tuple(part for word in words for part in word.split())
     if len(words) == 2 and not api_version and _VERSION.fullmatch(words[0]):
         words, api_version = words[1:], words[0]
     if len(words) > 1:

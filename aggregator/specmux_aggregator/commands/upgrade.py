@@ -115,7 +115,7 @@ def _report(judged: Sequence[UpgradedObject], origin: str, target: str) -> Findi
             Suite(file, tuple(map(_case, group))) for file, group in groupby(judged, lambda each: each.file)
         ),
         document=document,
-        summary=f"Summary: {len(judged)} objects: {said or 'none'}",
+        summary=f"Summary: {len(judged)} {'object' if len(judged) == 1 else 'objects'}: {said or 'none'}",
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
 from typing import Any, Final, NoReturn
 
 from specmux_converters.deferred_dataclasses import dataclass
@@ -94,7 +95,9 @@ def read_policy(document: Any) -> Policy:
     severities = {}
     for change, level in _object(root.get("severity") or {}, ("severity",)).items():
         if change not in RULES:
-            _refuse("is no id of a change", ("severity", change))
+            close = get_close_matches(change, RULES, n=1)
+            meant = f"did you mean {close[0]}?" if close else f"ids are {', '.join(sorted(RULES))}"
+            _refuse(f"is no id of a change; {meant}", ("severity", change))
         if not isinstance(level, str) or level not in SEVERITIES:
             _refuse(f"must be one of {', '.join(SEVERITIES)}", ("severity", change))
         severities[change] = SEVERITIES[level]

@@ -53,6 +53,12 @@ def test_plain_text_has_nothing_added(folder: Path) -> None:
     assert done.stderr == ""
 
 
+def test_type_is_taken_as_manifests_write_it(folder: Path) -> None:
+    ways = (["garden.example.org/v1 Bed"], ["garden.example.org/v1", "Bed"], ["garden.example.org/v1/Bed"])
+    texts = {run(folder, "explain", *words).stdout for words in ways}
+    assert len(texts) == 1 and "VERSION:    v1\n" in texts.pop()
+
+
 def test_every_version_is_explained_when_asked(folder: Path) -> None:
     both = yaml.safe_load(run(folder, "explain", "bed.spec.name", "--all-versions", "-o", "yaml").stdout)
     assert [each["version"] for each in both] == ["v1", "v1beta1"]

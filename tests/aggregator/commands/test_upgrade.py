@@ -112,7 +112,7 @@ def test_what_is_ready_exits_with_0(sides: list[Any], tmp_path: Path) -> None:
     assert told(result) == ["Summary: 2 objects: 2 ready"]
     assert result.exit_code == 0
     refused = run(*sides, written(tmp_path / "bad.yaml", widget(mode=1)))
-    assert told(refused) == ["Summary: 1 objects: 1 refused-before"]
+    assert told(refused) == ["Summary: 1 object: 1 refused-before"]
     assert refused.exit_code == 0
 
 

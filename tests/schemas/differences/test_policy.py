@@ -85,6 +85,7 @@ def test_a_date_that_yaml_reads_as_one_is_a_date() -> None:
         ([], "must be an object"),
         ({"allowed": []}, "/allowed: is not known here"),
         ({"severity": {"field-gone": "notice"}}, "/severity/field-gone: is no id of a change"),
+        ({"severity": {"field-removd": "notice"}}, "is no id of a change; did you mean field-removed?"),
         ({"severity": {"field-added": "bad"}}, "must be one of notice, warning, breaking"),
         ({"allow": {"path": "a"}}, "/allow: must be a list"),
         ({"allow": ["a"]}, "/allow/0: must be an object"),
