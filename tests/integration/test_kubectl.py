@@ -21,13 +21,18 @@ from fakes.discovery import resource
 from fakes.prefix_proxy import Passed, PrefixProxy, proxying
 from running.kubectl import KUBECTLS, Kubectl
 from running.service import Client, backend, directory, service
-from shared_data import DATA, read, shared
+from shared_data import DATA, documents, load, read, shared
+from specmux_aggregator.config.settings import DocumentSettings
 from specmux_aggregator.demo.backends import serving as serving_application
 from specmux_aggregator.demo.documents import BOOKS, PLANTS, SEEDS, DemoResource, openapi_v3, swagger_2
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
+from specmux_converters.codecs import protobuf_v2
 from specmux_converters.media_types import PROTOBUF_V2
 
 pytestmark = pytest.mark.skipif(not KUBECTLS, reason="no kubectl on this machine")
+
+OLD = [path for path in KUBECTLS if path.name in ("kubectl.1.27", "kubectl.1.28")]
+"""Those that read /openapi/v2 first."""
 
 CREATE = ("create", "--validate=strict", "--dry-run=client", "-f", "-")
 
@@ -285,8 +290,13 @@ async def old_apiserver(swagger: bytes) -> AsyncIterator[str]:
 
 
 @shared
-def test_bad_field_is_refused_when_only_the_client_can_validate(tmp_path: Path) -> None:
+@pytest.mark.parametrize("program", [*OLD[-1:], *KUBECTLS[-1:]], ids=lambda path: path.name)
+@pytest.mark.parametrize("openapi_v2", ["passthrough", "merged"])
+def test_bad_field_is_refused_when_only_the_client_can_validate(
+    tmp_path: Path, openapi_v2: str, program: Path
+) -> None:
     """Servers before 1.25 do not validate fields, so kubectl does, by the document at /openapi/v2."""
+    settings = DocumentSettings(openapi_v2=openapi_v2)
     swagger = read(DATA / "openapi-v2-protobuf" / "v1_21_2" / "swagger.pb.gz")
     deployment = (
         "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: one}\n"
@@ -296,13 +306,48 @@ def test_bad_field_is_refused_when_only_the_client_can_validate(tmp_path: Path) 
     async def scenario() -> None:
         async with (
             old_apiserver(swagger) as url,
-            kubectl_before(tmp_path / "home", backend("old", url)) as (kubectl, proxy, _),
+            kubectl_before(tmp_path / "home", backend("old", url), program=program, documents=settings) as (
+                kubectl,
+                proxy,
+                _,
+            ),
         ):
             assert "Deployment enables declarative updates" in await kubectl.good("explain", "deployments")
             assert "(dry run)" in await kubectl.good(*CREATE, given=deployment)
             assert any(item.target.startswith("/openapi/v2") for item in proxy.take())
             code, _, errors = await kubectl(*CREATE, given=deployment.replace("replicas", "replicants"))
             assert (code, 'unknown field "replicants"' in errors) == (1, True)
+
+    run(scenario)
+
+
+@shared
+@pytest.mark.parametrize("program", OLD, ids=lambda path: path.name)
+def test_the_merged_document_is_explained_as_kubernetes_own(tmp_path: Path, program: Path) -> None:
+    """kubectl up to 1.28 loads /openapi/v2 before it explains anything."""
+    release = DATA / "k8s-pairs" / "1.35"
+    for name in ("api/v1.json", "apis/apps/v1.json"):
+        path = tmp_path / "documents" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(read(documents("1.35")[name.removesuffix(".json")]))
+    swagger = protobuf_v2.encode(load(release / "v2" / "swagger.json.gz"))
+
+    async def explained(*backends: Backend, openapi_v2: str) -> list[str]:
+        settings = DocumentSettings(openapi_v2=openapi_v2)
+        home = tmp_path / openapi_v2
+        async with kubectl_before(home, *backends, program=program, documents=settings) as (kubectl, *_):
+            await kubectl.good("explain", "deployments.spec")
+            return [
+                await kubectl.good("explain", "--output=plaintext-openapiv2", *words)
+                for words in (["pods"], ["deployments.spec.strategy"], ["deployments", "--recursive"])
+            ]
+
+    async def scenario() -> None:
+        files = directory("files", tmp_path / "documents")
+        async with old_apiserver(swagger) as url:
+            own = await explained(backend("own", url), openapi_v2="passthrough")
+        assert await explained(files, openapi_v2="merged") == own
+        assert "rollingUpdate" in own[1]
 
     run(scenario)
 
@@ -356,8 +401,8 @@ def test_every_kubectl_at_hand(tmp_path: Path, program: Path) -> None:
             _,
         ):
             assert len((await kubectl.good("api-resources", "--no-headers")).splitlines()) == 2
-            if program.name in ("kubectl.1.27", "kubectl.1.28"):
-                # They load /openapi/v2 before they explain anything, and a directory has none.
+            if program in OLD:
+                # A directory has no /openapi/v2 where none is merged.
                 assert "NotFound" in (await kubectl("explain", "plants"))[2]
                 return
             assert "Plant is something" in await kubectl.good("explain", "plants")

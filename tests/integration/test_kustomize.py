@@ -12,9 +12,12 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from running.kubectl import KUBECTLS
 from specmux_aggregator.commands.schemas import schemas
 
-KUSTOMIZE = os.environ.get("KUSTOMIZE") or shutil.which("kustomize")
+STANDALONE = os.environ.get("KUSTOMIZE") or shutil.which("kustomize")
+BUILD = [STANDALONE, "build"] if STANDALONE else [str(KUBECTLS[-1]), "kustomize"] if KUBECTLS else []
+"""kubectl has a kustomize of its own."""
 PARTS = {
     "type": "array",
     "x-kubernetes-list-type": "map",
@@ -64,7 +67,7 @@ def write(path: Path, value: Any) -> None:
     path.write_text(yaml.safe_dump(value))
 
 
-@pytest.mark.skipif(KUSTOMIZE is None, reason="kustomize is not installed: KUSTOMIZE names it")
+@pytest.mark.skipif(not BUILD, reason="neither kustomize nor kubectl is installed: KUSTOMIZE names the first")
 @pytest.mark.parametrize("has_schema", [True, False])
 def test_a_patch_keeps_the_other_items_of_a_list(tmp_path: Path, has_schema: bool) -> None:
     write(tmp_path / "crds/widget.yaml", DEFINITION)
@@ -77,8 +80,7 @@ def test_a_patch_keeps_the_other_items_of_a_list(tmp_path: Path, has_schema: boo
     )
     arguments = [str(tmp_path / "schemas"), "--layout", "kustomize", "--directory", str(tmp_path / "crds")]
     assert CliRunner().invoke(schemas, arguments).exit_code == 0
-    command = [str(KUSTOMIZE), "build", str(tmp_path)]
-    built = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    built = subprocess.run([*BUILD, str(tmp_path)], capture_output=True, text=True, timeout=60)
     assert built.returncode == 0, built.stderr
     parts = {part["name"]: part["size"] for part in yaml.safe_load(built.stdout)["spec"]["parts"]}
     assert parts == ({"a": 1, "b": 3} if has_schema else {"b": 3})
