@@ -89,7 +89,7 @@ class ValidateOptions:
         """Raises SourceError."""
         return Rules(
             _DIRECTIVES[self.field_validation.lower()],
-            frozenset(kind.casefold() for each in self.skip for kind in each.split(",") if kind),
+            frozenset(kind for each in self.skip for kind in each.split(",") if kind),
             self.ignore_missing_schemas,
             UnionAlgorithm(self.unions),
             self.release,

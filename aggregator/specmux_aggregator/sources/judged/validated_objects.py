@@ -135,8 +135,10 @@ class Rules:
     def skips(self, kind: GroupVersionKind | None) -> bool:
         if kind is None:
             return False
-        name = kind.kind.casefold()
-        return name in self.skipped or f"{api_version(kind.group, kind.version)}/{name}" in self.skipped
+        return (
+            kind.kind in self.skipped
+            or f"{api_version(kind.group, kind.version)}/{kind.kind}" in self.skipped
+        )
 
 
 def files_below(paths: Iterable[str], *, ignored: re.Pattern[str] | None = None) -> list[str]:
