@@ -57,3 +57,12 @@ def test_every_finding_has_a_test() -> None:
         rows = text[text.index(heading) :].partition("\n\n")[0].splitlines()[2:]
         assert sorted({row.split(" | ")[0].strip("| ") for row in rows}) == sorted(numbers)
         assert all("`tests/" in row.rpartition(" | ")[2] for row in rows)
+
+
+def test_every_finding_of_gates_has_a_test() -> None:
+    text = (ROOT / "tests/findings.md").read_text()
+    rows = text[text.index("| # | finding |") :].partition("\n\n")[0].splitlines()[2:]
+    numbers = {each for row in rows for each in row.split(" | ")[0].strip("| ").split(", ")}
+    counts = {"V": range(1, 16), "D": range(1, 19), "S": range(1, 7), "F": range(1, 7)}
+    assert {f"{letter}{number}" for letter, count in counts.items() for number in count} <= numbers
+    assert all("`tests/" in row.rpartition(" | ")[2] for row in rows)
