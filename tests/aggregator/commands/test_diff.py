@@ -173,6 +173,8 @@ def test_what_is_no_document_is_refused(tmp_path: Path, old: Path) -> None:
     result = run(old, written(tmp_path / "x.json", {"a": 1}))
     assert result.exit_code == 1
     assert "x.json" in result.output
+    (tmp_path / "y.json").write_text("{")
+    assert run(old, tmp_path / "y.json").output.startswith(f"Error: {tmp_path / 'y.json'}: /: not JSON")
 
 
 TEMPLATE = "{{- if .Values.crds }}\n"

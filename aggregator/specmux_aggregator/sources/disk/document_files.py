@@ -28,10 +28,12 @@ _IN_NAMES: Final = "!$&'()+,;=@{}"
 
 
 class FileRefused(SpecmuxError):
-    """A file or an answer that cannot be read, converted or written. ``where`` names it."""
+    """A file or an answer that cannot be read, converted or written. ``where`` names it, unless
+    the reason does."""
 
     def __init__(self, where: object, reason: object) -> None:
-        super().__init__(f"{cut(str(where))}: {reason}" if reason else str(where))
+        place = f"{cut(str(where))}: " if str(where) else ""
+        super().__init__(f"{place}{reason}" if reason else str(where))
 
 
 @contextmanager
