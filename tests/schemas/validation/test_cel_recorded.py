@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -38,32 +39,54 @@ def without_names(text: str) -> str:
     return "".join(text.split("selfType")[0])
 
 
-def test_every_recorded_expression_is_judged_as_kubernetes_does(tally: Callable[[str, int], None]) -> None:
-    first, *cases = lines("cel.jsonl.gz")
-    compiler_faults, wrong, refused = 0, [], 0
+@dataclass
+class JudgedCases:
+    cases: list[Any]
+    wrong: list[str] = field(default_factory=list)
+    compiler_faults: int = 0
+    refused: int = 0
+
+
+def judged(name: str) -> JudgedCases:
+    first, *cases = lines(name)
+    found = JudgedCases(cases)
     for case in cases:
         tree = rule_tree(schema_of(first["schema"], case), {})
         compiler = RuleCompiler()
         (rule,) = compiler.rules(tree.properties["spec"])
         wanted = case["answer"]
         if "fault" in wanted:
-            compiler_faults += 1
+            found.compiler_faults += 1
             if without_names(rule.fault) != without_names(wanted["fault"]):
-                refused += case["rule"] in SYNTAX_OF_SEVERAL and bool(rule.fault)
-                wrong.append(f"{case['rule']}: {rule.fault} instead of {wanted['fault']}")
+                found.refused += case["rule"] in SYNTAX_OF_SEVERAL and bool(rule.fault)
+                found.wrong.append(f"{case['rule']}: {rule.fault} instead of {wanted['fault']}")
             continue
         if without_names(rule.message_fault) != without_names(wanted.get("messageFault", "")):
-            wrong.append(f"{case['extra']}: {rule.message_fault} instead of {wanted.get('messageFault')}")
+            text = f"{case['extra']}: {rule.message_fault} instead of {wanted.get('messageFault')}"
+            found.wrong.append(text)
         old = {**HEAD, "spec": case["old"]} if "old" in case else MISSING
-        found = check_rules({**HEAD, "spec": case["value"]}, tree, compiler, old)
-        texts = sorted(each.message for each in found if each.check is Check.RULE)
+        said = check_rules({**HEAD, "spec": case["value"]}, tree, compiler, old)
+        texts = sorted(each.message for each in said if each.check is Check.RULE)
         if texts != wanted.get("rules", []):
-            wrong.append(f"{case['rule']}: {texts} instead of {wanted.get('rules')}")
-        wrong += [f"{case['rule']}: {fault}" for fault in cost_faults(compiler, tree, rule, wanted)]
-    tally("expressions recorded from apiextensions", len(cases))
-    tally("of them refused when they are compiled", compiler_faults)
-    assert len(cases) > 1800
-    assert len(wrong) == refused == 1, "\n".join(wrong)
+            found.wrong.append(f"{case['rule']}: {texts} instead of {wanted.get('rules')}")
+        found.wrong += [f"{case['rule']}: {fault}" for fault in cost_faults(compiler, tree, rule, wanted)]
+    return found
+
+
+def test_every_recorded_expression_is_judged_as_kubernetes_does(tally: Callable[[str, int], None]) -> None:
+    found = judged("cel.jsonl.gz")
+    tally("expressions recorded from apiextensions", len(found.cases))
+    tally("of them refused when they are compiled", found.compiler_faults)
+    assert len(found.cases) > 1800
+    assert len(found.wrong) == found.refused == 1, "\n".join(found.wrong)
+
+
+def test_values_of_every_type_meet_every_function(tally: Callable[[str, int], None]) -> None:
+    """``dyn`` of each type before functions of all libraries, and 500 of ``benchmarks/fuzz_rules.py``."""
+    found = judged("cel_types.jsonl.gz")
+    tally("expressions over all types, recorded from apiextensions", len(found.cases))
+    assert len(found.cases) > 900
+    assert not found.wrong, "\n".join(found.wrong)
 
 
 def cost_faults(

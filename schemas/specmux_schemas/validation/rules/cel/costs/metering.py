@@ -6,7 +6,15 @@ from collections.abc import Callable, Iterable, Sequence
 from math import ceil
 from typing import Any, Final, TypeAlias
 
-from specmux_schemas.validation.rules.cel.values.values import MapValue, Opaque, is_list, size_of
+from specmux_schemas.validation.rules.cel.values.comparison import is_ordered
+from specmux_schemas.validation.rules.cel.values.values import (
+    CelPanic,
+    MapValue,
+    Opaque,
+    go_type,
+    is_list,
+    size_of,
+)
 
 CallCost: TypeAlias = Callable[[Sequence[Any], Any], int]
 
@@ -52,7 +60,7 @@ def _matched(arguments: Sequence[Any], _: Any) -> int:
 
 
 def _validated(arguments: Sequence[Any], _: Any) -> int:
-    size: int = arguments[0].pattern_size
+    size = getattr(arguments[0], "pattern_size", 0)  # dyn may be anything
     return ceil((1 + size_of(arguments[1])) * TRAVERSAL) * ceil(size * PATTERN)
 
 
@@ -95,6 +103,10 @@ def _flattened(arguments: Sequence[Any], _: Any) -> int:
 def _compared(index: int) -> CallCost:
     def cost(arguments: Sequence[Any], _: Any) -> int:
         items = arguments[index]
+        if not is_list(items):
+            method = "Contains" if is_ordered(items) and type(items) is not bool else "Add"
+            words = f"{go_type(items)} is not traits.Lister: missing method {method}"
+            raise CelPanic(f"internal error: interface conversion: {words}")
         size = len(items)
         is_text = size > 0 and isinstance(next(iter(items)), str | bytes)
         return int(size * size * (2.0 + (TRAVERSAL if is_text else 0))) + 1 + LIST

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from specmux_schemas.validation.rules.cel.checking.declarations import Apply, Overload
 from specmux_schemas.validation.rules.cel.values.types import DYN_KIND, PARAM_KIND, CelType
-from specmux_schemas.validation.rules.cel.values.values import CelError, type_name
+from specmux_schemas.validation.rules.cel.values.values import CelError, no_such_overload, type_name
+
+_OF_TEXTS: Final = frozenset(("contains", "endsWith", "matches", "startsWith"))
+_FINDING: Final = frozenset(("find", "findAll"))
+_BY_TRAIT: Final = frozenset(("size", "sort"))
+_RECEIVERS: Final = frozenset(("google.protobuf.Duration", "google.protobuf.Timestamp", "string"))
 
 
 def bound(function: str, overloads: tuple[Overload, ...]) -> Apply:
@@ -24,9 +29,21 @@ def bound(function: str, overloads: tuple[Overload, ...]) -> Apply:
                 guard is None or guard == name for guard, name in zip(guards, names, strict=True)
             ):
                 return apply(*arguments)
-        raise CelError(f"no such overload: {function}({', '.join(names)})")
+        raise _refusal(function, names)
 
     return call
+
+
+def _refusal(function: str, names: list[str]) -> CelError:
+    """Upstream finds it in the dispatcher, by what a value can do, or in the function, each in its words."""
+    is_found = function in _FINDING and names[1] == "string"
+    if is_found or function in _OF_TEXTS or (function in _BY_TRAIT and names[0] in _RECEIVERS):
+        return no_such_overload()
+    if function in _BY_TRAIT:
+        return CelError(f"no such overload: {function}")
+    if function == "flatten":
+        return CelError(f"no such overload: {names[0]}.flatten({', '.join(names[1:])})")
+    return CelError(f"no such overload: {function}({', '.join(names)})")
 
 
 def _guard(of: CelType) -> str | None:

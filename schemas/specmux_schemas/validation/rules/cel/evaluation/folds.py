@@ -13,9 +13,9 @@ from specmux_schemas.validation.rules.cel.values.maps import LiteralMap
 from specmux_schemas.validation.rules.cel.values.values import (
     CelError,
     MapValue,
+    go_type,
     is_list,
     no_such_overload,
-    type_name,
 )
 
 _END: Final = object()
@@ -30,14 +30,14 @@ def pairs(value: Any) -> Iterable[Any]:
         return ((key, value.at_key(key)) for key in value)
     if is_list(value):
         return enumerate(value)
-    raise CelError(f"unsupported comprehension range type: {type_name(value)}")
+    raise CelError(f"unsupported comprehension range type: {go_type(value)}")
 
 
 def singles(value: Any) -> Iterable[Any]:
     if type(value) is tuple or isinstance(value, MapValue) or is_list(value):
         found: Iterable[Any] = iter(value)
         return found
-    raise CelError(f"got '{type_name(value)}', expected iterable type")
+    raise CelError(f"got '{go_type(value)}', expected iterable type")
 
 
 def filler(slots: Sequence[int]) -> Fill:

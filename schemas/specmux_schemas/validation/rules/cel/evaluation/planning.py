@@ -36,7 +36,7 @@ from specmux_schemas.validation.rules.cel.parsing.syntax import (
     Select,
     StructLiteral,
 )
-from specmux_schemas.validation.rules.cel.values.comparison import compare, equal
+from specmux_schemas.validation.rules.cel.values.comparison import compare, equal, is_ordered
 from specmux_schemas.validation.rules.cel.values.maps import LiteralMap
 from specmux_schemas.validation.rules.cel.values.types import BOOL, BYTES, INT, STRING, TYPE_KIND
 from specmux_schemas.validation.rules.cel.values.values import (
@@ -271,7 +271,12 @@ class _Planner:
 
         def run(frame: Frame) -> bool:
             one, other = first(frame), second(frame)
-            found = holds(compare(one, other))
+            try:
+                found = holds(compare(one, other))
+            except CelError as error:
+                if is_ordered(one):
+                    raise
+                raise CelError(f"no such overload: {call.function}") from error
             if cost is None:
                 frame.cost += 1
             else:

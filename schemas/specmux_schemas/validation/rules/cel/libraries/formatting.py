@@ -153,7 +153,7 @@ def _member(value: Any) -> str:
 
 def _double(value: Any) -> float | str:
     """A text where it is no number to write in digits."""
-    number = double_of_text(value) if isinstance(value, str) else value
+    number = (double_of_text(value) if isinstance(value, str) else value) + 0.0  # a zero has no sign
     if math.isnan(number):
         return "NaN"
     return ("∞" if number > 0 else "-∞") if math.isinf(number) else number
@@ -170,7 +170,7 @@ def _scientific(value: Any, _: int | None) -> str:
     """Always of six digits: the precision is read and not used."""
     number = _double(value)
     if isinstance(number, str):
-        return number
+        return number.rjust(_PRECISION)  # six is taken for a width, too
     mantissa, exponent = f"{number:.{_PRECISION}e}".split("e")
     sign = "-" if exponent[0] == "-" else ""
     return f"{mantissa}×10{(sign + exponent[1:]).translate(_SUPERSCRIPTS)}"

@@ -166,6 +166,8 @@ def _sorted_by(items: Any, keys: Any) -> Any:
 
 
 def _range(count: int) -> tuple[int, ...]:
+    if count < 0:
+        raise CelError(f"lists.range: size must be non-negative, got {count}")
     if count > MOST_RANGE:
         raise CostExceeded
     return tuple(range(count))

@@ -12,6 +12,10 @@ from zoneinfo import ZoneInfo
 from specmux_schemas.validation.rules.cel.values.values import CelError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST, _LAST = (
+    int((datetime(*day, tzinfo=UTC) - _EPOCH).total_seconds()) for day in ((1, 1, 3), (9999, 12, 29))
+)
+"""Between them every zone's time is a datetime; beyond, no zone changes."""
 
 
 def offset_of(name: str, seconds: int) -> int:
@@ -22,6 +26,7 @@ def offset_of(name: str, seconds: int) -> int:
     if zone is None:
         step = "" if _zone("Etc/UTC") else ": this machine has no database of time zones; install tzdata"
         raise CelError(f"unknown time zone {name}{step}")
+    seconds = min(max(seconds, _FIRST), _LAST)
     moment = (_EPOCH + timedelta(seconds=seconds)).astimezone(zone).utcoffset()
     return 0 if moment is None else int(moment.total_seconds())
 

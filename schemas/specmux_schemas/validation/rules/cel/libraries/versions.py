@@ -58,6 +58,8 @@ def read_version(text: str) -> SemverValue:
 
 
 def _number(name: str, text: str) -> int:
+    if not text:
+        raise CelError('strconv.ParseUint: parsing "": invalid syntax')
     if not _DIGITS.fullmatch(text):
         raise CelError(f"Invalid character(s) found in {name} number {quoted(text)}")
     if len(text) > 1 and text[0] == "0":

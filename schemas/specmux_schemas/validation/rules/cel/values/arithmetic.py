@@ -24,6 +24,16 @@ MAX_SECONDS: Final = 253_402_300_799
 """9999-12-31T23:59:59Z."""
 
 
+_ADDERS: Final = frozenset((int, UInt, float, str, bytes, tuple, Duration, Timestamp))
+_NUMBERS: Final = (int, UInt, float)
+
+
+def _untaken(operator: str, left: Any, numbers: tuple[type, ...] = _NUMBERS) -> CelError:
+    """Values that know the operation, or receive calls, say nothing of it; for others the dispatcher does."""
+    is_bare = type(left) in (*numbers, str, Timestamp, Duration)
+    return no_such_overload() if is_bare else CelError(f"no such overload: {operator}")
+
+
 def add(left: Any, right: Any) -> Any:
     kind, other = type(left), type(right)
     if kind is int and other is int:
@@ -44,7 +54,7 @@ def add(left: Any, right: Any) -> Any:
         left, right = right, left
     if type(left) is Timestamp and type(right) is Duration:
         return checked_timestamp(left.nanos + right.nanos, left.offset)
-    raise no_such_overload()
+    raise no_such_overload() if kind in _ADDERS else _untaken("_+_", left)
 
 
 def subtract(left: Any, right: Any) -> Any:
@@ -61,13 +71,13 @@ def subtract(left: Any, right: Any) -> Any:
         return checked_duration(left.nanos - right.nanos)
     if kind is Timestamp and other is Duration:
         return checked_timestamp(left.nanos - right.nanos, left.offset)
-    raise no_such_overload()
+    raise _untaken("_-_", left)
 
 
 def multiply(left: Any, right: Any) -> Any:
     kind = type(left)
     if kind is not type(right) or kind not in (int, UInt, float):
-        raise no_such_overload()
+        raise _untaken("_*_", left)
     if kind is int:
         return checked(left * right)
     return left * right if kind is float else checked_uint(left * right)
@@ -76,7 +86,7 @@ def multiply(left: Any, right: Any) -> Any:
 def divide(left: Any, right: Any) -> Any:
     kind = type(left)
     if kind is not type(right) or kind not in (int, UInt, float):
-        raise no_such_overload()
+        raise _untaken("_/_", left)
     if kind is float:
         return _float_quotient(left, right)
     if right == 0:
@@ -89,7 +99,7 @@ def divide(left: Any, right: Any) -> Any:
 def modulo(left: Any, right: Any) -> Any:
     kind = type(left)
     if kind is not type(right) or kind not in (int, UInt):
-        raise no_such_overload()
+        raise _untaken("_%_", left, numbers=(int, UInt))
     if right == 0:
         raise CelError("modulus by zero")
     if left == INT_MIN and right == -1:
@@ -105,7 +115,7 @@ def negate(value: Any) -> Any:
         return -value
     if type(value) is Duration:
         return checked_duration(-value.nanos)
-    raise no_such_overload()
+    raise no_such_overload() if type(value) is bool else _untaken("-_", value, numbers=())
 
 
 def checked(value: int) -> int:

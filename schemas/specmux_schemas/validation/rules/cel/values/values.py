@@ -201,5 +201,22 @@ def size_of(value: Any) -> int:
         return size_of(value.value) if type(value) is Optional and value.value is not MISSING else 1
 
 
+_GO_TYPES: Final = {
+    "null_type": "types.Null",
+    "google.protobuf.Timestamp": "types.Timestamp",
+    "google.protobuf.Duration": "types.Duration",
+    "type": "*types.Type",
+    "optional_type": "*types.Optional",
+    "kubernetes.NamedFormat": "cel.Format",
+}
+
+
+def go_type(value: Any) -> str:
+    """Of a value that is no collection; texts name Go's types."""
+    name = type_name(value)
+    package, _, bare = name.rpartition(".")
+    return _GO_TYPES.get(name) or (f"cel.{bare}" if package else f"types.{name.title()}")
+
+
 def no_such_overload() -> CelError:
     return CelError("no such overload")
