@@ -135,16 +135,16 @@ timestamp(self.s)|timestamp('9999-12-31T23:59:59Z')|(timestamp('9999-12-31T23:59
 quantity('1e3').add(quantity('1k'))|quantity('2').sub(3)|
 quantity('0.1').add(1)|quantity('1.5Mi')|quantity('9223372036854775807').add(1)|
 quantity('1E').sub(quantity('1m'))""",
-    "P": """""ip('10.0.0.1')|ip('::1')|ip('fe80::1')|ip(self.s)|cidr('10.0.0.0/8').ip()|ip('2001:db8::a')|
+    "P": """ip('10.0.0.1')|ip('::1')|ip('fe80::1')|ip(self.s)|cidr('10.0.0.0/8').ip()|ip('2001:db8::a')|
 ip('224.0.0.251')"""
     "",
-    "C": """""cidr('10.0.0.0/8')|cidr('10.1.2.3/16')|cidr('::/0')|cidr(self.s)|cidr('2001:db8::/32')|
+    "C": """cidr('10.0.0.0/8')|cidr('10.1.2.3/16')|cidr('::/0')|cidr(self.s)|cidr('2001:db8::/32')|
 cidr('10.1.2.3/16').masked()"""
     "",
-    "V": """""semver('1.2.3')|semver('1.2.3-rc.1+b')|semver(self.s)|semver('v1.2', true)|
+    "V": """semver('1.2.3')|semver('1.2.3-rc.1+b')|semver(self.s)|semver('v1.2', true)|
 semver('01.2', true)|semver(self.s, true)"""
     "",
-    "W": """""url('https://u@a.b:80/p%20q?x=1&x=2#f')|url('/a?b')|url(self.s)|url('http://[::1]:9/')|
+    "W": """url('https://u@a.b:80/p%20q?x=1&x=2#f')|url('/a?b')|url(self.s)|url('http://[::1]:9/')|
 url('mailto:a@b')"""
     "",
     "X": """self.?s|self.?nul|self.m[?'a']|self.l[?0]|self.nulo.?a|self.?o.?__if__|optional.of(self.s)|
@@ -178,7 +178,7 @@ format.named({F}).value().validate({S}).orValue([]).join('+')|dyn({S})|string(by
 {T}.getDayOfWeek()|{T}.getMilliseconds()|
 {U}.getSeconds()|{U}.getMilliseconds()|{U}.getHours()|{U}.getMinutes()|int({T})|int({S})|size({M})|
 {O}.size()|size(bytes({S}))""",
-    "D": """""{D} + {D}|{D} * {D}|{D} / {D}|-({D})|double({I})|{Q}.asApproximateFloat()|
+    "D": """{D} + {D}|{D} * {D}|{D} / {D}|-({D})|double({I})|{Q}.asApproximateFloat()|
 double(string({D}))|[{D}, {D}].sum()"""
     "",
     "L": """{L} + {L}|{L}.filter(x, x {R} {S})|{L}.map(x, x + {S})|{L}.map(x, x != {S}, x)|{S}.split({S})|

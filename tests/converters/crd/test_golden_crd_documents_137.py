@@ -1,0 +1,41 @@
+"""Documents that apiextensions-apiserver 0.37.2 makes of operators' CRDs, as digests, with a whole document,
+which stands for those that an apiserver of 1.37 publishes (``tests/benchmarks/go/crd_documents``)."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+import orjson
+
+from data.crd_manifests import manifests
+from shared_data import DATA, shared
+from specmux_converters.crd import BUNDLED, build, templates_of
+from specmux_converters.document import Document
+
+RECORDED = Path(__file__).parent / "recorded" / "documents-1.37.json.gz"
+
+
+def digest(document: Document) -> str:
+    return hashlib.sha256(orjson.dumps(document, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
+
+
+@shared
+def test_documents_are_those_of_the_release_that_the_cluster_has(tally: Callable[[str, int], None]) -> None:
+    recorded = orjson.loads(gzip.decompress(RECORDED.read_bytes()))
+    templates = templates_of(recorded["source"])
+    assert templates is not None
+    unequal, total = [], 0
+    for operator, digests in recorded["digests"].items():
+        built = build(manifests(DATA / "crds" / operator), templates=templates).documents
+        for name, wanted in digests.items():
+            total += 1
+            if digest(built[name]) != wanted:
+                unequal.append(f"{operator}: {name}")
+    print(f"crd-documents-1.37: {total - len(unequal)} of {total}")
+    tally("documents of CRDs equal to apiextensions 0.37.2", total - len(unequal))
+    assert total == 37
+    assert templates.digest != BUNDLED.digest, "documents of another release are no proof"
+    assert not unequal
