@@ -127,6 +127,7 @@ class AsyncSchemaCache(ServerClient):
         self._events = EventLog(on_event)
         self._transport: Any = None
         self._opened: OpenCache | None = None
+        self._documents: ServerDocuments | None = None
 
     @cached_property
     def _unsupported(self) -> UnsupportedRequests:
@@ -207,7 +208,7 @@ class AsyncSchemaCache(ServerClient):
     ) -> None:
         if self._opened is None:
             return
-        opened, self._opened = self._opened, None
+        opened, self._opened, self._documents = self._opened, None, None
         await opened.exchange.close()
         await self._transport.__aexit__(kind, error, trace)
         await opened.entry_store.close()
@@ -417,7 +418,10 @@ class AsyncSchemaCache(ServerClient):
 
     @property
     def _reading(self) -> ServerDocuments:
-        return ServerDocuments(self.server, self._open, options=self.options, clock=self._clock)
+        opened = self._open
+        if self._documents is None:
+            self._documents = ServerDocuments(self.server, opened, options=self.options, clock=self._clock)
+        return self._documents
 
     async def _hashes(self) -> dict[str, str]:
         paths = await self.paths(refresh=True)

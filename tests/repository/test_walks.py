@@ -15,9 +15,12 @@ from typing import Any
 
 from fakes.apiserver import FakeAPIServer, document, serving
 from fakes.cluster import CRDS, FakeCluster
+from fakes.openapi_server import Reference
+from fakes.openapi_thread import serving_in_thread
 from running.cluster_service import definition, serves
 from running.service import QUICK, Client, backend, service
 from specmux_aggregator.config.settings import ChangeSettings, DiscoverySettings
+from specmux_cache import CacheOptions, SchemaCache
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "architecture.md"
 MOST_DECIDED, MOST_POLLED, MOST_REMEMBERED, MOST_SIMILAR = 13, 11, 5, 6
@@ -27,6 +30,8 @@ is asked where a request with the same line is known."""
 MOST_OF_A_CHANGE, MOST_OF_A_DEFINITION = 24, 30
 """Modules that a backend's change enters, and an event of a definition, until it is published; but for those
 that answer clients and follow discovery meanwhile."""
+MOST_OF_A_STORED_DOCUMENT = 17
+"""Modules of the client that a get enters of a document that is stored, without a background."""
 SETTLED = 0.3
 """Seconds for what a start leaves to be done beside it, which is on nobody's way."""
 BESIDE = {"server", "endpoints", "discovery", "changes", "documents"}
@@ -40,13 +45,13 @@ def walk(title: str) -> set[str]:
 
 
 @contextmanager
-def modules_entered() -> Iterator[set[str]]:
-    """The modules of the aggregator of which a function is called meanwhile, in this thread."""
+def modules_entered(package: str = "specmux_aggregator") -> Iterator[set[str]]:
+    """The modules of the package of which a function is called meanwhile, in this thread."""
     entered: set[str] = set()
 
     def note(frame: FrameType, event: str, _: Any) -> None:
         name = frame.f_globals.get("__name__", "")
-        if event == "call" and name.startswith("specmux_aggregator."):
+        if event == "call" and name.startswith(f"{package}."):
             entered.add(name)
 
     sys.setprofile(note)
@@ -164,3 +169,15 @@ def test_event_of_a_definition() -> None:
     assert walk("An event of a CustomResourceDefinition") <= rooms(entered)
     on_the_way = {name for name in entered if not rooms({name}) & BESIDE}
     assert len(on_the_way) <= MOST_OF_A_DEFINITION, "\n".join(sorted(on_the_way))
+
+
+def test_client_gets_a_stored_document(tmp_path: Path) -> None:
+    options = CacheOptions(directory=tmp_path, root_ttl=60.0)
+    body = b'{"openapi":"3.0.0","info":{"title":"t","version":"1"},"paths":{}}'
+    with serving_in_thread(Reference({APPS: body})) as server:
+        for _ in range(2):
+            with SchemaCache(server.url, options, background=False) as cache:
+                cache.paths()
+                with modules_entered("specmux_cache") as entered:
+                    assert cache.schema(APPS).body == body
+    assert len(entered) <= MOST_OF_A_STORED_DOCUMENT, sorted(entered)

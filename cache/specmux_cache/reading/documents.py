@@ -36,7 +36,7 @@ class ServerDocuments:
     ) -> None:
         self._server = server
         self._opened = opened
-        self._options = options
+        self._accepted = options.accepted
         self._clock = clock
 
     async def paths(self, *, refresh: bool = False) -> Paths:
@@ -68,7 +68,7 @@ class ServerDocuments:
             target=document.target,
             rule=FreshnessRule.HASHED if document.hash else FreshnessRule.REVALIDATED,
             hash=document.hash,
-            accepted=accepted or self._options.accepted,
+            accepted=accepted or self._accepted,
             check=check_document,
         )
         obtained = await self._opened.exchange.obtain(wanted)

@@ -106,6 +106,7 @@ class Exchange:
         self._locks = locks
         self._calls = runtime.calls
         self._options = options
+        self._tolerance = options.tolerance
         self._events = runtime.events
         self._clock = runtime.clock
         self._refusals = Refusals(options.refusal_ttl, clock=runtime.clock)
@@ -286,8 +287,7 @@ class Exchange:
 
     async def _stand_in(self, wanted: ExchangeRequest, entry: Entry | None) -> Entry | None:
         found = entry or await self._older(wanted)
-        tolerance = self._options.tolerance
-        if found is None or not may_stand_in(found.held, wanted.rule, tolerance, now=self._clock()):
+        if found is None or not may_stand_in(found.held, wanted.rule, self._tolerance, now=self._clock()):
             return None
         return found
 
@@ -295,7 +295,7 @@ class Exchange:
         return await self._entry_store.latest(wanted.name, wanted.accepted) if wanted.accepted else None
 
     def _usage(self, wanted: ExchangeRequest, entry: Entry) -> Use:
-        return usage(entry.held, wanted.rule, self._options.tolerance, now=self._clock())
+        return usage(entry.held, wanted.rule, self._tolerance, now=self._clock())
 
     def _hit(self, entry: Entry, *, is_stale: bool = False) -> ExchangeResult:
         self._events.record("stale" if is_stale else "hit", entry.key.group_version, size=len(entry.body))

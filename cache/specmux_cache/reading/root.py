@@ -51,6 +51,7 @@ class Catalog:
         clock: Callable[[], float],
     ) -> None:
         self._server = server
+        self._url = str(server)
         self._calls = calls
         self._exchange = exchange
         self._options = options
@@ -76,12 +77,12 @@ class Catalog:
             else:
                 discovery = await self._calls.run(parse_discovery, entry.body, self._server)
             self._parsed = entry.digest, discovery
-        return Root(str(self._server), self._parsed[1], obtained)
+        return Root(self._url, self._parsed[1], obtained)
 
     async def find(self, group_version: str, *, refresh: bool = False) -> tuple[Root, Document]:
         """The document, after requesting the root again if it was cached. Raises GroupVersionNotFound."""
         if 0 < self._absent.get(group_version, 0) - self._clock() <= self._options.not_found_ttl:
-            raise GroupVersionNotFound(group_version, server=str(self._server))
+            raise GroupVersionNotFound(group_version, server=self._url)
         root = await self.root(refresh=refresh)
         try:
             return root, root.document(group_version)
