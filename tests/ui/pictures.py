@@ -2,7 +2,7 @@
 
     specmux serve --directory DOCUMENTS --validation-enabled
     python tests/ui/pictures.py http://127.0.0.1:8080 build/pictures
-    python tests/ui/pictures.py http://127.0.0.1:8080 docs/images --docs    # page-light.png and page-dark.png
+    python tests/ui/pictures.py http://127.0.0.1:8080 docs/images --docs    # those of README and docs/page.md
 
 Widths of 390, 1280 and 1920 pixels, light and dark; needs what ``make ui`` needs.
 """
@@ -10,6 +10,7 @@ Widths of 390, 1280 and 1920 pixels, light and dark; needs what ``make ui`` need
 from __future__ import annotations
 
 import argparse
+import base64
 import sys
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,7 @@ def main() -> None:
     )
     parser.add_argument("address")
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--docs", action="store_true", help="the two pictures of the README alone")
+    parser.add_argument("--docs", action="store_true", help="the pictures of README and docs/page.md alone")
     parser.add_argument("--only", default="", help="one page")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
@@ -52,11 +53,33 @@ def main() -> None:
             if options.docs:
                 path = "kind/apis/autoscaling/v2/HorizontalPodAutoscaler"
                 picture(browser, options, path, f"page-{scheme}", scheme, (1280, 640))
+                sheet(browser, options, scheme)
                 continue
             for name, path in PAGES.items():
                 for width, height in WIDTHS.items():
                     if options.only in ("", name):
                         picture(browser, options, path, f"{name}-{width}-{scheme}", scheme, (width, height))
+
+
+def sheet(browser: Any, options: argparse.Namespace, scheme: str) -> None:
+    """Home and a kind at every width on one picture."""
+    shown = []
+    for name in ("home", "kind"):
+        for width, height in WIDTHS.items():
+            context = browser.new_context(
+                color_scheme=scheme, viewport={"width": width, "height": height}, device_scale_factor=0.5
+            )
+            page = context.new_page()
+            page.goto(f"{options.address}/openapi/ui/{PAGES[name]}")
+            data = base64.b64encode(page.screenshot()).decode()
+            shown.append(f'<img height=450 src="data:image/png;base64,{data}">')
+            context.close()
+    page = browser.new_page(viewport={"width": 1720, "height": 940})
+    rows = ("".join(shown[:3]), "".join(shown[3:]))
+    style = "body{margin:10px;background:#888}div{display:flex;gap:10px;margin-bottom:10px}"
+    page.set_content(f"<style>{style}</style>" + "".join(f"<div>{row}</div>" for row in rows))
+    page.screenshot(path=options.folder / f"page-widths-{scheme}.jpg", type="jpeg", quality=60)
+    page.close()
 
 
 def picture(

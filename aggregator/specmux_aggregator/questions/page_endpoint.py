@@ -129,11 +129,7 @@ class Ui:
         raise NoSuchPage(f"There is no page {below}")
 
     async def _of_all(
-        self,
-        request: Request,
-        job: Callable[[Coding], JobOfAll],
-        name: str,
-        seconds: float = ALIGN_SECONDS,
+        self, request: Request, job: Callable[[Coding], JobOfAll], name: str, seconds: float = ALIGN_SECONDS
     ) -> PreparedAnswer:
         """Raises Unready."""
         representation = self._represented(request, name, self._reading.version)
