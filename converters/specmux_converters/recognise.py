@@ -13,7 +13,7 @@ from specmux_converters.document_kinds import kind_of
 from specmux_converters.errors import InvalidDocument, NoDocument, cut
 from specmux_converters.incremental.revisions import Revisions
 from specmux_converters.losses import Loss
-from specmux_converters.openapi31 import is_openapi_31
+from specmux_converters.openapi31 import is_later_than_30
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _CRD: Final = "CustomResourceDefinition"
@@ -61,7 +61,7 @@ def _recognised(reading: _Reading) -> RecognisedInput:
     if len(documents) != 1:
         raise NoDocument(f"{len(documents)} documents, and none is a CustomResourceDefinition")
     kind, document = kind_of(documents[0]), documents[0]
-    if kind is DocumentKind.OPENAPI_3 and is_openapi_31(document):
+    if kind is DocumentKind.OPENAPI_3 and is_later_than_30(document):
         from specmux_converters.openapi31.lowering import as_openapi_30  # few documents need it
 
         lowered, more = as_openapi_30(document)

@@ -107,8 +107,11 @@ NO_OBJECTS: list[tuple[Any, str, dict[str, str], int, str]] = [
 def test_what_is_no_object_is_said(tmp_path: Path) -> None:
     async def scenario(shop: Shop) -> None:
         for body, query, headers, code, message in NO_OBJECTS:
-            status, _, told = await shop.post(body, query, **headers)
+            status, fields, told = await shop.post(body, query, **headers)
             assert (status, told["kind"], told["status"], told["code"]) == (code, "Status", "Failure", code)
+            if code == 415 and "Content_Encoding" not in headers:
+                taken = "application/json, application/yaml, application/cbor"
+                assert (fields["Accept"], fields["Accept-Post"]) == (taken, taken)
             assert message in told["message"], told
 
     run(tmp_path, scenario)

@@ -13,13 +13,13 @@ from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Offer, Provenance
 from specmux_converters.document import Limits, canonical, content_hash, parse
 from specmux_converters.errors import ConverterError, LimitExceeded
-from specmux_converters.openapi31 import is_openapi_31
+from specmux_converters.openapi31 import is_later_than_30
 
 HEAD: Final = 256
 """Bytes within which Kubernetes' servers state a document's version."""
 
 _FIRST: Final = re.compile(rb'\s*\{\s*"openapi"\s*:\s*"([^"]*)"')
-_ANYWHERE: Final = re.compile(rb'"openapi"\s*:\s*"3\.1')
+_ANYWHERE: Final = re.compile(rb'"openapi"\s*:\s*"3\.0*[1-9]')
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +44,13 @@ class LoweredDocument:
 
 
 def states_other_version(body: bytes, coding: Coding) -> bool:
-    """Whether the first key of a document, as in nearly all, states a version other than 3.1."""
+    """Whether the first key of a document, as in nearly all, states 3.0, or none that is lowered."""
     found = _FIRST.match(beginning(body, coding, size=HEAD))
-    return found is not None and not found[1].startswith(b"3.1")
+    return found is not None and _ANYWHERE.match(b'"openapi":"' + found[1]) is None
 
 
 def lowered_document(body: bytes, coding: Coding, *, limits: Limits) -> LoweredDocument | Failure | None:
-    """None if the bytes are not 3.1, or not a document, which is reported elsewhere."""
+    """None if the bytes are 3.0, or not a document, which is reported elsewhere."""
     try:
         plain = decoded(body, coding, max_bytes=limits.max_bytes)
     except (BadCoding, TooLarge):
@@ -66,11 +66,11 @@ def lowered_json(plain: bytes, *, limits: Limits) -> LoweredDocument | Failure |
 
     try:
         document = parse(plain, limits=limits)
-        if not is_openapi_31(document):
+        if not is_later_than_30(document):
             return None
         made, losses = as_openapi_30(document)
         json = canonical(made)
     except ConverterError as error:
         cause = Cause.TOO_LARGE if isinstance(error, LimitExceeded) else Cause.BAD_BODY
-        return Failure(cause, f"OpenAPI 3.1 that cannot be read as 3.0: {error}")
+        return Failure(cause, f"cannot be read as OpenAPI 3.0: {error}")
     return LoweredDocument(encoded(json, Coding.GZIP), Hash(content_hash(json)), len(json), losses_of(losses))

@@ -228,8 +228,10 @@ def _body_refused(error: BodyRefused) -> PreparedAnswer:
 def _refused(
     code: int, message: str, fields: Iterable[tuple[str, str]] = (), *, is_head: bool = False
 ) -> PreparedAnswer:
-    again = [("Retry-After", "1")] if code in (429, 503) else []
-    return refusal(code, REASONS[code], message, fields=[*fields, *again], is_head=is_head, route=ROUTE)
+    fields = [*fields, *([("Retry-After", "1")] if code in (429, 503) else [])]
+    if code == 415 and not fields:
+        fields = [("Accept", _FORMS), ("Accept-Post", _FORMS)]  # RFC 9110 15.5.16; W3C LDP 7.1
+    return refusal(code, REASONS[code], message, fields=fields, is_head=is_head, route=ROUTE)
 
 
 def _status(status: dict[str, Any]) -> PreparedAnswer:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from specmux_converters.document import Document
 
+_LATER: Final = re.compile(r"3\.0*[1-9][0-9]*(?:\..*)?", re.DOTALL)
 
-def is_openapi_31(document: Document) -> bool:
+
+def is_later_than_30(document: Document) -> bool:
+    """3.1, which is lowered, or one that is refused then."""
     version = document.get("openapi")
-    return isinstance(version, str) and (version == "3.1" or version.startswith("3.1."))
+    return isinstance(version, str) and _LATER.fullmatch(version) is not None

@@ -10,7 +10,7 @@ import pytest
 
 from specmux_converters.errors import InvalidDocument
 from specmux_converters.losses import Grade
-from specmux_converters.openapi31 import is_openapi_31
+from specmux_converters.openapi31 import is_later_than_30
 from specmux_converters.openapi31.lowering import as_openapi_30
 from specmux_converters.recognise import DocumentKind, recognise
 
@@ -140,8 +140,14 @@ def test_documents_of_31_are_read_as_30() -> None:
     found = recognise(data)
     assert (found.kind, found.documents[0]["openapi"]) == (DocumentKind.OPENAPI_3, "3.0.3")
     assert [loss.construct for loss in found.losses] == ["webhooks"]
-    for version in ("3.0.1", "3.10.0", "3.11", 3.1, None):
-        assert not is_openapi_31({"openapi": version})
+    for version in ("3.0.1", "3.0", "30.1", 3.1, None):
+        assert not is_later_than_30({"openapi": version})
+
+
+@pytest.mark.parametrize("version", ["3.2.0", "3.2", "3.10.0"])
+def test_later_versions_are_refused(version: str) -> None:
+    with pytest.raises(InvalidDocument, match=f"OpenAPI {version} is not read"):
+        recognise(b'{"openapi":"%s","info":{"title":"t","version":"1"},"paths":{}}' % version.encode())
 
 
 def test_nesting_has_a_bound() -> None:

@@ -35,7 +35,7 @@ from specmux_converters.document import DEFAULT_LIMITS, Document, parse
 from specmux_converters.document_kinds import DocumentKind, kind_of
 from specmux_converters.errors import ConverterError, InvalidDocument
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.openapi31 import is_openapi_31
+from specmux_converters.openapi31 import is_later_than_30
 from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.resources import Resources, split
 
@@ -211,7 +211,7 @@ class ServerSource:
         document = parse(schema.body)
         if kind_of(document) is not DocumentKind.OPENAPI_3:
             raise InvalidDocument("no OpenAPI 3.0")
-        if not is_openapi_31(document):
+        if not is_later_than_30(document):
             return document
         from specmux_converters.openapi31.lowering import as_openapi_30  # few servers have it
 
