@@ -17,10 +17,17 @@ class Balancer:
         self.servers = list(servers)
         self.connections = 0
         self.url = ""
+        self._writers: list[asyncio.StreamWriter] = []
+
+    def cut(self) -> None:
+        """End all connections."""
+        while self._writers:
+            self._writers.pop().close()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         server = self.servers[self.connections % len(self.servers)]
         self.connections += 1
+        self._writers.append(writer)
         port = int(server.url.rpartition(":")[2])
         try:
             inner, outer = await asyncio.open_connection("127.0.0.1", port)

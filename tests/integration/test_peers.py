@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from fakes.apiserver import FakeAPIServer, document, serving
-from fakes.balanced import AlternatingServer, balanced
+from fakes.balanced import AlternatingServer, Balancer, balanced
 from fakes.cluster import ENDPOINT_SLICES, FakeCluster
 from running.service import Client, backend, service
 from specmux_aggregator.config.settings import KubernetesSettings
@@ -271,3 +271,43 @@ async def test_documents_that_flap_make_no_second_server() -> None:
             origin.listed["version"] = document("version", str(number % 2))
             await asyncio.sleep(0.11)
         assert (await backend_status(client, "one"))["servers"] is None
+
+
+@pytest.mark.parametrize("form", ["connection", "request"])
+async def test_listed_address_that_hides_two_servers_flaps_nowhere(
+    form: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One log line for each change of state, one root, one summary."""
+    caplog.set_level("INFO")
+    other = server(BEFORE, "v1.34.4")
+    hiding = (
+        balanced(server(BEFORE, "v1.34.4"), server(AFTER, "v1.34.4"))
+        if form == "connection"
+        else serving(AlternatingServer([BEFORE, AFTER]))
+    )
+    async with (
+        serving(other),
+        hiding as address,
+        service(backend("ha", other.url, urls=(other.url, address.url))) as client,
+    ):
+        while set(await published(client)) != {A, OLD, NEW}:
+            if isinstance(address, Balancer):
+                address.cut()
+            await asyncio.sleep(0.1)
+        await asyncio.sleep(0.5)
+        summary = (await backend_status(client, "ha"))["servers"]["summary"]
+        caplog.clear()
+        assert await read_all(client, 100) == []
+        assert (await backend_status(client, "ha"))["servers"]["summary"] == summary
+        assert [line for line in caplog.messages if "servers" in line or "changed" in line] == []
+
+
+async def test_listed_server_whose_definition_comes_and_goes_is_one() -> None:
+    servers = server(BEFORE, "v1.37.2"), server(BEFORE, "v1.37.2")
+    async with serving(servers[0]), serving(servers[1]):
+        urls = tuple(each.url for each in servers)
+        async with service(backend("ha", urls[0], urls=urls)) as client:
+            for documents in 2 * (BEFORE, {**BEFORE, NEW: document(NEW)}) + (BEFORE,):
+                for each in servers:
+                    each.documents = dict(documents)
+                await until_published(client, set(documents))

@@ -208,6 +208,10 @@ def _let_go(waiting: Iterable[asyncio.Future[None]]) -> None:
             checked.set_result(None)
 
 
+def _servers_text(observation: Observation) -> str:
+    return difference_text(observation.servers) if observation.servers else "1 server"
+
+
 def _log_change(last: Observation, now: Observation) -> None:
     name = now.backend.name
     new = [note for note in now.notes if note not in last.notes]
@@ -217,10 +221,9 @@ def _log_change(last: Observation, now: Observation) -> None:
         logger.warning(
             "backend %s: OpenAPI spec: and %d more notes; /status lists them", name, len(new) - NOTES_LOGGED
         )
-    if now.servers and now.servers != last.servers:
-        logger.info("backend %s: %s", name, difference_text(now.servers))
-    elif last.servers and not now.servers:
-        logger.info("backend %s: 1 server", name)
+    told = _servers_text(now)
+    if told != _servers_text(last):
+        logger.info("backend %s: %s", name, told)
     if now.failure is not None:
         if last.failure is None or last.failure.cause is not now.failure.cause:
             logger.warning(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Protocol, TypeVar
 
@@ -17,8 +16,9 @@ from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.servers import BackendServer, Hash, git_version
 from specmux_aggregator.origins.hedge import DocumentAnswer
-from specmux_aggregator.origins.shared_documents import digest_of_own
-from specmux_aggregator.upstream.client import BackendClient, BackendRoot, NotModified, Payload
+from specmux_aggregator.origins.listed_server import ListedServer
+from specmux_aggregator.origins.sightings import Sightings
+from specmux_aggregator.upstream.client import BackendClient, NotModified, Payload
 from specmux_cache.http.connections.addresses import Address
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON
@@ -28,13 +28,6 @@ SERVERS_MAX: Final = 16
 
 STRAGGLING: Final = 5.0
 """Seconds for which a check waits for the others once one server has answered."""
-
-PAUSE_MAX: Final = 60.0
-"""Longest pause in seconds before a failing server is asked again."""
-
-STEADY: Final = 60.0
-"""Seconds for which a server that failed and returned unchanged must not fail before it takes precedence
-again."""
 
 VERSION_MAX: Final = 64
 """Characters of the longest version that is kept."""
@@ -48,37 +41,6 @@ class NewClient(Protocol):
     def __call__(self, *, address: Address | None = None) -> BackendClient: ...
 
 
-@dataclass(slots=True)
-class _ListedServer:
-    client: BackendClient
-    root: BackendRoot | None = None
-    version: str | None = None
-    failure: Failure | None = None
-    failures: int = 0
-    """Consecutive failures."""
-    ask_at: float = 0.0
-    """Monotonic seconds, like the next."""
-    steady_at: float = 0.0
-    asking: asyncio.Task[None] | None = field(default=None, repr=False)
-
-    @property
-    def is_up(self) -> bool:
-        return self.root is not None and self.failure is None
-
-    def take(self, root: BackendRoot, now: float) -> None:
-        is_same = self.root is not None and digest_of_own(self.root) == digest_of_own(root)
-        if not is_same:
-            self.steady_at = now  # another server has taken its place
-        elif self.failures:
-            self.steady_at = now + STEADY
-        self.root, self.failure, self.failures, self.ask_at = root, None, 0, now
-
-    def fail(self, failure: Failure, now: float) -> None:
-        self.failure = failure
-        self.failures += 1
-        self.ask_at = now + min(PAUSE_MAX, 2.0 ** min(self.failures - 1, 10))
-
-
 class ListedServers:
     """Lives on one event loop until ``close``."""
 
@@ -90,9 +52,7 @@ class ListedServers:
     ) -> None:
         """``connect``: by URL; if there are several, each belongs to one server."""
         self._is_fixed = len(connect) > 1
-        self._servers = (
-            {url: _ListedServer(make()) for url, make in connect.items()} if self._is_fixed else {}
-        )
+        self._servers = {url: _made(make, now) for url, make in connect.items()} if self._is_fixed else {}
         self._new_client = next(iter(connect.values()))
         self._now = now
 
@@ -107,9 +67,9 @@ class ListedServers:
         named = {name_of(address): address for address in sorted(addresses)[:SERVERS_MAX]}
         gone = [self._servers.pop(name) for name in self._servers.keys() - named.keys()]
         for name in named.keys() - self._servers.keys():
-            self._servers[name] = _ListedServer(self._new_client(address=named[name]))
+            self._servers[name] = _made(partial(self._new_client, address=named[name]), self._now)
         for each in gone:
-            await _close(each)
+            await each.close()
 
     def known(self) -> tuple[BackendServer, ...]:
         """Each server as last seen, highest rank first."""
@@ -118,7 +78,7 @@ class ListedServers:
         known = (
             BackendServer(
                 name,
-                {} if each.root is None else each.root.offers,
+                each.offers,
                 each.version if all(versions) else None,
                 each.failure,
                 each.failure is None and now >= each.steady_at,
@@ -171,13 +131,8 @@ class ListedServers:
         self, group_version: GroupVersion, hash: Hash
     ) -> list[Callable[[], Awaitable[DocumentAnswer]]]:
         """Functions that request a document from each server that lists it; failing servers come last."""
-        having = [
-            each
-            for each in self._servers.values()
-            if each.root is not None and each.root.offers.get(group_version) == hash
-        ]
-        having.sort(key=lambda each: each.failures)
-        return [partial(each.client.document, group_version, hash=hash, accept_gzip=True) for each in having]
+        servers = sorted(self._servers.values(), key=lambda each: each.failures)
+        return [ask for each in servers for ask in each.asks(group_version, hash)]
 
     async def each(self, ask: Callable[[BackendClient], Awaitable[Answered]]) -> dict[str, Answered]:
         """Answers by server, of those that do not fail; of all if all fail."""
@@ -187,9 +142,9 @@ class ListedServers:
 
     async def close(self) -> None:
         for each in self._servers.values():
-            await _close(each)
+            await each.close()
 
-    async def _ask(self, each: _ListedServer) -> None:
+    async def _ask(self, each: ListedServer) -> None:
         try:
             held = each.root
             root = await each.client.root(etag=None if held is None else held.etag)
@@ -201,16 +156,13 @@ class ListedServers:
             version = await each.client.discovery("/version", JSON)
             if not isinstance(version, Failure) or version.cause is Cause.NOT_FOUND:
                 each.version = version_in(version)
-            each.take(root, self._now())
+            await each.take(root, self._now())
         finally:
             each.asking = None
 
 
-async def _close(each: _ListedServer) -> None:
-    if each.asking is not None:
-        each.asking.cancel()
-        await asyncio.gather(each.asking, return_exceptions=True)
-    await each.client.close()
+def _made(connect: Callable[[], BackendClient], now: Callable[[], float]) -> ListedServer:
+    return ListedServer(connect, connect(), Sightings(now))
 
 
 def name_of(address: Address) -> str:

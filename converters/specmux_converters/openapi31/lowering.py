@@ -43,8 +43,8 @@ _BOUNDS: Final[Mapping[str, tuple[str, Callable[[Any, Any], Any]]]] = {
 
 
 def as_openapi_30(document: Document) -> tuple[Document, list[Loss]]:
-    """Raises InvalidDocument for OpenAPI 3.2 and later, whose new words nobody here reads, and for what is nested
-    too deeply to walk."""
+    """Raises InvalidDocument for OpenAPI 3.2 and later, whose new words nobody here reads, and for what is
+    nested too deeply to walk."""
     version = str(document.get("openapi"))
     if version != "3.1" and not version.startswith("3.1."):
         raise InvalidDocument(f"OpenAPI {cut(version)} is not read: write 3.0 or 3.1")
