@@ -13,7 +13,8 @@ import pytest
 
 from fakes.apiserver import FakeAPIServer, document, serving
 from fakes.balanced import AlternatingServer, Balancer, balanced
-from fakes.cluster import ENDPOINT_SLICES, FakeCluster
+from fakes.cluster import API_SERVICES, ENDPOINT_SLICES, FakeCluster, api_service
+from running.cluster_service import serves
 from running.service import Client, backend, service
 from specmux_aggregator.config.settings import KubernetesSettings
 
@@ -311,3 +312,30 @@ async def test_listed_server_whose_definition_comes_and_goes_is_one() -> None:
                 for each in servers:
                     each.documents = dict(documents)
                 await until_published(client, set(documents))
+
+
+async def test_replicas_of_an_extension_server_with_different_group_versions_are_one() -> None:
+    """Behind one Service, each connection to the next; both APIServices are backends at its address."""
+    one, two = "apis/plants.example.org/v1", "apis/plants.example.org/v2"
+    replicas = server({one: document(one, "1")}), server({one: document(one, "2"), two: document(two)})
+    async with FakeCluster(dict(BEFORE)) as cluster, balanced(*replicas) as balancer:
+        port = int(balancer.url.rpartition(":")[2])
+        for version in ("v1", "v2"):
+            made = api_service("plants.example.org", version, service=("plants", "default"), port=port)
+            cluster.put(API_SERVICES, made)
+        async with serves(cluster) as client:
+            paths = await until_published(client, {A, OLD, one, two})
+            for number in range(100):
+                assert await published(client) == paths or number < 50
+                paths = await published(client)
+                for key in (one, two):
+                    assert (await client.get(paths[key]))[0] == 200
+                await asyncio.sleep(0.02)
+            body = (await client.get(paths[one]))[2]
+            assert body in {each.documents[one] for each in replicas if each.documents}
+            told = {"v1": f"different documents: {one}", "v2": f"{two} on one of them"}
+            for version, difference in told.items():
+                shown = await backend_status(client, f"{version}.plants.example.org")
+                assert shown["state"] == "up"
+                assert len(shown["servers"]["servers"]) == 2
+                assert shown["servers"]["summary"] == f"2 servers: 2 × version unknown; {difference}"

@@ -101,7 +101,7 @@ def difference_text(servers: Collection[BackendServer]) -> str:
     if failed:
         parts.append(f"{failed} of them {'fails' if failed == 1 else 'fail'}")
     # A server that never answered says nothing about the others.
-    seen = [server for server in servers if server.offers]
+    seen = [server for server in servers if server.offers or server.failure is None]
     having = Counter(key for server in seen for key in server.offers)
     for count in sorted({*having.values()} - {len(seen)}):
         keys = sorted(key for key, number in having.items() if number == count)
