@@ -20,6 +20,16 @@ from specmux_schemas.validation.metadata.updated_metadata import metadata_of, up
 from specmux_schemas.validation.report import Check, Path, Severity, Violation
 
 _POD_TEMPLATE: Final = "PodTemplateSpec"
+_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
+_UNQUALIFIED: Final = "name is neither a standard finalizer name nor is it fully qualified"
+_CHECKS_FINALIZERS: Final = frozenset(
+    {
+        "", "apps", "autoscaling", "batch", "certificates.k8s.io", "discovery.k8s.io",
+        "flowcontrol.apiserver.k8s.io", "internal.apiserver.k8s.io", "networking.k8s.io",
+        "rbac.authorization.k8s.io", "resource.k8s.io", "scheduling.k8s.io", "storage.k8s.io",
+        "storagemigration.k8s.io",
+    }
+)  # fmt: skip
 
 
 def check_typed(
@@ -40,13 +50,28 @@ def check_typed(
     )
     for error in (*errors, *(update_errors(metadata, metadata_of(old)) if old is not None else ())):
         yield Violation(Severity.ERROR, Check.METADATA, error.path, error.text)
-    for error in (*_template_errors(value, node), *(_length_errors(metadata, kind) if old is None else ())):
+    for error in (
+        *_finalizer_errors(metadata, kind),
+        *_template_errors(value, node),
+        *(_length_errors(metadata, kind) if old is None else ()),
+    ):
         yield Violation(Severity.ERROR, Check.METADATA, error.path, error.text)
     if kind.kind == DEFINITION:
         from specmux_schemas.validation.definitions.faults import definition_faults
 
         for fault in definition_faults(value, minor=minor, old=old):
             yield Violation(Severity.ERROR, Check.DEFINITION, fault.path, fault.text)
+
+
+def _finalizer_errors(metadata: Mapping[str, Any], kind: TypedKind) -> Iterator[MetadataError]:
+    """Of names without a domain (core ValidateObjectMeta, which not all groups call)."""
+    if kind.kind.group not in _CHECKS_FINALIZERS or kind.kind.kind == "Event":
+        return
+    listed = metadata.get("finalizers")
+    for index, name in enumerate(listed if isinstance(listed, list) else []):
+        if isinstance(name, str) and "/" not in name and name not in _FINALIZERS:
+            place = f"metadata.finalizers[{index}]"
+            yield MetadataError(("metadata", "finalizers", index), invalid(place, name, _UNQUALIFIED))
 
 
 def _length_errors(metadata: Mapping[str, Any], kind: TypedKind) -> Iterator[MetadataError]:

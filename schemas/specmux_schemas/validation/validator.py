@@ -36,7 +36,12 @@ from specmux_schemas.validation.hints import hint_for
 from specmux_schemas.validation.kinds import LIST, CustomKind, Kinds, TypedKind
 from specmux_schemas.validation.media_types import BodyFormat, body_format
 from specmux_schemas.validation.messages import BLOCKED, bad_request, conflict_status
-from specmux_schemas.validation.metadata.updated_metadata import address_fault, conflict, metadata_of
+from specmux_schemas.validation.metadata.updated_metadata import (
+    address_fault,
+    conflict,
+    metadata_of,
+    storage_prefix,
+)
 from specmux_schemas.validation.releases import NEWEST, minor_release
 from specmux_schemas.validation.report import Check, Directive, Severity, ValidationReport, Violation, bounded
 from specmux_schemas.validation.stored_objects import StoredMatch, StoredObjects
@@ -377,10 +382,11 @@ def _refusals(
     fault = address_fault(new, stored)
     if fault is not None:
         return bad_request(fault.text), [Violation(Severity.ERROR, Check.METADATA, fault.path, fault.text)]
-    fault = conflict(new, stored)
+    plural = kind.resource or kind.kind.kind
+    prefix = storage_prefix(kind.kind.group, plural, is_custom=isinstance(kind, CustomKind))
+    fault = conflict(new, stored, prefix)
     if fault is None:
         return None, []
-    plural = kind.resource or kind.kind.kind
     status = conflict_status(plural, kind.kind.group, str(stored.get("name") or ""), fault.text)
     is_told = fault.path[-1] == "uid"  # among the errors of metadata
     return status, [] if is_told else [

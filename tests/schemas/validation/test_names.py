@@ -29,7 +29,8 @@ SAID_SINCE_1_35 = (
 
 def is_of_names(text: str) -> bool:
     place = text.partition(":")[0]
-    return place == "metadata.name" or place.endswith(("template.labels", "template.annotations"))
+    ours = ("template.labels", "template.annotations", "finalizers[0]")
+    return place == "metadata.name" or place.endswith(ours)
 
 
 def as_before(text: str) -> str:

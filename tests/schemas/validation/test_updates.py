@@ -58,7 +58,11 @@ def test_another_namespace_is_refused() -> None:
 @pytest.mark.parametrize(
     ("field", "text"),
     [
-        ("uid", "Precondition failed: UID in precondition: 2, UID in object meta: 1"),
+        (
+            "uid",
+            "StorageError: invalid object, Code: 4, Key: /example.com/widgets/shop/a, ResourceVersion: 0,"
+            " AdditionalErrorMsg: Precondition failed: UID in precondition: 2, UID in object meta: 1",
+        ),
         (
             "resourceVersion",
             "the object has been modified; please apply your changes to the latest version and try again",

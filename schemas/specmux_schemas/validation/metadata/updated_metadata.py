@@ -11,6 +11,15 @@ from specmux_schemas.validation.metadata.field_errors import invalid
 from specmux_schemas.validation.metadata.object_metadata import MetadataError
 
 _IMMUTABLE: Final = "field is immutable"
+_NATIVE_PREFIXES: Final[Mapping[str, str]] = {
+    "endpoints": "services/endpoints",
+    "ingresses": "ingress",
+    "nodes": "minions",
+    "replicationcontrollers": "controllers",
+    "services": "services/specs",
+    "customresourcedefinitions": "apiextensions.k8s.io/customresourcedefinitions",
+    "apiservices": "apiregistration.k8s.io/apiservices",
+}
 _SET_BY_SERVER: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
 
 
@@ -30,17 +39,28 @@ def address_fault(new: Mapping[str, Any], old: Mapping[str, Any]) -> MetadataErr
     return None
 
 
-def conflict(new: Mapping[str, Any], old: Mapping[str, Any]) -> MetadataError | None:
-    """Why the stored object is not the one that the update means (HTTP 409)."""
+def conflict(new: Mapping[str, Any], old: Mapping[str, Any], prefix: str) -> MetadataError | None:
+    """Why the stored object is not the one that the update means (HTTP 409). ``prefix``: see
+    ``storage_prefix``."""
     uid, stored = _text(new, "uid"), _text(old, "uid")
     if uid and stored and uid != stored:
-        text = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {stored}"
+        key = "/".join(each for each in (prefix, _text(old, "namespace"), _text(old, "name")) if each)
+        text = (
+            f"StorageError: invalid object, Code: 4, Key: /{key}, ResourceVersion: 0, AdditionalErrorMsg:"
+            f" Precondition failed: UID in precondition: {uid}, UID in object meta: {stored}"
+        )
         return MetadataError(("metadata", "uid"), text)
     version, stored = _text(new, "resourceVersion"), _text(old, "resourceVersion")
     if version and stored and version != stored:
         text = "the object has been modified; please apply your changes to the latest version and try again"
         return MetadataError(("metadata", "resourceVersion"), text)
     return None
+
+
+def storage_prefix(group: str, resource: str, *, is_custom: bool) -> str:
+    """Where objects of a resource lie in etcd (kubeapiserver, default_storage_factory_builder.go)."""
+    is_native = not is_custom and (not group.count(".") or group.endswith(".k8s.io"))
+    return _NATIVE_PREFIXES.get(resource, resource) if is_native else f"{group}/{resource}"
 
 
 def update_errors(new: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[MetadataError]:
