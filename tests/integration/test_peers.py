@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -15,7 +16,7 @@ from fakes.apiserver import FakeAPIServer, document, serving
 from fakes.balanced import AlternatingServer, Balancer, balanced
 from fakes.cluster import API_SERVICES, ENDPOINT_SLICES, FakeCluster, api_service
 from running.cluster_service import serves
-from running.service import Client, backend, service
+from running.service import QUICK, Client, backend, service
 from specmux_aggregator.config.settings import KubernetesSettings
 
 A, OLD, NEW = "apis/a.example.org/v1", "apis/old.example.org/v1", "apis/new.example.org/v1"
@@ -326,7 +327,8 @@ async def test_replicas_of_an_extension_server_with_different_group_versions_are
         for version in ("v1", "v2"):
             made = api_service("plants.example.org", version, service=("plants", "default"), port=port)
             cluster.put(API_SERVICES, made)
-        async with serves(cluster) as client:
+        grace = {"polling": replace(QUICK, removal_grace=15.0)}  # as by default
+        async with serves(cluster, settings=grace) as client:
             paths = await until_published(client, {A, OLD, one, two})
             for number in range(100):
                 assert await published(client) == paths or number < 50

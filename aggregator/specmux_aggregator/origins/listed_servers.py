@@ -132,7 +132,9 @@ class ListedServers:
     ) -> list[Callable[[], Awaitable[DocumentAnswer]]]:
         """Functions that request a document from each server that lists it; failing servers come last."""
         servers = sorted(self._servers.values(), key=lambda each: each.failures)
-        return [ask for each in servers for ask in each.asks(group_version, hash)]
+        asks = [[*each.asks(group_version, hash)] for each in servers]
+        # Each once, before any of them by other connections.
+        return [ask for each in asks for ask in each[:1]] + [ask for each in asks for ask in each[1:]]
 
     async def each(self, ask: Callable[[BackendClient], Awaitable[Answered]]) -> dict[str, Answered]:
         """Answers by server, of those that do not fail; of all if all fail."""
