@@ -11,12 +11,14 @@ from typing import Any
 
 import orjson
 import pytest
+from click.testing import CliRunner
 
 from fakes.apiserver import FakeAPIServer, document, serving
 from fakes.balanced import AlternatingServer, Balancer, balanced
 from fakes.cluster import API_SERVICES, ENDPOINT_SLICES, FakeCluster, api_service
 from running.cluster_service import serves
 from running.service import QUICK, Client, backend, service
+from specmux_aggregator.cli import main
 from specmux_aggregator.config.settings import KubernetesSettings
 
 A, OLD, NEW = "apis/a.example.org/v1", "apis/old.example.org/v1", "apis/new.example.org/v1"
@@ -344,3 +346,5 @@ async def test_replicas_of_an_extension_server_with_different_group_versions_are
                 assert shown["state"] == "up"
                 assert len(shown["servers"]["servers"]) == 2
                 assert shown["servers"]["summary"] == f"2 servers: 2 × version unknown; {difference}"
+            printed = await asyncio.to_thread(CliRunner().invoke, main, ["status", client.base])
+            assert f"v2.plants.example.org: 2 servers: 2 × version unknown; {told['v2']}" in printed.output
