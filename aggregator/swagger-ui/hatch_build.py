@@ -35,7 +35,7 @@ ARCHIVE_MAX = 32 * 1024 * 1024
 TIMEOUT = 60
 
 
-class SwaggerUi(BuildHookInterface):  # type: ignore[type-arg]
+class SwaggerUiHook(BuildHookInterface):  # type: ignore[type-arg]
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Raises ValueError for an archive that is not the pinned one."""
         registry = os.environ.get("NPM_CONFIG_REGISTRY", REGISTRY).rstrip("/")
