@@ -128,9 +128,9 @@ def _complain(unusable: UnusableCredentials, before: str | None) -> str:
     """Log a complaint that was not the last one already."""
     complaint = str(unusable)
     if complaint != before:
-        import logging  # a command that reads them once has nothing to log
+        from specmux_cache.log import logger  # a command that reads them once has nothing to log
 
-        logging.getLogger(__name__).warning("%s; what was read before stays in use", complaint)
+        logger.warning("%s; what was read before stays in use", complaint)
     return complaint
 
 

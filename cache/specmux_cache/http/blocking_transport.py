@@ -19,9 +19,9 @@ from urllib.parse import quote
 from specmux_cache.errors import BadAnswer, ServerUnreachable
 from specmux_cache.http.connection_faults import reason_of
 from specmux_cache.http.connections.blocking_reader import (
-    Disconnected,
+    EarlyEnd,
     MalformedAnswer,
-    Received,
+    WholeAnswer,
     received,
     send,
 )
@@ -85,7 +85,7 @@ class BlockingTransport:
             got = self._asked(url, {**self._headers, **dict(fields), "accept-encoding": ACCEPT_ENCODING})
         except TimeoutError as error:
             raise ServerUnreachable("no whole answer in time", url=url) from error
-        except Disconnected as error:
+        except EarlyEnd as error:
             raise ServerUnreachable("it closed the connection before it answered", url=url) from error
         except MalformedAnswer as error:
             raise BadAnswer("the response was cut off or is not HTTP", url=url) from error
@@ -96,7 +96,7 @@ class BlockingTransport:
         answer = Answer(got.status, got.fields, got.body, requested_at, self._clock())
         return unpacked(answer, self._max_body_bytes, url) if is_packed(answer) else answer
 
-    def _asked(self, url: str, headers: Mapping[str, str]) -> Received:
+    def _asked(self, url: str, headers: Mapping[str, str]) -> WholeAnswer:
         deadline = time.monotonic() + self._timeout
         host, port = self._host_and_port()
         is_usual = port == USUAL_PORTS[self._server.scheme]
@@ -112,7 +112,7 @@ class BlockingTransport:
                 pass  # it was closed as we asked
         return self._exchanged(self._connected(host, port, deadline), deadline, target, headers)
 
-    def _exchanged(self, wire: Wire, deadline: float, target: str, headers: Mapping[str, str]) -> Received:
+    def _exchanged(self, wire: Wire, deadline: float, target: str, headers: Mapping[str, str]) -> WholeAnswer:
         """Raises ConnectionError where no answer came at all."""
         wire.begin(deadline)
         try:

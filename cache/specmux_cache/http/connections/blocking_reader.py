@@ -26,11 +26,11 @@ class MalformedAnswer(Exception):
     """The answer was cut off, or is not HTTP."""
 
 
-class Disconnected(ConnectionError):
+class EarlyEnd(ConnectionError):
     """The connection ended before there was an answer."""
 
 
-class Received(NamedTuple):
+class WholeAnswer(NamedTuple):
     """One answer. ``is_last``: none comes after it on its connection."""
 
     status: int
@@ -50,8 +50,8 @@ def send(wire: Wire, target: str, fields: Mapping[str, str]) -> None:
     wire.sendall(b"\r\n".join([*head, b"", b""]))
 
 
-def received(wire: Wire, max_body_bytes: int) -> Received:
-    """The final answer. Raises MalformedAnswer, Disconnected, or OverflowError for a larger body."""
+def received(wire: Wire, max_body_bytes: int) -> WholeAnswer:
+    """The final answer. Raises MalformedAnswer, EarlyEnd, or OverflowError for a larger body."""
     for _ in range(INTERIM_MAX):
         version, status = _status(wire)
         fields = _fields(wire)
@@ -60,7 +60,7 @@ def received(wire: Wire, max_body_bytes: int) -> Received:
     raise MalformedAnswer("interim answers without end")
 
 
-def _with_body(wire: Wire, version: bytes, status: int, fields: Fields, max_body_bytes: int) -> Received:
+def _with_body(wire: Wire, version: bytes, status: int, fields: Fields, max_body_bytes: int) -> WholeAnswer:
     length, coding = joined(fields, "content-length"), joined(fields, "transfer-encoding")
     if length is not None and (coding is not None or not (length.isascii() and length.isdigit())):
         raise MalformedAnswer("a head that does not say where its body ends")
@@ -69,7 +69,7 @@ def _with_body(wire: Wire, version: bytes, status: int, fields: Fields, max_body
     options = listed(fields, "connection")
     is_last = "close" in options or version != b"HTTP/1.1"
     if status in (204, 304):
-        return Received(status, fields, b"", is_last)
+        return WholeAnswer(status, fields, b"", is_last)
     if coding is not None:
         pieces = _chunks(wire)
     elif length is not None:
@@ -83,7 +83,7 @@ def _with_body(wire: Wire, version: bytes, status: int, fields: Fields, max_body
         if size > max_body_bytes:
             raise OverflowError
         body.append(piece)
-    return Received(status, fields, b"".join(body), is_last)
+    return WholeAnswer(status, fields, b"".join(body), is_last)
 
 
 def _status(wire: Wire) -> tuple[bytes, int]:
@@ -115,13 +115,13 @@ def _fields(wire: Wire) -> Fields:
 
 
 def _line(wire: Wire) -> bytes:
-    """One of a head. Raises Disconnected where it did not come whole."""
+    """One of a head. Raises EarlyEnd where it did not come whole."""
     try:
         line = wire.line(LINE_MAX)
     except OverflowError as error:
         raise MalformedAnswer("a line without end") from error
     if not line.endswith(b"\n"):
-        raise Disconnected
+        raise EarlyEnd
     return line.removesuffix(b"\n").removesuffix(b"\r")
 
 
