@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from typing import Any
 
 import orjson
 
@@ -19,7 +20,7 @@ class EncodedPiece:
 
     frame: Document = field(repr=False)
     members: Mapping[str, Mapping[str, bytes]] = field(repr=False)
-    """``paths``, ``definitions`` and ``parameters``, by name."""
+    """``paths``, ``definitions`` and ``parameters``: by name, the name and its value."""
     losses: int
 
     @property
@@ -40,14 +41,14 @@ def encoded_piece(
     made = joined({"": piece}, known=memo.parameters)
     frame = {key: value for key, value in made.document.items() if key not in _MEMBERS}
     members = {
-        key: {name: encode(value) for name, value in made.document.get(key, {}).items()}
+        key: {name: _member(name, value) for name, value in made.document.get(key, {}).items()}
         for key in ("parameters", "paths")
     }
     definitions = {}
     for name, value in piece.definitions.items():
         text = memo.texts.get(id(value))
         if text is None:
-            text = memo.texts[id(value)] = encode(value)
+            text = memo.texts[id(value)] = _member(name, value)
         definitions[name] = text
     return EncodedPiece(frame, {"definitions": definitions, **members}, len(made.losses))
 
@@ -63,14 +64,33 @@ def joined_json(pieces: Mapping[str, EncodedPiece]) -> bytes:
             for name, text in members.items():
                 first = into.setdefault(name, text)
                 if first != text and key == "definitions":
-                    into[name] = encode(one_definition(orjson.loads(first), orjson.loads(text)))
-    parts = {key: encode(value) for key, value in {**_EMPTY, **frame}.items()}
-    parts |= {key: _object(members) for key, members in found.items() if members or key != "parameters"}
-    return _object(parts)
+                    into[name] = _member(name, one_definition(_value(first, name), _value(text, name)))
+    parts = {key: [_member(key, value)] for key, value in {**_EMPTY, **frame}.items()}
+    parts |= {key: _members(key, members) for key, members in found.items() if members or key != "parameters"}
+    # One join: a whole release has megabytes, and each join on the way would copy them.
+    texts = [text for key in sorted(parts) for text in parts[key]]
+    texts[0] = b"{" + texts[0]
+    texts[-1] += b"}"
+    return b",".join(texts)
 
 
 _EMPTY = {"swagger": "2.0", "info": {"title": "", "version": ""}}
 
 
-def _object(members: Mapping[str, bytes]) -> bytes:
-    return b"{" + b",".join([encode(name) + b":" + members[name] for name in sorted(members)]) + b"}"
+def _member(name: str, value: Any) -> bytes:
+    return encode(name) + b":" + encode(value)
+
+
+def _value(member: bytes, name: str) -> Document:
+    value: Document = orjson.loads(b"{" + member + b"}")[name]
+    return value
+
+
+def _members(key: str, members: Mapping[str, bytes]) -> list[bytes]:
+    """The texts of a member that is an object, to be joined by commas."""
+    texts = [members[name] for name in sorted(members)]
+    if not texts:
+        return [_member(key, {})]
+    texts[0] = encode(key) + b":{" + texts[0]
+    texts[-1] += b"}"
+    return texts
