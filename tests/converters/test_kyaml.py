@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from specmux_converters.yaml.kyaml import to_kyaml
@@ -30,5 +30,6 @@ VALUES = st.recursive(
 
 
 @given(value=st.dictionaries(st.text(max_size=8), VALUES, max_size=4))
+@example(value={"k": "\x1f\n\x0b\n\u2028a\n\tb\n c"})
 def test_it_is_yaml_of_the_same_value(value: dict[str, Any]) -> None:
     assert yaml.safe_load(to_kyaml(to_yaml(value).decode())) == value

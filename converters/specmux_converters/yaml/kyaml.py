@@ -128,10 +128,11 @@ def _quoted(text: str, level: int, *, is_folded: bool = True) -> str:
     parts = ['"', _FOLD] if is_multiline else ['"']
     begins = is_multiline
     for character in text:
-        if begins:
-            # White space before the first other character of a line is not read.
-            parts += [_INDENT * level, "\\" if character.isspace() and character != "\n" else " "]
         escaped = _escaped(character)
+        if begins:
+            # White space before the first other character of a line is ignored. Upstream puts a backslash before
+            # white space that it escapes as well, which readers take for two backslashes.
+            parts += [_INDENT * level, "\\" if escaped in (" ", "\t") else " "]
         parts.append(escaped if is_folded else escaped.removesuffix(_FOLD).replace("\t", "\\t"))
         begins = is_folded and character == "\n"
     if is_multiline:
