@@ -1,4 +1,4 @@
-"""What commonly goes wrong with a cache directory and with a server, looked at one by one."""
+"""Check a cache directory and a server for common problems, one by one."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from specmux_converters.deferred_dataclasses import dataclass
 NETWORK_FILE_SYSTEMS: Final = frozenset(
     {"9p", "afs", "ceph", "cifs", "fuse.sshfs", "lustre", "nfs", "nfs4", "smb3"}
 )
-"""Where locks and the index's shared memory cannot be relied on."""
+"""File systems on which locks and the index's shared memory are unreliable."""
 
 
 @dataclass(frozen=True, slots=True)
 class DoctorFinding:
-    """One thing looked at."""
+    """The result of one check."""
 
     subject: Literal["directory", "space", "locks", "file system", "server"]
     is_good: bool
@@ -31,7 +31,7 @@ class DoctorFinding:
 
 
 def examine(directory: Path, server: str | None) -> list[DoctorFinding]:
-    """Findings about the directory, and the server where one is named."""
+    """Findings about the directory, and about the server if one is given."""
     findings = list(_examine_directory(directory))
     if server is not None:
         findings.append(_examine_server(server))
@@ -69,7 +69,7 @@ def _locks(directory: Path) -> DoctorFinding:
 
 
 def _file_system(directory: Path) -> str:
-    """Its type by /proc/self/mounts; "" where there is none."""
+    """Its type by /proc/self/mounts; "" if there is none."""
     try:
         mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

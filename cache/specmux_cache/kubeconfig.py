@@ -1,4 +1,4 @@
-"""What a client is made with for the server of a kubeconfig's context."""
+"""Build a client's access to the server of a kubeconfig's context."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from specmux_cache.errors import AccessError, KubeconfigError
 
 
 def read_access(path: Path | None, *, context: str | None, environ: Mapping[str, str]) -> ClientAccess:
-    """Of the context of this name, or the current one. Runs its program that prints credentials, if any.
+    """For the context of this name, or the current one. Runs its credential program, if any.
 
     Raises KubeconfigError; blocks.
     """

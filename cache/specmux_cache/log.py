@@ -1,4 +1,4 @@
-"""The package's logger: what warnings go to that a caller wants nowhere else."""
+"""The package's logger, for warnings that the caller does not handle."""
 
 import logging
 from typing import Final

@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class LoopThread:
-    """Runs from the moment it is made until ``stop``."""
+    """Runs from its creation until ``stop``."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -19,12 +19,12 @@ class LoopThread:
         self._thread.start()
 
     def run(self, call: Coroutine[Any, Any, T]) -> T:
-        """Its result, from any thread."""
+        """The result of the call, from any thread."""
         future = asyncio.run_coroutine_threadsafe(call, self._loop)
         try:
             return future.result()
         except BaseException:
-            future.cancel()  # does nothing to a call that has ended; Ctrl-C ends one that has not
+            future.cancel()  # no effect on a call that has ended; Ctrl-C cancels a running one
             raise
 
     def stop(self) -> None:

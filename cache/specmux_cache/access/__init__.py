@@ -1,4 +1,4 @@
-"""How a server is reached, and as whom: kubeconfigs, a pod's service account, proxies, credentials.
+"""How to reach a server, and as whom: kubeconfigs, a pod's service account, proxies, credentials.
 
-The only readers of them: the service, the commands and the clients see the same server in the same file.
+These are the only parsers: service, commands and clients read the same server from the same file.
 """

@@ -1,6 +1,7 @@
-"""Credentials that a program prints (client.authentication.k8s.io): run, checked, kept until they run out.
+"""Run an exec plugin (client.authentication.k8s.io) for credentials, validate them, and cache them until they
+expire.
 
-However many requests wait, the program runs once. What it prints, and what it is given, reaches no log and no
+The program runs once for any number of waiting requests. Neither its input nor its output reaches a log or an
 error.
 """
 
@@ -31,18 +32,18 @@ TIMEOUT: Final = 60.0  # seconds for one run
 OUTPUT_MAX: Final = 1024 * 1024
 
 GAP: Final = 5.0
-"""Seconds between two runs, whatever asks for the second: credentials that are refused, or none at all."""
+"""Seconds between two runs, for whatever reason, after refused or missing credentials."""
 
 DRAINING: Final = 1.0
-"""Seconds for a program's last output, and for its end once it is killed."""
+"""Seconds to wait for a program's last output, and for its end after it is killed."""
 
 MARGIN: Final = 30.0
-"""Seconds before their end when credentials are exchanged, or a tenth of their life where that is less."""
+"""Seconds before expiry at which credentials are renewed; a tenth of their lifetime if that is less."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IssuedCredential:
-    """What one run gave: a token, a certificate with its key, or both."""
+    """The result of a run: a token, a certificate with its key, or both."""
 
     token: str | None = field(repr=False)
     pair: tuple[bytes, bytes] | None = field(repr=False)
@@ -50,11 +51,11 @@ class IssuedCredential:
     """Monotonic seconds, as are the next two."""
     renew_at: float | None = None
     expires_at: float | None = None
-    """None: not before they are refused."""
+    """None: valid until refused."""
 
 
 class ExecCredentials:
-    """What the program of one server gives. Lives on one event loop."""
+    """Credentials from the program of one server. Lives on one event loop."""
 
     def __init__(
         self, plugin: ExecPlugin, access: ServerAccess, *, timeout: float = TIMEOUT, gap: float = GAP
@@ -68,7 +69,7 @@ class ExecCredentials:
         self._flight: SingleFlight[None, IssuedCredential] = SingleFlight()
 
     async def current(self) -> IssuedCredential:
-        """Credentials that are still good. Raises UnusableCredentials."""
+        """Valid credentials. Raises UnusableCredentials."""
         held, now = self._held, time.monotonic()
         if held is not None and (held.renew_at is None or now < held.renew_at):
             return held
@@ -77,16 +78,16 @@ class ExecCredentials:
         return await self._flight.run(None, self._renewed)
 
     def refused(self, issued: IssuedCredential) -> bool:
-        """Told that the server answered 401 to these. Whether others are worth a try at once."""
+        """Report a 401 for these credentials; returns whether to retry with others at once."""
         if self._held is not issued:
-            return True  # exchanged meanwhile
+            return True  # renewed meanwhile
         if time.monotonic() < issued.issued_at + self._gap:
             return False
         self._held = None
         return True
 
     async def close(self) -> None:
-        """End what runs."""
+        """End a running program."""
         await self._flight.close()
 
     async def _renewed(self) -> IssuedCredential:
@@ -98,7 +99,7 @@ class ExecCredentials:
         return self._held
 
     def _stand_in(self, error: UnusableCredentials) -> IssuedCredential:
-        """The credentials that were to be exchanged, while they last."""
+        """The credentials due for renewal, while they are still valid."""
         held = self._held
         if held is None or held.expires_at is None or held.expires_at <= time.monotonic():
             raise error
@@ -107,7 +108,7 @@ class ExecCredentials:
     async def _run(self) -> IssuedCredential:
         plugin = self._plugin
         info = await asyncio.to_thread(_info, plugin, self._access)
-        # The program gets the environment that we were started in, as it would get a shell's.
+        # The program gets the environment of this process, as from a shell.
         environment = {**os.environ, **dict(plugin.env), "KUBERNETES_EXEC_INFO": info}
         try:
             async with asyncio.timeout(self._timeout):
@@ -124,14 +125,14 @@ class ExecCredentials:
         try:
             return _issued(output, plugin.api_version, now=time.time(), clock=time.monotonic())
         except ValueError as error:
-            raise self._error(f"printed {error}") from None  # its cause may hold what was printed
+            raise self._error(f"printed {error}") from None  # its cause may contain the output
 
     def _error(self, reason: str) -> UnusableCredentials:
         return UnusableCredentials(f"exec plugin {cut(self._plugin.command)} {reason}", cause="credentials")
 
 
 async def _output(plugin: ExecPlugin, environment: Mapping[str, str]) -> tuple[int, bytes]:
-    """Exit status and output; more than OUTPUT_MAX bytes of it end the program. Raises OSError."""
+    """Exit status and output; output beyond OUTPUT_MAX bytes ends the program. Raises OSError."""
     transport, run = await asyncio.get_running_loop().subprocess_exec(
         _PluginRun,
         plugin.command,
@@ -140,13 +141,13 @@ async def _output(plugin: ExecPlugin, environment: Mapping[str, str]) -> tuple[i
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
         env=environment,
-        start_new_session=True,  # so that what it started ends with it where it has to be ended
+        start_new_session=True,  # so that its children can be ended with it
     )
     try:
         await asyncio.wait({run.exited, run.overflowed}, return_when=asyncio.FIRST_COMPLETED)
         if run.overflowed.done():
             return 0, bytes(run.output)
-        # What went into the background may hold the output open for ever; what was printed is all there is.
+        # A background child may keep the output open forever; what was printed is complete.
         await asyncio.wait({run.drained}, timeout=DRAINING)
         return transport.get_returncode() or 0, bytes(run.output)
     finally:
@@ -158,7 +159,7 @@ async def _output(plugin: ExecPlugin, environment: Mapping[str, str]) -> tuple[i
 
 
 class _PluginRun(asyncio.SubprocessProtocol):
-    """Collects what one process prints."""
+    """Collects the output of one process."""
 
     def __init__(self) -> None:
         loop = asyncio.get_running_loop()
@@ -183,7 +184,7 @@ class _PluginRun(asyncio.SubprocessProtocol):
 
 
 def _info(plugin: ExecPlugin, access: ServerAccess) -> str:
-    """KUBERNETES_EXEC_INFO: an ExecCredential with a spec only. Reads the CA's file."""
+    """KUBERNETES_EXEC_INFO: an ExecCredential with only a spec. Reads the CA's file."""
     spec: dict[str, Any] = {"interactive": False}
     if plugin.provide_cluster_info:
         cluster: dict[str, Any] = {"server": access.url}
@@ -194,7 +195,7 @@ def _info(plugin: ExecPlugin, access: ServerAccess) -> str:
             cluster["insecure-skip-tls-verify"] = True
         ca = tls.ca_data
         if ca is None and tls.ca_file is not None:
-            with contextlib.suppress(OSError):  # the connection will say that it cannot be read
+            with contextlib.suppress(OSError):  # connecting will report that it cannot be read
                 ca = tls.ca_file.read_bytes()
         if ca is not None:
             cluster["certificate-authority-data"] = base64.b64encode(ca).decode()
@@ -207,7 +208,7 @@ def _info(plugin: ExecPlugin, access: ServerAccess) -> str:
 
 
 def _issued(output: bytes, api_version: str, *, now: float, clock: float) -> IssuedCredential:
-    """The ExecCredential that was printed. Raises ValueError, in words that repeat nothing of it.
+    """Parse the printed ExecCredential. Raises ValueError, whose message quotes nothing of it.
 
     ``now``: wall clock seconds; ``clock``: monotonic seconds.
     """
@@ -228,7 +229,7 @@ def _issued(output: bytes, api_version: str, *, now: float, clock: float) -> Iss
     left = _seconds_left(status.get("expirationTimestamp"), now)
     if left is None:
         return IssuedCredential(token, pair, clock)
-    # A life that is over at once (clocks differ) must not become a run for each request.
+    # A lifetime that is over at once (clocks differ) must not cause a run per request.
     renew = max(left - min(MARGIN, left / 10), GAP)
     return IssuedCredential(token, pair, clock, clock + renew, clock + max(left, GAP))
 

@@ -1,4 +1,4 @@
-"""A pod's own way to its cluster: the service account that is mounted into it."""
+"""Access to the cluster from a pod: the mounted service account."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 def read(environ: Mapping[str, str], *, directory: Path = SERVICE_ACCOUNT) -> ServerAccess:
-    """The apiserver as the kubelet names it. Raises AccessError outside a cluster.
+    """The apiserver as announced by the kubelet. Raises AccessError outside a cluster.
 
-    Token and CA stay files: the kubelet exchanges them.
+    Token and CA remain files, since the kubelet renews them.
     """
     host, port = environ.get("KUBERNETES_SERVICE_HOST"), environ.get("KUBERNETES_SERVICE_PORT")
     if not host or not port:

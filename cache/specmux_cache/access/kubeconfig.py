@@ -1,7 +1,7 @@
-"""A kubeconfig, read as client-go reads it: files merged, one context chosen, one server found.
+"""Parse a kubeconfig as client-go does: merge files, choose a context, find its server.
 
-Error messages never repeat a value: half of them are secret. Entries that the context does not name are
-skipped, and unknown keys are not ours to judge.
+Errors never quote a value, since half of them are secret. Entries that the context does not use are skipped,
+and unknown keys are ignored.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _CLUSTER: Final = (
 
 @dataclass(slots=True)
 class _MergedFiles:
-    """What all files say together; of equal names the first wins."""
+    """The merged content of all files; of equal names the first wins."""
 
     contexts: dict[str, KubeconfigEntry]
     clusters: dict[str, KubeconfigEntry]
@@ -45,9 +45,9 @@ class _MergedFiles:
 
 
 def read(path: Path | None, environ: Mapping[str, str], *, context: str | None = None) -> ServerAccess:
-    """The apiserver that a context names. Raises KubeconfigError.
+    """The apiserver of a context. Raises KubeconfigError.
 
-    Without a path $KUBECONFIG lists the files, else ~/.kube/config is it.
+    Without a path, the files are those in $KUBECONFIG, else ~/.kube/config.
     """
     merged = _MergedFiles({}, {}, {})
     for file in _files(path, environ):
@@ -97,7 +97,7 @@ def _merge(merged: _MergedFiles, path: Path) -> None:
             pair = item.members(("name", singular))
             name = pair.text("name")
             if name is None:
-                continue  # nothing can name it
+                continue  # nothing can refer to it
             if name in seen:
                 pair.fault("name", "given twice")
             seen.add(name)
@@ -119,7 +119,7 @@ def _text(path: Path) -> str:
 
 
 def _named(entries: Mapping[str, KubeconfigEntry], kind: str, name: str, *, of: str = "") -> KubeconfigEntry:
-    """``of``: the context that names it."""
+    """``of``: the context that refers to it."""
     if name not in entries:
         who = f'the context "{cut(of)}" names the {kind}' if of else f"there is no {kind}"
         raise KubeconfigError(f'{who} "{cut(name)}"; {_known(entries, kind)}')
@@ -144,7 +144,7 @@ def _server(cluster: Members, user: Members | None, environ: Mapping[str, str]) 
     if not url:
         raise KubeconfigError(f"{cluster.entry.key}: names no server")
     if not url.startswith("https:") and not is_loopback(urlsplit(url).hostname):
-        # As client-go: what is shown of us is not for a network where everybody can read it.
+        # As in client-go: credentials are not sent over a network in clear text.
         credentials = Credentials(impersonation=credentials.impersonation)
     return ServerAccess(
         url=url,
@@ -155,7 +155,7 @@ def _server(cluster: Members, user: Members | None, environ: Mapping[str, str]) 
 
 
 def _with_scheme(text: str, *, is_tls_meant: bool) -> str:
-    # client-go takes host:port as well, and TLS for meant where any of its settings is there.
+    # client-go also accepts host:port, and assumes TLS if any of its settings is present.
     return text if "://" in text else f"{'https' if is_tls_meant else 'http'}://{text}"
 
 
@@ -166,7 +166,7 @@ def _tls(cluster: Members, user: Members | None) -> ServerTLS:
         cluster.fault("insecure-skip-tls-verify", "is set beside a certificate-authority; it can be only one")
     pair: dict[str, Any] = {} if user is None else pair_of(user)
     return ServerTLS(
-        # Data goes before a file, here and below, as in client-go.
+        # Inline data precedes a file, here and below, as in client-go.
         ca_data=ca_data,
         ca_file=None if ca_data else ca_file,
         server_name=cluster.text("tls-server-name"),

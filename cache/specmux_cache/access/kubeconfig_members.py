@@ -1,4 +1,4 @@
-"""One mapping of a kubeconfig and its members, read with the key and the file that a complaint names."""
+"""A mapping in a kubeconfig and its members, with the key and file for error messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from specmux_converters.deferred_dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class KubeconfigEntry:
-    """A mapping of one file, and what it takes to read it."""
+    """A mapping of one file, with its context."""
 
     reader: YAMLReader
     node: yaml.Node | None
@@ -41,7 +41,7 @@ class Members:
         return [self._at(f"{name}[{index}]", node) for index, node in enumerate(nodes)]
 
     def text(self, name: str) -> str | None:
-        """None where it is absent or empty, and where it is a fault."""
+        """None if it is absent, empty or invalid."""
         return self._read(name, str, str) or None
 
     def flag(self, name: str) -> bool:
@@ -55,7 +55,7 @@ class Members:
         return self._read(name, str, _base64) or None
 
     def checked(self, name: str, read: Any) -> Any:
-        """What ``read`` makes of a text; it raises BadValue."""
+        """The text converted by ``read``, which raises BadValue."""
         return self._read(name, str, lambda text: read(text) if text else None)
 
     def texts(self, name: str) -> list[str]:

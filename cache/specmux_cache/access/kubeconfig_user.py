@@ -1,4 +1,4 @@
-"""The user of a kubeconfig: what an apiserver is shown of us. Pure."""
+"""Parse the user of a kubeconfig: the credentials for an apiserver. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from specmux_converters.errors import cut
 
 EXEC_API: Final = "client.authentication.k8s.io/"
 CLUSTER_EXTENSION: Final = "client.authentication.k8s.io/exec"
-"""The extension of a cluster that is handed to exec plugins."""
+"""The extension of a cluster that is passed to exec plugins."""
 
 CLUSTER_CONFIG_NODES: Final = 10_000
 
@@ -73,7 +73,7 @@ def _exec_plugin(user: Members, cluster: Members) -> ExecPlugin | None:
         plugin.fault("interactiveMode", "is Always, but nobody is here to answer the program")
     wants_cluster = plugin.flag("provideClusterInfo")
     return ExecPlugin(
-        # With a slash it is a path, and starts at the file's folder; without, PATH has it.
+        # With a slash it is a path relative to the file's folder; without, it is searched in PATH.
         command=str(user.entry.folder / command) if "/" in command else command,
         args=tuple(plugin.texts("args")),
         env=tuple(_environment(plugin)),
@@ -108,7 +108,7 @@ def _cluster_config(cluster: Members) -> bytes | None:
 
 
 def _plain_value(node: yaml.Node, left: list[int]) -> Any:
-    """A node as JSON has it. ``left``: how many nodes may still come, since aliases multiply them."""
+    """A node as a JSON value. ``left``: remaining number of nodes, since aliases multiply them."""
     left[0] -= 1
     if left[0] < 0:
         raise BadValue(f"holds more than {CLUSTER_CONFIG_NODES} values")
@@ -123,7 +123,7 @@ def _plain_value(node: yaml.Node, left: list[int]) -> Any:
 
 
 def _impersonation(user: Members) -> list[tuple[str, str]]:
-    """Header fields (Kubernetes' user impersonation): groups and extra values repeat their name."""
+    """Header fields of Kubernetes' user impersonation; names of groups and extra values repeat."""
     name, uid, groups = user.text("as"), user.text("as-uid"), user.texts("as-groups")
     extra_node = user.nodes.get("as-user-extra")
     extra_names = _names(extra_node)
@@ -154,5 +154,5 @@ def _token(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Without terminal escapes: it is shown to people."""
+    """Without terminal escapes, since it is shown to people."""
     return cut(re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", text))

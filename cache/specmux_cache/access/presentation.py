@@ -1,4 +1,4 @@
-"""What a server is shown of us, read once: for a client's start, and for commands."""
+"""Read the credentials for a server once: for a client's start, and for commands."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # TLS takes longer to import than a warm command takes
 
 
 def client_access(access: ServerAccess, *, partition: str | None, identity: str = "") -> ClientAccess:
-    """With the credentials of files and programs as they are now. Raises UnusableCredentials; blocks."""
+    """With the current credentials of files and programs. Raises UnusableCredentials; blocks."""
     fields, tls = presented(access)
     headers = dict(fields)
     if len(headers) < len(fields):
@@ -36,21 +36,21 @@ def presented(access: ServerAccess) -> tuple[HeaderFields, ssl.SSLContext | None
     """Header fields, and the TLS context of an https server. Raises UnusableCredentials; blocks."""
     if access.url.startswith("http:") and access.credentials == Credentials():
         return (), None
-    from specmux_cache.access.credentials import FileIdentity, plugin_of  # which needs ssl
+    from specmux_cache.access.credentials import FileIdentity, plugin_of  # requires ssl
 
     plugin = plugin_of(access.credentials)
     if plugin is None:
         return FileIdentity(access).read()
     from concurrent.futures import ThreadPoolExecutor
 
-    # A thread of its own: the caller's may have an event loop that runs.
+    # A separate thread, since the caller's may have a running event loop.
     with ThreadPoolExecutor(1) as thread:
         token, pair = thread.submit(_issued, plugin, access).result()
     return FileIdentity(access).read(token, pair)
 
 
 def _issued(plugin: ExecPlugin, access: ServerAccess) -> tuple[str | None, tuple[bytes, bytes] | None]:
-    import asyncio  # only where a program is run: most commands do without an event loop
+    import asyncio  # needed only to run a program: most commands do without an event loop
 
     from specmux_cache.access.exec_plugin import ExecCredentials
 

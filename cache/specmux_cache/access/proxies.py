@@ -1,4 +1,4 @@
-"""The proxy that the environment names for a URL. Pure."""
+"""The proxy for a URL according to the environment. Pure."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from specmux_cache.errors import AccessError, BadValue
 
 
 def environment_proxy(url: str, environ: Mapping[str, str]) -> str | None:
-    """The proxy that HTTPS_PROXY, HTTP_PROXY and NO_PROXY name for a URL, read as Go programs read them.
+    """The proxy that HTTPS_PROXY, HTTP_PROXY and NO_PROXY define for a URL, as in Go programs.
 
-    Raises AccessError for one that is none.
+    Raises AccessError for an invalid one.
     """
     parts = urlsplit(url)
     variable = f"{parts.scheme.upper()}_PROXY"
@@ -41,7 +41,7 @@ def _is_direct(host: str, port: int, no_proxy: str) -> bool:
 def _covers(
     entry: str, host: str, port: int, address: ipaddress.IPv4Address | ipaddress.IPv6Address | None
 ) -> bool:
-    """Whether one entry of NO_PROXY means this host (golang.org/x/net/http/httpproxy)."""
+    """Whether an entry of NO_PROXY matches this host (golang.org/x/net/http/httpproxy)."""
     if entry == "*":
         return True
     if "/" in entry:

@@ -1,4 +1,4 @@
-"""Files of a bounded size that hold configuration or credentials, read whole."""
+"""Read files of bounded size that contain configuration or credentials."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Final
 
 FILE_MAX: Final = 1024 * 1024
-"""Bytes of a file of settings, tokens or certificates."""
+"""Bytes of the largest file of settings, tokens or certificates."""
 
 
 class UnreadableFile(Exception):
-    """The message says why, and neither the path nor anything that the file holds."""
+    """The message says why, without the path and the content."""
 
 
 def read_small(path: Path, *, max_bytes: int = FILE_MAX) -> bytes:
-    """The file's bytes. Raises UnreadableFile, also for what is no regular file: a pipe would be waited
-    for."""
+    """The file's bytes. Raises UnreadableFile, also for anything but a regular file, since a pipe would
+    block."""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:  # noqa: PTH123
             kind = os.fstat(file.fileno()).st_mode

@@ -1,4 +1,4 @@
-"""The URLs of a backend and of a proxy as an operator writes them, checked. Pure."""
+"""Validate URLs of a backend and of a proxy as written by an operator. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HOST: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?\.?|[0-9A-Fa
 def backend_url(text: str) -> str:
     """Origin and base path without a trailing slash.
 
-    Raises BadValue, which never repeats the URL: operators write passwords into it.
+    Raises BadValue, which never quotes the URL, since it may contain a password.
     """
     parts = _split(text)
     if "@" in parts.netloc:
@@ -26,7 +26,7 @@ def backend_url(text: str) -> str:
 
 
 def proxy_url(text: str) -> str:
-    """The URL of a proxy, with the user name and password that it may hold. Raises BadValue."""
+    """The URL of a proxy, optionally with user name and password. Raises BadValue."""
     if text.lower().startswith("socks"):
         raise BadValue("is a SOCKS proxy; only http:// and https:// proxies are supported")
     parts = _split(text)

@@ -1,6 +1,6 @@
-"""YAML read node by node: every complaint names its line and key, and all are reported together.
+"""Read YAML node by node: every error has its line and key, and all are reported together.
 
-Nothing is constructed from tags: a node is a mapping, a list or a scalar with a text.
+Tags construct nothing: a node is a mapping, a list or a scalar with its text.
 """
 
 from __future__ import annotations
@@ -17,34 +17,34 @@ from specmux_converters.errors import cut
 DEPTH_MAX: Final = 32
 
 FAULTS_MAX: Final = 20
-"""Complaints reported together; a file that is something else altogether has as many as lines."""
+"""Errors reported together; a foreign file has as many as it has lines."""
 
 _TAG: Final = "tag:yaml.org,2002:"
 _SECRETS: Final = ("token", "password", "secret", "_data", "bearer", "authorization")
 
 
 _TOO_DEEP: Final = "exceeded maximum nesting depth"
-"""libyaml's own limit, from 0.2.6 on: it looks ahead of the events that are counted here."""
+"""libyaml's own limit, from 0.2.6 on: it reads ahead of the events counted here."""
 
 
 class Refusal(Protocol):
-    """An exception's class."""
+    """A class of exceptions."""
 
     def __call__(self, reason: str, *, where: str = "") -> Exception: ...
 
 
 class YAMLReader:
-    """Reads one file and collects what is wrong with it."""
+    """Reads one file and collects its errors."""
 
     def __init__(self, path: Path, refusal: Refusal) -> None:
-        """``refusal``: makes the exception of a reason, and of ``where`` it is."""
+        """``refusal``: creates the exception from a reason and ``where``."""
         self._path = path
         self._refusal = refusal
         self._faults: list[tuple[int, str]] = []
 
     def compose(self, text: str) -> yaml.Node | None:
-        """The root node; None for an empty file. Raises the refusal for what is not one YAML document."""
-        # CSafeLoader is absent where PyYAML was built without libyaml.
+        """The root node; None for an empty file. Raises the refusal unless it is a single YAML document."""
+        # CSafeLoader is absent if PyYAML was built without libyaml.
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         try:
             self._refuse_depth(text, loader)
@@ -59,7 +59,7 @@ class YAMLReader:
         return root
 
     def _refuse_depth(self, text: str, loader: Any) -> None:
-        # libyaml composes by recursion in C, without a bound.
+        # libyaml composes recursively in C, without a limit.
         depth = 0
         for event in yaml.parse(text, Loader=loader):
             if isinstance(event, yaml.CollectionStartEvent):
@@ -77,9 +77,9 @@ class YAMLReader:
     def members(
         self, node: yaml.Node | None, key: str, known: Collection[str], *, is_open: bool = False
     ) -> dict[str, yaml.Node]:
-        """The members of a mapping by name, without the unknown, the repeated and the empty ones.
+        """The members of a mapping by name, without unknown, repeated and empty ones.
 
-        ``is_open``: unknown members are no fault; others than we have a use for them.
+        ``is_open``: unknown members are allowed; they belong to others.
         """
         if node is None or is_null(node):
             return {}
@@ -120,9 +120,9 @@ class YAMLReader:
         *,
         words: Collection[str] = (),
     ) -> Any:
-        """What ``read`` makes of a scalar's text, once YAML agrees on its type; else None, and a fault.
+        """The scalar's text converted by ``read``, if YAML's type fits; else None, with an error.
 
-        ``words`` need no quotes, whatever YAML takes them for: ``off``.
+        ``words`` need no quotes, whatever type YAML assigns to them: ``off``.
         """
         if not isinstance(node, yaml.ScalarNode):
             self.fault(node, key, "wants a single value")
@@ -145,7 +145,7 @@ class YAMLReader:
         self._faults.append((node.start_mark.line + 1, f"{key}: {reason}" if key else reason))
 
     def finish(self) -> None:
-        """Raises the refusal when anything was wrong: one fault to a line, in the file's order."""
+        """Raises the refusal if there were errors: one per line, in the order of the file."""
         faults = sorted(set(self._faults))
         if not faults:
             return
@@ -156,7 +156,7 @@ class YAMLReader:
 
 
 def is_null(node: yaml.Node) -> bool:
-    """``key:`` with nothing behind it, or null: the same as no key."""
+    """``key:`` without a value, or null: equivalent to an absent key."""
     return isinstance(node, yaml.ScalarNode) and node.tag == f"{_TAG}null"
 
 

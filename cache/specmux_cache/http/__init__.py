@@ -1,4 +1,4 @@
-"""HTTP caching as RFC 9111 has it, and the requests that a client sends: header fields, freshness, transport.
+"""HTTP caching by RFC 9111, and a client's requests: header fields, freshness, transport.
 
-It knows the package's errors and nothing of the store or of OpenAPI.
+Depends on the package's errors; knows nothing of the store or of OpenAPI.
 """

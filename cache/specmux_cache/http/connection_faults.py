@@ -1,7 +1,7 @@
-"""Why a server could not be asked, in our own words and the system's.
+"""Why a server could not be reached, in fixed texts and the system's.
 
-An exception's own text can repeat what the server sent. Knows no HTTP library: one that wraps the system's
-errors is looked into.
+An exception's own message may quote the server. Independent of HTTP libraries: wrapped system errors are
+unwrapped.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from typing import Final
 
 CHAIN_MAX: Final = 8
-"""Errors that were raised from each other."""
+"""Longest chain of exceptions examined."""
 
 
 def reason_of(error: BaseException) -> str:
     """A few words, without the URL."""
-    import ssl  # where something failed
+    import ssl  # imported only after a failure
 
     chain = list(_chain(error))
     for each in chain:
@@ -57,7 +57,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         if error is None:
             return
         yield error
-        for name in ("certificate_error", "os_error"):  # of aiohttp's errors
+        for name in ("certificate_error", "os_error"):  # attributes of aiohttp's errors
             inner = getattr(error, name, None)
             if isinstance(inner, BaseException):
                 yield inner

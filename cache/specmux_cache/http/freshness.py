@@ -1,9 +1,9 @@
-"""Whether a stored answer may be used, what to ask for it, and what the server's answer means. Pure.
+"""Decide whether a stored answer may be used, what to request, and what an answer means. Pure.
 
-RFC 9111 for a private cache, with two rules of KEP-2896 before it: a hash URL is fresh for ever whatever its
-fields say (the reference sends ``no-cache, private`` beside ``public, immutable``, and an Expires that is no
-date), and what changes under a fixed URL is asked for every time. Nothing is fresh by heuristics (RFC 9111
-4.2.2 allows them, no more).
+RFC 9111 for a private cache, preceded by two rules of KEP-2896: a hash URL is fresh forever whatever its
+header fields (the reference sends ``no-cache, private`` beside ``public, immutable``, and an invalid
+Expires), and a fixed URL with changing content is requested every time. There is no heuristic freshness
+(which RFC 9111 4.2.2 merely allows).
 """
 
 from __future__ import annotations
@@ -28,54 +28,54 @@ from specmux_cache.http.responses import Answer, Selecting, StoredHead
 from specmux_converters.deferred_dataclasses import dataclass
 
 CLOCK_SKEW: Final = 5.0
-"""Seconds that an answer may seem to come from the future before the clock is held to have been set back."""
+"""Seconds by which an answer may seem to come from the future before the clock counts as set back."""
 NOT_FROM_304: Final = frozenset(
     {"content-encoding", "content-length", "content-md5", "content-range", "content-type", "etag"}
 )
-"""Describe the body that is held, and no 304 changes that: client-go's cache takes Content-Type over from
-a 304, and kubectl then reported no resources at all. Nor its ETag, which is the one that matched."""
+"""Fields that describe the stored body and which a 304 must not change: client-go's cache takes Content-Type
+from a 304, and kubectl then reported no resources at all. Also the ETag, since the stored one matched."""
 AGAINST_STALE: Final = frozenset({"no-cache", "must-revalidate", "proxy-revalidate", "s-maxage"})
-"""Directives that forbid a stale answer (RFC 9111 4.2.4). Two of them bind shared caches only; one
-directory may serve many programs, so they bind us as well."""
+"""Directives that forbid a stale answer (RFC 9111 4.2.4). Two of them concern shared caches only; they are
+respected here as well, since one directory may serve many programs."""
 
 
 class FreshnessRule(Enum):
-    """What kind of URL an answer came from."""
+    """The kind of URL of an answer."""
 
     REVALIDATED = "revalidated"
-    """The root, and documents without a hash: asked for every time, or trusted for ``root_ttl``."""
+    """The root, and documents without a hash: requested every time, or trusted for ``root_ttl``."""
     HASHED = "hashed"
-    """Its URL carries a hash: fresh for ever."""
+    """Its URL contains a hash: fresh forever."""
     PLAIN = "plain"
     """RFC 9111."""
 
 
 class Use(Enum):
-    """What to do with a stored answer."""
+    """How to use a stored answer."""
 
     FRESH = "fresh"
     STALE_WHILE_REVALIDATE = "stale while revalidate"
-    """Use it, and ask in the background."""
+    """Use it, and request it in the background."""
     ASK = "ask"
 
 
 class FreshnessOutcome(Enum):
-    """What an answer to our request means."""
+    """The meaning of an answer."""
 
     STORE = "store"
     NOT_KEPT = "not kept"
-    """A whole answer that may not be kept."""
+    """A complete answer that must not be stored."""
     FRESHEN = "freshen"
     REPEAT = "repeat"
-    """A 304 that is not about what we hold: ask again without conditions."""
+    """A 304 about another representation: repeat the request without conditions."""
     REDIRECT = "redirect"
     REFUSED = "refused"
-    """406 or 415: not in this media type."""
+    """406 or 415: not available in this media type."""
     MISSING = "missing"
     FAILED = "failed"
-    """The server cannot now; a stale answer may stand in."""
+    """The server is temporarily unable; a stale answer may be used instead."""
     DENIED = "denied"
-    """Anything else: no stored answer stands in for a refusal."""
+    """Anything else: a refusal is never replaced by a stored answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Tolerance:
 
 
 def usage(held: StoredHead, rule: FreshnessRule, tolerance: Tolerance, *, now: float) -> Use:
-    """Whether a stored answer may be used without asking."""
+    """Whether a stored answer may be used without a request."""
     if rule is FreshnessRule.HASHED:
         return Use.FRESH
     if rule is FreshnessRule.REVALIDATED:
@@ -105,9 +105,9 @@ def usage(held: StoredHead, rule: FreshnessRule, tolerance: Tolerance, *, now: f
 
 
 def may_stand_in(held: StoredHead, rule: FreshnessRule, tolerance: Tolerance, *, now: float) -> bool:
-    """Whether a stored answer may be used, as stale, because the server cannot be asked."""
+    """Whether a stored answer may be used, marked stale, because the server is unreachable."""
     if rule is FreshnessRule.HASHED:
-        # An older revision: when it was confirmed last says nothing of how long it has been out of date.
+        # An older revision: its last confirmation does not say how long it has been outdated.
         return tolerance.stale_if_error > 0
     age = age_of(held, now=now)
     if rule is FreshnessRule.REVALIDATED:
@@ -117,14 +117,14 @@ def may_stand_in(held: StoredHead, rule: FreshnessRule, tolerance: Tolerance, *,
 
 
 def age_of(held: StoredHead, *, now: float) -> float:
-    """Seconds (RFC 9111 4.2.3). Infinite when it cannot be known, and when the clock was set back since."""
+    """Seconds (RFC 9111 4.2.3). Infinite if unknown, or if the clock was set back since."""
     if now < held.received_at - CLOCK_SKEW:
         return float("inf")
     received = max(held.received_at, held.requested_at)
     date = http_date(first(held.fields, "date"))
     apparent = 0.0 if date is None else max(0.0, received - date)
-    # RFC 9111 5.1 would have an Age that is no number ignored, and of several the first taken; to ask costs
-    # less than to trust either.
+    # RFC 9111 5.1 would ignore an Age that is not a number, and use the first of several; a request is
+    # cheaper than trusting either.
     given = seconds(joined(held.fields, "age") or "0")
     if given is None:
         return float("inf")
@@ -133,19 +133,19 @@ def age_of(held: StoredHead, *, now: float) -> float:
 
 
 def conditions(held: StoredHead, rule: FreshnessRule) -> Fields:
-    """The fields that make a request for it conditional."""
+    """The fields that make a request conditional on it."""
     if held.etag is not None:
         return (("if-none-match", held.etag),)
     modified = first(held.fields, "last-modified")
-    # The reference's root carries the time of the request as Last-Modified: a root that changed within the
-    # second would be confirmed. Without an ETag it is asked for anew.
+    # The reference's root has the time of the request as Last-Modified: a root that changed within the same
+    # second would be confirmed. Without an ETag it is requested unconditionally.
     if rule is FreshnessRule.REVALIDATED or modified is None:
         return ()
     return (("if-modified-since", modified),)
 
 
 def outcome(answer: Answer, held: StoredHead | None, rule: FreshnessRule) -> FreshnessOutcome:
-    """What the answer means for a request that was conditional on ``held``."""
+    """The meaning of an answer to a request that was conditional on ``held``."""
     match answer.status:
         case 200:
             return FreshnessOutcome.STORE if is_storable(answer, rule) else FreshnessOutcome.NOT_KEPT
@@ -170,19 +170,19 @@ def outcome(answer: Answer, held: StoredHead | None, rule: FreshnessRule) -> Fre
 
 
 def is_storable(answer: Answer, rule: FreshnessRule) -> bool:
-    """Only whole, good answers that the server has not asked us to forget."""
+    """Only complete, successful answers without no-store."""
     said = directives(answer.fields)
     if answer.status != 200 or "no-store" in said:
         return False
     if rule is FreshnessRule.HASHED and "no-cache" in said and "immutable" not in said:
-        return False  # what is current, of a server that does not know the hash (kube-openapi says both)
+        return False  # the current document of a server that does not know the hash (kube-openapi sends both)
     return rule is not FreshnessRule.PLAIN or "*" not in listed(answer.fields, "vary")
 
 
 def freshened(held: StoredHead, answer: Answer) -> StoredHead:
-    """What is held, confirmed by a 304: its fields and times, never what describes the body."""
+    """The stored head, confirmed by a 304: with its fields and times, except those that describe the body."""
     news = tuple(pair for pair in end_to_end(answer.fields) if pair[0] not in NOT_FROM_304)
-    # Age belongs to the answer that is being confirmed; a 304 without one is from the origin itself.
+    # Age belongs to the confirmed answer; a 304 without it comes from the origin itself.
     kept = tuple(pair for pair in held.fields if pair[0] != "age")
     return replace(
         held,
@@ -193,14 +193,14 @@ def freshened(held: StoredHead, answer: Answer) -> StoredHead:
 
 
 def selecting_of(answer: Answer, request: Fields) -> Selecting:
-    """What the request said in the fields that the answer varies on."""
+    """The request's values of the fields in Vary."""
     return MappingProxyType(
         {name: joined(request, name) for name in sorted(set(listed(answer.fields, "vary")))}
     )
 
 
 def selects(held: StoredHead, request: Fields) -> bool:
-    """Whether the answer was made for a request like this one (RFC 9111 4.1)."""
+    """Whether the answer matches this request (RFC 9111 4.1)."""
     return all(_normal(joined(request, name)) == _normal(value) for name, value in held.selecting.items())
 
 
@@ -209,7 +209,7 @@ def _normal(value: str | None) -> str | None:
 
 
 def _lifetime(held: StoredHead) -> float:
-    """Seconds for which it was fresh when it was made; 0 where that is not said, or not well."""
+    """Seconds for which it was fresh when generated; 0 if unstated or malformed."""
     said = directives(held.fields)
     if "no-cache" in said:
         return 0.0
@@ -226,7 +226,7 @@ def _forbids_stale(fields: Fields) -> bool:
 
 
 def _confirms(answer: Answer, held: StoredHead) -> bool:
-    """A 304 that names another ETag than ours is about another representation (RFC 9111 4.3.4)."""
+    """A 304 with a different ETag concerns another representation (RFC 9111 4.3.4)."""
     named = first(answer.fields, "etag")
     return named is None or held.etag is None or _opaque(named) == _opaque(held.etag)
 

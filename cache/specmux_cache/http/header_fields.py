@@ -1,7 +1,6 @@
-"""HTTP header fields as values: what RFC 9110 and 9111 let one read out of them.
+"""Parse HTTP header fields by RFC 9110 and RFC 9111.
 
-Invariant: nothing here raises; a field that is malformed reads as one that is not there, or as the safe
-choice.
+Invariant: nothing here raises; a malformed field counts as absent, or as the safe choice.
 """
 
 from __future__ import annotations
@@ -13,10 +12,10 @@ from collections.abc import Iterable, Mapping
 from typing import Final, TypeAlias
 
 Fields: TypeAlias = tuple[tuple[str, str], ...]
-"""(lower-case name, value), in the order in which they came."""
+"""(lower-case name, value), in the order received."""
 
 AGE_MAX: Final = 2**31
-"""Seconds that a larger number means (RFC 9111 1.2.2)."""
+"""The value of any larger number of seconds (RFC 9111 1.2.2)."""
 
 HOP_BY_HOP: Final = frozenset(
     {
@@ -32,7 +31,7 @@ HOP_BY_HOP: Final = frozenset(
         "upgrade",
     }
 )
-"""Fields of one connection, not of the answer (RFC 9110 7.6.1, RFC 9111 3.1)."""
+"""Fields of the connection rather than the answer (RFC 9110 7.6.1, RFC 9111 3.1)."""
 
 _DIRECTIVE: Final = re.compile(r"""\s*([^\s,;="]+)\s*(?:=\s*("(?:[^"\\]|\\.)*"|[^\s,]*))?[^,]*(?:,|$)""")
 _FIXDATE: Final = re.compile(r"[A-Z][a-z]{2}, (\d\d) ([A-Z][a-z]{2}) (\d{4}) (\d\d):(\d\d):(\d\d) GMT")
@@ -49,17 +48,17 @@ _OLDER_DATE: Final = (
 
 
 def fields_of(pairs: Iterable[tuple[str, str]]) -> Fields:
-    """Fields with names in lower case; values without what JSON could not carry."""
+    """Fields with lower-case names; without values that JSON cannot represent."""
     return tuple((name.lower(), value.encode("utf-8", "replace").decode("utf-8")) for name, value in pairs)
 
 
 def first(fields: Fields, name: str) -> str | None:
-    """The value of the first field of this lower-case name."""
+    """The value of the first field with this lower-case name."""
     return next((value for own, value in fields if own == name), None)
 
 
 def joined(fields: Fields, name: str) -> str | None:
-    """The values of all fields of this name as one list (RFC 9110 5.3)."""
+    """The values of all fields with this name as one list (RFC 9110 5.3)."""
     values = [value.strip() for own, value in fields if own == name]
     return ", ".join(values) if values else None
 
@@ -71,7 +70,7 @@ def listed(fields: Fields, name: str) -> tuple[str, ...]:
 
 
 def directives(fields: Fields) -> Mapping[str, str]:
-    """Cache-Control: directive -> argument, "" for none. Of one that comes twice the first counts."""
+    """Cache-Control: directive -> argument, "" if it has none. The first of repeated ones counts."""
     found: dict[str, str] = {}
     for match in _DIRECTIVE.finditer(joined(fields, "cache-control") or ""):
         argument = match[2] or ""
@@ -89,7 +88,7 @@ def seconds(text: str) -> int | None:
 
 
 def http_date(text: str | None) -> float | None:
-    """Seconds since the epoch (RFC 9110 5.6.7). The reference's ``Expires: ... UTC`` is not a date."""
+    """Seconds since the epoch (RFC 9110 5.6.7). The reference's ``Expires: ... UTC`` is not a valid date."""
     parts = None if text is None else _date_parts(text.strip())
     try:
         return None if parts is None else float(calendar.timegm((*parts, 0, 0, 0)))
@@ -104,7 +103,7 @@ def _date_parts(text: str) -> tuple[int, ...] | None:
         return int(match[3]), _MONTHS[match[2]], int(match[1]), *map(int, match.group(4, 5, 6))
     if match is None and not re.fullmatch(_OLDER_DATE, text):
         return None
-    # The two older forms: what reads them takes longer to import than a stored document to explain.
+    # The two obsolete forms; their parser takes longer to import than explaining a stored document.
     from email.utils import parsedate
 
     parsed = parsedate(text)
@@ -112,13 +111,13 @@ def _date_parts(text: str) -> tuple[int, ...] | None:
 
 
 def end_to_end(fields: Fields) -> Fields:
-    """Without the fields of the connection, those it names, and cookies, which are nobody's to keep."""
+    """Without fields of the connection, those it names, and cookies, which must not be stored."""
     dropped = HOP_BY_HOP | {"set-cookie", "set-cookie2", *listed(fields, "connection")}
     return tuple((name, value) for name, value in fields if name not in dropped)
 
 
 def replaced(fields: Fields, by: Fields) -> Fields:
-    """``fields`` with every name that ``by`` has taken from there."""
+    """``fields`` with the values of ``by`` for the names that it has."""
     names = {name for name, _ in by}
     return tuple(pair for pair in fields if pair[0] not in names) + by
 
@@ -128,7 +127,7 @@ def fields_to_text(fields: Fields) -> str:
 
 
 def fields_from_text(text: str) -> Fields:
-    """Raises ValueError for what ``fields_to_text`` did not write."""
+    """Raises ValueError for text that ``fields_to_text`` did not write."""
     pairs = json.loads(text)
     if not isinstance(pairs, list):
         raise ValueError("not header fields")

@@ -1,4 +1,4 @@
-"""The media types of OpenAPI documents: what a client accepts, and what it was given."""
+"""The media types of OpenAPI documents, accepted and received."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ JSON: Final[str] = media_types.JSON
 CBOR: Final[str] = media_types.CBOR
 PROTOBUF: Final[str] = media_types.PROTOBUF
 JSON_SCHEMAS: Final[str] = media_types.JSON_SCHEMAS
-"""JSON without paths, of a server that knows this profile: others give the document (RFC 9110 12.5.1)."""
+"""JSON without paths, from servers that know this profile; others return the whole document (RFC 9110
+12.5.1)."""
 ALIASES: Final = {
     "json": JSON,
     "cbor": CBOR,
@@ -22,12 +23,12 @@ ALIASES: Final = {
 }
 _SCHEMAS: Final = re.compile(r"(?:^|;)\s*profile\s*=\s*\"?schemas\"?\s*(?:;|\Z)")
 VAGUE: Final = frozenset({"", "text/plain", "application/octet-stream"})
-"""Types that servers give when they have not thought about it: kube-aggregator's root is ``text/plain``."""
+"""Unspecific types that servers send by default: kube-aggregator's root is ``text/plain``."""
 
 
 def canonical(media_type: str) -> str:
-    """Lower case, without parameters but the profile ``schemas``, aliases resolved. ``json``, ``cbor``,
-    ``protobuf`` and ``schemas`` will do."""
+    """Lower case, aliases resolved, without parameters except the profile ``schemas``. Accepts the short
+    names ``json``, ``cbor``, ``protobuf`` and ``schemas``."""
     name, _, parameters = media_type.lower().partition(";")
     if name.strip() == JSON and _SCHEMAS.search(parameters):
         return JSON_SCHEMAS
@@ -35,20 +36,21 @@ def canonical(media_type: str) -> str:
 
 
 def accepted_for(media: str) -> tuple[str, ...]:
-    """What is accepted where a caller wants this, best first: of a profile also the whole document."""
+    """The accepted types for a requested one, best first: for a profile, the whole document as well."""
     name = canonical(media)
     return (name, JSON) if name == JSON_SCHEMAS else (name,)
 
 
 def gated(*, allow_cbor: bool, prefer_cbor: bool) -> tuple[str, ...]:
-    """What a client accepts by KEP-4222's two client gates, best first. Preferred is only what is allowed."""
+    """The accepted types according to KEP-4222's two client gates, best first. Preferring requires
+    allowing."""
     if not allow_cbor:
         return (JSON,)
     return (CBOR, JSON) if prefer_cbor else (JSON, CBOR)
 
 
 def accept_field(accepted: tuple[str, ...]) -> str:
-    """An Accept field in this order of preference."""
+    """An Accept field with this order of preference."""
     weights = [
         f"{name};q={1 - position / 10:.1f}" if position else name for position, name in enumerate(accepted)
     ]
@@ -56,7 +58,8 @@ def accept_field(accepted: tuple[str, ...]) -> str:
 
 
 def answered_type(content_type: str | None, body: bytes, accepted: tuple[str, ...]) -> str | None:
-    """Which of the accepted types a body is of; None for none of them. A vague type is judged by the body."""
+    """The accepted type that a body has; None if it has none of them. An unspecific type is decided by the
+    body."""
     named = canonical(content_type or "")
     if named in accepted:
         return named

@@ -1,6 +1,7 @@
-"""Media types that a server would not give a document in.
+"""Media types in which a server refused a document.
 
-KEP-4222's clients remember a 415 for ever and for the whole client; here it is per document, and it ends.
+KEP-4222's clients remember a 415 forever and for the whole client; here it applies to one document, and
+expires.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from specmux_cache.http.media_types import CBOR, JSON
 
 
 class Refusals:
-    """Of one server. JSON is never remembered as refused: there is nothing to fall back to."""
+    """The refusals of one server. JSON is never recorded as refused, since there is no fallback."""
 
     def __init__(self, ttl: float, *, clock: Callable[[], float]) -> None:
         self._ttl = ttl
@@ -24,25 +25,25 @@ class Refusals:
         self._until.update({(name, media): now + self._ttl for media in media_types if media != JSON})
 
     def left(self, name: str, accepted: tuple[str, ...]) -> tuple[str, ...]:
-        """What of this may be asked for now."""
+        """The types that may be requested now."""
         now = self._clock()
-        # A clock set back must not make a refusal last longer than its time.
+        # If the clock was set back, a refusal must not last longer than its duration.
         return tuple(
             media for media in accepted if not 0 < self._until.get((name, media), 0) - now <= self._ttl
         )
 
 
 class UnsupportedRequests:
-    """Of one server, what answered 415 to a body of CBOR: verbs of kinds, or all of it. client-go has the
-    second alone, for the life of its client; KEP-4222 asks for the first."""
+    """Requests of one server that answered 415 to CBOR: verbs of kinds, or all. client-go has only the
+    latter, for the life of its client; KEP-4222 asks for the former."""
 
     def __init__(self, ttl: float, *, clock: Callable[[], float]) -> None:
         self._refusals = Refusals(ttl, clock=clock)
 
     def note(self, request: str = "") -> None:
-        """The name of a request; "" is all."""
+        """Record a request by name; "" means all."""
         self._refusals.note(request, (CBOR,))
 
     def takes(self, request: str) -> bool:
-        """As far as is known."""
+        """Whether CBOR may be sent, as far as known."""
         return all(self._refusals.left(name, (CBOR,)) for name in ("", request))

@@ -1,4 +1,4 @@
-"""What a server answered, and what is kept of it beside the body."""
+"""A server's answer, and the part of it that is stored beside the body."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from specmux_cache.store.rows import Digest, Metadata
 from specmux_converters.deferred_dataclasses import dataclass
 
 LOSSES: Final = "specmux-losses"
-"""Response field: how many constructs a document lost when it was converted from Swagger 2.0."""
+"""Response field: number of constructs that a document lost in conversion from Swagger 2.0."""
 KEPT_FIELDS: Final = frozenset(
     {
         "age",
@@ -29,21 +29,21 @@ KEPT_FIELDS: Final = frozenset(
         "warning",
     }
 )
-"""What is kept of an answer whose fields together are too many."""
+"""The fields that are stored of an answer with too many."""
 SENTENCE_MAX: Final = 400
-"""Characters of a refusal's own words."""
+"""Characters of a refusal's message."""
 STATUS_MAX: Final = 64 * 1024
-"""Bytes of a Status that is looked into."""
+"""Bytes of the largest Status that is parsed."""
 FIELDS_TEXT_MAX: Final = 8192
-"""Characters of the kept fields as text."""
+"""Characters of the stored fields as text."""
 
 Selecting: TypeAlias = "Mapping[str, str | None]"
-"""Request field named in Vary -> what the request said there; None for not at all (RFC 9111 4.1)."""
+"""Request field in Vary -> its value in the request; None if absent (RFC 9111 4.1)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A whole answer, its body decoded from gzip or zstd. Times are seconds since the epoch."""
+    """A complete answer; gzip or zstd of its body is decoded. Times are seconds since the epoch."""
 
     status: int
     fields: Fields
@@ -82,7 +82,7 @@ class Entry:
 
 
 def sentence_of(answer: Answer) -> str:
-    """What a refusal says of itself: the message of a Kubernetes Status, or the first line of plain text."""
+    """The message of a refusal: of a Kubernetes Status, or the first line of plain text."""
     media_type = (first(answer.fields, "content-type") or "").partition(";")[0].strip().lower()
     if media_type == "text/plain":
         return answer.body[:SENTENCE_MAX].decode(errors="replace").strip().partition("\n")[0]
@@ -97,7 +97,7 @@ def sentence_of(answer: Answer) -> str:
 
 
 def held_of(answer: Answer, selecting: Selecting) -> StoredHead:
-    """What to keep of an answer."""
+    """The part of an answer to store."""
     fields = end_to_end(answer.fields)
     if len(fields_to_text(fields)) > FIELDS_TEXT_MAX:
         fields = tuple((name, value[:512]) for name, value in fields if name in KEPT_FIELDS)
@@ -105,7 +105,7 @@ def held_of(answer: Answer, selecting: Selecting) -> StoredHead:
 
 
 def metadata_of(held: StoredHead) -> Metadata:
-    """A row's metadata. ``selecting`` was cut to what may be kept by whoever made it."""
+    """The metadata of a row. ``selecting`` was already reduced to what may be stored."""
     return {
         "fields": fields_to_text(held.fields),
         "requested_at": held.requested_at,
@@ -117,7 +117,7 @@ def metadata_of(held: StoredHead) -> Metadata:
 
 
 def held_from(metadata: Mapping[str, Any]) -> StoredHead | None:
-    """None for metadata that ``metadata_of`` did not write: a miss."""
+    """None for metadata that ``metadata_of`` did not write; counts as absent."""
     try:
         absent = set(str(metadata["absent"]).split(","))
         return StoredHead(

@@ -1,6 +1,6 @@
-"""Where a server is, and which URLs are its own.
+"""The address of a server, and the URLs that belong to it.
 
-Invariant: no request leaves the origin and the base path that the caller named.
+Invariant: no request leaves the origin and base path given by the caller.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from specmux_converters.deferred_dataclasses import dataclass
 ROOT_PATH: Final = "/openapi/v3"
 STORED_TREES: Final = ("/openapi/v3", "/openapi/v2", "/apis", "/api")
 HASH_PARAMETERS: Final = ("hash", "etag")
-"""What Kubernetes shipped, and what KEP-2896 wrote."""
+"""The parameter names of Kubernetes and of KEP-2896."""
 NOT_NAMING: Final = frozenset({*HASH_PARAMETERS, "timeout"})
-"""Parameters that do not say which resource is meant; client-go adds ``timeout=32s`` to all it asks for."""
+"""Parameters that do not identify a resource; client-go adds ``timeout=32s`` to every request."""
 _PATH_SAFE: Final = "/:@!$&'()*+,;=-._~"
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """An origin and the path before ``/openapi``; ``str`` gives its identity."""
+    """An origin and the path before ``/openapi``; ``str`` returns its identity."""
 
     scheme: str
     authority: str
@@ -50,9 +50,9 @@ class Server:
         return str(self) + target
 
     def target(self, reference: str, *, beside: str = ROOT_PATH) -> str | None:
-        """The target that a URL reference of this server means; None when it leads anywhere else.
+        """The target that a URL reference of this server means; None if it leads elsewhere.
 
-        ``beside`` is the target it was found at. A path that lacks our base path is taken to be below it: a
+        ``beside``: the target that contained it. A path without the base path is assumed to be below it: a
         server behind a prefix does not know the prefix (kubernetes/kubernetes#117463).
         """
         try:
@@ -71,18 +71,18 @@ class Server:
 
 
 def is_storable_path(path: str) -> bool:
-    """Whether a path is of the trees whose answers may be stored at all."""
+    """Whether a path belongs to the trees whose answers may be stored."""
     return any(path == tree or path.startswith(tree + "/") for tree in STORED_TREES)
 
 
 def hash_in(target: str) -> str:
-    """The hash that a target carries; "" for none."""
+    """The hash in a target; "" if there is none."""
     query = dict(reversed(parse_qsl(urlsplit(target).query)))
     return next((query[name] for name in HASH_PARAMETERS if query.get(name)), "")
 
 
 def name_of(target: str) -> str:
-    """What names the resource of a target: its path, and the parameters that matter in a fixed order."""
+    """The identity of a target's resource: its path, and the relevant parameters in a fixed order."""
     parts = urlsplit(target)
     query = sorted(
         pair for pair in parse_qsl(parts.query, keep_blank_values=True) if pair[0] not in NOT_NAMING

@@ -1,7 +1,7 @@
-"""One GET over HTTP, whole or not at all.
+"""Send a GET over HTTP; the answer is complete or an error.
 
-Invariant: aiohttp's exceptions do not leave this module, and no answer is read past its limit, packed or
-unpacked.
+Invariant: aiohttp's exceptions do not leave this module, and no answer is read beyond its limit, compressed
+or not.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from specmux_converters.deferred_dataclasses import dataclass
 
 CHUNK: Final = 64 * 1024
 INLINE: Final = 128 * 1024
-"""Bytes of a packed body up to which unpacking it is quicker than handing it to a thread."""
+"""Bytes of a compressed body up to which decompressing it is faster than passing it to a thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class Streaming:
-    """An answer whose body goes on. ``lines`` raises ServerUnreachable and BadAnswer."""
+    """An answer with an endless body. ``lines`` raises ServerUnreachable and BadAnswer."""
 
     status: int
     media_type: str
@@ -39,7 +39,7 @@ class Streaming:
 
 
 class Transport:
-    """Connections to one server. Raises ServerUnreachable and BadAnswer; any status is an answer."""
+    """Connections to one server. Raises ServerUnreachable and BadAnswer; returns any status."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Transport:
             await self._session.close()
 
     async def get(self, url: str, fields: Fields) -> Answer:
-        """Follows no redirect. The body is unpacked, and the fields that described its packing are gone."""
+        """Follows no redirect. The body is decompressed, and header fields about its coding are removed."""
         if self._session is None:
             raise RuntimeError("the cache is not open: use it as a context manager")
         requested_at = self._clock()
@@ -103,7 +103,7 @@ class Transport:
 
     @asynccontextmanager
     async def stream(self, url: str, *, accept: str, silence: float) -> AsyncIterator[Streaming]:
-        """A GET whose body is read as it comes. ``silence``: seconds without a byte that end it."""
+        """A GET whose body is read as it arrives. ``silence``: seconds without a byte after which it ends."""
         if self._session is None:
             raise RuntimeError("the cache is not open: use it as a context manager")
         timeout = aiohttp.ClientTimeout(
@@ -127,7 +127,7 @@ class Transport:
             raise ServerUnreachable(_reason(error), url=url) from error
 
     async def _lines(self, response: aiohttp.ClientResponse, url: str) -> AsyncIterator[bytes]:
-        """A line that is not ended when the body ends is none."""
+        """An unterminated line at the end of the body is dropped."""
         rest = b""
         async for piece in response.content.iter_any():
             *lines, rest = (rest + piece).split(b"\n")

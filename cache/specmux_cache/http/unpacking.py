@@ -1,6 +1,6 @@
-"""Bodies out of the content codings that a client asks for.
+"""Decompress bodies with the content codings that a client requests.
 
-Invariant: no body is unpacked past its limit, however little of it was sent.
+Invariant: no body is decompressed beyond its limit, however small it was when sent.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from specmux_cache.http.responses import Answer
 
 ACCEPT_ENCODING: Final = "zstd, gzip"
 ZSTD_PIECE: Final = 512
-"""Bytes unpacked at a time: four of them can mean a block of 128 KiB, before anything could be counted."""
+"""Bytes decompressed at a time: four of them can represent a block of 128 KiB, before anything is counted."""
 
 
 def is_packed(answer: Answer) -> bool:
-    """Whether its body is in a coding that was asked for."""
+    """Whether its body has one of the requested codings."""
     return bool(answer.body) and listed(answer.fields, "content-encoding") in UNPACKERS
 
 
 def unpacked(answer: Answer, limit: int, url: str) -> Answer:
-    """Its body unpacked, without the fields that described its packing. Raises BadAnswer, ``url`` being what
-    was asked for; ``limit`` is in bytes."""
+    """The answer with its body decompressed, without header fields about the coding. Raises BadAnswer for
+    ``url``; ``limit`` in bytes."""
     unpack = UNPACKERS[listed(answer.fields, "content-encoding")]
     try:
         body = unpack(answer.body, limit)
@@ -41,7 +41,7 @@ def unpacked(answer: Answer, limit: int, url: str) -> Answer:
 
 
 def _gunzip(data: bytes, limit: int) -> bytes:
-    """Raises OverflowError above the limit, EOFError for what stops early, zlib.error."""
+    """Raises OverflowError beyond the limit, EOFError for truncated input, zlib.error."""
     unpacker = zlib.decompressobj(wbits=31)
     body = unpacker.decompress(data, limit + 1)
     if len(body) > limit:
@@ -52,8 +52,8 @@ def _gunzip(data: bytes, limit: int) -> bytes:
 
 
 def _unzstd(data: bytes, limit: int) -> bytes:
-    """Raises OverflowError above the limit, EOFError for what stops early, zstandard.ZstdError."""
-    # The window bounds what a frame makes us allocate before any of it is seen.
+    """Raises OverflowError beyond the limit, EOFError for truncated input, zstandard.ZstdError."""
+    # The window bounds what a frame can allocate before any output is seen.
     unpacker = zstandard.ZstdDecompressor(max_window_size=8 * 1024 * 1024).decompressobj()
     pieces, size = [], 0
     for start in range(0, len(data), ZSTD_PIECE):

@@ -1,1 +1,1 @@
-"""Documents in parts, so that a revision costs what it changes."""
+"""Documents in parts, so that a revision costs only its changes."""

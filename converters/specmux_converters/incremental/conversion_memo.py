@@ -1,4 +1,4 @@
-"""What conversions remember from one to the next: parts by their text, and documents by theirs."""
+"""What conversions remember: parts by their text, and documents by theirs."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from specmux_converters.own_memory import in_own_memory
 
 
 class ConversionMemo:
-    """Parts of earlier conversions, so that what did not change is not converted again.
+    """Parts of earlier conversions, so that unchanged ones are not converted again.
 
-    Held by the caller, for any number of documents, from one thread at a time. ``max_bytes`` bounds the JSON
-    of what is kept (the parsed form takes several times as much); the part used longest ago goes first. The
-    documents that are kept parsed, for their next revision, have a bound of the same size beside it.
+    Owned by the caller, for any number of documents, from one thread at a time. ``max_bytes`` bounds the JSON
+    of kept parts (the parsed form takes several times as much); the least recently used is evicted. Parsed
+    documents, kept for their next revision, have a bound of the same size.
 
-    A part is found by its place and the length of its text, and then the texts are compared: that reads them
-    several times as fast as a hash does. Of texts of one length in one place the last is kept.
+    A part is found by its place and the length of its text, and then the texts are compared, which is several
+    times as fast as hashing. Of texts with equal place and length, the last is kept.
     """
 
     def __init__(self, *, max_bytes: int = 64 * 1024 * 1024) -> None:
@@ -35,7 +35,7 @@ class ConversionMemo:
         return entry[1] if entry is not None and entry[0] == text else None
 
     def put(self, place: Hashable, text: bytes, part: DocumentPart) -> None:
-        """``text`` is what ``part`` was made of. One that is larger than the whole memo is not kept."""
+        """``text``: the input of ``part``. A part larger than the whole memo is not kept."""
         self._parts.put((place, len(text)), (in_own_memory(text), part))
 
 

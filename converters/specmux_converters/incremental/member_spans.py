@@ -1,7 +1,7 @@
-"""Where the members of some objects of a JSON text stand, and what differs in a text with the same ones.
+"""Positions of members in a JSON text, and the members that differ in a revision with the same members.
 
-Nothing here guesses: a text that replaces one whole JSON value by another is JSON with that value there,
-whatever stands around it (RFC 8259, section 2).
+Nothing is guessed: replacing one complete JSON value by another gives JSON with that value, whatever
+surrounds it (RFC 8259, section 2).
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ from typing import Any, Final, NamedTuple
 _BEFORE_KEY: Final = re.compile(r'[ \t\r\n]*[{,][ \t\r\n]*(?=")')
 _BEFORE_VALUE: Final = re.compile(r"[ \t\r\n]*:[ \t\r\n]*")
 _BLOCK: Final = 64 * 1024
-"""Bytes that are compared at once."""
+"""Bytes compared at once."""
 
 _SCAN: Final = json.JSONDecoder(
     strict=False, object_pairs_hook=len, parse_int=len, parse_float=len, parse_constant=len
 ).raw_decode
-"""The standard library's scanner says where a value ends; orjson does not. It makes nothing of an object."""
+"""The standard library's scanner reports where a value ends, unlike orjson. It constructs nothing of
+objects."""
 
 
 class Span(NamedTuple):
-    """The value of ``name`` in the object ``section``, by its first byte and the one after its last."""
+    """The value of ``name`` in the object ``section``: its first byte, and the byte after its last."""
 
     start: int
     end: int
@@ -33,7 +34,7 @@ class Span(NamedTuple):
 
 
 class SpanChange(NamedTuple):
-    """The value of the span of this number stands in the other text from ``start`` to ``end``."""
+    """In the other text, the value of the span with this number lies from ``start`` to ``end``."""
 
     number: int
     start: int
@@ -43,9 +44,9 @@ class SpanChange(NamedTuple):
 def member_spans(data: bytes, document: dict[str, Any], sections: Sequence[str]) -> list[Span]:
     """The values in those sections that are objects, in the order of the text.
 
-    ``document`` is what ``data`` was parsed to, with no key twice in one object, so both have one order.
+    ``document``: the parsed ``data``, without duplicate keys, so both have the same order.
     """
-    text = data.decode("latin-1")  # a character for each byte, and what structures JSON is ASCII
+    text = data.decode("latin-1")  # one character per byte; JSON's structure is ASCII
     spans = []
     for section, (start, _) in zip(document, _values(text, 0), strict=True):
         if section in sections and isinstance(document[section], dict):
@@ -55,10 +56,10 @@ def member_spans(data: bytes, document: dict[str, Any], sections: Sequence[str])
 
 
 def changes(old: bytes, spans: Sequence[Span], new: bytes) -> list[SpanChange] | None:
-    """The members that differ. None when something else does, or nearly everything.
+    """The members that differ. None if something else differs, or nearly everything.
 
-    It holds for texts whose values at the places that are returned are JSON: what else is JSON in ``old`` is
-    the same bytes in ``new``. The caller parses the values.
+    Valid if the values at the returned positions are JSON: everything else consists of the same bytes as
+    ``old``. The caller parses the values.
     """
     before = _common_start(old, new)
     after = _common_end(old, new, min(len(old), len(new)) - before)
@@ -88,7 +89,7 @@ def changes(old: bytes, spans: Sequence[Span], new: bytes) -> list[SpanChange] |
 
 
 def moved(spans: Sequence[Span], changed: Sequence[SpanChange]) -> list[Span]:
-    """Where the same members stand in the text with the changes."""
+    """The positions of the same members in the text with the changes."""
     result: list[Span] = []
     done = shift = 0
     for change in changed:
@@ -106,7 +107,7 @@ def _shifted(spans: Sequence[Span], by: int) -> list[Span]:
 
 
 def _values(text: str, position: int) -> Iterator[tuple[int, int]]:
-    """Where the values of the object at ``position`` stand."""
+    """The positions of the values of the object at ``position``."""
     while before := _BEFORE_KEY.match(text, position):
         _, position = _SCAN(text, before.end())
         colon = _BEFORE_VALUE.match(text, position)
@@ -116,18 +117,18 @@ def _values(text: str, position: int) -> Iterator[tuple[int, int]]:
 
 
 def _at(spans: Sequence[Span], position: int) -> int | None:
-    """The span that holds a position, or ends there."""
+    """The span that contains a position, or ends there."""
     index = bisect_right(spans, position, key=lambda span: span.start) - 1
     return index if index >= 0 and position <= spans[index].end else None
 
 
 def _common_start(one: bytes, other: bytes) -> int:
-    """How many bytes both begin with."""
+    """Length of the common prefix."""
     low, high = 0, min(len(one), len(other))
     while low < high and other.startswith(one[low : low + _BLOCK], low):
         low = min(low + _BLOCK, high)
     high = min(low + _BLOCK, high)
-    while low < high:  # the bytes before low are equal, those before high are not known to be
+    while low < high:  # the bytes before low are equal; high is the search limit
         middle = (low + high + 1) // 2
         if one[low:middle] == other[low:middle]:
             low = middle
@@ -137,7 +138,7 @@ def _common_start(one: bytes, other: bytes) -> int:
 
 
 def _common_end(one: bytes, other: bytes, most: int) -> int:
-    """How many bytes both end with, of the last ``most``."""
+    """Length of the common suffix, within the last ``most`` bytes."""
     low = 0
     high = most
     while low < high:

@@ -1,6 +1,6 @@
-"""Documents as the parts that they are made of, whatever was converted: joined when they are asked for.
+"""Documents as lists of shared parts, whatever was converted; joined on demand.
 
-Parts are shared between documents, so a document is a join of dicts, or of bytes that were encoded once.
+A document is a join of dicts, or of bytes encoded once.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from specmux_converters.group_versions import GroupVersion
 from specmux_converters.incremental.parts import DocumentPart
 
 ENTRY_COST = 64
-"""Bytes that a component costs in a document beside its own JSON: its name and its place in a dict."""
+"""Bytes of a component in a document beside its own JSON: its name and its place in a dict."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """One document as the parts it is made of. ``components`` are by kind, then by name."""
+    """A document as its parts. ``components``: by kind, then by name."""
 
     frame: Document
     paths: Mapping[str, DocumentPart]
@@ -46,7 +46,7 @@ class Outline:
 
 
 class Documents(Mapping[GroupVersion, Document]):
-    """The documents of a conversion, each put together when it is first asked for."""
+    """The documents of a conversion, each joined when first requested."""
 
     def __init__(self, outlines: Mapping[GroupVersion, Outline]) -> None:
         self._outlines = outlines

@@ -1,8 +1,7 @@
-"""A Part is one converted piece of a document, a path or a component. It is made once per content.
+"""A Part is a converted piece of a document, a path or a component, made once per content.
 
-A Part *is* its canonical JSON. The tree is parsed from that when first asked for, so the order of its keys is
-the sorted one whatever order the input had, it shares nothing with the input, and who wants JSON alone never
-pays for it.
+A Part *is* its canonical JSON. The tree is parsed from it on demand: its keys are sorted whatever the order
+of the input, it shares nothing with the input, and users of JSON never pay for it.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from specmux_converters.own_memory import in_own_memory
 
 @dataclass(slots=True)
 class DocumentPart:
-    """``refs`` are the components that the part names ("schemas/Pod")."""
+    """``refs``: the components that the part refers to ("schemas/Pod")."""
 
     json: bytes
     refs: frozenset[str]
@@ -30,7 +29,7 @@ class DocumentPart:
         self.json = in_own_memory(self.json)
 
     def value(self) -> dict[str, Any]:
-        """The same dict every time: read it, never write into it."""
+        """The same dict every time: read-only."""
         if self.tree is None:
             self.tree = orjson.loads(self.json)
         return self.tree

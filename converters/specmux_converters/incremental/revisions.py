@@ -1,6 +1,6 @@
-"""Documents that were parsed before, so that the next revision of one is parsed where it differs.
+"""Documents that were parsed before, so that a revision is parsed only where it differs.
 
-A revision is found by its bytes, never by a name: what is returned is what ``parse`` makes of the same text.
+A revision is found by its bytes, never by a name: the result equals ``parse`` of the same text.
 """
 
 from __future__ import annotations
@@ -18,19 +18,18 @@ from specmux_converters.losses import Loss
 
 _SECTIONS: Final = ("definitions", "paths")
 _MIN_BYTES: Final = 64 * 1024
-"""Smaller ones are parsed in less than a millisecond."""
+"""Smaller documents are parsed in less than a millisecond."""
 
 _TEXT_FACTOR: Final = 4
-"""The text, the strings of its tree, and what is made of it."""
+"""Memory relative to the text: text, strings of the tree, and what is made from them."""
 _VALUE_COST: Final = 100
 """Bytes of a value in the tree beside its text."""
 
 
 @dataclass(slots=True)
 class Revision:
-    """``document`` is read and never written into: a node that is there again has the same content.
-    ``made``: a member of a section -> what counted beside the node, the node, and the part that it became.
-    """
+    """``document`` is read-only: an identical node has unchanged content. ``made``: a member of a section ->
+    what mattered beside the node, the node, and the resulting part."""
 
     data: bytes
     document: Document
@@ -45,9 +44,9 @@ class Revision:
 
 
 class Revisions:
-    """The last revisions, at most ``max_bytes`` of them; the one used longest ago goes first.
+    """The last revisions within ``max_bytes``; evicts the least recently used.
 
-    A small document, or one that lost something in being parsed, is not kept.
+    A small document, or one with losses in parsing, is not kept.
     """
 
     def __init__(self, *, max_bytes: int = 64 * 1024 * 1024, min_bytes: int = _MIN_BYTES) -> None:
@@ -61,7 +60,7 @@ class Revisions:
     def parse(
         self, data: bytes, *, limits: Limits = DEFAULT_LIMITS, losses: list[Loss] | None = None
     ) -> Document:
-        """As ``document.parse``, but for the result: read it, never write into it."""
+        """As ``document.parse``, but the result is read-only."""
         limits.check_bytes(data)
         limits.check_values(data)
         for index, known in enumerate(self._kept):
@@ -78,7 +77,7 @@ class Revisions:
         return document
 
     def of(self, document: Document) -> Revision | None:
-        """The revision that holds this very object."""
+        """The revision with this very object."""
         return next((kept for kept in self._kept if kept.document is document), None)
 
     def _keep(self, revision: Revision) -> None:
@@ -94,8 +93,8 @@ class Revisions:
 
 
 def _revised(known: Revision, data: bytes) -> Revision | None:
-    """The revision with this text. None when it differs in more than members of sections, or is faulty: the
-    error is found, with its place, when all of it is parsed."""
+    """The revision with this text. None if it differs in anything but members of sections, or is faulty: the
+    error, with its place, is found by parsing it completely."""
     if known.data == data:
         return known
     if 2 * len(data) < len(known.data) or not data.startswith(known.data[:1]):
@@ -120,11 +119,11 @@ def _revised(known: Revision, data: bytes) -> Revision | None:
 
 
 class _NotSoSimple(Exception):
-    """More than one value, or a loss whose place in the document is to be told."""
+    """More than one value, or a loss whose place has to be determined."""
 
 
 def _value(text: bytes, limits: Limits) -> Any:
-    """The member of a section with this text, under all that ``parse`` asks for. It is as deep as there."""
+    """The member of a section with this text, under the conditions of ``parse``. Its depth is unchanged."""
     losses: list[Loss] = []
     inside = parse(b'{"":{"":' + text + b"}}", limits=limits, losses=losses)
     if losses or len(inside) != 1 or len(inside[""]) != 1:

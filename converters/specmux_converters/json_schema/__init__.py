@@ -1,6 +1,6 @@
-"""OpenAPI v3 documents to JSON Schemas (draft-07) of their kinds, for editors and CI.
+"""Convert OpenAPI v3 documents to JSON Schemas (draft-07) of their kinds, for editors and CI.
 
-It knows documents, their group-versions and references; no codec, and nothing of Swagger 2.0.
+Depends on documents, their group-versions and references; on no codec, and not on Swagger 2.0.
 """
 
 from specmux_converters.json_schema.document import DocumentSchemas

@@ -1,6 +1,6 @@
-"""A catalogue: the file at each path, from the documents that it takes.
+"""A catalogue of JSON Schemas: the file at each path, made from documents.
 
-Nothing is read or written here. Whoever holds the documents asks which a path needs, and hands those over.
+Performs no I/O: the caller asks which documents a path needs, and passes them.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ _STORE: Final = "https://json.schemastore.org/schema-catalog.json"
 
 
 def needed(file: Wanted, keys: Iterable[GroupVersion]) -> tuple[GroupVersion, ...]:
-    """The documents that the file is made of, of those that there are; all of them for what tells of all."""
+    """The documents from which the file is made; all of them for a file about all kinds."""
     if isinstance(file, WholeFile):
         return tuple(sorted(keys))
     held = set(keys)
     found = file.documents(held)
     if file.group is None and CORE in held and CORE not in found:
-        # Components of the core and of meta/v1 are in every document; this one stands for them.
+        # Components of the core group and meta/v1 are in every document; this one represents them.
         return (*found, CORE)
     return found
 
 
 def schema_of(file: Wanted, schemas: Mapping[GroupVersion, DocumentSchemas]) -> Schema | None:
-    """None where the documents have no such kind or component. Raises ConverterError for what cannot be
+    """None if the documents have no such kind or component. Raises ConverterError for what cannot be
     converted."""
     if isinstance(file, OneFile):
         return _one(file, schemas)
@@ -55,7 +55,7 @@ def text_of(schema: Any) -> bytes:
 
 
 def index(schemas: Mapping[GroupVersion, DocumentSchemas], *, absent: Iterable[str] = ()) -> Schema:
-    """``index.json``: every kind and where it is. ``absent`` are the backends whose kinds are not."""
+    """``index.json``: every kind and its files. ``absent``: backends whose kinds are missing."""
     return {
         "edition": EDITION,
         "kinds": [
@@ -75,7 +75,7 @@ def index(schemas: Mapping[GroupVersion, DocumentSchemas], *, absent: Iterable[s
 
 
 def store_catalog(schemas: Mapping[GroupVersion, DocumentSchemas], base: str) -> Schema:
-    """``catalog.json`` in the form of SchemaStore's. ``base`` is the catalogue's address, "" for none."""
+    """``catalog.json`` in SchemaStore's format. ``base``: the catalogue's address, "" if unknown."""
     prefix = f"{base.rstrip('/')}/" if base else ""
     entries = [("Kubernetes", "Any object of this cluster", "all.json")]
     entries += [
@@ -92,7 +92,7 @@ def store_catalog(schemas: Mapping[GroupVersion, DocumentSchemas], base: str) ->
 
 
 def all_kinds(schemas: Mapping[GroupVersion, DocumentSchemas]) -> list[Kind]:
-    """Sorted; ``v1 List`` is among them."""
+    """Sorted; includes ``v1 List``."""
     return sorted({LIST, *(kind for each in schemas.values() for kind in each.kinds)})
 
 
@@ -111,7 +111,7 @@ def _one(file: OneFile, schemas: Mapping[GroupVersion, DocumentSchemas]) -> Sche
 
 
 def _either(schemas: list[Schema]) -> Schema:
-    """Of kinds of groups that begin alike: ``apiVersion`` tells them apart."""
+    """Kinds whose groups start alike; ``apiVersion`` distinguishes them."""
     shared: dict[str, Any] = {}
     for schema in schemas:
         shared |= schema.get("definitions", {})

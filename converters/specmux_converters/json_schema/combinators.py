@@ -1,7 +1,7 @@
-"""``allOf``, ``anyOf``, ``oneOf`` and ``not`` of custom resources, which are read after defaulting.
+"""``allOf``, ``anyOf``, ``oneOf`` and ``not`` of custom resources, which apply after defaulting.
 
-A field with a default is there whatever the object says. So a branch need not ask for it, and one that
-refuses the default must: else an absent field would pass, which stands for the default.
+A field with a default is always present. So a branch need not require it, and a branch that refuses the
+default must require it: otherwise an absent field, which stands for the default, would pass.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from specmux_converters.json_schema.scalars import STRFMT_BASE64, format_of
 
 
 def branches(schema: Mapping[str, Any], mode: Mode, beside: Mapping[str, Any] | None = None) -> Schema:
-    """The combinators of ``schema``; the fields that they speak of are those of ``beside``."""
+    """The combinators of ``schema``; ``beside`` has the fields that they refer to."""
     beside = schema if beside is None else beside
     written: Schema = {}
     for key in combinators_of(mode):
@@ -29,7 +29,7 @@ def branches(schema: Mapping[str, Any], mode: Mode, beside: Mapping[str, Any] | 
 
 
 def required_beside(schema: Mapping[str, Any], beside: Mapping[str, Any]) -> list[str]:
-    """What ``schema`` requires, but for fields that have a default."""
+    """The fields required by ``schema``, except those with a default."""
     required = schema.get("required")
     fields = _below(beside, "properties")
     return [name for name in required or () if isinstance(name, str) and not _default(fields, name)]
@@ -69,7 +69,7 @@ def _refuses_default(schema: Any, fields: Mapping[str, Any], name: str) -> bool:
 
 
 def _default(fields: Mapping[str, Any], name: str) -> tuple[Any, ...]:
-    """The one default of a field, or none."""
+    """The default of a field as a tuple, empty without one."""
     default = _below(fields, name).get("default")
     return () if default is None else (default,)
 

@@ -1,4 +1,4 @@
-"""The components of one document, each converted once in each mode and shared by whatever names it."""
+"""The components of one document, each converted once per mode and shared by everything that refers to it."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ PRUNED: Final = "pruned"
 FIXED: Final[Mapping[str, Schema]] = {
     PRUNED: {"maxProperties": 0, "items": {"$ref": f"{_PREFIX}{PRUNED}"}},
 }
-"""Definitions that are no component. No component of a cluster has a name without a dot."""
+"""Definitions other than components. Names of a cluster's components always contain a dot."""
 
 
 class Components:
-    """``convert`` makes one, and asks for others through ``reference``.
+    """``convert`` converts one component, and requests others through ``reference``.
 
-    With ``is_named`` every reference stays one, else those that lie on a ring. ``base`` is the mode of roots.
+    With ``is_named`` every reference is kept, otherwise only circular ones. ``base``: the mode of top-level
+    schemas.
     """
 
     def __init__(
@@ -45,7 +46,7 @@ class Components:
         self._used: set[Definition] = set()
 
     def reference(self, name: str, mode: Mode) -> Schema:
-        """What stands where a component is meant; an empty schema where it is not there."""
+        """The schema in place of a reference; an empty one for a dangling reference."""
         if not isinstance(self.schemas.get(name), dict):
             return {}
         if self._is_named or name in self._graph.recursive:
@@ -53,11 +54,11 @@ class Components:
         return self.component(name, mode)
 
     def pruned(self) -> Schema:
-        """A reference to the schema of a value in which no object has fields."""
+        """A reference to a schema under which no object has fields."""
         return self._definition(PRUNED, self._base)
 
     def component(self, name: str, mode: Mode) -> Schema:
-        """Raises LimitExceeded where references are nested too deeply."""
+        """Raises LimitExceeded if references are nested too deeply."""
         made = self._made.get((name, mode))
         if made is None:
             outer, self._used = self._used, set()
@@ -71,7 +72,7 @@ class Components:
         return made[0]
 
     def definitions(self) -> dict[str, Schema]:
-        """All that was referred to since the last call, and what those refer to, by the names in use."""
+        """The components referred to since the last call, with those that they refer to, by name."""
         found: dict[str, Schema] = {}
         waiting = self._taken()
         while waiting:
@@ -87,7 +88,7 @@ class Components:
         return {"$ref": _PREFIX + pointer_token(self._definition_name(name, mode))}
 
     def _definition_name(self, name: str, mode: Mode) -> str:
-        """The component's own, with what sets the mode apart from the one that all began with."""
+        """The component's own name, with a suffix if the mode differs from the top level's."""
         open_word = [] if mode.is_strict == self._base.is_strict else ["open"]
         return ".".join([name, *open_word, *(() if mode.requires == self._base.requires else ("optional",))])
 

@@ -1,7 +1,8 @@
-"""``crds.yaml``: CustomResourceDefinitions as far as documents tell of them, for tools that read only those.
+"""``crds.yaml``: CustomResourceDefinitions as far as documents determine them, for tools that read only
+those.
 
-What no document says is left out: short names, categories, printed columns, conversion, the paths of the
-scale subresource. Of several versions the one that Kubernetes prefers by its name is called the stored one.
+Documents lack short names, categories, printer columns, conversion, and the paths of the scale subresource.
+Of several versions, the one that Kubernetes prefers by name is marked as stored.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _ROOT_ONLY: Final = ("x-kubernetes-group-version-kind", "x-kubernetes-selectable
 
 @dataclass(slots=True)
 class _Resource:
-    """One definition in the making."""
+    """A definition being built."""
 
     group: str
     plural: str
@@ -40,7 +41,7 @@ class _Resource:
 
 
 def custom_definitions(schemas: Mapping[GroupVersion, DocumentSchemas]) -> list[Document]:
-    """One for each kind of custom resources, by name."""
+    """One for each custom resource, sorted by name."""
     found: dict[tuple[str, str], _Resource] = {}
     for key in sorted(schemas):
         if schemas[key].has_custom_resources:
@@ -49,7 +50,7 @@ def custom_definitions(schemas: Mapping[GroupVersion, DocumentSchemas]) -> list[
 
 
 def crds_yaml(schemas: Mapping[GroupVersion, DocumentSchemas]) -> bytes:
-    """A YAML stream of JSON documents: those are YAML too, and take a fraction of the time."""
+    """A YAML stream of JSON documents, which are valid YAML and much faster to write."""
     return b"".join(b"---\n%s\n" % orjson.dumps(each) for each in custom_definitions(schemas))
 
 
@@ -65,7 +66,7 @@ def _add(schemas: DocumentSchemas, found: dict[tuple[str, str], _Resource]) -> N
 
 
 def _resources(document: Document, kinds: Mapping[str, Kind]) -> Iterator[tuple[str, Kind, bool, bool]]:
-    """Plural, kind, whether it is in namespaces, and whether it has a status of its own."""
+    """Plural, kind, whether it is namespaced, and whether it has a status subresource."""
     paths = document.get("paths")
     paths = paths if isinstance(paths, dict) else {}
     for path, item in paths.items():
@@ -97,7 +98,7 @@ def _version(kind: Kind, schema: Mapping[str, Any], *, has_status: bool) -> Docu
 
 
 def _without_references(schema: Any) -> Any:
-    """A definition has no references: what stands there is metadata, which it may only call an object."""
+    """Definitions have no references: the target is metadata, which may only be declared as an object."""
     if isinstance(schema, list):
         return [_without_references(each) for each in schema]
     if not isinstance(schema, dict):
@@ -129,7 +130,7 @@ def _definition(resource: _Resource) -> Document:
 
 
 def _priority(version: str) -> tuple[int, int, int, str]:
-    """As apimachinery orders versions (pkg/version, CompareKubeAwareVersionStrings)."""
+    """The order of versions in apimachinery (pkg/version, CompareKubeAwareVersionStrings)."""
     match = _VERSION.fullmatch(version)
     if match is None:
         return 0, 0, 0, version

@@ -1,8 +1,8 @@
-"""Schemas of custom resources: what an apiserver's pruning, defaulting and validation take.
+"""Schemas of custom resources: what an apiserver's pruning, defaulting and validation accept.
 
-Null counts as absent where the field is neither nullable nor required, an absent field has its default, and
-what the schema does not name is dropped, which strict clients are told. Source: apiextensions-apiserver,
-pkg/apiserver/schema (pruning, defaulting) and pkg/apiserver/validation.
+Null counts as absent if the field is neither nullable nor required, an absent field has its default, and
+unknown fields are dropped, which strict clients report. Source: apiextensions-apiserver, pkg/apiserver/schema
+(pruning, defaulting) and pkg/apiserver/validation.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _INT_OR_STRING: Final[Schema] = {"anyOf": [{"type": "integer"}, {"type": "string
 
 
 class CustomResources:
-    """Converts the components of custom resources; ``typed`` does what they refer to."""
+    """Converts the components of custom resources; ``typed`` converts what they refer to."""
 
     def __init__(self, components: Components, typed: TypedConverter) -> None:
         self._components = components
@@ -33,7 +33,7 @@ class CustomResources:
     def convert(
         self, schema: Any, mode: Mode, *, takes_null: bool = False, is_needed: bool = False
     ) -> Schema:
-        """``is_needed``: null is refused even where no type says so."""
+        """``is_needed``: null is refused even without a type."""
         if not isinstance(schema, dict):
             return {}
         name = component_of(schema)
@@ -47,7 +47,7 @@ class CustomResources:
         return written
 
     def body(self, schema: Mapping[str, Any], mode: Mode, *, relaxed: str | None = None) -> Schema:
-        """``relaxed`` names the property in which nothing is required."""
+        """``relaxed``: the property in which nothing is required."""
         written = plain_keywords(schema)
         written |= {key: value for key, value in schema.items() if key.startswith("x-kubernetes-")}
         if schema.get("default") is not None:
@@ -96,7 +96,8 @@ class CustomResources:
         return self.convert(schema, below, takes_null=takes_null, is_needed=is_needed)
 
     def _unknown(self, others: Any) -> Schema | bool:
-        """Of fields without a schema: they go, or with ``additionalProperties: true`` what is in them."""
+        """Fields without a schema are dropped; with ``additionalProperties: true`` only their unknown content
+        is."""
         return self._components.pruned() if isinstance(others, bool) else False
 
 

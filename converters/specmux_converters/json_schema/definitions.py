@@ -1,7 +1,7 @@
-"""What is made of all documents: every component by its name, and the schema that picks a kind's by itself.
+"""Schemas of all documents together: every component by name, and a schema that dispatches by kind.
 
-A component that several documents have is that of the kind's own group-version, else of the first by name
-that is not one of custom resources: there it is a copy that another release may have made.
+A component in several documents is taken from its own group-version, else from the first by name that is not
+a custom resource's, whose copy may stem from another release.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _REFERENCE: Final = "#/definitions/"
 
 
 def definitions(schemas: Mapping[GroupVersion, DocumentSchemas], form: SchemaForm) -> Schema:
-    """``_definitions.json``: each component below its own name."""
+    """``_definitions.json``: each component under its own name."""
     return {"$schema": DRAFT, "definitions": _components(schemas, form)}
 
 
 def dispatcher(schemas: Mapping[GroupVersion, DocumentSchemas], form: SchemaForm) -> Schema:
-    """``all.json``: one schema for every object. What no document describes passes."""
+    """``all.json``: one schema for every object. Objects that no document describes are accepted."""
     kinds: dict[str, list[Kind]] = {LIST.api_version: [LIST]}
     for each in schemas.values():
         for kind in each.kinds:
@@ -91,7 +91,7 @@ def _components(schemas: Mapping[GroupVersion, DocumentSchemas], form: SchemaFor
     for name, owner in sorted(_owners(schemas).items()):
         try:
             found[name] = owner.definition(name, named)
-        except ConverterError as error:  # costs this component, and no other
+        except ConverterError as error:  # affects only this component
             found[name] = {"$comment": f"cannot be converted, so that anything passes: {cut(str(error))}"}
     for each in schemas.values():
         for name, schema in each.shared(named).items():

@@ -25,13 +25,13 @@ from specmux_converters.json_schema.typed import NEVER_NULL, STATUS, TypedConver
 _META_FIELDS: Final = frozenset((*NEVER_NULL, "metadata"))
 
 ExampleOf: TypeAlias = Callable[[Document, Kind, Schema], dict[str, Any] | None]
-"""An object of the kind that its finished schema takes; None where there is none to show."""
+"""An object that the finished schema of a kind accepts; None if there is none."""
 
 
 class DocumentSchemas:
-    """Of one document, which is not changed. What was made once is kept for as long as this is.
+    """The schemas of one document, which is not modified. Results are cached for the lifetime of this object.
 
-    ``example_of`` gives the ``examples`` of a kind's schema; without it there are none.
+    ``example_of`` supplies ``examples`` for the schemas of kinds.
     """
 
     def __init__(self, document: Document, key: GroupVersion, example_of: ExampleOf | None = None) -> None:
@@ -52,20 +52,20 @@ class DocumentSchemas:
         return component in self._custom
 
     def kind(self, kind: Kind, form: SchemaForm) -> Schema:
-        """A whole schema. Raises InvalidDocument for a component that is no object, LimitExceeded for what is
-        nested too deeply."""
+        """A complete schema. Raises InvalidDocument for a component that is not an object, LimitExceeded if
+        it is nested too deeply."""
         return self._rendering(kind.component, form).kind(kind)
 
     def component(self, name: str, form: SchemaForm) -> Schema:
-        """Likewise, of what a component alone describes."""
+        """Likewise, for what a component alone describes."""
         return self._rendering(name, form).whole(name)
 
     def definition(self, name: str, form: SchemaForm) -> Schema:
-        """A component for the place below ``definitions`` that has its name."""
+        """A component as an entry of ``definitions`` under its name."""
         return self._rendering(name, form).definition(name)
 
     def shared(self, form: SchemaForm) -> dict[str, Schema]:
-        """What the definitions made so far refer to and is no component of that name."""
+        """What definitions made so far refer to beside components of the same name."""
         rendering = self._renderings.get((form, True))
         rest = rendering.rest() if rendering else {}
         return {name: schema for name, schema in rest.items() if name not in self.schemas}
@@ -83,7 +83,7 @@ class DocumentSchemas:
 
 
 class _Rendering:
-    """In one form."""
+    """The conversion in one form."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class _Rendering:
         return self._with_example(kind, self._finished(whole))
 
     def _with_example(self, kind: Kind, schema: Schema) -> Schema:
-        """But for patches and fragments, which no whole object is an example of."""
+        """Except for patches and fragments, of which a whole object is not an example."""
         if self._owner.example_of is None or not self._mode.requires:
             return schema
         example = self._owner.example_of(self._owner.document, kind, schema)
@@ -145,7 +145,7 @@ class _Rendering:
         return {"title": name.rpartition(".")[2], **written}
 
     def _finished(self, schema: Schema) -> Schema:
-        """With the dialect in front and the definitions that it refers to behind."""
+        """With the dialect first and the referenced definitions last."""
         whole = {"$schema": DRAFT, **schema}
         definitions = self.rest()
         return {**whole, "definitions": definitions} if definitions else whole

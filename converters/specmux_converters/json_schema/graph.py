@@ -1,7 +1,7 @@
-"""Which components refer to which, and what they come to when they are written out in place.
+"""References between components, and the size of schemas with components inlined.
 
-Sizes are added up, never built: references to references multiply, and a document of kilobytes could ask for
-gigabytes.
+Sizes are computed without building schemas: nested references multiply, and a document of kilobytes could
+demand gigabytes.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from specmux_converters.errors import LimitExceeded
 from specmux_converters.references import component_of
 
 MOST_BYTES: Final = 4 * 1024 * 1024
-"""Of one schema with its components in place; a larger one has them below ``definitions``."""
+"""Bytes of the largest schema with inlined components; a larger one has ``definitions``."""
 
 MOST_DEPTH: Final = 200
-"""Likewise: objects and arrays in each other. JSON readers refuse from some hundreds on."""
+"""Likewise, the deepest nesting. JSON parsers refuse a few hundred levels."""
 
 _ONE: Final = ("items", "additionalProperties", "not")
 _LISTS: Final = ("allOf", "anyOf", "oneOf")
@@ -35,11 +35,11 @@ class Extent(NamedTuple):
 
 
 _CUT: Final = Extent(64, 2)
-"""Of a reference that stays one."""
+"""The extent of a reference that is kept."""
 
 
 class ReferenceGraph:
-    """Of one document's schemas."""
+    """The references of one document's schemas."""
 
     def __init__(self, schemas: Mapping[str, Any]) -> None:
         self._schemas = schemas
@@ -47,7 +47,7 @@ class ReferenceGraph:
         self._targets: dict[str, list[tuple[str, int]]] = {}
 
     def targets(self, name: str) -> list[tuple[str, int]]:
-        """The components that one refers to, as often as it does, and how deep inside it."""
+        """The components that one refers to, once per reference, with the depth of the reference."""
         found = self._targets.get(name)
         if found is None:
             found = self._targets[name] = list(_targets(self._schemas.get(name), 0))
@@ -55,7 +55,7 @@ class ReferenceGraph:
 
     @cached_property
     def recursive(self) -> frozenset[str]:
-        """Components that lie on a ring of references, or between two."""
+        """Components on a cycle of references, or between two cycles."""
         ahead = {name: {target for target, _ in self.targets(name)} for name in self._schemas}
         behind: dict[str, set[str]] = {name: set() for name in ahead}
         for name, targets in ahead.items():
@@ -64,8 +64,8 @@ class ReferenceGraph:
         return frozenset(_pruned(_pruned(set(ahead), behind, ahead), ahead, behind))
 
     def extent(self, name: str) -> Extent:
-        """With all below it in place, but for recursive components. Raises LimitExceeded for a chain of
-        references too long to follow."""
+        """With everything below it inlined, except recursive components. Raises LimitExceeded for a chain of
+        references that is too long."""
         try:
             return self._extent(name)
         except RecursionError:
@@ -88,7 +88,7 @@ class ReferenceGraph:
 
 
 def _pruned(names: set[str], exits: Mapping[str, set[str]], entries: Mapping[str, set[str]]) -> set[str]:
-    """Without those that have no entry from what is left, again and again."""
+    """Repeatedly remove names without an incoming edge from the remaining ones."""
     left = {name: len(entries[name] & names) for name in names}
     free = [name for name, count in left.items() if not count]
     while free:

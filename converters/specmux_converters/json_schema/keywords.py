@@ -1,4 +1,4 @@
-"""Keywords that draft-07 and OpenAPI 3.0 share, or write in another way."""
+"""Keywords that draft-07 and OpenAPI 3.0 share, or express differently."""
 
 from __future__ import annotations
 
@@ -31,12 +31,13 @@ NULL: Final[Schema] = {"type": "null"}
 
 
 def combinators_of(mode: Mode) -> tuple[str, ...]:
-    """Those that hold where nothing is required: of ``oneOf`` and ``not`` the opposite would be refused."""
+    """Combinators that stay valid when nothing is required; ``oneOf`` and ``not`` would refuse the
+    opposite."""
     return COMBINATORS if mode.requires else ("allOf", "anyOf")
 
 
 def plain_keywords(schema: Mapping[str, Any]) -> Schema:
-    """What means the same in both, with bounds and patterns as draft-07 has them."""
+    """Keywords with the same meaning in both, and bounds and patterns in the form of draft-07."""
     written = {key: value for key, value in schema.items() if key in _PLAIN and value is not None}
     if "description" in written:
         written |= deprecation(written["description"])
@@ -52,8 +53,8 @@ def plain_keywords(schema: Mapping[str, Any]) -> Schema:
 
 
 def deprecation(description: Any) -> Schema:
-    """What editors strike a field out by (VS Code, yaml-language-server)."""
-    # Most say nothing of it, and the expression is slow to find that out.
+    """The keywords by which editors mark a field as deprecated (VS Code, yaml-language-server)."""
+    # A cheap check: most descriptions do not match, and the expression is slow to find that out.
     if not isinstance(description, str) or "eprecated" not in description.lower():
         return {}
     found = _DEPRECATED.search(description)
@@ -61,7 +62,7 @@ def deprecation(description: Any) -> Schema:
 
 
 def with_null(schema: Schema) -> Schema:
-    """The same, and null. One that says nothing of the type takes it already."""
+    """The schema with null allowed. A schema without a type already allows it."""
     if "$ref" in schema or any(key in schema for key in COMBINATORS):
         return _alternative(schema)
     named = schema.get("type")

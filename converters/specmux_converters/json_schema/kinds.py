@@ -1,7 +1,7 @@
-"""The kinds of a document that a catalogue has, and what tells custom resources from Go types.
+"""The kinds of a document in a catalogue, and the distinction between custom resources and Go types.
 
-A kind is a component whose ``x-kubernetes-group-version-kind`` has the document's own group-version. Those
-that every group-version repeats for its requests (``DeleteOptions``, ``WatchEvent``) are no objects.
+A kind is a component whose ``x-kubernetes-group-version-kind`` has the document's own group-version. Kinds
+that every group-version repeats for its requests (``DeleteOptions``, ``WatchEvent``) are not included.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 
 CRD_TITLE: Final = "Kubernetes CRD Swagger"
-"""What apiextensions-apiserver titles the documents of custom resources (pkg/controller/openapi/builder)."""
+"""The title of documents by apiextensions-apiserver (pkg/controller/openapi/builder)."""
 
 _KEY: Final = re.compile(r"api/(?P<core>[^/]+)|apis/(?P<group>[^/]+)/(?P<version>[^/]+)")
 
 
 class Kind(NamedTuple):
-    """One kind and the component that describes it; "" is the core group, and its component is ours."""
+    """A kind and its component; "" is the core group, and the component of kinds without one."""
 
     group: str
     version: str
@@ -33,11 +33,11 @@ class Kind(NamedTuple):
 
 
 LIST: Final = Kind("", "v1", "List", "")
-"""A list of anything, which clients write and no document describes."""
+"""A list of any objects, which clients write and no document describes."""
 
 
 def group_and_version(key: GroupVersion) -> tuple[str, str] | None:
-    """Of a discovery key; None for one that is no group-version."""
+    """Of a discovery key; None for a key that is not a group-version."""
     match = _KEY.fullmatch(key)
     if match is None:
         return None
@@ -51,7 +51,7 @@ def schemas_in(document: Document) -> Mapping[str, Any]:
 
 
 def kinds_in(document: Document, key: GroupVersion) -> tuple[Kind, ...]:
-    """By name. Of two components of one kind the first by name."""
+    """Sorted by name. Of two components of a kind, the first by name."""
     own = group_and_version(key)
     found: dict[str, Kind] = {}
     for component, schema in sorted(schemas_in(document).items()):
@@ -67,7 +67,7 @@ def is_of_custom_resources(document: Document) -> bool:
 
 
 def kinds_with_status(document: Document) -> frozenset[tuple[str, str, str]]:
-    """Group, version and kind of the objects that have a ``/status``."""
+    """Group, version and kind of the objects with a ``/status``."""
     found: set[tuple[str, str, str]] = set()
     paths = document.get("paths")
     for path, item in paths.items() if isinstance(paths, dict) else ():
@@ -86,7 +86,7 @@ def components_with_status(document: Document) -> frozenset[str]:
 
 
 def _listed(schema: Any) -> Iterator[tuple[str, str, str]]:
-    """A list on a component, one on an operation."""
+    """A component has a list, an operation a single value."""
     value = schema.get("x-kubernetes-group-version-kind") if isinstance(schema, dict) else None
     for entry in value if isinstance(value, list) else [value]:
         match entry:

@@ -1,8 +1,8 @@
-"""Bundles for generators of typed models: all kinds of one group-version, under short names that last.
+"""Bundles for generators of typed models: all kinds of one group-version, with short, stable names.
 
-They describe types and nothing else. What makes generators guess is gone: package paths in names, objects
-without a name (each gets one from the path of its field), defaults that an apiserver does not apply,
-alternatives that hold rules. A bundle is draft-07, or OpenAPI 3.0 without paths.
+They describe only types. Whatever makes generators guess is removed: package paths in names, anonymous
+objects (each is named after the path of its field), defaults that an apiserver does not apply, alternatives
+that express rules. A bundle is draft-07, or OpenAPI 3.0 without paths.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ _PREFIXES: Final[Mapping[Dialect, str]] = {
 _KIND: Final = "x-kubernetes-group-version-kind"
 _ALTERNATIVES: Final = ("anyOf", "oneOf")
 _MICRO_TIME: Final = ".meta.v1.MicroTime"
-"""Six digits of a second, always: as a date a program would write none for 0, which apiservers refuse."""
+"""Always six digits of a second: for a date, programs would omit the digits if zero, which apiservers
+refuse."""
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9]+")
 
 
@@ -54,9 +55,9 @@ def models(
     dialect: Dialect,
     is_chosen: Callable[[Kind], bool] = lambda kind: True,
 ) -> Schema | None:
-    """The bundle of the kinds in a document; None where there are none.
+    """The bundle of a document's kinds; None if there are none.
 
-    Raises LimitExceeded for what is nested too deeply.
+    Raises LimitExceeded if it is nested too deeply.
     """
     kinds = tuple(kind for kind in kinds_in(document, key) if is_chosen(kind))
     if not kinds:
@@ -76,7 +77,7 @@ def models(
 
 
 class _Bundle:
-    """Components by short names, as far as kinds refer to them."""
+    """Components by short name, as far as kinds refer to them."""
 
     def __init__(self, document: Document, kinds: tuple[Kind, ...], dialect: Dialect) -> None:
         self._schemas = schemas_in(document)
@@ -114,7 +115,7 @@ class _Bundle:
         return {**written, "type": "object", "properties": properties, _KIND: [gvk]}
 
     def _schema(self, node: Any, place: str) -> Schema:
-        """What stands in the place of a field, an item or a value; an object with fields stands elsewhere."""
+        """The schema for a field, an item or a value; an object with fields becomes a definition."""
         if not isinstance(node, dict):
             return {}
         component = component_of(node)
@@ -150,7 +151,7 @@ class _Bundle:
             written["default"] = node["default"]
         self._add_members(written, node, place)
         if "type" not in written:
-            # Beside a type they are rules of a custom resource; alone they are the types that there are.
+            # Beside a type they are rules of a custom resource; alone they list the types.
             for key in _ALTERNATIVES:
                 branches = [self._schema(each, place) for each in node.get(key) or ()]
                 if branches:
@@ -200,5 +201,5 @@ def _is_scalar(schema: Document) -> bool:
 
 
 def _word(text: str) -> str:
-    """Part of a name: letters and digits, each word with a capital."""
+    """Part of a name: letters and digits, each word capitalized."""
     return "".join(word[:1].upper() + word[1:] for word in _NOT_IN_NAMES.split(text))

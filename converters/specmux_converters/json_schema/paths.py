@@ -38,7 +38,7 @@ _LISTS: Final = {"index.json": "index", "catalog.json": "catalog", "crds.yaml": 
 _SECTIONS: Final = {"bundle": BUNDLE, "partial": PARTIAL, None: STRICT}
 
 CORE: Final = ("core", "v1")
-"""What the core group is called where a path has a folder for each group."""
+"""The folder of the core group in layouts with a folder per group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +50,11 @@ class OneFile:
     version: str
     group: str | None = None
     label: str = ""
-    """The first label of the group, where that alone is told; "" is core."""
+    """The first label of the group, if only that is known; "" is core."""
     release: str | None = None
 
     def documents(self, keys: Iterable[GroupVersion]) -> tuple[GroupVersion, ...]:
-        """Those that may have the kind."""
+        """Those that may contain the kind."""
         return tuple(sorted(key for key in keys if self._may_be_in(key)))
 
     def _may_be_in(self, key: GroupVersion) -> bool:
@@ -66,7 +66,7 @@ class OneFile:
 
 @dataclass(frozen=True, slots=True)
 class WholeFile:
-    """Made of all documents: "all", "_definitions", "index", "catalog", "crds"."""
+    """A file made from all documents: "all", "_definitions", "index", "catalog", "crds"."""
 
     what: str
     form: SchemaForm = STRICT
@@ -77,7 +77,7 @@ Wanted: TypeAlias = OneFile | WholeFile
 
 
 def wanted(path: str) -> Wanted | None:
-    """What the path below ``/schemas`` asks for; None where it is no path of a catalogue."""
+    """The file at a path below ``/schemas``; None if it is not a catalogue path."""
     if path in _LISTS:
         return WholeFile(_LISTS[path])
     match = _WHOLE.fullmatch(path)
@@ -100,8 +100,8 @@ def wanted(path: str) -> Wanted | None:
 
 
 def is_of_release(wanted_release: str | None, version: str | None) -> bool:
-    """Whether a path's release is that of a cluster ("v1.35.2"): any patch of its minor. A cluster whose
-    version is not known has none but "master"."""
+    """Whether the release in a path is that of a cluster ("v1.35.2"), ignoring the patch level. A cluster of
+    unknown version matches only "master"."""
     if wanted_release is None or wanted_release == MASTER:
         return True
     return version is not None and _minor(wanted_release) == _minor(version)
@@ -112,19 +112,20 @@ def label_of(group: str) -> str:
 
 
 def grouped_path(kind: Kind, group: str | None = None) -> str:
-    """Where readers that know the whole group ask."""
+    """For readers that know the whole group."""
     return f"{group or kind.group or 'core'}/{kind.kind}_{kind.version}.json".lower()
 
 
 def standalone_path(kind: Kind, form: SchemaForm, release: str = MASTER) -> str:
-    """Where kubeconform asks by default."""
+    """The default location of kubeconform."""
     label = f"-{label_of(kind.group)}" if kind.group else ""
     strict = "-strict" if form.is_strict else ""
     return f"{release}-standalone{strict}/{kind.kind}{label}-{kind.version}.json".lower()
 
 
 def component_stem(component: str) -> str | None:
-    """As kubernetes-json-schema names what is no kind; None for a name of fewer than three words."""
+    """The name in kubernetes-json-schema of a component that is not a kind; None for a name of fewer than
+    three words."""
     words = component.lower().split(".")
     if len(words) < 3 or not re.fullmatch(r"[a-z0-9-]+", "".join(words[-3:])):
         return None

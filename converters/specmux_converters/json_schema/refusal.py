@@ -1,7 +1,7 @@
-"""Whether a schema refuses a value, as far as can be told in time that is bounded.
+"""Determine in bounded time whether a schema refuses a value.
 
-For defaults of custom resources only. Patterns are not run: Python's may take exponential time, where Go's
-may not. So there are three answers: True for accepted, False for refused, None for not known.
+Only for defaults of custom resources. Patterns are not evaluated: in Python they may take exponential time.
+So there are three results: True for accepted, False for refused, None for unknown.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SIZES: Final = ((str, "Length"), (list, "Items"), (dict, "Properties"))
 
 
 def refuses(schema: Any, value: Any) -> bool:
-    """Whether ``value`` is known to be invalid against an OpenAPI schema."""
+    """Whether ``value`` is definitely invalid under an OpenAPI schema."""
     return _accepts(schema, value) is False
 
 

@@ -1,7 +1,7 @@
-"""What Kubernetes reads from a string or number, by format and by component.
+"""Values that Kubernetes accepts for a string or number, by format and by component.
 
-The patterns are of the syntax that RE2, ECMA-262, Python and Rust have in common, and state what Go accepts:
-``resource.ParseQuantity``, ``encoding/base64`` (which passes over newlines), ``time.Parse``.
+The patterns use the syntax common to RE2, ECMA-262, Python and Rust, and describe what Go accepts:
+``resource.ParseQuantity``, ``encoding/base64`` (which ignores newlines), ``time.Parse``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
 _DIGITS: Final = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
 _SUFFIX: Final = r"(?:[KMGTPE]i|[eE][+\-]?[0-9]+|[numkMGTPE])"
 _LONE_SUFFIX: Final = r"(?:[KMGT]i|[eE][+\-]?[0-9]+|[numkMGTPE])"
-"""Go takes a suffix without a digit for zero, but for the two largest."""
+"""Go reads a suffix without digits as zero, except for the two largest."""
 _BREAK: Final = r"[\r\n]*"
 _BYTE: Final = r"[A-Za-z0-9+/]"
 _SECOND: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-5][0-9]"
@@ -34,10 +34,10 @@ GO_BASE64: Final[str] = (
     rf"^{_BREAK}(?:{f'{_BYTE}{_BREAK}' * 4})*"
     rf"(?:{f'{_BYTE}{_BREAK}' * 2}={_BREAK}={_BREAK}|{f'{_BYTE}{_BREAK}' * 3}={_BREAK})?$"
 )
-"""Of fields of Go types."""
+"""For fields of Go types."""
 
 STRFMT_BASE64: Final = rf"^(?:{_BYTE}{{4}})*(?:{_BYTE}{{2}}==|{_BYTE}{{3}}=|{_BYTE}{{4}})$"
-"""Of fields of custom resources (go-openapi/strfmt): not the empty text."""
+"""For fields of custom resources (go-openapi/strfmt), which must not be empty."""
 
 BY_COMPONENT: Final[Mapping[str, Schema]] = {
     "io.k8s.apimachinery.pkg.api.resource.Quantity": QUANTITY,
@@ -55,7 +55,7 @@ BY_COMPONENT: Final[Mapping[str, Schema]] = {
 }
 
 _KNOWN: Final = frozenset(("date-time", "date", "email", "hostname", "ipv4", "ipv6", "uri-reference"))
-"""Formats of draft-07 that mean what Kubernetes means by them."""
+"""Formats of draft-07 with the same meaning in Kubernetes."""
 
 _FORMATS: Final[Mapping[str, Schema]] = {
     "uri": {"format": "uri-reference"},
@@ -64,7 +64,7 @@ _FORMATS: Final[Mapping[str, Schema]] = {
 
 
 def format_of(schema: Mapping[str, Any], *, base64: str) -> Mapping[str, Any]:
-    """What the schema's ``format`` says, in keywords of draft-07; nothing for one that they do not know."""
+    """The schema's ``format`` in keywords of draft-07; empty for an unknown one."""
     name = schema.get("format")
     if name == "byte":
         return {"pattern": base64} if "pattern" not in schema else {}
@@ -74,7 +74,7 @@ def format_of(schema: Mapping[str, Any], *, base64: str) -> Mapping[str, Any]:
 
 
 def _narrowed(schema: Mapping[str, Any]) -> Schema:
-    """The bounds of int32 where the schema has none that are narrower."""
+    """The bounds of int32, unless the schema has narrower ones."""
     least, most = schema.get("minimum"), schema.get("maximum")
     written: Schema = {}
     if not isinstance(least, int | float) or least < _INT32["minimum"]:

@@ -1,4 +1,4 @@
-"""A catalogue as a tree of files: every path with its bytes, one after the other."""
+"""A catalogue as a tree of files: every path with its bytes, in sequence."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from specmux_converters.json_schema.models import DIALECTS, model_paths, models
 from specmux_converters.json_schema.paths import MASTER, Wanted, paths_of, wanted
 
 MODELS: Final = "models"
-"""A layout of group-versions, not of kinds."""
+"""A layout by group-version rather than by kind."""
 
 LAYOUTS: Final = ("grouped", "standalone", "bundle", "partial", MODELS)
 
@@ -36,7 +36,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
 
 
 def layout_of(path: str) -> str:
-    """Of a path of a kind."""
+    """The layout of a kind's path."""
     folder = path.partition("/")[0]
     if folder in ("bundle", "partial"):
         return folder
@@ -52,9 +52,8 @@ def files(
     kinds: Iterable[str] = (),
     base: str = "",
 ) -> Iterator[tuple[str, bytes]]:
-    """``kinds`` are patterns of ``Deployment`` or ``deployment.apps``; none of them means all, with
-    ``all.json`` and ``_definitions.json``, which are of all kinds. A kind that cannot be converted is
-    reported and has no file."""
+    """``kinds``: patterns of ``Deployment`` or ``deployment.apps``; without any, all kinds, with ``all.json``
+    and ``_definitions.json``. A kind that cannot be converted is reported and has no file."""
     patterns, chosen = tuple(kinds), tuple(layouts)
     held = _held(schemas, patterns)
     written: set[str] = set()
@@ -75,7 +74,7 @@ def files(
                 yield path, text
     if MODELS in chosen:
         yield from _models(held, lambda kind: is_chosen(kind, patterns), report)
-    if chosen == (MODELS,):  # nothing else is for generators
+    if chosen == (MODELS,):  # generators need nothing else
         yield "index.json", text_of(index(held))
         return
     if not patterns:
@@ -142,7 +141,7 @@ def _models(
 
 
 def gone(before: Schema, after: Schema, *, release: str) -> Iterator[str]:
-    """Paths of the kinds that an earlier ``index.json`` names and a later does not."""
+    """Paths of kinds that an earlier ``index.json`` lists and a later one does not."""
     kept = {path for kind in _kinds_in(after) for path, _ in paths_of(kind, release)}
     for kind in sorted(set(_kinds_in(before)) - set(_kinds_in(after)) - {LIST}):
         yield from (path for path, _ in paths_of(kind, release) if path not in kept)
@@ -154,7 +153,7 @@ def gone(before: Schema, after: Schema, *, release: str) -> Iterator[str]:
 
 
 def _kinds_in(listed: Schema) -> Iterator[Kind]:
-    """Names that are none lead out of the folder: the file may be anybody's."""
+    """Names that lead out of the folder are ignored: the file is untrusted."""
     kinds = listed.get("kinds")
     for entry in kinds if isinstance(kinds, list) else ():
         match entry:

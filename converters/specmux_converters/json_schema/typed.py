@@ -1,7 +1,7 @@
-"""Schemas of Go types: what an apiserver's strict decoding takes.
+"""Schemas of Go types: what an apiserver's strict decoding accepts.
 
-Go reads null as absent, wherever a value may be absent; it does not know enums, which are kept for their use
-in editors, and lets "" stand for an absent one.
+Go reads null as absent wherever a value may be absent. It does not check enums, which are kept for editors,
+and treats "" as an absent value.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ STATUS: Final = "status"
 
 _PROPS: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
 _PROPS_OR: Final = {f"{_PROPS}Or{what}": what for what in ("Array", "Bool", "StringArray")}
-"""Components without a schema: what they decode by is Go code (apiextensions/v1/marshal.go)."""
+"""Components without a schema, decoded by Go code (apiextensions/v1/marshal.go)."""
 
 _SCALARS: Final = ["string", "number", "boolean", "null"]
 
 
 class TypedConverter:
-    """Converts components of Go types. ``with_status`` are those whose status only controllers write."""
+    """Converts components of Go types. ``with_status``: those whose status only controllers write."""
 
     def __init__(self, components: Components, with_status: frozenset[str] = frozenset()) -> None:
         self._components = components
@@ -53,7 +53,7 @@ class TypedConverter:
         return titled | with_unions(body, schema, name, mode)
 
     def reference(self, name: str, schema: Mapping[str, Any], mode: Mode, *, takes_null: bool) -> Schema:
-        """What ``schema`` stands for, with what it says itself."""
+        """The target of ``schema``'s reference, with the schema's own keywords."""
         target = self._components.reference(name, mode)
         own: Schema = {}
         if "description" in schema:
@@ -80,7 +80,7 @@ class TypedConverter:
         return with_null(written) if takes_null else written
 
     def body(self, schema: Mapping[str, Any], mode: Mode, *, relaxed: str | None = None) -> Schema:
-        """``relaxed`` names the property in which nothing is required."""
+        """``relaxed``: the property in which nothing is required."""
         written = plain_keywords(schema)
         written |= _default(schema)
         if schema.get("format") == "int-or-string" or schema.get("x-kubernetes-int-or-string") is True:
@@ -122,7 +122,7 @@ class TypedConverter:
         return written
 
     def _combined(self, schema: Mapping[str, Any], mode: Mode) -> Schema:
-        """Their members say nothing of fields that they do not name."""
+        """Their members do not restrict fields that they do not name."""
         open_mode = Mode(is_strict=False, requires=mode.requires)
         written: Schema = {}
         for key in combinators_of(mode):
@@ -134,7 +134,7 @@ class TypedConverter:
         return written
 
     def _schema_or(self, what: str, mode: Mode) -> Schema:
-        """Go's decoding of these is not strict, and passes over what is neither of the forms it knows."""
+        """Go decodes these leniently, and ignores unknown forms."""
         schema = self._components.reference(_PROPS, Mode(is_strict=False, requires=False))
         if what == "Bool":
             return {"anyOf": [schema, {"type": ["boolean", "null"]}]}
@@ -143,7 +143,7 @@ class TypedConverter:
 
 
 def _adds_fields(schema: Mapping[str, Any]) -> bool:
-    """Whether a combinator may have fields that ``properties`` does not."""
+    """Whether a combinator may have fields that ``properties`` lacks."""
     return any(
         isinstance(each, dict) and ("properties" in each or "$ref" in each or "additionalProperties" in each)
         for key in COMBINATORS
@@ -152,5 +152,5 @@ def _adds_fields(schema: Mapping[str, Any]) -> bool:
 
 
 def _default(schema: Mapping[str, Any]) -> Schema:
-    """But for the zero values, which Kubernetes publishes for nearly every field."""
+    """Except for zero values, which Kubernetes publishes for nearly every field."""
     return {"default": schema["default"]} if schema.get("default") else {}

@@ -1,6 +1,6 @@
-"""Unions as draft-07 has them: ``oneOf``, or ``if``, ``then`` and ``else`` by the discriminator's value.
+"""Unions in draft-07: ``oneOf``, or ``if``, ``then`` and ``else`` by the discriminator's value.
 
-Only those of ``x-kubernetes-unions`` are written here; ``oneOf`` is kept as it is. Null counts as absent.
+Only those of ``x-kubernetes-unions`` are written; ``oneOf`` is kept unchanged. Null counts as absent.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from specmux_converters.json_schema.keywords import NULL
 from specmux_converters.unions import Member, Union, UnionForm, declared_unions
 
 _OF_KUBERNETES: Final = "io.k8s.api."
-"""Of other components published values may be names of Go fields: they count where an enum has them."""
+"""Published values of other components may be names of Go fields: they count only if an enum lists them."""
 
 
 def with_unions(written: Schema, schema: Mapping[str, Any], component: str, mode: Mode) -> Schema:
-    """``written``, with what the unions of ``schema`` ask for beside it, where that can be said exactly."""
+    """``written`` with the requirements of ``schema``'s unions, where they can be expressed exactly."""
     if not mode.requires:
         return written
     clauses = [
@@ -30,7 +30,7 @@ def with_unions(written: Schema, schema: Mapping[str, Any], component: str, mode
 
 
 def _is_exact(union: Union, schema: Mapping[str, Any], component: str) -> bool:
-    """A field with a default is there whatever the object says."""
+    """False if a field has a default, since it is then always present."""
     properties = schema.get("properties")
     fields = properties if isinstance(properties, dict) else {}
     named = (*union.fields, *(() if union.discriminator is None else (union.discriminator,)))

@@ -1,4 +1,4 @@
-"""Several OpenAPI v3 documents as one, with the names of their components and operations made unlike.
+"""Merge several OpenAPI v3 documents to one, making names of components and operations unique.
 
-It knows references, losses and documents; no codec, and nothing of Swagger 2.0.
+Depends on references, losses and documents; on no codec, and not on Swagger 2.0.
 """

@@ -1,4 +1,4 @@
-"""Which components of several documents are the same, and what each is called in one document."""
+"""Determine which components of several documents are equal, and their names in one document."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from specmux_converters.references import KINDS, PREFIX, references
 
 @dataclass(frozen=True, slots=True, order=True)
 class Component:
-    """Where a component stands. ``kind`` is its section of ``components`` ("schemas")."""
+    """The place of a component. ``kind``: its section of ``components`` ("schemas")."""
 
     group_version: GroupVersion
     kind: str
@@ -25,8 +25,8 @@ class Component:
 
 
 def component_of(ref: str, group_version: GroupVersion, known: Container[Component]) -> Component | None:
-    """The known component that a reference in a document points at or into. A fragment may be escaped twice,
-    as a pointer and as a part of a URI (RFC 6901, section 6)."""
+    """The known component that a reference in a document refers to, as a whole or in part. A fragment may be
+    escaped twice, as a pointer and as part of a URI (RFC 6901, section 6)."""
     if not ref.startswith(PREFIX):
         return None
     kind, _, rest = ref.removeprefix(PREFIX).partition("/")
@@ -39,10 +39,10 @@ def component_of(ref: str, group_version: GroupVersion, known: Container[Compone
 
 
 def choose_names(nodes: Mapping[Component, Any]) -> dict[Component, str]:
-    """A name for each component: equal ones of one kind and name share it. Those that most documents have
-    keep it, so that a document that changes alone is the one that is renamed; the others get ``_v2``.
+    """A name for each component; equal ones of one kind and name share it. Components that most documents
+    have keep the name, so that a document that changes alone has its component renamed; others get ``_v2``.
 
-    Depends on what the components say and on the order of their group-versions' names, and on nothing else.
+    Depends only on the content of components and the sorted order of group-versions.
     """
     classes = _classes(nodes)
     taken = {(component.kind, component.name) for component in nodes}
@@ -52,7 +52,8 @@ def choose_names(nodes: Mapping[Component, Any]) -> dict[Component, str]:
         same.setdefault(classes[component], []).append(component)
     names: dict[Component, str] = {}
     for same in variants.values():
-        first, *others = sorted(same.values(), key=len, reverse=True)  # of equally many, the first in order
+        # of equally frequent ones, the first in order
+        first, *others = sorted(same.values(), key=len, reverse=True)
         names.update({component: component.name for component in first})
         for members in others:
             name = _free_name(members[0], taken)
@@ -69,12 +70,12 @@ def _free_name(component: Component, taken: set[tuple[str, str]]) -> str:
 
 
 def _classes(nodes: Mapping[Component, Any]) -> dict[Component, int]:
-    """A number for each component, equal where it and all that it refers to are: the coarsest partition that
-    tells different ones apart (cycles are no obstacle).
+    """A number for each component, equal if it and everything that it refers to are equal: the coarsest
+    partition, even with cycles.
 
-    It begins with those of one name and text. A class is split where its members refer to different ones; the
-    larger part keeps its number, so that a component's changes no more often than its class can be halved
-    (Hopcroft, 1971): without that, a long chain of references takes quadratic time.
+    Starts with components of equal name and text. A class is split if its members refer to different classes;
+    the larger part keeps its number, so a component's number changes at most as often as its class can be
+    halved (Hopcroft, 1971). Otherwise a long chain of references would take quadratic time.
     """
     edges = {component: _edges(component, node, nodes) for component, node in nodes.items()}
     users: dict[Component, list[Component]] = {}
@@ -103,7 +104,7 @@ def _classes(nodes: Mapping[Component, Any]) -> dict[Component, int]:
 
 
 def _all_but_the_largest(whole: set[Component], parts: list[set[Component]]) -> list[set[Component]]:
-    """``parts``, and what of ``whole`` is in none of them: what did not have to be looked at is one part."""
+    """``parts`` without the largest, counting the members of ``whole`` that are in none as one part."""
     if len(whole) > sum(map(len, parts)):
         parts = [*parts, whole.difference(*parts)]
     largest = max(parts, key=len)
@@ -111,13 +112,14 @@ def _all_but_the_largest(whole: set[Component], parts: list[set[Component]]) -> 
 
 
 def _edges(component: Component, node: Any, nodes: Mapping[Component, Any]) -> list[Component | None]:
-    """What it refers to; None for what is not there. Components of one text have as many, in one order."""
+    """The components that it refers to; None for a dangling reference. Components with equal text have
+    equally many, in the same order."""
     refs = sorted(references(node, KINDS.get(component.kind, "")))
     return [component_of(ref, component.group_version, nodes) for ref in refs]
 
 
 def content(node: Any) -> bytes:
-    """Equal for what says the same. Python's own comparison takes 1, 1.0 and true for equal."""
+    """Equal for equivalent values. Python's own comparison treats 1, 1.0 and true as equal."""
     try:
         return orjson.dumps(node, option=orjson.OPT_SORT_KEYS)
     except orjson.JSONEncodeError as error:

@@ -1,8 +1,8 @@
-"""All group-version documents as one: the client-side utility that KEP-2896 leaves to clients.
+"""Merge all group-version documents to one: the client-side utility that KEP-2896 leaves to clients.
 
-Two components of one name are the same when they say the same, and so does all that they refer to. Those that
-most documents have keep the name, the others get ``_v2``, ``_v3``, as kube-openapi's aggregator calls them.
-Ids of operations are names of that kind, too: links refer to them.
+Two components of one name are equal if their content is, including everything that they refer to. Components
+that most documents have keep the name, others get ``_v2``, ``_v3``, as in kube-openapi's aggregator. Ids of
+operations are treated likewise, since links refer to them.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from specmux_converters.merging.component_names import Component, choose_names, 
 from specmux_converters.references import KINDS, METHODS, OPERATION_IDS, PREFIX, Rename, rewrite
 
 _INHERITED: Final = ("security", "servers")
-"""What a document says for all its operations, and an operation may say itself."""
+"""Settings of a document for all operations, which an operation may override."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComponentRename:
-    """A component that has another name in the merged document than in its own."""
+    """A component whose name differs from that in its own document."""
 
     group_version: GroupVersion
     kind: str
@@ -37,7 +37,7 @@ class ComponentRename:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """What one document says and the merged one does not; ``pointer`` is into the former."""
+    """Something in one document that the merged one lacks; ``pointer`` is into the former."""
 
     group_version: GroupVersion
     pointer: str
@@ -52,10 +52,10 @@ class MergeResult:
 
 
 def merge(documents: Mapping[GroupVersion, Document]) -> MergeResult:
-    """One document of all paths and components; where two disagree, the first by group-version counts.
+    """One document with all paths and components; where two conflict, the first by group-version wins.
 
-    Raises InvalidDocument for a document whose ``paths`` or ``components`` are no objects, and without any;
-    InvalidArgument for what is no mapping.
+    Raises InvalidDocument for a document whose ``paths`` or ``components`` are not objects, and without any;
+    InvalidArgument if the argument is not a mapping.
     """
     _check_mapping(documents)
     if not documents:
@@ -93,7 +93,7 @@ def _check_mapping(documents: Any) -> None:
 
 @dataclass(slots=True)
 class _Merging:
-    """The document in the making."""
+    """The document being built."""
 
     names: Mapping[Component, str]
     frame: Document = field(default_factory=dict)
@@ -103,7 +103,7 @@ class _Merging:
     conflicts: list[Conflict] = field(default_factory=list)
 
     def for_all_operations(self, key: GroupVersion, document: Document) -> dict[str, Any]:
-        """``security`` and ``servers``, in the names of the merged document. Empty servers are none."""
+        """``security`` and ``servers``, with the merged document's names. Empty servers count as absent."""
         said = {name: document[name] for name in _INHERITED if document.get(name) is not None}
         if said.get("servers") == []:
             del said["servers"]
@@ -139,7 +139,7 @@ class _Merging:
         return [*kept, *islice(known.values(), count, None)]
 
     def _add_sections(self, key: GroupVersion, components: Mapping[str, Any]) -> None:
-        """What stands in ``components`` and has no references: ``x-*``, or a section that is not known."""
+        """Members of ``components`` without references: ``x-*`` and unknown sections."""
         for name, value in sorted(components.items()):
             if name not in KINDS and not _is_same(self.components.setdefault(name, value), value):
                 self._conflict(key, "another document says it differently", "components", name)
@@ -151,7 +151,7 @@ class _Merging:
             section[name] = rewrite(node, KINDS[component.kind], self._renaming(component.group_version))
 
     def add_path(self, key: GroupVersion, path: str, item: Any, inherited: Mapping[str, Any]) -> None:
-        """Of a path in two documents the operations are joined, when it says the same for all of them."""
+        """If two documents have a path, its operations are combined if the path items otherwise agree."""
         new = item if path[:2] == "x-" else rewrite(item, "path_item", self._renaming(key))
         if path[:2] == "x-" or not isinstance(new, dict):
             if not _is_same(self.paths.setdefault(path, new), new):
@@ -175,7 +175,7 @@ class _Merging:
                 self._conflict(key, "another document has the operation", "paths", path, name)
 
     def _with_unique_id(self, key: GroupVersion, path: str, name: str, operation: Any) -> Any:
-        """Ids were told apart by name already, but for those that one document has twice."""
+        """Ids are already unique by name, except those that one document repeats."""
         operation_id = operation.get("operationId") if isinstance(operation, dict) else None
         if not isinstance(operation_id, str):
             return operation
@@ -218,12 +218,12 @@ class _Merging:
 
 
 def _is_common(said: Mapping[GroupVersion, Mapping[str, Any]], name: str, value: Any) -> bool:
-    """Whether all documents say it for all their operations; else each operation must say it itself."""
+    """Whether all documents state it for all operations; otherwise each operation must state it."""
     return all(name in each and _is_same(each[name], value) for each in said.values())
 
 
 def _operation_ids(document: Document) -> Iterator[tuple[str, Any]]:
-    """The ids and what they are of: operations of one place are the same one."""
+    """The ids with the places of their operations: an operation is identified by its place."""
     for path, item in sorted(_objects(document, "paths").items()):
         for method in METHODS if isinstance(item, dict) and path[:2] != "x-" else ():
             operation = item.get(method)
@@ -245,7 +245,7 @@ def _version(text: str) -> tuple[int, ...]:
 
 
 def _objects(document: Document, *path: str) -> Mapping[str, Any]:
-    """The object at a path of the document, the empty one where nothing is."""
+    """The object at a path of the document; an empty one if absent."""
     node: Any = document
     for token in path:
         node = node.get(token)

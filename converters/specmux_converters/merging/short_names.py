@@ -1,6 +1,6 @@
 """Names of schemas without package paths (KEP-2896): ``Deployment`` for ``io.k8s.api.apps.v1.Deployment``.
 
-Schemas that would share a name take more of the path, all of them: which one is short depends on no order.
+Schemas that would share a name all take more of the path, so names do not depend on order.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ from specmux_converters.losses import pointer_to, unescape
 from specmux_converters.references import PREFIX, Rename, rewrite
 
 QUALIFIED: Final = 3
-"""Parts of a name that tells a group and a version, too: ``apps.v1.Deployment``."""
+"""Parts of a name that includes group and version: ``apps.v1.Deployment``."""
 
 _HEAD: Final = f"{PREFIX}schemas/"
 
 
 @dataclass(frozen=True, slots=True)
 class NameCollision:
-    """Schemas whose last parts are the same word."""
+    """Schemas with the same last part."""
 
     word: str
     names: Mapping[str, str]
-    """By the name that each had before."""
+    """By the original name."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShortNames:
-    """The document, its schemas called otherwise."""
+    """The document with renamed schemas."""
 
     document: Document
     collisions: tuple[NameCollision, ...]
 
 
 def with_short_names(document: Document) -> ShortNames:
-    """Raises InvalidDocument for one that is nested too deeply."""
+    """Raises InvalidDocument if it is nested too deeply."""
     components = document.get("components")
     schemas = components.get("schemas") if isinstance(components, dict) else None
     if not isinstance(components, dict) or not isinstance(schemas, dict):
@@ -52,7 +52,7 @@ def with_short_names(document: Document) -> ShortNames:
 
 
 def short_names(names: Iterable[str], joined: Callable[[list[str]], str] = ".".join) -> dict[str, str]:
-    """A name of its own for each. ``joined``: how parts of the path become one name."""
+    """A unique name for each. ``joined``: combines parts of the path to a name."""
     found: dict[str, str] = {}
     every = set(names)
     waiting, length = sorted(every), 1
@@ -72,7 +72,7 @@ def short_names(names: Iterable[str], joined: Callable[[list[str]], str] = ".".j
 
 
 def renaming(names: Mapping[str, str]) -> Rename:
-    """References to schemas, and into them, by their new names."""
+    """Rename references to schemas, and into them."""
 
     def rename(ref: str) -> str:
         if not ref.startswith(_HEAD):

@@ -1,4 +1,4 @@
-"""OpenAPI v3 to Swagger 2.0: the way back from ``swagger2``, whose tables of keywords it reads backwards.
+"""Convert OpenAPI v3 to Swagger 2.0: the reverse of ``swagger2``, whose keyword tables it reads backwards.
 
-It knows documents, references and losses; no codec.
+Depends on documents, references and losses; on no codec.
 """

@@ -1,4 +1,4 @@
-"""OpenAPI v3 documents to one Swagger 2.0 document, from pieces: one for each document, made once."""
+"""Convert OpenAPI v3 documents to one Swagger 2.0 document, from pieces made once per document."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _BEARER: Final = {
         "type": "apiKey",
     }
 }
-"""Of every apiserver's v2, whose native v3 documents do not say it."""
+"""Present in every apiserver's v2, and absent from native v3 documents."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A v3 document as its share of a Swagger 2.0 document. Read it, never write into it."""
+    """The contribution of a v3 document to a Swagger 2.0 document. Read-only."""
 
     frame: Document = field(repr=False)
     paths: Document = field(repr=False)
@@ -44,12 +44,12 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseMemo:
-    """What documents of one release repeat, which are converted one after the other, in one profile."""
+    """Repeated parts of documents of one release, converted one after the other in one profile."""
 
     definitions: dict[tuple[str, bytes], tuple[Document, list[Loss]]] = field(default_factory=dict)
     """By name and by the JSON of the schema."""
     texts: dict[int, bytes] = field(default_factory=dict)
-    """Canonical JSON of definitions, by their identity."""
+    """Canonical JSON of definitions, by identity."""
     objects: dict[tuple[str, bytes], Any] = field(default_factory=dict)
     """``OpenAPISource.among``."""
     parameters: Known = field(default_factory=dict)
@@ -75,7 +75,7 @@ def piece_of(
     limits: Limits = DEFAULT_LIMITS,
     memo: ReleaseMemo | None = None,
 ) -> Piece:
-    """``memo``: of documents converted before. Raises as ``convert_to_v2``."""
+    """``memo``: of documents converted earlier. Raises as ``convert_to_v2``."""
     check_profile(profile)
     if not str(document.get("openapi", "")).startswith("3."):
         raise InvalidDocument("OpenAPI v3 is wanted", pointer="/openapi")
@@ -100,9 +100,9 @@ def piece_of(
 
 
 def joined(pieces: Mapping[str, Piece], *, known: Known | None = None) -> SwaggerConversion:
-    """The pieces as one document, in order of keys. Of paths, and of unlike definitions with one name, the
-    first stays and the others are reported; a loss of several documents says which. ``known``: parameters
-    of pieces that were joined before."""
+    """Join the pieces to one document, in order of keys. Of equal paths, and of different definitions with
+    one name, the first remains and the others are reported; a loss of several documents names them.
+    ``known``: parameters of pieces joined earlier."""
     paths: Document = {}
     definitions: dict[str, Document] = {}
     losses: list[Loss] = []
@@ -140,7 +140,7 @@ def joined(pieces: Mapping[str, Piece], *, known: Known | None = None) -> Swagge
 
 
 _MARK: Final = "x-specmux-profile"
-"""In frames of the ``kubernetes`` profile, until they are joined."""
+"""In frames of the ``kubernetes`` profile until they are joined."""
 
 
 def _is_kubernetes(frame: Document) -> bool:
@@ -199,7 +199,7 @@ def _definition(name: str, node: Any, profile: Profile, trace: Trace) -> Documen
 
 
 def _is_custom(name: str, node: Any) -> bool:
-    """Whether it is named as CustomResourceDefinitions are; Go types have the path of their package."""
+    """Whether it is named like a CustomResourceDefinition's; names of Go types contain their package path."""
     kinds = node.get(_KINDS) if isinstance(node, dict) else None
     for kind in kinds if isinstance(kinds, list) else ():
         match kind:
@@ -210,7 +210,7 @@ def _is_custom(name: str, node: Any) -> bool:
 
 
 def one_definition(first: Document, other: Document) -> Document:
-    """Both, where they differ in the kinds that they list; else the first."""
+    """Combine both if they differ only in their lists of kinds; else the first."""
     rest = {key: value for key, value in first.items() if key != _KINDS}
     if rest != {key: value for key, value in other.items() if key != _KINDS}:
         return first
@@ -221,7 +221,7 @@ def one_definition(first: Document, other: Document) -> Document:
 
 
 def _copied(item: Document) -> Document:
-    """With parameter lists of its own, which sharing writes into."""
+    """With parameter lists of its own, which sharing modifies."""
     return {
         key: _copied(value)
         if isinstance(value, dict) and "responses" in value

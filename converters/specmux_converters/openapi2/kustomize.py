@@ -1,7 +1,7 @@
-"""The document that kustomize reads as ``openapi: path:``: definitions of kinds, and how lists are merged.
+"""The document for kustomize's ``openapi: path:``: definitions of kinds, and how their lists are merged.
 
-kustomize (kyaml/openapi) looks for patch strategies and merge keys in definitions, for namespaces in paths.
-CustomResourceDefinitions say the first with the keys of server-side apply alone.
+kustomize (kyaml/openapi) reads patch strategies and merge keys from definitions, and whether a kind is
+namespaced from paths. CustomResourceDefinitions express the former only with the keys of server-side apply.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MERGE_KEY: Final = "x-kubernetes-patch-merge-key"
 def kustomize_schema(
     documents: Mapping[GroupVersion, Document], *, limits: Limits = DEFAULT_LIMITS
 ) -> Document:
-    """Of OpenAPI v3 documents. Raises InvalidDocument, LimitExceeded."""
+    """From OpenAPI v3 documents. Raises InvalidDocument, LimitExceeded."""
     pieces: dict[str, Piece] = {}
     for key, document in documents.items():
         pieces[key] = piece_of(document, limits=limits)
@@ -37,13 +37,13 @@ def kustomize_schema(
 
 
 def _path(node: Document) -> Document:
-    """The kind that is read there; empty where none is."""
+    """The kind that the path reads; empty if it reads none."""
     kind = items_of(node, "get").get(_KIND)
     return {"get": {_KIND: kind, "responses": {"200": {"description": "OK"}}}} if kind else {}
 
 
 def _merged(schema: Any) -> Any:
-    """With the patch strategy of lists that are maps, where nothing is said of it."""
+    """With a patch strategy for lists that are maps and have none."""
     if not isinstance(schema, dict):
         return schema
     result = dict(schema)

@@ -1,4 +1,4 @@
-"""Path items and operations: request bodies become parameters, contents media types and one schema."""
+"""Path items and operations: request bodies become parameters, contents become media types and one schema."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _KUBERNETES_ORDER: Final = (
     "application/vnd.kubernetes.protobuf;stream=watch",
     "application/cbor-seq",
 )
-"""Media types as apiservers list them: v3 has them as keys, which have no order."""
+"""Media types in the order of apiservers' lists: in v3 they are keys, which have no order."""
 _RANKS: Final = {media_type: rank for rank, media_type in enumerate(_KUBERNETES_ORDER)}
 
 
@@ -88,7 +88,7 @@ def _parameters(node: Document, source: OpenAPISource, trace: Trace) -> list[Doc
     trace.path.append("parameters")
     found = source.once("parameters", written, trace, _converted)
     trace.path.pop()
-    return [*found]  # which a body, and sharing, write into
+    return [*found]  # a copy, since bodies and sharing modify it
 
 
 def _converted(nodes: list[Any], source: OpenAPISource, trace: Trace) -> list[Document]:

@@ -1,4 +1,4 @@
-"""Parameters, headers and bodies: Swagger 2.0 writes a value's type beside its name."""
+"""Parameters, headers and bodies: Swagger 2.0 describes the value beside its name."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from specmux_converters.swagger2.schema.keywords import TYPES
 _KEPT: Final = frozenset({"name", "in", "description", "required", "allowEmptyValue"})
 _FORMS: Final = (MULTIPART, URLENCODED)
 _DEPTH_MAX: Final = 8
-"""Lists in each other: a schema may refer to itself, and a parameter has no references."""
+"""Deepest nesting of lists: a schema may be recursive, and a parameter has no references."""
 
 _VALUES: Final = TYPES - {"object"}
-"""What a parameter may be."""
+"""Types that a parameter may have."""
 
 
 def schema_of(source: OpenAPISource) -> Callable[[Any, Trace], dict[str, Any]]:
@@ -27,7 +27,7 @@ def schema_of(source: OpenAPISource) -> Callable[[Any, Trace], dict[str, Any]]:
 
 
 def convert_parameter(node: Any, source: OpenAPISource, trace: Trace) -> dict[str, Any] | None:
-    """None for one that Swagger 2.0 cannot have."""
+    """None for a parameter that Swagger 2.0 cannot express."""
     node = source.component(node, trace)
     if not isinstance(node, dict) or not isinstance(node.get("name"), str):
         return None
@@ -59,7 +59,7 @@ def _lose_rest(node: dict[str, Any], trace: Trace) -> None:
 
 
 def _value(node: dict[str, Any], location: str, source: OpenAPISource, trace: Trace) -> dict[str, Any]:
-    """The schema, open, and how a list is written."""
+    """The inlined schema, and how a list is serialized."""
     if "schema" not in node and node.get("content"):
         trace.lose("content", "Swagger 2.0 has no media types of a parameter; a string", "content")
         return {"type": "string"}
@@ -74,7 +74,7 @@ def _value(node: dict[str, Any], location: str, source: OpenAPISource, trace: Tr
 
 
 def _open(schema: Any, source: OpenAPISource, trace: Trace, depth: int = 0) -> dict[str, Any]:
-    """A schema as the fields that a parameter may have: no objects, no references, no composition."""
+    """A schema as fields of a parameter: no objects, references or composition."""
     if depth > _DEPTH_MAX:
         trace.lose("items", "lists in each other without an end; a string", "items")
         return {"type": "string"}
@@ -95,7 +95,7 @@ def _open(schema: Any, source: OpenAPISource, trace: Trace, depth: int = 0) -> d
 
 
 def _collection_format(node: dict[str, Any], location: str, trace: Trace) -> str | None:
-    """STYLES read backwards."""
+    """The inverse of STYLES."""
     style = node.get("style", "form" if location in ("query", "formData") else "simple")
     explode = node.get("explode", style == "form")
     for name, (known, exploded) in STYLES[location].items():
@@ -106,7 +106,7 @@ def _collection_format(node: dict[str, Any], location: str, trace: Trace) -> str
 
 
 def convert_body(node: Any, source: OpenAPISource, trace: Trace) -> tuple[list[dict[str, Any]], list[str]]:
-    """The parameters that a request body becomes, and the media types that it takes."""
+    """The parameters for a request body, and the media types that it accepts."""
     node = source.component(node, trace)
     content = items_of(node, "content")
     forms = [media_type for media_type in content if media_type.partition(";")[0].strip() in _FORMS]
@@ -124,7 +124,7 @@ def convert_body(node: Any, source: OpenAPISource, trace: Trace) -> tuple[list[d
 
 
 def one_schema(content: dict[str, Any], source: OpenAPISource, trace: Trace) -> dict[str, Any]:
-    """The schema of the first media type. Others that differ are reported."""
+    """The schema of the first media type. Differing ones are reported."""
     schemas = {media_type: items_of(media, "schema") for media_type, media in content.items()}
     first = next(iter(schemas), None)
     for media_type, schema in schemas.items():

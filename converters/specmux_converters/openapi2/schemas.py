@@ -1,7 +1,7 @@
 """Schema objects. The walk goes by position: properties may be called ``$ref`` or ``nullable``.
 
 The ``kubernetes`` profile writes what kube-openapi publishes as v2: references with siblings, no defaults,
-one type. The ``oas`` profile writes what Swagger 2.0 allows, and keeps the rest as extensions.
+one type. The ``oas`` profile writes valid Swagger 2.0, and keeps the rest as extensions.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _REF: Final = "$ref"
 _CHANGED: Final = frozenset(
     (_REF, "properties", "items", "additionalProperties", "allOf", "default", "discriminator", *ONLY_V3)
 )
-"""Keywords that do not go into a published schema as they are; most schemas have none."""
+"""Keywords that are not copied to a published schema; most schemas have none."""
 
 
 def published_schema(node: Any, trace: Trace) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def published_schema(node: Any, trace: Trace) -> dict[str, Any]:
 
 
 def _wrapped(node: dict[str, Any]) -> str | None:
-    """The reference that stands in ``allOf`` because of what is beside it (k/k#106387)."""
+    """The reference that is wrapped in ``allOf`` because of its siblings (k/k#106387)."""
     match node.get("allOf"):
         case [{"$ref": str() as ref, **others}] if not others:
             return ref
@@ -73,7 +73,7 @@ def _wrapped(node: dict[str, Any]) -> str | None:
 
 
 def _one_type(alternatives: Any) -> str | None:
-    """The one type of Go types that take several: IntOrString and Quantity are strings in v2."""
+    """The v2 type of Go types with several: IntOrString and Quantity are strings."""
     if not isinstance(alternatives, list) or not alternatives:
         return None
     kinds = [item.get("type") for item in alternatives if isinstance(item, dict) and item.keys() == {"type"}]
@@ -81,7 +81,7 @@ def _one_type(alternatives: Any) -> str | None:
 
 
 def valid_schema(node: Any, trace: Trace) -> dict[str, Any]:
-    """As Swagger 2.0 allows it; what it does not have stays as an extension."""
+    """As valid Swagger 2.0; anything else becomes an extension."""
     if not isinstance(node, dict):
         return {}
     if isinstance(node.get(_REF), str):
@@ -154,7 +154,7 @@ def custom_schema(node: Any, trace: Trace, *, is_root: bool = False) -> dict[str
     if is_open and result.pop("type", None) is not None:
         trace.lose("type", "kubectl takes none of what is nullable or preserved; left out", "type")
     if preserves and node.get(_EMBEDDED) is True and isinstance(result.get("required"), list):
-        # In v3 the builder adds these two, and in v2 it does not (builder.go, addEmbeddedProperties).
+        # In v3 the builder adds these two, but not in v2 (builder.go, addEmbeddedProperties).
         result["required"] = [name for name in result["required"] if name not in ("kind", "apiVersion")]
         if not result["required"]:
             del result["required"]
@@ -177,7 +177,7 @@ _OF_KIND: Final = frozenset({"x-kubernetes-group-version-kind", "x-kubernetes-se
 
 
 def _require(result: dict[str, Any], trace: Trace) -> None:
-    """A nullable field is not required: kubectl would refuse its null."""
+    """A nullable field is not required: kubectl would refuse null."""
     required = result.get("required")
     if not isinstance(required, list):
         return

@@ -1,4 +1,4 @@
-"""Security schemes, and the place where a document is served: the way back from ``swagger2``."""
+"""Security schemes and servers: the reverse of ``swagger2``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from specmux_converters.swagger2.reading.trace import Trace
 
 
 def convert_schemes(source: OpenAPISource, trace: Trace) -> Document:
-    """``securityDefinitions``. Of a scheme with several flows the first keeps its name."""
+    """``securityDefinitions``. Of a scheme with several flows, the first keeps its name."""
     result: Document = {}
     trace.path += ("components", "securitySchemes")
     for name, node in items_of(items_of(source.document, "components"), "securitySchemes").items():
@@ -67,7 +67,7 @@ def _oauth2(node: Document, about: Document, trace: Trace) -> Document | None:
 
 
 def convert_servers(source: OpenAPISource, trace: Trace) -> Document:
-    """``host``, ``basePath`` and ``schemes`` of the servers that differ in their scheme alone."""
+    """``host``, ``basePath`` and ``schemes`` of servers that differ only in scheme."""
     servers = [each for each in list_of(source.document, "servers") if isinstance(each, dict)]
     places: Document = {}
     schemes: list[str] = []

@@ -1,4 +1,5 @@
-"""Parameters that operations share, by the names that kube-openapi gives them (pkg/builder/parameters.go)."""
+"""Parameters shared by operations, with the names that kube-openapi gives them
+(pkg/builder/parameters.go)."""
 
 from __future__ import annotations
 
@@ -18,24 +19,25 @@ _ORDER: Final = (
     "collectionFormat", "default", "example", "description", "name", "in", "required", "schema",
     "allowEmptyValue",
 )  # fmt: skip
-"""Fields as Go writes them: the name is a hash of that text."""
+"""Fields in Go's order: the name contains a hash of that text."""
 
 _UNSHARED: Final = frozenset(
     {("query", "name"), ("path", "name"), ("query", "fieldValidation"), ("query", "dryRun")}
 )
-"""kubectl looks for the last two in the operation itself; a name's description has the kind."""
+"""kubectl looks for the last two in the operation itself; a name's description contains the kind."""
 _GENERIC: Final = "#/definitions/io.k8s.apimachinery"
 _FNV_OFFSET: Final = 14695981039346656037
 _FNV_PRIME: Final = 1099511628211
 
 
 Known: TypeAlias = dict[int, tuple[str | None, Document]]
-"""Name of a shared parameter by identity, since equal ones are mostly one object; None: it is not shared. The
-object is kept, so that no other takes its identity."""
+"""Name of a shared parameter by identity, since equal ones are mostly the same object; None: not shared.
+Keeps the object, so that its id stays unique."""
 
 
 def share_parameters(paths: Iterable[Document], known: Known | None = None) -> Document:
-    """The shared parameters of these paths, which refer to them from now on. ``known``: of paths before."""
+    """The shared parameters of these paths, which are changed to refer to them. ``known``: of earlier
+    paths."""
     known = {} if known is None else known
     shared: Document = {}
     for parameters in (each for item in paths for each in _lists(item)):

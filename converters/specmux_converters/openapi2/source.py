@@ -1,4 +1,4 @@
-"""The OpenAPI v3 document that is read: its references, followed to what they name."""
+"""The OpenAPI v3 document as input of the conversion, with its references resolved."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SCHEMAS: Final = f"{PREFIX}schemas/"
 T = TypeVar("T")
 
 _CHAIN: Final = 50
-"""References followed one after another: a longer chain leads nowhere in practice."""
+"""Longest chain of references; longer ones do not occur in practice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +27,15 @@ class OpenAPISource:
     document: Document
     profile: Profile
     memo: dict[tuple[str, bytes], Any] = field(default_factory=dict, repr=False, compare=False)
-    """Objects that were converted without a loss, by their kind and JSON: a release repeats 47 parameters
-    6,784 times. They are shared: read them, never write into them."""
+    """Objects converted without loss, by kind and JSON: a release repeats 47 parameters 6,784 times. Shared
+    and read-only."""
     among: dict[tuple[str, bytes], Any] = field(default_factory=dict, repr=False, compare=False)
     """Those without references, which mean the same in every document of one profile."""
 
     def once(
         self, kind: str, node: Any, trace: Trace, convert: Callable[[Any, OpenAPISource, Trace], T]
     ) -> T:
-        """What ``convert`` makes of the node, the same for an equal one."""
+        """The result of ``convert``, shared by equal nodes."""
         try:
             key = kind, orjson.dumps(node)
         except orjson.JSONEncodeError:
@@ -51,8 +51,8 @@ class OpenAPISource:
         return made
 
     def component(self, node: Any, trace: Trace) -> Any:
-        """The object itself, where ``node`` is a local reference to one; None where nothing is there. A
-        parameter, body, response, header or example: schemas keep their references."""
+        """The object itself, or the target of a local reference; None if there is none. For a parameter,
+        body, response, header or example: schemas keep their references."""
         seen = 0
         while isinstance(node, dict) and isinstance(node.get("$ref"), str):
             found = self._at(node["$ref"])
@@ -65,7 +65,7 @@ class OpenAPISource:
         return node
 
     def schema(self, node: Any, trace: Trace) -> Any:
-        """As ``component``, where Swagger 2.0 has the schema of a value written out."""
+        """As ``component``, where Swagger 2.0 inlines the schema of a value."""
         return self.component(node, trace)
 
     def _at(self, ref: str) -> Any:
@@ -76,12 +76,12 @@ class OpenAPISource:
 
 
 def written_reference(ref: str) -> str:
-    """A reference to a schema as Swagger 2.0 writes it."""
+    """A reference to a schema in Swagger 2.0."""
     return "#/definitions/" + ref.removeprefix(_SCHEMAS) if ref.startswith(_SCHEMAS) else ref
 
 
 def items_of(node: Any, key: str) -> dict[str, Any]:
-    """The object at ``key``; an empty one where there is none."""
+    """The object at ``key``; an empty one if absent."""
     value = node.get(key) if isinstance(node, dict) else None
     return value if isinstance(value, dict) else {}
 

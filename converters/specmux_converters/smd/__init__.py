@@ -1,6 +1,6 @@
-"""OpenAPI v3 schemas to the schema of structured-merge-diff, which server-side apply merges by (KEP-2896).
+"""Convert OpenAPI v3 schemas to the schema of structured-merge-diff, used by server-side apply (KEP-2896).
 
-It knows documents and losses alone.
+Depends only on documents and losses.
 """
 
 from specmux_converters.smd.conversion import to_merge_schema

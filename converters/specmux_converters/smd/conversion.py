@@ -1,9 +1,9 @@
-"""The schemas of an OpenAPI v3 document as types of structured-merge-diff.
+"""Convert the schemas of an OpenAPI v3 document to types of structured-merge-diff.
 
-A type is an *atom* with a name: what it is as a scalar, a list and a map. References become names and are
-never followed, so neither a ring nor a dangling one needs care. The rules are those of kube-openapi,
-pkg/schemaconv (``ToSchemaFromOpenAPI``); types and fields come sorted, where Go's order is that of its maps.
-Since Kubernetes 1.37 (structured-merge-diff 6.4) a type reference says whether null is a value of it.
+A type is a named *atom*: how it is treated as a scalar, a list and a map. References become names and are
+never followed, so cycles and dangling references are harmless. The rules are those of kube-openapi,
+pkg/schemaconv (``ToSchemaFromOpenAPI``); types and fields are sorted, where Go's order is that of its maps.
+Since Kubernetes 1.37 (structured-merge-diff 6.4) a type reference states whether null is allowed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FIXED: Final[Mapping[str, Document]] = {
     "io.k8s.apimachinery.pkg.api.resource.Quantity": {"scalar": "untyped"},
     "io.k8s.apimachinery.pkg.runtime.RawExtension": _ANYTHING,
 }
-"""Components whose schema does not tell what they are (kubernetes/kube-openapi#364)."""
+"""Components whose schema does not determine their type (kubernetes/kube-openapi#364)."""
 
 _SCALARS: Final = {"integer": "numeric", "number": "numeric", "boolean": "boolean"}
 _STRING_FORMATS: Final = (None, "", "byte")
@@ -44,11 +44,11 @@ _NULLABLE_SINCE: Final = (1, 37)
 def to_merge_schema(
     document: Document, *, preserve_unknown_fields: bool = False, release: Release | None = None
 ) -> Document:
-    """``{"types": [...]}`` of the document's ``components.schemas``, as the release has it, the newest by
-    default.
+    """``{"types": [...]}`` of the document's ``components.schemas``, by the rules of the release, by default
+    the newest.
 
-    Raises InvalidSchemas with everything that Go's conversion finds wrong, InvalidDocument where something is
-    not the JSON type that OpenAPI has there, LimitExceeded for schemas nested too deeply to walk.
+    Raises InvalidSchemas with every error of Go's conversion, InvalidDocument for a value of the wrong JSON
+    type, LimitExceeded for schemas nested too deeply.
     """
     components = _typed(document, "components", dict, "")
     schemas = _typed(components or {}, "schemas", dict, "/components") or {}
@@ -74,7 +74,7 @@ def to_merge_schema(
 
 
 class _Place:
-    """One component, or a schema inlined below it. What it preserves is inherited by what is inlined."""
+    """A component, or a schema inlined below it, which inherits what it preserves."""
 
     __slots__ = ("errors", "pointer", "preserves", "tells_null", "where")
 
@@ -109,7 +109,7 @@ class _Place:
                 return {"scalar": _SCALARS.get(other, "untyped")}
 
     def _type(self, schema: Document) -> str:
-        """The first, where JSON Schema's list of them stands."""
+        """The first one, if there is a list of types."""
         match schema.get("type"):
             case None | []:
                 return ""
@@ -160,7 +160,7 @@ class _Place:
         return _present({"name": name, "type": reference, "default": schema.get("default")})
 
     def _element(self, schema: Document, *, has_fields: bool) -> Document | None:
-        """The type of the values of keys that are no field."""
+        """The type of values under keys that are not fields."""
         match schema.get("additionalProperties"):
             case None:
                 return {"namedType": DEDUCED_TYPE} if self.preserves or not has_fields else None
@@ -171,7 +171,7 @@ class _Place:
 
 
 def _referred(schema: Document) -> str:
-    """The text behind the last slash of ``$ref``, or of the one ``$ref`` in ``allOf``; "" for neither."""
+    """The text after the last slash of ``$ref``, or of a single ``$ref`` in ``allOf``; "" otherwise."""
     match schema:
         case {"$ref": str(reference)} if reference:
             pass
@@ -183,7 +183,7 @@ def _referred(schema: Document) -> str:
 
 
 def _typed(holder: Document, key: str, kind: type[Any], pointer: str) -> Any:
-    """What stands there, None for nothing. Raises InvalidDocument for another JSON type."""
+    """The value at ``key``; None if absent. Raises InvalidDocument for another JSON type."""
     value = holder.get(key)
     if value is not None and not isinstance(value, kind):
         raise InvalidDocument(f"not {_JSON_NAMES[kind]}", pointer=f"{pointer}/{key}")

@@ -1,6 +1,6 @@
-"""JSON values as Go's fmt prints them once they were read: ``%v`` and ``%#v``.
+"""Format decoded JSON values as Go's fmt does: ``%v`` and ``%#v``.
 
-encoding/json reads every number as a float; where integers are kept, ``keeps_integers``.
+encoding/json decodes every number as a float, unless ``keeps_integers``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def with_types(value: Any, *, keeps_integers: bool = False) -> str:
     """``%#v``."""
 
     def inner(item: Any) -> str:
-        # Only inside others has a nil a type.
+        # nil has a type only within other values.
         return "interface {}(nil)" if item is None else with_types(item, keeps_integers=keeps_integers)
 
     match value:

@@ -1,6 +1,6 @@
-"""How the elements of a list or map are merged: what the ``x-kubernetes-*`` extensions of a schema say.
+"""How the elements of a list or map are merged, by the ``x-kubernetes-*`` extensions of its schema.
 
-An extension that is there with a value of null is there: it has an unknown value. Source: kube-openapi,
+An extension with a value of null is present, with an unknown value. Source: kube-openapi,
 pkg/schemaconv/openapi.go, getMapElementRelationship and getListElementRelationship.
 """
 
@@ -21,11 +21,11 @@ SEPARABLE: Final = "separable"
 class ListRelationship(NamedTuple):
     elements: str
     keys: tuple[str, ...] = ()
-    """The fields by which elements are told apart; none where they are told apart by value."""
+    """The fields that identify elements; empty if elements are identified by value."""
 
 
 def map_relationship(schema: Mapping[str, Any], report: Report) -> str | None:
-    """None where the schema does not say."""
+    """None if the schema does not specify it."""
     if "x-kubernetes-map-type" not in schema:
         return None
     match schema["x-kubernetes-map-type"]:
@@ -39,7 +39,7 @@ def map_relationship(schema: Mapping[str, Any], report: Report) -> str | None:
 
 
 def list_relationship(schema: Mapping[str, Any], report: Report) -> ListRelationship:
-    """``x-kubernetes-list-type``, and only where that is absent ``x-kubernetes-patch-strategy``."""
+    """``x-kubernetes-list-type``, or ``x-kubernetes-patch-strategy`` only if that is absent."""
     if "x-kubernetes-list-type" not in schema:
         return _by_patch_strategy(schema, report)
     match schema["x-kubernetes-list-type"]:

@@ -1,4 +1,5 @@
-"""Unions (KEP-1027): of some fields of an object only one may be set, and a discriminator may say which."""
+"""Unions (KEP-1027): of certain fields of an object only one may be set, optionally selected by a
+discriminator."""
 
 from __future__ import annotations
 
@@ -13,10 +14,10 @@ Object: TypeAlias = Mapping[str, Any]
 
 
 class UnionForm(StrEnum):
-    """The keyword that says so."""
+    """The keyword that declares the union."""
 
     EXTENSION = "x-kubernetes-unions"
-    """No apiserver checks it."""
+    """Not enforced by any apiserver."""
     ONE_OF = "oneOf"
     RULES = "x-kubernetes-validations"
 
@@ -28,21 +29,21 @@ class Member:
     field: str
     value: str
     is_optional: bool = False
-    """The value does not require the field."""
+    """Whether the value does not require the field."""
 
 
 @dataclass(frozen=True, slots=True)
 class Union:
     members: tuple[Member, ...]
     discriminator: str | None = None
-    """The field that says which member is meant; None for a union without."""
+    """The field that selects a member; None if there is none."""
     allowed: frozenset[str] | None = None
-    """Values of the discriminator; None where they are not known."""
+    """Values of the discriminator; None if unknown."""
     deduces: bool = False
-    """Algorithm B: the discriminator is set from the one field that is set."""
+    """Algorithm B: the discriminator is derived from the one field that is set."""
     form: UnionForm = UnionForm.EXTENSION
     takes_none: bool = False
-    """Without a discriminator: no member has to be set."""
+    """Without a discriminator: whether all members may be absent."""
     fields: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -53,30 +54,30 @@ class Union:
         return next((member for member in self.members if member.value == value), None)
 
     def value_of(self, name: str) -> str:
-        """The discriminator's value for a field; "" for what is no member."""
+        """The discriminator's value for a field; "" if it is not a member."""
         return next((member.value for member in self.members if member.field == name), "")
 
     def said(self, value: Object | None) -> str:
-        """What the discriminator says; "" where it says nothing."""
+        """The discriminator's value; "" if absent."""
         if value is None or self.discriminator is None:
             return ""
         said = value.get(self.discriminator)
         return said if isinstance(said, str) else ""
 
     def set_fields(self, value: Object | None) -> frozenset[str]:
-        """Members that are there and not null."""
+        """Members that are present and not null."""
         if value is None:
             return frozenset()
         return frozenset(name for name in self.fields if value.get(name) is not None)
 
     def is_unchanged(self, old: Object | None, new: Object) -> bool:
-        """Whether an update leaves the discriminator, and which members are set, as they are stored."""
+        """Whether an update leaves the discriminator and the set of present members unchanged."""
         if old is None or self.said(old) != self.said(new):
             return False
         return self.set_fields(old) == self.set_fields(new)
 
 
 def without(value: Object, names: Iterable[str]) -> dict[str, Any]:
-    """A copy in which ``names`` are missing."""
+    """A copy without ``names``."""
     dropped = frozenset(names)
     return {name: item for name, item in value.items() if name not in dropped}

@@ -1,4 +1,4 @@
-"""YAML in, under limits, and YAML out that Go's readers read alike.
+"""Parse YAML under limits, and write YAML that all readers, including Go's, read alike.
 
-It knows limits, errors and how Go reads a scalar; nothing of what the documents mean.
+Depends on limits, errors and Go's scalars; knows nothing of a document's meaning.
 """

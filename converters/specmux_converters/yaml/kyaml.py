@@ -130,8 +130,8 @@ def _quoted(text: str, level: int, *, is_folded: bool = True) -> str:
     for character in text:
         escaped = _escaped(character)
         if begins:
-            # White space before the first other character of a line is ignored. Upstream puts a backslash before
-            # white space that it escapes as well, which readers take for two backslashes.
+            # White space before the first other character of a line is ignored. Upstream also puts a
+            # backslash before white space that it escapes, which readers take for two backslashes.
             parts += [_INDENT * level, "\\" if escaped in (" ", "\t") else " "]
         parts.append(escaped if is_folded else escaped.removesuffix(_FOLD).replace("\t", "\\t"))
         begins = is_folded and character == "\n"

@@ -1,4 +1,4 @@
-"""YAML in, Documents out: the form people keep CRDs and Swagger files in."""
+"""Parse YAML into documents, the usual form of CRDs and Swagger files."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ def parse_yaml_stream(
     is_manifest: bool = False,
     losses: list[Loss] | None = None,
 ) -> tuple[Document, ...]:
-    """The documents in ``data``, the empty ones left out. A manifest is read as Kubernetes reads it, where of
-    equal keys the last counts; anything else as YAML 1.2. Changes made by reading are added to ``losses``.
+    """The non-empty documents in ``data``. Manifests are parsed as in Kubernetes, where the last of duplicate
+    keys counts; others as YAML 1.2. Changes made by parsing are added to ``losses``.
 
-    Errors as ``document.parse``. Aliased values are the same object wherever they stand: read them, never
-    write into them.
+    Raises as ``document.parse``. Aliased values are the same object at every place: treat them as read-only.
     """
     limits.check_bytes(data)
     dialect = KUBERNETES if is_manifest else CORE

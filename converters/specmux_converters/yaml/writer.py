@@ -1,8 +1,9 @@
-"""Documents as YAML that every reader takes for the same: YAML 1.1, YAML 1.2 and Go's readers differ in what
-a plain word is, so a string that any of them takes for something else is quoted.
+"""Write documents as YAML that every reader reads alike: YAML 1.1, YAML 1.2 and Go's readers differ in the
+meaning of plain words, so a string that any of them reads as something else is quoted.
 
-libyaml's emitter quotes what PyYAML would misread. The rest is here: go-yaml reads ``y`` as true, ``0X1F``,
-``1_e3`` and ``-_1`` as numbers and ``2001-1-1T1:2:3Z`` as a time. So what begins like a number is quoted.
+libyaml's emitter quotes what PyYAML would misread. This module adds the rest: go-yaml reads ``y`` as true,
+``0X1F``, ``1_e3`` and ``-_1`` as numbers, and ``2001-1-1T1:2:3Z`` as a time. So everything that starts like a
+number is quoted.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _NUMBER_START: Final = re.compile(r"[-+._]*[0-9]")
 
 class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]  # libyaml is optional
     def ignore_aliases(self, data: Any) -> bool:
-        """Documents share objects; anchors for that would be noise."""
+        """Documents share objects; anchors for them would be noise."""
         return True
 
     def represent_text(self, data: str) -> yaml.ScalarNode:
@@ -36,7 +37,7 @@ _Dumper.add_representer(str, _Dumper.represent_text)
 
 
 def _is_text_to_all(text: str) -> bool:
-    """Whether no reader takes it for something else where it stands without quotes."""
+    """Whether every reader reads it as a string without quotes."""
     return not (text.lower() in _WORDS or _NUMBER_START.match(text)) and is_plain_text(text)
 
 

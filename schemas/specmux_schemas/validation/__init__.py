@@ -1,6 +1,6 @@
-"""What an apiserver would say to an object, before it is sent: KEP-2885, schemas, metadata.
+"""Judge an object as an apiserver would, before it is sent: KEP-2885, schemas, metadata.
 
-It knows kinds, references, unions, and the structure of custom resources as ``converters.crd`` has it.
+Depends on kinds, references, unions, and the structure of custom resources in ``converters.crd``.
 """
 
 from specmux_schemas.validation.errors import InvalidDirective, UnsupportedMediaType, ValidationError

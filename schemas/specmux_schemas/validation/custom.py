@@ -1,5 +1,5 @@
-"""Everything an apiserver checks of a custom resource that it could decode, in its order: metadata, schema,
-embedded objects, sets and maps (apiextensions, pkg/registry/customresource)."""
+"""All checks of a decoded custom resource in an apiserver's order: metadata, schema, embedded objects, sets
+and maps (apiextensions, pkg/registry/customresource)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _STANDARD_FINALIZERS: Final = frozenset(("orphan", "foregroundDeletion", "kubern
 
 @dataclass(frozen=True, slots=True)
 class CustomResourceCheck:
-    """``value`` is the object as rules see it: defaults filled in."""
+    """``value``: the object as seen by rules, with defaults."""
 
     value: dict[str, Any]
     violations: tuple[Violation, ...]
@@ -51,11 +51,11 @@ def check_custom(
     ratchets: bool = True,
     minor: int = NEWEST,
 ) -> CustomResourceCheck:
-    """``value`` was decoded and pruned; ``old`` is the stored object, settled, of an update. ``ratchets``:
-    what an update does not change is no error (KEP-4008)."""
+    """``value``: decoded and pruned; ``old``: the stored object of an update, with defaults. ``ratchets``:
+    ignore errors in what an update does not change (KEP-4008)."""
     value = settled(_with_metadata(_with_stored_status(value, kind, old)), kind.structural)
     is_ratcheted = old is not None and ratchets
-    # What an update does not change is taken out of all that is found.
+    # Remove errors in what the update does not change.
     walk = Walk(most=sys.maxsize) if is_ratcheted else Walk()
     kind.schema.check(value, walk)
     correlation = Correlation(value, old, kind.structural, is_root=True) if is_ratcheted else None
@@ -82,7 +82,7 @@ def check_custom(
 
 
 def _left(found: list[SchemaError], correlation: Correlation | None) -> list[SchemaError]:
-    """Without the errors in what an update does not change (apiserver/validation/ratcheting.go)."""
+    """Without errors in what the update does not change (apiserver/validation/ratcheting.go)."""
     if correlation is None:
         return found
     return [error for error in found if not lies_in_unchanged(correlation, error.place)]
@@ -91,17 +91,17 @@ def _left(found: list[SchemaError], correlation: Correlation | None) -> list[Sch
 def _list_errors(
     value: dict[str, Any], old: dict[str, Any] | None, schema: Structural
 ) -> list[MetadataError]:
-    """None of an update whose stored object has some, too."""
+    """No errors for an update whose stored object already has some."""
     return [] if old is not None and list_errors(old, schema) else list_errors(value, schema)
 
 
 def _blocks_rules(violation: Violation) -> bool:
-    """Of errors beside the schema's (strategy.go, hasBlockingErr); their types are in their words."""
+    """For errors other than the schema's (strategy.go, hasBlockingErr); their type is part of their text."""
     return violation.message.partition(": ")[2].startswith(_BLOCKING)
 
 
 def _finalizer_warnings(metadata: Any) -> Iterator[Violation]:
-    """What an apiserver warns of whatever the directive (registry/customresource/validator.go)."""
+    """Warnings of an apiserver under any directive (registry/customresource/validator.go)."""
     finalizers = metadata.get("finalizers") if isinstance(metadata, dict) else None
     texts = {each for each in finalizers if isinstance(each, str)} if isinstance(finalizers, list) else set()
     for text in sorted(texts):
@@ -120,7 +120,7 @@ def _finalizer_warnings(metadata: Any) -> Iterator[Violation]:
 def _with_stored_status(
     value: dict[str, Any], kind: CustomKind, old: dict[str, Any] | None
 ) -> dict[str, Any]:
-    """A status that is a subresource stays what it is: creating drops it, an update keeps the stored one."""
+    """A status subresource is unaffected: create drops it, update keeps the stored one."""
     if not kind.has_status:
         return value
     if old is not None and "status" in old:
@@ -129,7 +129,7 @@ def _with_stored_status(
 
 
 def _with_metadata(value: dict[str, Any]) -> dict[str, Any]:
-    """Metadata that is null was decoded as empty."""
+    """Metadata that is null is decoded as empty."""
     return {**value, "metadata": {}} if value.get("metadata", "") is None else value
 
 
@@ -144,7 +144,7 @@ def _violations(check: Check, errors: list[MetadataError]) -> list[Violation]:
 
 
 def _once(errors: Iterable[_Error], key: Callable[[_Error], str]) -> list[_Error]:
-    """The first of those that say the same."""
+    """The first of those with equal text."""
     found: dict[str, _Error] = {}
     for error in errors:
         found.setdefault(key(error), error)

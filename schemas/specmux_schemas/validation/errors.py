@@ -15,12 +15,12 @@ from specmux_schemas.validation.report import Path
 
 
 class ValidationError(Exception):
-    """Of this package."""
+    """Base class of these errors."""
 
 
 class Undecodable(ValidationError):
-    """``text`` is what an apiserver says. ``path`` or ``offset`` (in bytes) tell where, where it is known.
-    ``others``: texts and paths of what it would say next."""
+    """``text``: an apiserver's message. ``path`` or ``offset`` (in bytes): the place, if known. ``others``:
+    texts and paths of further errors."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Undecodable(ValidationError):
 
 
 class PatchError(ValidationError):
-    """A patch that does not apply; ``text`` says why, as Go does."""
+    """A patch that cannot be applied; ``text``: Go's reason."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -50,7 +50,7 @@ class PatchError(ValidationError):
 
 
 class InvalidDirective(ValidationError):
-    """Of a request: ``status`` is what an apiserver answers with, ``text`` its message."""
+    """``status``: an apiserver's answer to the request, ``text``: its message."""
 
     def __init__(self, text: str, *, status: dict[str, Any]) -> None:
         super().__init__(text)
@@ -59,4 +59,4 @@ class InvalidDirective(ValidationError):
 
 
 class UnsupportedMediaType(ValidationError):
-    """Says which are read."""
+    """The message lists the supported ones."""

@@ -1,4 +1,4 @@
-"""Which field may have been meant by an unknown one."""
+"""Suggest a field for an unknown one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LIKENESS: Final = 0.7
 
 
 def hint_for(kind: TypedKind | CustomKind, path: Path) -> str | None:
-    """A field beside ``path`` whose name is like its last part; None where there is none."""
+    """A field beside ``path`` with a name similar to its last part; None if there is none."""
     name = path[-1]
     if not isinstance(name, str):
         return None

@@ -1,4 +1,4 @@
-"""Kinds ready to be checked against: compiled when first asked for, and kept."""
+"""Compiled kinds, created on demand and cached."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:  # what checks custom resources is a third of a start, and imp
     from specmux_schemas.validation.schema.nodes import SchemaNode
 
 CUSTOM_TITLE: Final = "Kubernetes CRD Swagger"
-"""Of documents whose kinds are custom resources."""
+"""The title of documents with custom resources."""
 
 LIST: Final = GroupVersionKind("", "v1", "List")
-"""In no document: what kubectl writes several objects as."""
+"""Described by no document: kubectl's kind for several objects."""
 
 _LIST_COMPONENT: Final = "v1.List"
 _LIST_DOCUMENT: Final[Document] = {
@@ -54,9 +54,9 @@ class TypedKind:
     kind: GroupVersionKind
     node: Node
     needs_name: bool = False
-    """Objects of it are stored, so they have names."""
+    """Whether its objects are stored, and so have names."""
     resource: str = ""
-    """Its plural name, where a document tells it."""
+    """Its plural name, if a document states it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +66,14 @@ class CustomKind:
     schema: SchemaNode
     rules: RuleNode
     preserves_unknown: bool = False
-    """The whole definition: ``spec.preserveUnknownFields``, which no document tells."""
+    """``spec.preserveUnknownFields`` of the definition, which documents lack."""
     has_status: bool = False
-    """As a subresource: then creating ignores it."""
+    """As a subresource, which is ignored on create."""
     resource: str = ""
 
 
 class Kinds:
-    """``preserving`` are the kinds of definitions whose ``spec.preserveUnknownFields`` is true."""
+    """``preserving``: kinds whose definitions have ``spec.preserveUnknownFields: true``."""
 
     def __init__(
         self, documents: DocumentSet, preserving: frozenset[GroupVersionKind], *, minor: int = NEWEST

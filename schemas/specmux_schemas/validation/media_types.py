@@ -1,4 +1,4 @@
-"""The forms in which a body can come."""
+"""The media types of a body."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class BodyFormat(StrEnum):
     YAML = "yaml"
     CBOR = "cbor"
     PROTOBUF = "vnd.kubernetes.protobuf"
-    """Taken to say that it is not validated (KEP-2885)."""
+    """Recognized in order to report that it is not validated (KEP-2885)."""
 
 
 READ: Final = (BodyFormat.JSON, BodyFormat.YAML, BodyFormat.CBOR)
@@ -29,7 +29,7 @@ _FORMATS: Final = {
 
 
 def body_format(media_type: str) -> BodyFormat:
-    """Parameters do not matter. Raises UnsupportedMediaType."""
+    """Parameters are ignored. Raises UnsupportedMediaType."""
     name = media_type.partition(";")[0].strip().lower()
     found = _FORMATS.get(name)
     if found is None:

@@ -1,4 +1,4 @@
-"""What goes over the wire: Warning fields and the Status of a refused request, as an apiserver writes them.
+"""Messages for the wire: Warning fields, and the Status of a refused request, as an apiserver writes them.
 
 Sources: apiserver pkg/endpoints/{filters/warning.go, handlers/rest.go}, apimachinery pkg/util/net/http.go,
 pkg/api/errors.
@@ -16,14 +16,14 @@ from specmux_schemas.validation.errors import InvalidDirective
 from specmux_schemas.validation.report import Check, Directive, Severity, ValidationReport
 
 MOST_RUNES: Final = 4096
-"""Of all warnings of one answer; beyond it each is cut."""
+"""Of all warnings in one answer; beyond that each is truncated."""
 CUT_RUNES: Final = 256
 
 BLOCKED: Final = (
     "some validation rules were not checked because the object was invalid; "
     "correct the existing errors to complete validation"
 )
-"""A note of a report; an error of a Status (apiextensions, pkg/registry/customresource/strategy.go)."""
+"""A note in a report, an error in a Status (apiextensions, pkg/registry/customresource/strategy.go)."""
 
 _CONTROL: Final = re.compile("[\\x00-\\x1f\\x7f-\\x9f]")
 _YAML_PREFIXES: Final = (
@@ -35,7 +35,7 @@ _OPTIONS_GROUP: Final = "meta.k8s.io"
 
 
 def parse_directive(text: str, options_kind: str = "CreateOptions") -> Directive:
-    """Of the query parameter ``fieldValidation``; none means Warn. Raises InvalidDirective."""
+    """Parse the query parameter ``fieldValidation``; empty means Warn. Raises InvalidDirective."""
     if text == "":
         return Directive.WARN
     try:
@@ -51,12 +51,12 @@ def _unsupported(text: str) -> str:
 
 
 def strict_message(strict_errors: Iterable[str]) -> str:
-    """All of them in one, as an error says them."""
+    """All of them combined, as in an error."""
     return "strict decoding error: " + ", ".join(strict_errors)
 
 
 def warning_texts(strict_errors: Iterable[str]) -> list[str]:
-    """One for each violation: the lines of YAML's one error are told apart (handlers/rest.go)."""
+    """One per violation: YAML's single error is split by lines (handlers/rest.go)."""
     texts: list[str] = []
     for error in strict_errors:
         for prefix in _YAML_PREFIXES:
@@ -69,7 +69,7 @@ def warning_texts(strict_errors: Iterable[str]) -> list[str]:
 
 
 def report_warnings(report: ValidationReport) -> list[str]:
-    """The texts of all warnings that an apiserver answers with: those of decoding, then the others."""
+    """The texts of all warnings of an apiserver: those of decoding first."""
     decoding = warning_texts(report.strict_errors) if report.directive is Directive.WARN else []
     is_decoding = (Check.UNKNOWN_FIELD, Check.DUPLICATE_FIELD)
     others = [
@@ -81,7 +81,7 @@ def report_warnings(report: ValidationReport) -> list[str]:
 
 
 def warning_fields(texts: Iterable[str]) -> list[str]:
-    """Values of the Warning fields of an answer: each text once, cut where they are too many together."""
+    """Values of the Warning fields of an answer: each text once, truncated if they are too long together."""
     texts = [text for text in dict.fromkeys(texts) if text]
     fields, written = [], 0
     for index, text in enumerate(texts):
@@ -108,7 +108,7 @@ def _cut_fields(replayed: list[str], following: list[str]) -> list[str]:
 
 
 def _field(text: str) -> str | None:
-    """None for a text with control characters: an apiserver leaves it out."""
+    """None for a text with control characters, which an apiserver omits."""
     if _CONTROL.search(text):
         return None
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
@@ -116,9 +116,9 @@ def _field(text: str) -> str | None:
 
 
 def status_of(report: ValidationReport) -> dict[str, Any] | None:
-    """The Status with which an apiserver refuses to create the object; None for one that it takes.
+    """The Status with which an apiserver refuses to create the object; None if it accepts it.
 
-    Decoding comes first, with 400; what is wrong with the object is told by 422.
+    Decoding errors come first, with 400; other errors have 422.
     """
     if report.status is not None:
         return dict(report.status)
@@ -147,7 +147,7 @@ def bad_request(message: str) -> dict[str, Any]:
 
 
 UNPROCESSABLE: Final = "the server rejected our request due to an error in our request"
-"""All that an apiserver says of a patch that does not apply (NewGenericServerResponse)."""
+"""An apiserver's entire message about a patch that cannot be applied (NewGenericServerResponse)."""
 
 
 def generic_status(code: int, reason: str, message: str) -> dict[str, Any]:
@@ -155,19 +155,19 @@ def generic_status(code: int, reason: str, message: str) -> dict[str, Any]:
 
 
 def unclassified(message: str) -> dict[str, Any]:
-    """Of an error that an apiserver has no status for."""
+    """For an error without a status of its own."""
     status = _status(500, "", message)
     del status["reason"]
     return status
 
 
 def patch_status(shown: str, detail: str) -> dict[str, Any]:
-    """Of a patch whose result cannot be decoded: ``shown`` is the result, or the patch."""
+    """For a patch whose result cannot be decoded: ``shown``: the result, or the patch."""
     return _invalid(GroupVersionKind("", "", ""), "", [f"patch: Invalid value: {quoted(shown)}: {detail}"])
 
 
 def conflict_status(resource: str, group: str, name: str, message: str) -> dict[str, Any]:
-    """``resource`` is the plural name."""
+    """``resource``: the plural name."""
     shown = f"{resource}.{group}" if group else resource
     status = _status(409, "Conflict", f"Operation cannot be fulfilled on {shown} {quoted(name)}: {message}")
     status["details"] = {"name": name, **({"group": group} if group else {}), "kind": resource}

@@ -1,4 +1,4 @@
-"""What a check found: violations, in order, and the words an apiserver would use for them."""
+"""The result of validating an object: violations, in order, with an apiserver's text."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Path: TypeAlias = tuple[str | int, ...]
 """Keys and indices from the root of the object."""
 
 MOST_VIOLATIONS: Final = 300
-"""Of one object; the rest is counted."""
+"""Violations of one object that are listed; further ones are counted."""
 
 
 class Directive(StrEnum):
-    """What becomes of unknown and duplicate fields (KEP-2885); other violations are errors always."""
+    """The treatment of unknown and duplicate fields (KEP-2885); other violations are always errors."""
 
     STRICT = "Strict"
     WARN = "Warn"
@@ -29,14 +29,14 @@ class Severity(StrEnum):
     ERROR = "error"
     WARNING = "warning"
     NOTE = "note"
-    """What could not be checked."""
+    """Something that could not be checked."""
 
 
 class Check(StrEnum):
-    """Which check found a violation."""
+    """The check that found a violation."""
 
     DECODING = "decoding"
-    """The body cannot be read as its kind: nothing else is checked."""
+    """The body cannot be decoded as its kind; nothing else is checked."""
     UNKNOWN_FIELD = "unknown-field"
     DUPLICATE_FIELD = "duplicate-field"
     SCHEMA = "schema"
@@ -45,13 +45,13 @@ class Check(StrEnum):
     RULE = "rule"
     """``x-kubernetes-validations``."""
     UNION = "union"
-    """``x-kubernetes-unions``, where that is asked for."""
+    """``x-kubernetes-unions``, if requested."""
     DEFINITION = "definition"
-    """A CustomResourceDefinition itself."""
+    """Of a CustomResourceDefinition itself."""
     NOT_CHECKED = "not-checked"
-    """A rule or a pattern that could not be evaluated here."""
+    """A rule or pattern that could not be evaluated."""
     LEFT_OUT = "left-out"
-    """How many violations are not listed."""
+    """The number of violations that are not listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +60,15 @@ class Violation:
     check: Check
     path: Path
     message: str
-    """In the apiserver's words where it has some, the field included."""
+    """An apiserver's text if there is one, including the field."""
     line: int | None = None
-    """From 1, in the text that was given; None where there is no text, or no place."""
+    """From 1, in the given text; None without a text or a place."""
     column: int | None = None
     hint: str | None = None
-    """A name that may have been meant."""
+    """A suggested name."""
 
     def as_document(self) -> dict[str, Any]:
-        """For JSON output; fields without a value are left out."""
+        """For JSON output, without empty fields."""
         fields = {
             "severity": self.severity.value,
             "check": self.check.value,
@@ -83,30 +83,30 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class ValidationReport:
-    """Of one object. Equal objects have equal reports, but for lines and columns."""
+    """The report on one object. Equal objects have equal reports, except for lines and columns."""
 
     kind: GroupVersionKind | None
-    """None where the body does not say."""
+    """None if the body does not state it."""
     directive: Directive
     violations: tuple[Violation, ...] = ()
     fatal: str | None = None
-    """Why the body cannot be decoded, as an apiserver says it."""
+    """Why the body cannot be decoded, in an apiserver's words."""
     strict_errors: tuple[str, ...] = ()
-    """The texts of strict decoding as an apiserver groups them: all duplicates of a YAML text are one."""
+    """Errors of strict decoding grouped as by an apiserver: all duplicates of a YAML text are one."""
     name: str = ""
     namespace: str = ""
     is_known: bool = True
-    """False where no schema describes the kind."""
+    """False if no schema describes the kind."""
     is_built_in: bool = False
-    """Of a Go type: an apiserver has rules in code for it that no document tells."""
+    """Whether it is a Go type, for which an apiserver has rules in code that documents lack."""
     is_update: bool = False
-    """A stored object was found that this one replaces."""
+    """Whether a stored object was found that this one replaces."""
     stored: Any = field(default=None, compare=False, repr=False)
-    """The object as it would be stored, where the validator keeps it: pruned, with its schema's defaults,
-    unions normalized; without what an apiserver adds in code."""
+    """The object as it would be stored, if the validator keeps it: pruned, with its schema's defaults and
+    normalized unions, but without what an apiserver adds in code."""
     status: Mapping[str, Any] | None = field(default=None, compare=False)
-    """The Status with which an apiserver refuses the request before it validates the object: an update of
-    another object, a patch that does not apply."""
+    """The Status of a request refused before validation: an update of another object, or a patch that cannot
+    be applied."""
 
     @property
     def is_valid(self) -> bool:
@@ -114,16 +114,16 @@ class ValidationReport:
 
     @property
     def is_complete(self) -> bool:
-        """Everything was looked at: what could not be is no reason to call an object valid."""
+        """Whether everything was checked: an object must not be called valid otherwise."""
         return not any(violation.check is Check.NOT_CHECKED for violation in self.violations)
 
     @property
     def full_name(self) -> str:
-        """``shop/web``, or the name alone of what has no namespace."""
+        """``shop/web``, or the name alone without a namespace."""
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
     def moved(self, lines: int) -> ValidationReport:
-        """With the lines of a text that has so many before this one."""
+        """The report with line numbers increased by the number of preceding lines."""
         if not lines:
             return self
         violations = (
@@ -147,8 +147,8 @@ class ValidationReport:
 
 
 def bounded(violations: Iterable[Violation], left_out: int = 0) -> list[Violation]:
-    """The first MOST_VIOLATIONS, errors before all others, in their order; then one that counts the rest.
-    ``left_out``: errors that nobody has listed."""
+    """The first MOST_VIOLATIONS, errors first, in order; then one that counts the rest. ``left_out``: errors
+    that were never listed."""
     kept: list[Violation] = []
     errors = 0
     for violation in violations:
@@ -169,7 +169,7 @@ def bounded(violations: Iterable[Violation], left_out: int = 0) -> list[Violatio
 
 
 def path_text(path: Path) -> str:
-    """As strict decoding writes a path: keys joined with dots, indices in brackets, nothing escaped."""
+    """A path in the form of strict decoding: keys joined with dots, indices in brackets, without escapes."""
     parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
     text = "".join(parts)
     return text.removeprefix(".")

@@ -1,4 +1,4 @@
-"""Objects as they are stored, found for those that are to replace them."""
+"""Find the stored objects that given ones replace."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from specmux_schemas.validation.metadata.updated_metadata import metadata_of
 
 
 class ObjectKey(NamedTuple):
-    """Group and kind, namespace and name: what an object is called in every version."""
+    """Group, kind, namespace and name: the identity of an object in every version."""
 
     group: str
     kind: str
@@ -26,13 +26,14 @@ class ObjectKey(NamedTuple):
 class StoredMatch:
     old: dict[str, Any] | None = None
     unmatched: str = ""
-    """Why there is no stored object to compare with."""
+    """Why there is no stored object for comparison."""
     is_refused: bool = False
-    """There is one, or had to be one: nothing is valid that was not compared with it."""
+    """Whether there is one, or had to be one, so the object must not be called valid without comparison."""
 
 
 class StoredObjects:
-    """``place`` is what messages call them. ``are_required``: each object is an update of one of them."""
+    """``place``: their name in messages. ``are_required``: whether each object must be an update of one of
+    them."""
 
     def __init__(self, values: Iterable[Any], place: str, *, are_required: bool = False) -> None:
         self.place = place
@@ -50,7 +51,7 @@ class StoredObjects:
         return iter(self._found)
 
     def key_for_name(self, key: ObjectKey) -> ObjectKey:
-        """A manifest that leaves out its namespace means the only stored object of its name."""
+        """A manifest without a namespace matches the only stored object of its name."""
         others = self._namespaced.get(key, ())
         return others[0] if key not in self._found and len(others) == 1 else key
 
@@ -69,7 +70,7 @@ class StoredObjects:
 
 
 def key_of(value: Any) -> ObjectKey:
-    """ "" for what an object does not say."""
+    """ "" for absent fields."""
     metadata = metadata_of(value)
     texts = (value.get("apiVersion"), value.get("kind"), metadata.get("namespace"), metadata.get("name"))
     version, kind, namespace, name = (each if isinstance(each, str) else "" for each in texts)
@@ -78,7 +79,7 @@ def key_of(value: Any) -> ObjectKey:
 
 
 def objects_in(value: Any) -> Iterator[dict[str, Any]]:
-    """The object itself, or those of a List."""
+    """The object itself, or the items of a List."""
     if not isinstance(value, dict):
         return
     items = value.get("items")

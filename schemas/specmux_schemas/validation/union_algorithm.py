@@ -1,4 +1,4 @@
-"""How unions are checked, where that is asked for."""
+"""The algorithm for unions, if they are checked."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from enum import StrEnum
 class UnionAlgorithm(StrEnum):
     OFF = "off"
     SEED = "seed"
-    """As the KEP has them since 2022."""
+    """As in the KEP since 2022."""
     LEGACY = "legacy"
-    """As servers had them from 2019 to 2023."""
+    """As in servers from 2019 to 2023."""

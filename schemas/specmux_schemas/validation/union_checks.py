@@ -1,9 +1,9 @@
-"""Unions (KEP-1027) of one object, wherever the schema of its kind declares one.
+"""Check the unions (KEP-1027) of an object, at every place where its schema declares one.
 
-Only where it is asked for: no apiserver of today checks what ``x-kubernetes-unions`` says. An object is
-normalized against the stored one before it is judged, and what that clears is not looked at. ``oneOf`` and
-rules are judged here in documents of built-in kinds alone: elsewhere an apiserver does. A declaration that
-cannot be read is reported where an object comes by it.
+Only on request: no current apiserver enforces ``x-kubernetes-unions``. An object is first normalized against
+the stored one, and fields cleared by that are not checked. ``oneOf`` and rules are checked here only for
+built-in kinds, since elsewhere an apiserver does. A malformed declaration is reported if an object has a
+value there.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ _Judge: TypeAlias = Callable[
 def judge_unions(
     described: KindSchema, value: _Object, old: Any, algorithm: UnionAlgorithm, *, is_custom: bool
 ) -> tuple[_Object, list[Violation]]:
-    """The object with its unions normalized, and what is wrong with them. ``value`` was decoded; ``old`` is
-    the object as it is stored, None where it is created.
+    """The object with normalized unions, and violations. ``value``: decoded; ``old``: the stored object, None
+    on create.
 
-    Items of lists are compared with stored ones by ``x-kubernetes-list-map-keys``; in other lists they count
+    Items of lists are matched with stored ones by ``x-kubernetes-list-map-keys``; items of other lists count
     as new.
     """
     judge = _JUDGES.get(algorithm)
@@ -58,7 +58,7 @@ def judge_unions(
 
 
 class _Walk:
-    """Down the value, with its schema and the stored value beside it: as deep as the value is."""
+    """Descends into the value, with its schema and the stored value."""
 
     def __init__(self, schemas: Mapping[str, Any], judge: _Judge, forms: frozenset[UnionForm]) -> None:
         self._schemas = schemas
@@ -109,7 +109,7 @@ def _by_keys(schema: Mapping[str, Any], old: Any) -> dict[tuple[str, ...], Any]:
 
 
 def _keys_of(schema: Mapping[str, Any], item: Any) -> tuple[str, ...]:
-    """What tells an item of a map list from the others; () for what has no keys."""
+    """The keys that identify an item of a map list; () if there are none."""
     names = schema.get("x-kubernetes-list-map-keys")
     if not isinstance(names, list) or not isinstance(item, dict):
         return ()
@@ -137,7 +137,7 @@ def _legacy(
 
 
 def _told(union: Union, fault: Fault, value: _Object, path: Path) -> Violation:
-    """In the words of field errors, as Kubernetes' declarative validation has them."""
+    """As field errors, like Kubernetes' declarative validation."""
     place = (*path, fault.field) if fault.field else path
     match fault.reason:
         case Reason.REQUIRED:

@@ -1,4 +1,4 @@
-"""Addresses of servers: looked up once for all who ask at the same time, and kept for a short while."""
+"""Addresses of servers: concurrent lookups are shared, and results cached briefly."""
 
 from __future__ import annotations
 
@@ -15,24 +15,23 @@ from aiohttp.abc import AbstractResolver
 Address = tuple[socket.AddressFamily, tuple[str, int] | tuple[str, int, int, int]]
 
 _NUMERIC: Final = re.compile(r"[0-9.]+|0[xX][0-9a-fA-F.xX]*")
-"""Hosts that the system would take for an IPv4 address in another notation: 2130706433, 127.1, 0x7f.1."""
+"""Hosts that the system reads as an IPv4 address in another notation: 2130706433, 127.1, 0x7f.1."""
 
 
 class Addresses:
-    """Of the hosts that one connector connects to. Lives on one event loop."""
+    """The addresses of the hosts of one connector. Lives on one event loop."""
 
     def __init__(self, resolver: AbstractResolver, *, kept: float, only: Address | None = None) -> None:
-        """``kept``: seconds that what was found is good for. ``only``: stands for every host."""
+        """``kept``: seconds for which results are cached. ``only``: replaces every host's addresses."""
         self._only = only
         self._resolver = resolver
         self._kept = kept
         self._known: dict[tuple[str, int], tuple[float, list[Address]]] = {}
-        """With the time until which it is good, monotonic seconds."""
+        """With the monotonic seconds until which the result is valid."""
         self._asking: dict[tuple[str, int], asyncio.Task[list[Address]]] = {}
 
     async def of(self, host: str, port: int) -> list[Address]:
-        """In the order in which they are to be tried, each the first in its turn. Raises OSError and
-        aiohttp.InvalidURL."""
+        """In the order to try, which rotates with each call. Raises OSError and aiohttp.InvalidURL."""
         literal = self._only or _literal(host, port)
         if literal is not None:
             return [literal]
@@ -43,7 +42,7 @@ class Addresses:
             if asking is None:
                 asking = self._asking[key] = asyncio.create_task(self._look_up(host, port))
                 asking.add_done_callback(lambda ended: self._answered(key, ended))
-            found = await asyncio.shield(asking)  # who no longer waits takes it from nobody else
+            found = await asyncio.shield(asking)  # cancelling one caller must not affect the others
         in_turn = list(found)
         found.append(found.pop(0))
         return in_turn
@@ -70,7 +69,7 @@ def address_of(host: str, port: int) -> Address:
 
 
 def is_literal(host: str) -> bool:
-    """Whether a host is an address, and no name."""
+    """Whether a host is an address rather than a name."""
     try:
         ipaddress.ip_address(host)
     except ValueError:

@@ -1,12 +1,12 @@
-"""Connections that are kept between requests, and the proof that one may be used again.
+"""Keep connections between requests, and check that one may be used again.
 
-Invariant: no byte that came before a request was sent is read as its answer. HTTP/1.1 knows whose answer it
-reads by order alone (RFC 9112 9.2), so one stray piece (the body of a 304, more than its Content-Length)
-shifts every later answer on its connection by one. A connection is looked at when it is given back; what
-comes after that is seen here, and in ``response_reader``.
+Invariant: no byte received before a request was sent is read as its answer. HTTP/1.1 matches answers by order
+alone (RFC 9112 9.2), so one stray piece (the body of a 304, more than Content-Length) shifts every later
+answer on its connection. A connection is checked when it is returned; later input is noticed here, and in
+``response_reader``.
 
-What comes between a request and its answer cannot be told from the answer by anybody: who must not get each
-other's answers needs connectors of their own.
+Stray bytes between a request and its answer are indistinguishable from the answer, so callers who must not
+receive each other's answers need separate connectors.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from specmux_cache.http.connections.response_reader import ResponseReader, reade
 logger: Final = logging.getLogger(__name__)
 
 ADDRESSES_KEPT: Final = 10.0
-"""Seconds that a host's addresses are good for."""
+"""Seconds for which a host's addresses are cached."""
 
 _CONDITIONS: Final = ("If-None-Match", "If-Modified-Since")
 
 
 @dataclass(slots=True)
 class ServerRecord:
-    """What the connectors to one server share. Lives on one event loop."""
+    """State shared by the connectors to one server. Lives on one event loop."""
 
     openings: asyncio.Semaphore | None = None
-    """Limits how many connections are opened at a time; waiting for it does not count as connecting."""
+    """Limits connections opened at a time; waiting for it does not count as connecting."""
     is_distrusted: bool = False
-    """It was seen to send more than its answers: no connection to it is used twice."""
+    """The server has sent more than its answers: none of its connections is reused."""
 
     def distrust(self) -> None:
         if not self.is_distrusted:
@@ -53,9 +53,9 @@ class ServerRecord:
 
 
 class CheckedConnector(aiohttp.BaseConnector):
-    """Closes a kept connection on which anything came, or that ended, since its last answer.
+    """Closes an idle connection that has received anything, or the end, since its last answer.
 
-    A server that was seen to send more than its answers gets a new connection for every request from then on.
+    A server that has sent more than its answers gets a new connection for every further request.
     """
 
     def __init__(
@@ -70,11 +70,11 @@ class CheckedConnector(aiohttp.BaseConnector):
         new_socket: NewSocket = stream_socket,
         **options: Any,
     ) -> None:
-        """``keeps_after_no_body``: also after requests whose answer may have no body by rule (HEAD, 304),
-        where servers most often send one nevertheless. ``ssl``: for requests that bring none; None: one that
-        trusts whom the system trusts. ``address``: of the one server that is connected to, whatever the host
-        of a URL, which its certificate is still checked for. ``record``: shared with other connectors to
-        the server."""
+        """``keeps_after_no_body``: keep connections also after requests whose answers have no body by rule
+        (HEAD, 304), where servers most often send one nevertheless. ``ssl``: for requests without a context;
+        None: one that trusts the system's CAs. ``address``: connect only to this server, whatever the URL's
+        host, for which its certificate is still verified. ``record``: shared with other connectors to the
+        server."""
         super().__init__(**options)
         self._default_tls = ssl
         self._addresses = Addresses(
@@ -87,11 +87,11 @@ class CheckedConnector(aiohttp.BaseConnector):
     async def connect(
         self, req: aiohttp.ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
     ) -> Connection:
-        """Raises aiohttp.ClientConnectionError where the server speaks before it was asked."""
+        """Raises aiohttp.ClientConnectionError if the server sends something before the request."""
         while True:
             connection = await super().connect(req, traces, timeout)
             reader = reader_of(connection)
-            if reader is None or reader.transport is None:  # it was lost as it was made
+            if reader is None or reader.transport is None:  # lost immediately
                 return connection
             was_kept = reader.is_resting
             is_usable = not was_kept or not (self._record.is_distrusted or _has_unread(reader.transport))
@@ -114,7 +114,7 @@ class CheckedConnector(aiohttp.BaseConnector):
     async def _create_connection(  # type: ignore[override]  # of its kind for all that aiohttp does with it
         self, req: aiohttp.ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
     ) -> ResponseReader:
-        """What aiohttp's connectors are made different by."""
+        """The difference from aiohttp's connectors."""
         async with self._record.openings or contextlib.nullcontext(), asyncio.timeout(timeout.sock_connect):
             return await opened(
                 req,
@@ -142,11 +142,11 @@ def _system_trust() -> tls.SSLContext:
 
 
 def _has_unread(transport: asyncio.Transport) -> bool:
-    """Whether something came, or the end, that the event loop has not been told of yet."""
+    """Whether input, or the end, is pending that the event loop has not reported yet."""
     if not transport.is_reading():
         return True
     wire = transport.get_extra_info("socket")
-    if not hasattr(select, "poll"):  # Windows, where there is no limit to the number of a socket
+    if not hasattr(select, "poll"):  # Windows, where descriptors have no upper limit
         return bool(select.select([wire], [], [], 0)[0])
     poll = select.poll()
     poll.register(wire, select.POLLIN)

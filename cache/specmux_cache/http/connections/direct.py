@@ -1,8 +1,8 @@
-"""A GET over a checked connection, its answer's head as aiohttp parses it, and its body for whoever takes it.
+"""Send a GET over a checked connection; aiohttp parses the head, the caller reads the body.
 
-What a ClientSession makes of every request (URLs, cookies, redirects, traces, writers) takes longer than all
-the rest of a document's way; none of it is needed towards one backend. Connections, TLS, limits, parser and
-timeouts are those of the session that the connector belongs to.
+A ClientSession's work per request (URLs, cookies, redirects, traces, writers) takes longer than everything
+else for a document, and is unnecessary for a single backend. Connections, TLS, limits, parser and timeouts
+are those of the session that owns the connector.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from specmux_converters.deferred_dataclasses import dataclass
 
 
 class UnreadAnswer(Protocol):
-    """An answer of which the body is unread: an aiohttp.ClientResponse is one."""
+    """An answer whose body is unread; aiohttp.ClientResponse is one."""
 
     @property
     def status(self) -> int: ...
@@ -39,7 +39,7 @@ class UnreadAnswer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DirectAnswer:
-    """What came. Closed by whoever asked."""
+    """The answer. The caller closes it."""
 
     status: int
     headers: CIMultiDictProxy[str]
@@ -49,12 +49,12 @@ class DirectAnswer:
 
     @property
     def content_length(self) -> int | None:
-        """Of a body whose end is told so, and in no other way."""
+        """Length of a body that is delimited by it alone."""
         length = self.headers.get("Content-Length")
         return None if length is None else int(length)
 
     def close(self) -> None:
-        """Give the connection back; it is closed where the body was not read to its end."""
+        """Return the connection, or close it if the body was not read to its end."""
         self.connection.release()
 
 
@@ -66,9 +66,9 @@ async def asked(
     timeout: aiohttp.ClientTimeout,
     ahead: int,
 ) -> DirectAnswer:
-    """``route`` says where to connect to, and how. A connection that breaks before it answered is taken for
-    one that was closed as it was taken up: another is tried, once. Raises aiohttp.ClientError, OSError
-    and ValueError."""
+    """``route``: where and how to connect. A connection that breaks before the answer is assumed to have
+    been closed while idle, and the request is repeated once. Raises aiohttp.ClientError, OSError and
+    ValueError."""
     try:
         return await _exchanged(connector, route, head, timeout, ahead)
     except (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError):
@@ -109,7 +109,7 @@ async def _exchanged(
 async def _final(
     reader: ResponseReader, route: aiohttp.ClientRequest
 ) -> tuple[RawResponseMessage, StreamReader]:
-    """The answer behind those that only say that it will come (RFC 9110 15.2)."""
+    """The final answer, after interim ones (RFC 9110 15.2)."""
     try:
         while True:
             message, content = await reader.read()

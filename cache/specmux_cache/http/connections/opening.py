@@ -1,9 +1,9 @@
-"""Opening of connections to servers: a socket, TLS on it, and a proxy before it.
+"""Open connections to servers: socket, TLS, and proxy.
 
-Invariant: a socket is closed by one owner, once. It is this module's until a transport has it, and the plain
-transport's from then on, whatever becomes of TLS above it: a handshake that fails, is reset or runs out of
-time aborts that transport, and nobody else knows the number. Who closes a number that was closed already
-closes somebody else's file.
+Invariant: a socket has one owner, which closes it once: this module until a transport has it, and the plain
+transport from then on, whatever happens to TLS above it. A handshake that fails, is reset or times out aborts
+that transport, and nothing else knows the descriptor. Closing a descriptor twice would close someone else's
+file.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from specmux_cache.http.connections.request_heads import head_of
 from specmux_cache.http.connections.response_reader import ResponseReader
 
 STAGGER: Final = 0.25
-"""Seconds after which the next address is tried beside the one before (RFC 8305, section 5)."""
+"""Seconds after which the next address is tried concurrently (RFC 8305, section 5)."""
 
 ANSWER_MAX: Final = 16 * 1024
-"""Bytes of a proxy's answer that may wait."""
+"""Bytes of a proxy's answer that may be buffered."""
 
 NewReader = Callable[[], ResponseReader]
 NewSocket = Callable[[socket.AddressFamily], socket.socket]
@@ -47,8 +47,8 @@ async def opened(
     new_socket: NewSocket,
     tls: ssl.SSLContext | None,
 ) -> ResponseReader:
-    """A connection on which ``request`` may be sent. ``tls``: what is encrypted, is with it. Raises the
-    aiohttp.ClientConnectorError that says what failed, aiohttp.ClientHttpProxyError and TimeoutError."""
+    """A connection ready for ``request``. ``tls``: the context for encrypted ones. Raises the specific
+    aiohttp.ClientConnectorError, aiohttp.ClientHttpProxyError and TimeoutError."""
     key = request.connection_key
     way = request.url if request.proxy is None else request.proxy
     try:
@@ -78,7 +78,7 @@ async def opened(
             if error.errno is None and isinstance(error, TimeoutError):
                 raise
             failure = aiohttp.ClientConnectorError(key, error)
-        untried.remove(address)  # another may do better
+        untried.remove(address)  # another may succeed
     assert failure is not None
     raise failure
 
@@ -86,7 +86,7 @@ async def opened(
 async def _read(
     wire: socket.socket, new_reader: NewReader, tls: ssl.SSLContext | None, name: str
 ) -> ResponseReader:
-    """Read what comes by ``wire``, which is given away with the call."""
+    """Attach a reader to ``wire``, whose ownership passes to this call."""
     loop = asyncio.get_running_loop()
     if tls is None:
         return (await loop.create_connection(new_reader, sock=wire))[1]
@@ -97,7 +97,7 @@ async def _read(
 async def _encrypted(
     plain: asyncio.Transport, reader: ResponseReader, tls: ssl.SSLContext, name: str
 ) -> ResponseReader:
-    """Have ``reader`` read what is encrypted within ``plain``, which is closed where that fails."""
+    """Let ``reader`` read the encrypted data within ``plain``, which is closed on failure."""
     try:
         transport = await asyncio.get_running_loop().start_tls(
             plain, reader, tls, server_hostname=name.rstrip(".")
@@ -140,7 +140,7 @@ async def _tunnel(
     request: aiohttp.ClientRequest,
     proof: Mapping[str, str],
 ) -> None:
-    """Have the proxy pass on bytes (RFC 9110, section 9.3.6)."""
+    """Open a tunnel through the proxy (RFC 9110, section 9.3.6)."""
     target = f"{request.url.host_subcomponent}:{request.url.port}"
     fields = {hdrs.HOST: target, **proof}
     reader.begin(has_body=False)
@@ -160,7 +160,7 @@ async def _tunnel(
 
 
 def _proof(proxy: URL) -> dict[str, str]:
-    """Field by which a proxy knows us."""
+    """The field that authenticates to a proxy."""
     if proxy.user is None and proxy.password is None:
         return {}
     pair = f"{proxy.user or ''}:{proxy.password or ''}".encode("latin-1")
@@ -176,7 +176,7 @@ def _host(url: URL) -> str:
 async def _first_connected(
     addresses: Sequence[Address], new_socket: NewSocket
 ) -> tuple[socket.socket, Address]:
-    """A socket that is connected to one of them, tried one after the other (RFC 8305). Raises OSError."""
+    """A connected socket; the addresses are tried in order (RFC 8305). Raises OSError."""
     if len(addresses) == 1:
         return await _connected(addresses[0], new_socket), addresses[0]
     untried = list(addresses)

@@ -1,7 +1,7 @@
-"""Messages and bodies of one answer after the other, as aiohttp's exported parser makes them of bytes.
+"""Messages and bodies of consecutive answers, parsed by aiohttp's exported parser.
 
-Invariant: what nobody asked for is none; a connection is over with the first byte that the parser refuses,
-and whoever waits for an answer or a body is told.
+Invariant: unrequested input yields no message; the connection ends with the first byte that the parser
+refuses, and waiters for an answer or a body are notified.
 """
 
 from __future__ import annotations
@@ -21,38 +21,38 @@ _WITHOUT_BODY: Final = (204, 304)
 
 
 class ParsedMessages:
-    """Of one connection. Its parser is made anew for each request."""
+    """The messages of one connection. Each request gets a new parser."""
 
     def __init__(self, reader: Any, timer: SilenceTimer) -> None:
-        """``reader``: the protocol that bodies ask to read on or not."""
+        """``reader``: the protocol that pauses and resumes reading for bodies."""
         self._reader = reader
         self._timer = timer
         self._parser: HttpResponseParser | None = None
         self._waiting: deque[tuple[RawResponseMessage, StreamReader]] = deque()
-        """Messages that nobody took yet."""
+        """Messages that were not taken yet."""
         self._taker: asyncio.Future[None] | None = None
         self._has_no_body = False
         self.body: StreamReader | None = None
-        """The body of the last message, as far as it has come."""
+        """The body of the last message, as received so far."""
         self.error: BaseException | None = None
-        """What keeps more messages from coming."""
+        """Why no more messages can arrive."""
         self.is_last = False
-        """The connection ends with the last message."""
+        """Whether the connection ends with the last message."""
         self.is_upgraded = False
 
     @property
     def is_whole(self) -> bool:
-        """The last message has come to its end."""
+        """Whether the last message is complete."""
         return self.body is not None and self.body.is_eof()
 
     @property
     def is_reusable(self) -> bool:
-        """Nothing keeps the connection from another request."""
+        """Whether the connection may be used for another request."""
         is_over = self.is_last or self.is_upgraded or self.error is not None
         return not is_over and not self._waiting and (self.body is None or self.body.is_eof())
 
     def expect(self, buffer: int, *, has_no_body: bool, **options: Any) -> None:
-        """A request is about to be sent. ``options``: those of aiohttp's parser."""
+        """Prepare for the answer to the next request. ``options``: of aiohttp's parser."""
         self._has_no_body = has_no_body
         self._parser = HttpResponseParser(
             self._reader,
@@ -64,7 +64,7 @@ class ParsedMessages:
         )
 
     def feed(self, data: bytes) -> bool:
-        """Parse; False: the connection has to end."""
+        """Parse; returns False if the connection has to end."""
         if self._parser is None or self.is_upgraded:
             self.is_last = True
             return True
@@ -83,15 +83,15 @@ class ParsedMessages:
         return True
 
     def fail(self, error: BaseException) -> None:
-        """No more messages come."""
+        """End with an error: no more messages arrive."""
         self.is_last = True
         self._timer.stop()
         self.error = error
         self._wake()
 
     def end(self, *, is_clean: bool, loss: BaseException | None = None) -> RawResponseMessage | None:
-        """The connection is over. ``is_clean``: by its server's will, which ends a body that has no other
-        end; else ``loss`` is why. Returns the message of which the head was not whole."""
+        """Note the end of the connection. ``is_clean``: closed by its server, which ends a body without
+        another delimiter; else ``loss`` is the reason. Returns the message whose head was incomplete."""
         parser, self._parser = self._parser, None
         rest: RawResponseMessage | None = None
         if parser is not None and is_clean:
@@ -104,13 +104,13 @@ class ParsedMessages:
         return rest
 
     def interrupt(self, error: BaseException) -> None:
-        """Neither more messages come nor more of the body."""
+        """Stop: neither messages nor more of the body arrive."""
         self.fail(error)
         if self.body is not None and not self.body.is_eof():
             self.body.set_exception(error)
 
     async def read(self) -> tuple[RawResponseMessage, StreamReader]:
-        """The next message. Raises what keeps it from coming."""
+        """The next message. Raises the reason if there is none."""
         while not self._waiting:
             if self.error is not None:
                 raise self.error
@@ -129,7 +129,7 @@ class ParsedMessages:
         self._waiting.append((message, EMPTY_PAYLOAD if is_bare else body))
         if body is not EMPTY_PAYLOAD:
             body.on_eof(self._timer.stop)
-        elif not is_interim:  # after that the answer is still waited for
+        elif not is_interim:  # the final answer is still to come
             self._timer.stop()
         self._wake()
 

@@ -1,7 +1,7 @@
-"""Timer of a connection on which nothing comes, which costs next to nothing while something does.
+"""A timer for silence on a connection, with almost no cost while data arrives.
 
-A timer made and cancelled for each request and each piece is most of what a read costs. Here one stays: when
-it goes off it looks at how long nothing came, and waits for the rest.
+Creating and cancelling a timer per request and piece would be most of the cost of reading. Here one timer
+remains: when it fires, it checks how long the silence has lasted, and waits for the rest.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Callable
 from typing import Final
 
 EARLY: Final = 0.001
-"""Seconds that a timer may go off before its time: a loop's clock ticks."""
+"""Seconds by which a timer may fire early, due to the resolution of the loop's clock."""
 
 
 class SilenceTimer:
-    """Calls ``on_silence`` once ``seconds`` have passed since the last ``start``, unless it was stopped."""
+    """Calls ``on_silence`` when ``seconds`` have passed since the last ``start``, unless stopped."""
 
     __slots__ = ("_due", "_goes_off", "_handle", "_on_silence", "_time", "seconds")
 
@@ -26,14 +26,14 @@ class SilenceTimer:
         self._on_silence = on_silence
         self._handle: asyncio.TimerHandle | None = None
         self._due = math.inf
-        """When it has waited long enough, the loop's time; infinite: it waits for nothing."""
+        """When the silence is too long, on the loop's clock; infinite if stopped."""
         self._goes_off = math.inf
-        """The same of the handle, which may be earlier."""
+        """When the handle fires, which may be earlier."""
         self.seconds: float | None = None
-        """None: it waits for ever."""
+        """None: unlimited."""
 
     def start(self) -> None:
-        """Wait from now on, whatever it waited before."""
+        """Start, or start anew."""
         if not self.seconds:
             self.stop()
             return
@@ -46,7 +46,7 @@ class SilenceTimer:
         self._due = math.inf
 
     def close(self) -> None:
-        """Wait for nothing, and hold nothing."""
+        """Stop and release the handle."""
         self._due = self._goes_off = math.inf
         if self._handle is not None:
             self._handle.cancel()

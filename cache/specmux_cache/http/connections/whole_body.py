@@ -1,8 +1,7 @@
-"""A body of a told length, put into its place as it is read: no parser sees it, and one wake-up is all it
-takes.
+"""Read a body of known length directly into its buffer, without the parser and with a single wake-up.
 
-Invariant: of what the server sends behind the body not a byte is taken: it stays in the socket, where it is
-seen before the connection is used again.
+Invariant: no byte after the body is read; it stays in the socket, where it is noticed before the connection
+is used again.
 """
 
 from __future__ import annotations
@@ -17,17 +16,17 @@ from specmux_cache.http.connections.response_reader import ResponseReader, reade
 
 
 async def whole_body(connection: Connection | None, content: StreamReader, length: int) -> bytes:
-    """The body of an answer. ``length``: its Content-Length, which alone tells where it ends (RFC 9112 6.3).
-    Raises what reading ``content`` does."""
+    """The body of an answer. ``length``: its Content-Length, its only delimiter (RFC 9112 6.3). Raises as
+    reading ``content`` does."""
     first = content.read_nowait()
     if content.at_eof():
         return first
-    body = io.BytesIO(bytes(length))  # zeroes nobody touches take no memory
-    # Each view is released, whoever still holds one: a traceback does, and would keep the place exported.
+    body = io.BytesIO(bytes(length))  # untouched zero pages take no memory
+    # Views are released explicitly: a traceback may still hold one, and would keep the buffer exported.
     with body.getbuffer() as room, room[len(first) :] as rest:
         room[: len(first)] = first
         await _fill(rest, connection, content)
-    return body.getvalue()  # what is given: with a view of it still open, it would be a copy
+    return body.getvalue()  # returns the buffer itself; with an open view it would copy
 
 
 async def _fill(room: memoryview, connection: Connection | None, content: StreamReader) -> None:
@@ -56,10 +55,10 @@ async def _read(
 
 
 class Filling(asyncio.BufferedProtocol):
-    """Stands in for a reader while the rest of a body is read into its place, no byte more."""
+    """Replaces the reader while the rest of a body is read into its buffer, and not a byte more."""
 
     def __init__(self, transport: asyncio.Transport, reader: ResponseReader, content: StreamReader) -> None:
-        """``content`` is given the end, and what keeps it from coming."""
+        """``content`` receives the end, or the error that prevents it."""
         self._transport = transport
         self._reader = reader
         self._content = content
@@ -71,7 +70,7 @@ class Filling(asyncio.BufferedProtocol):
         self._reader.go_on()
 
     def end(self) -> None:
-        """Whatever comes from here on is the reader's."""
+        """Hand the connection back to the reader."""
         self._room = memoryview(b"")
         if self._transport.get_protocol() is self:
             self._transport.set_protocol(self._reader)

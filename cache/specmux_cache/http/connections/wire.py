@@ -1,6 +1,6 @@
-"""A connection that waits, with a deadline, that knows whether anything came between answers.
+"""A blocking connection with a deadline, which notices input between answers.
 
-Invariant: no byte that came before a request was sent is read as its answer (RFC 9112 9.2).
+Invariant: no byte received before a request was sent is read as its answer (RFC 9112 9.2).
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ import time
 from typing import Final
 
 PIECE: Final = 64 * 1024
-"""Bytes taken from the socket at a time."""
+"""Bytes read from the socket at a time."""
 
 
 class Wire:
-    """What is sent and what comes; each call raises TimeoutError after the deadline."""
+    """Sends and receives; each call raises TimeoutError after the deadline."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._received = bytearray()
         self._deadline = 0.0
         self.has_ended = False
-        """Whether the end was read, which is read only where more was wanted."""
+        """Whether the end was read, which happens only when more was expected."""
 
     def begin(self, deadline: float) -> None:
-        """For one request; ``deadline`` of its whole answer, on the monotonic clock."""
+        """Start a request; ``deadline``: for the complete answer, on the monotonic clock."""
         self._deadline = deadline
 
     def sendall(self, data: bytes) -> None:
@@ -33,7 +33,7 @@ class Wire:
         self._connection.sendall(data)
 
     def line(self, limit: int) -> bytes:
-        """Up to its line feed, or what came before the end. Raises OverflowError above ``limit`` bytes."""
+        """Read up to a line feed, or the end. Raises OverflowError beyond ``limit`` bytes."""
         searched = 0
         while (end := self._received.find(b"\n", searched)) < 0:
             searched = len(self._received)
@@ -47,16 +47,16 @@ class Wire:
         return self._taken(end + 1)
 
     def read(self, size: int) -> bytes:
-        """At most so many bytes; none at the end."""
+        """Read at most ``size`` bytes; none at the end."""
         if not self._received:
             self._more()
         return self._taken(size)
 
     def is_quiet(self) -> bool:
-        """Between two answers: whether nothing came, nor the end."""
+        """Whether nothing has arrived between two answers, not even the end."""
         if self.has_ended or self._received:
             return False
-        pending = getattr(self._connection, "pending", None)  # of TLS: what was decrypted
+        pending = getattr(self._connection, "pending", None)  # of TLS: decrypted but unread bytes
         if pending is not None and pending():
             return False
         poll = select.poll()

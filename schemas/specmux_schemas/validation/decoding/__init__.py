@@ -1,1 +1,1 @@
-"""Bytes read into objects, as apiservers read them: JSON, YAML, CBOR; strict, typed, pruned, with places."""
+"""Decode bodies as apiservers do: JSON, YAML, CBOR; strict, typed, pruned, with places."""

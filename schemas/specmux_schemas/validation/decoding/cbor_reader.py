@@ -1,7 +1,7 @@
-"""CBOR as Kubernetes reads it (apimachinery, serializer/cbor; KEP-4222).
+"""Decode CBOR as Kubernetes does (apimachinery, serializer/cbor; KEP-4222).
 
-A body is decoded by ``specmux_converters.codecs.objects.cbor``. The index of the first unknown field, which
-an apiserver says instead of its name, is found here.
+``specmux_converters.codecs.objects.cbor`` decodes the body. This module finds the index of the first unknown
+field, which an apiserver reports instead of its name.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ _GROUP_VERSION_KIND: Final = "unable to determine group/version/kind: "
 
 
 def read_cbor(data: bytes) -> Any:
-    """Raises Undecodable; equal keys in the words of an apiserver, the rest in ours.
+    """Raises Undecodable; duplicate keys have an apiserver's text, other errors our own.
 
-    Each byte that is not UTF-8 is U+FFFD, which is what Go's patterns and lengths take it for."""
-    from specmux_converters.codecs.objects import cbor  # brings all codecs with it, for what few send
+    Each byte that is not UTF-8 becomes U+FFFD, as Go's patterns and lengths see it.
+    """
+    from specmux_converters.codecs.objects import cbor  # imports all codecs, which few bodies need
 
     try:
         return cbor.without_bytes(cbor.decode_object(data, limits=_LIMITS))
@@ -34,20 +35,20 @@ def read_cbor(data: bytes) -> Any:
 
 
 def unknown_field_text(data: bytes, path: tuple[str | int, ...]) -> str:
-    """The one error of strict decoding: the index of the field at ``path`` in its map, as it was sent."""
+    """The only error of strict decoding: the index in its map of the field at ``path``, as sent."""
     index = _Scan(data).index_of(path)
     return f"cbor: found unknown field at map element index {index}"
 
 
 class _Scan:
-    """A walk over heads of definite and indefinite length (RFC 8949, section 3), no value made but keys."""
+    """Walks over heads of definite and indefinite length (RFC 8949, section 3); decodes only keys."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._at = 0
 
     def index_of(self, path: tuple[str | int, ...]) -> int:
-        """0 where the path leads nowhere."""
+        """0 if there is no such path."""
         index = 0
         for part in path:
             major, count = self._head()
@@ -67,7 +68,7 @@ class _Scan:
         return self._text() == part if major == _MAP else index == part
 
     def _pass(self) -> None:
-        """One item, of which a reader has made a value already: it is neither torn nor too deep."""
+        """Skip an item, which is known to be complete and not too deep."""
         major, count = self._head()
         while major == _TAG:
             major, count = self._head()

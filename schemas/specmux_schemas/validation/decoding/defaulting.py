@@ -1,5 +1,5 @@
-"""Nulls that are dropped and defaults that are filled in before an apiserver validates a custom resource
-(apiextensions, pkg/apiserver/schema/defaulting). The value given is not changed."""
+"""Drop nulls and fill in defaults before validation of a custom resource (apiextensions,
+pkg/apiserver/schema/defaulting). The given value is not modified."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from specmux_schemas.validation.decoding.structural import NO_DEFAULT, Structura
 
 
 def settled(value: Any, schema: Structural) -> Any:
-    """The object as its schema is asked about it: a copy where anything was dropped or filled in."""
+    """The object as validated: a copy if anything was dropped or filled in."""
     return _defaulted(_without_nulls(value, schema), schema)
 
 
@@ -75,7 +75,7 @@ def _object_defaulted(value: dict[str, Any], schema: Structural) -> dict[str, An
 
 
 def _filled(item: Any, schema: Structural) -> Any:
-    """An item or a map's value that is null and may not be: its default, null where it has none."""
+    """The default for an item or map value that is null but not nullable; null without one."""
     if item is None and not schema.is_nullable and schema.default is not NO_DEFAULT:
         return schema.default
     return item

@@ -1,5 +1,5 @@
-"""Metadata of custom resources and of objects embedded in them, decoded as ObjectMeta
-(apiextensions, pkg/apiserver/schema/objectmeta: coerce.go, algorithm.go)."""
+"""Decode metadata of custom resources and embedded objects as ObjectMeta (apiextensions,
+pkg/apiserver/schema/objectmeta: coerce.go, algorithm.go)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from specmux_schemas.validation.report import Path, path_text
 
 @dataclass(frozen=True, slots=True)
 class UnknownMetadataField:
-    """``place`` is the path as the message has it: keys of maps in brackets."""
+    """``place``: the path in the message's form, with keys of maps in brackets."""
 
     path: Path
     place: str
@@ -28,14 +28,15 @@ class UnknownMetadataField:
 
 @cache
 def object_meta() -> Node:
-    """ObjectMeta of the Kubernetes that the CRD builder knows; a document's own may be older."""
+    """ObjectMeta of the bundled Kubernetes release; a document's own may be older."""
     return TypedSchemas({"components": {"schemas": dict(META_SCHEMAS)}}).node(f"{PREFIX}ObjectMeta")
 
 
 def unknown_in_metadata(
     metadata: Any, path: Path = ("metadata",), place: str = "metadata"
 ) -> list[UnknownMetadataField]:
-    """Raises Undecodable for what is no ObjectMeta. Sorted by key: Go writes the value anew."""
+    """Raises Undecodable for anything but an ObjectMeta. Sorted by key, since Go serializes the value
+    again."""
     node = object_meta()
     state = Decoding()
     value = marshalled(metadata)
@@ -55,7 +56,7 @@ def unknown_in_metadata(
 
 
 def unknown_in_embedded(value: Any, schema: Structural) -> list[UnknownMetadataField]:
-    """Of the objects embedded in ``value``, sorted. Raises Undecodable for metadata that cannot be read."""
+    """Of objects embedded in ``value``, sorted. Raises Undecodable for invalid metadata."""
     found: list[UnknownMetadataField] = []
     if schema.has_embedded:
         _coerce(value, schema, (), "", found)
@@ -101,7 +102,7 @@ def _coerce_meta(value: dict[str, Any], path: Path, place: str, found: list[Unkn
 
 
 def marshalled(value: Any) -> Any:
-    """The value as it comes back from being written and read by Go: keys sorted, whole floats integers."""
+    """The value after serialization and parsing in Go: keys sorted, whole floats as integers."""
     if isinstance(value, dict):
         return {key: marshalled(value[key]) for key in sorted(value)}
     if type(value) is list:

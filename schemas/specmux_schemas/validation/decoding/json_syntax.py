@@ -1,6 +1,6 @@
-"""Why a text is not JSON, in the words of Go's encoding/json (its scanner.go).
+"""Report why a text is not JSON, in the words of Go's encoding/json (its scanner.go).
 
-Only asked once a parser has refused the text: this is a character at a time.
+Called only after a parser refused the text, since it works character by character.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _WORDS: Final = {b"t": b"true", b"f": b"false", b"n": b"null"}
 
 
 class _SyntaxRefusal(Exception):
-    """``offset`` is how many bytes were read."""
+    """``offset``: number of bytes read."""
 
     def __init__(self, text: str, offset: int) -> None:
         super().__init__(text)
@@ -33,7 +33,7 @@ class _SyntaxRefusal(Exception):
 
 
 def syntax_error(data: bytes) -> tuple[str, int] | None:
-    """What is wrong, and at which byte; None for a JSON text."""
+    """The error and its byte offset; None for valid JSON."""
     scanner = _Scanner(data)
     try:
         scanner.run()
@@ -60,7 +60,7 @@ class _Scanner:
     _next: Callable[[], bool]
 
     def _value(self) -> bool:
-        """One value, or the beginning of a container; True at the end of the text's own value."""
+        """Read a value, or the start of a container; True at the end of the whole text's value."""
         mark = self._peek_after_space()
         self._was_value = True
         if mark in b"{[":
@@ -100,7 +100,7 @@ class _Scanner:
         return False
 
     def _after(self) -> bool:
-        """Behind a value inside a container."""
+        """After a value inside a container."""
         is_object = self._open[-1] == b"{"
         mark = self._peek_after_space()
         if mark == b",":

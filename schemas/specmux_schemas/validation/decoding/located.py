@@ -1,4 +1,4 @@
-"""Violations with the lines and columns of what they are about."""
+"""Add lines and columns to violations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from specmux_schemas.validation.report import Check, Violation
 def located(
     violations: Sequence[Violation], body: Body, *, offset: int | None = None
 ) -> tuple[Violation, ...]:
-    """``offset`` in bytes is where a text that is not JSON goes wrong. CBOR has no lines."""
+    """``offset``: byte at which a text stops being JSON. CBOR has no lines."""
     if not violations or body.format is BodyFormat.CBOR:
         return tuple(violations)
     if offset is not None:

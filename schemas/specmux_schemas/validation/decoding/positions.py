@@ -1,7 +1,7 @@
-"""Where in a text a path lies: line and column of the key, or of the item, from 1.
+"""Find the line and column of a path in a text: of its key or item, from 1.
 
-Only asked for the paths of violations. A path that the text does not have (a missing field) lies where the
-nearest value above it begins.
+Only for paths of violations. A path that is absent from the text (a missing field) has the place of the
+nearest existing value above it.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[][{},:]|[^\s"{}\[\],:]+', re.DOT
 
 @dataclass(slots=True)
 class TextPlace:
-    """A path of interest: the places where the text has it, and the paths below it."""
+    """A path of interest: its places in the text, and the paths below it."""
 
     below: dict[str | int, TextPlace] = field(default_factory=dict)
     found: list[tuple[int, int]] = field(default_factory=list)
     """Line and column, in the order of the text."""
     wanted: int = 0
-    """Paths that end here or below, and are still to come."""
+    """Number of paths that end here or below and were not found yet."""
 
 
 class Places:
-    """The paths to look for, then what was found."""
+    """The paths to find, then their places."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
         self.root = TextPlace()
@@ -45,7 +45,7 @@ class Places:
                 place.wanted += 1
 
     def of(self, path: Path, occurrence: int = 0) -> tuple[int, int] | None:
-        """Line and column; of the last occurrence where there are not so many."""
+        """Line and column; of the last occurrence if there are fewer."""
         place = self.root
         best = place.found[:1]
         for part in path:
@@ -57,7 +57,7 @@ class Places:
         return place.found[min(occurrence, len(place.found) - 1)] if place.found else None
 
     def read_json(self, text: str, *, repeats: bool = False) -> None:
-        """A text that is JSON. ``repeats``: a path may be there more than once."""
+        """Read valid JSON. ``repeats``: whether paths may occur several times."""
         starts = [0, *(match.end() for match in re.finditer("\n", text))]
         self._read_json(text, starts, repeats=repeats)
 
@@ -72,7 +72,7 @@ class Places:
             if mark in "}]":
                 _, place, _ = stack.pop()
                 awaits_key = False
-                # All that was wanted below it was found, or is not there.
+                # Everything requested below it was found, or is absent.
                 if place is not None and not repeats and self._settle(place, stack):
                     return
                 continue
@@ -100,7 +100,7 @@ class Places:
                 awaits_key = mark == "{"
 
     def _settle(self, place: TextPlace, stack: list[tuple[bool, TextPlace | None, int]]) -> bool:
-        """Nothing is wanted at this place any more, nor, if True, anywhere."""
+        """Note that nothing more is needed at this place; True if nothing more is needed anywhere."""
         gone, place.wanted = place.wanted, 0
         for _, above, _ in stack if gone else ():
             if above is not None:
@@ -108,7 +108,7 @@ class Places:
         return self.root.wanted <= 0
 
     def read_yaml(self, events: list[Any], line: int = 0) -> None:
-        """The events of one document; ``line`` is how many lines stand before its text."""
+        """Read the events of one document; ``line``: number of lines before its text."""
         if events:
             _EventWalk(events, line).value(0, self.root)
 
@@ -119,7 +119,7 @@ class _EventWalk:
         self._line = line
 
     def value(self, at: int, place: TextPlace | None) -> int:
-        """Passes over one value; returns where the next begins."""
+        """Skip a value; returns the start of the next."""
         event = self._events[at]
         if place is not None and not place.found:
             self._note(place, event)

@@ -1,6 +1,7 @@
-"""Which fields of a custom resource its schema does not know (apiextensions, pkg/apiserver/schema/pruning).
+"""Find the fields of a custom resource that its schema does not define (apiextensions,
+pkg/apiserver/schema/pruning).
 
-Values are not changed: what is pruned is a copy, made only where something was.
+Values are not modified: the result is a copy where something was pruned.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from specmux_schemas.validation.report import Path
 
 
 def prune(value: Any, schema: Structural, *, is_object: bool = True) -> tuple[Any, list[Path]]:
-    """The value without its unknown fields, and the paths to these, in no order. ``is_object``: it has a kind
-    and metadata of its own."""
+    """The value without unknown fields, and their paths, unordered. ``is_object``: whether it has its own
+    kind and metadata."""
     pruner = _Pruner()
     pruned = pruner.prune(value, schema, is_embedded=is_object)
     return pruned, pruner.found
@@ -62,7 +63,7 @@ class _Pruner:
         return {key: changed.get(key, item) for key, item in value.items() if key not in unknown}
 
     def _list(self, value: list[Any], items: Structural | None, *, skips_scalars: bool) -> Any:
-        """Below a preserving list its items are skipped, too (skipPrune), where they have no schema."""
+        """Below a preserving list, items without a schema are skipped as well (skipPrune)."""
         if skips_scalars and items is None:
             return value
         result = None
@@ -76,7 +77,7 @@ class _Pruner:
         return value if result is None else result
 
     def _skip(self, value: Any, schema: Structural) -> Any:
-        """skipPrune: only what has a schema is looked into."""
+        """skipPrune: descend only where there is a schema."""
         if isinstance(value, dict):
             preserving = Structural(
                 schema.properties,

@@ -1,4 +1,4 @@
-"""Files of several objects: the documents of YAML and JSON streams, each where it stands in its file."""
+"""Split files into objects: the documents of YAML and JSON streams, with their lines."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from specmux_converters.media_types import ENVELOPE_MAGIC, SELF_DESCRIBED_CBOR
 from specmux_schemas.validation.media_types import BodyFormat
 
 _SEPARATOR: Final = re.compile(rb"^---[^\n]*(?:\n|\Z)", re.MULTILINE)
-"""A line that begins so ends a document, whatever follows on it (apimachinery, pkg/util/yaml)."""
+"""A line that starts like this ends a document, whatever follows (apimachinery, pkg/util/yaml)."""
 _CONTENT: Final = re.compile(rb"^[ \t]*[^ \t\r\n#]", re.MULTILINE)
 _SOURCE: Final = re.compile(rb"^# Source: (\S[^\n]*)", re.MULTILINE)
-"""What Helm writes above each object."""
+"""Written by Helm above each object."""
 _UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
 _BOM: Final = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
 class StreamPart:
-    """One document of a file. ``line`` is how many lines of the file stand before it."""
+    """A document of a file. ``line``: number of lines before it."""
 
     data: bytes
     format: BodyFormat
     line: int = 0
     source: str = ""
-    """The template that Helm says it comes from."""
+    """The template from which it stems, according to Helm."""
 
 
 def parts_of(data: bytes) -> Iterator[StreamPart]:
-    """The documents that hold anything; what begins with a brace is JSON, as for kubectl. UTF-16 becomes
-    UTF-8: separators and group-versions are looked for in the bytes."""
+    """The non-empty documents; one that starts with a brace is JSON, as in kubectl. UTF-16 is converted to
+    UTF-8, since separators and group-versions are searched in bytes."""
     if data.startswith(_UTF_16):
-        with suppress(UnicodeDecodeError):  # the reader says what is wrong
+        with suppress(UnicodeDecodeError):  # reported when the document is parsed
             data = data.decode("utf-16").encode()
     if data.startswith(SELF_DESCRIBED_CBOR):
         yield StreamPart(data, BodyFormat.CBOR)
@@ -64,7 +64,7 @@ def _yaml_parts(data: bytes) -> Iterator[StreamPart]:
 
 
 def _json_parts(data: bytes) -> Iterator[StreamPart]:
-    """Objects one after another; where one cannot be read, the rest is one part."""
+    """Consecutive objects; if one is malformed, the rest is one part."""
     text = data.decode("utf-8", "replace")
     decoder = json.JSONDecoder()
     at = 0

@@ -1,6 +1,6 @@
-"""The structure of a custom resource's schema: what pruning, defaulting and metadata need of it.
+"""The structure of a custom resource's schema, for pruning, defaulting and metadata.
 
-As apiextensions' structural schemas have it: what stands in allOf, anyOf, oneOf and not is no structure.
+As in apiextensions' structural schemas, allOf, anyOf, oneOf and not contribute no structure.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from specmux_converters.deferred_dataclasses import dataclass
 from specmux_schemas.references import resolved
 
 MOST_DEPTH: Final = 100
-"""Of a schema: references may lead round in circles. What is deeper takes anything."""
+"""Of a schema: references may be circular. Deeper levels accept anything."""
 
 META_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata"})
 
 
 class _Absent:
-    """Of a default: None is one."""
+    """The absence of a default, since None is a valid one."""
 
 
 NO_DEFAULT: Final = _Absent()
@@ -31,7 +31,7 @@ class Structural:
     properties: dict[str, Structural] = field(default_factory=dict)
     has_additional: bool = False
     additional: Structural | None = None
-    """None where additionalProperties is only true or false, or absent."""
+    """None if additionalProperties is absent or a boolean."""
     items: Structural | None = None
     preserves: bool = False
     is_embedded: bool = False
@@ -40,15 +40,15 @@ class Structural:
     list_type: str = ""
     list_keys: tuple[str, ...] = ()
     has_lists: bool = False
-    """Sets or maps, itself or below it."""
+    """Whether it or anything below it is a set or map."""
     has_embedded: bool = False
-    """Itself, or something below it."""
+    """Whether it or anything below it is an embedded object."""
     has_defaults: bool = False
-    """Below it, or its own."""
+    """Whether it or anything below it has a default."""
 
 
 def structural(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> Structural:
-    """Of a schema as it is published; ``schemas`` are the components that it refers to."""
+    """From a published schema; ``schemas``: the components that it refers to."""
     if not isinstance(schema, Mapping) or depth > MOST_DEPTH:
         return Structural()
     schema = resolved(schemas, schema)
@@ -59,7 +59,7 @@ def structural(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> Struc
     items = schema.get("items")
     node = Structural(
         properties={
-            # What is published of metadata is ObjectMeta, which is decoded as such.
+            # Published metadata is ObjectMeta, and decoded as such.
             name: Structural()
             if has_metadata and name == "metadata"
             else structural(inner, schemas, depth + 1)

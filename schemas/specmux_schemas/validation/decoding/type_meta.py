@@ -1,4 +1,4 @@
-"""Which kind a body says it is, as an apiserver finds out first (apimachinery, serializer/json/meta.go)."""
+"""Determine the kind of a body, the first step of an apiserver (apimachinery, serializer/json/meta.go)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FIELDS: Final = {"apiversion": "apiVersion", "kind": "kind"}
 
 @dataclass(frozen=True, slots=True)
 class TypeMeta:
-    """What a body says; "" for what it does not."""
+    """The kind stated by a body; "" for absent fields."""
 
     group: str
     version: str
@@ -29,14 +29,15 @@ class TypeMeta:
 
 
 def json_error(text: str) -> str:
-    """The whole message for a body that is not JSON."""
+    """The complete message for a body that is not JSON."""
     return _PREFIX + text
 
 
 def read_type_meta(value: Any) -> TypeMeta:
-    """Raises Undecodable for what is no object, and for an apiVersion or a kind that is no text.
+    """Raises Undecodable for a value that is not an object, and for an apiVersion or kind that is not a
+    string.
 
-    Names of fields match without regard to case here, and only here: Go's own decoder does this part.
+    Field names are matched ignoring case, only here: this part uses Go's own decoder.
     """
     if value is None:
         return TypeMeta("", "", "")
@@ -72,7 +73,7 @@ def parse_group_version(text: str) -> tuple[str, str]:
 
 
 def kind_of(value: Any) -> str:
-    """What Go's decoder calls a JSON value."""
+    """Go's name for the type of a JSON value."""
     match value:
         case dict():
             return "object"

@@ -1,6 +1,6 @@
-"""A YAML body as an apiserver decodes it, refused in the words of go-yaml v2. The first document only.
+"""Decode YAML bodies as an apiserver does, with the errors of go-yaml v2. Only the first document.
 
-Strict reading lists the keys that are set already, in one error; reading itself keeps the last of equal keys.
+Strict decoding reports all duplicate keys in one error; decoding itself keeps the last of them.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from specmux_schemas.validation.decoding.json_reader import MOST_DEPTH
 from specmux_schemas.validation.errors import Undecodable
 
 MOST_DECODED: Final = 1_000_000
-"""Values, aliases written out: an apiserver's bound is softer (go-yaml's allowedAliasRatio)."""
+"""Values, with aliases expanded: an apiserver's limit is softer (go-yaml's allowedAliasRatio)."""
 
 ERRORS_PREFIX: Final = "yaml: unmarshal errors:\n"
 
 
 def strict_yaml_error(duplicates: Iterable[DuplicateKey]) -> str:
-    """All of them, as an apiserver says them: in one error."""
+    """All of them in one error, as by an apiserver."""
     return ERRORS_PREFIX + "\n".join(f"  {each.text}" for each in duplicates)
 
 
 def read_yaml(data: bytes) -> Parsed:
-    """Raises Undecodable for what go-yaml, or JSON behind it, refuses."""
+    """Raises Undecodable for what go-yaml, or JSON after it, refuses."""
     limits = Limits(max_depth=MOST_DEPTH, max_expanded_bytes=MOST_DECODED * NODE_BYTES + len(data))
     try:
         return read(
@@ -52,7 +52,7 @@ def _undecodable(error: ConverterError) -> Undecodable:
 
 
 def _place(error: yaml.YAMLError) -> tuple[int, int] | None:
-    """Where to look, from 1: of a text that ends within a quotation, its beginning."""
+    """The place of the error, from 1: for an unterminated quotation, its start."""
     if not isinstance(error, yaml.MarkedYAMLError):
         return None
     is_open = error.problem == "found unexpected end of stream" and error.context_mark is not None
@@ -61,7 +61,7 @@ def _place(error: yaml.YAMLError) -> tuple[int, int] | None:
 
 
 def _syntax_text(error: yaml.YAMLError) -> str:
-    """parser.fail: the line counts from 1 for the scanner, from 0 for the parser; none on the first."""
+    """parser.fail: lines count from 1 in the scanner, from 0 in the parser; none for the first line."""
     if not isinstance(error, yaml.MarkedYAMLError):
         return f"yaml: {getattr(error, 'reason', None) or 'unknown problem parsing YAML content'}"
     line = 0

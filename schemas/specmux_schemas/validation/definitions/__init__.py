@@ -1,1 +1,1 @@
-"""CustomResourceDefinitions as objects: what an apiserver refuses of them."""
+"""CustomResourceDefinitions as objects: an apiserver's checks."""

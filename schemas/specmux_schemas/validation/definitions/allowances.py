@@ -1,4 +1,4 @@
-"""Faults that the update of a definition may leave as they are stored (apiextensions, validationOptions)."""
+"""Faults that an update of a definition may keep (apiextensions, validationOptions)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from specmux_schemas.validation.definitions.definition_fault import DefinitionFa
 
 
 class FaultFamily(Enum):
-    """Where the stored definition has one of a family, the update may have others of it. The value is a part
+    """If the stored definition has a fault of a family, the update may have others of it. The value is part
     of their texts."""
 
     TYPE = ".type: Unsupported value"
     STRUCTURE = ""
-    """Asked for by itself: then nothing is said of structure, defaults and rules."""
+    """Requested separately: then structure, defaults and rules are not checked."""
     UNKNOWN_IN_DEFAULT = "must not have unknown fields"
     COMPOUND_IN_SET = "must be atomic as item of a list with x-kubernetes-list-type=set"
     NULL_ITEM = "Forbidden: cannot be nullable when x-kubernetes-list-type is"
@@ -28,21 +28,21 @@ _KEYS: Final = frozenset((FaultFamily.NULL_ITEM, FaultFamily.KEY))
 
 @dataclass(frozen=True, slots=True)
 class Allowances:
-    """Of a new definition there are none."""
+    """A new definition has none."""
 
     families: frozenset[FaultFamily] = frozenset()
     rules: frozenset[str] = frozenset()
-    """Rules and messages that it has already: they may use what the next release brings."""
+    """Existing rules and messages, which may use features of the next release."""
     unchanged: frozenset[str] = frozenset()
-    """Versions whose schemas are as they were: their rules may cost too much, each."""
+    """Versions with unchanged schemas, whose rules may individually exceed the cost limit."""
     selectable: frozenset[str] = frozenset()
-    """Versions, and "" for all together, that may have more selectable fields."""
+    """Versions, and "" for all together, that may exceed the limit on selectable fields."""
     no_schema: bool = False
     unknown_review: bool = False
     any_bundle: bool = True
 
     def left(self, faults: Iterable[DefinitionFault]) -> list[DefinitionFault]:
-        """Without those that are allowed."""
+        """Without allowed ones."""
         texts = [each.value for each in self.families if each.value]
         return [fault for fault in faults if not any(text in fault.text for text in texts)]
 

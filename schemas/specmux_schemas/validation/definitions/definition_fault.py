@@ -1,4 +1,4 @@
-"""A DefinitionFault is one reason for which an apiserver refuses a definition."""
+"""A DefinitionFault is a reason for which an apiserver refuses a definition."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ DEFINITION: Final = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResour
 @dataclass(frozen=True, slots=True)
 class DefinitionFault:
     path: Path
-    """Where the manifest has it: an apiserver's text may name another place."""
+    """Its place in the manifest: an apiserver's text may name another."""
     text: str
 
 
 def fault(path: Path, text: str) -> DefinitionFault:
-    """One that is named as it lies in the manifest."""
+    """A fault whose text names its place in the manifest."""
     return DefinitionFault(path, f"{field_path(path)}: {text}")
 
 
 def objects(value: Any) -> list[Mapping[str, Any]]:
-    """Null among them is an empty one, as in Go."""
+    """Null among them counts as empty, as in Go."""
     return [each if isinstance(each, Mapping) else {} for each in value] if isinstance(value, list) else []

@@ -1,5 +1,5 @@
-"""A definition's parts as Go holds them in memory: what texts show of them, and by what two are equal
-(apiextensions-apiserver, pkg/apis/apiextensions/types.go, types_jsonschema.go)."""
+"""Parts of a definition in Go's memory: how texts show them, and when two are equal (apiextensions-apiserver,
+pkg/apis/apiextensions/types.go, types_jsonschema.go)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from specmux_converters.go.text import json_text
 
 
 class GoStruct(dict[str, Any]):
-    """Written in the order of its fields; other objects are maps."""
+    """Serialized in the order of its fields; other objects are maps."""
 
 
 _POINTED: Final = ("Default", "Example")
 
 
 def written(value: Any) -> str:
-    """As encoding/json writes it."""
+    """Serialized as by encoding/json."""
     if isinstance(value, GoStruct):
         return "{" + ",".join(f"{json_text(key)}:{written(each)}" for key, each in value.items()) + "}"
     if isinstance(value, dict):
@@ -26,9 +26,10 @@ def written(value: Any) -> str:
 
 
 def same(left: Any, right: Any) -> bool:
-    """apimachinery's Semantic.DeepEqual: nothing, an empty list and an empty map are alike; no struct is."""
+    """apimachinery's Semantic.DeepEqual: nil, an empty list and an empty map are equal; structs are compared
+    by field."""
     if isinstance(left, GoStruct) and isinstance(right, GoStruct):
-        # What pointers hold has to be the same JSON.
+        # Values behind pointers must be equal JSON.
         return all(
             _is_same_json(left[key], right[key]) if key in _POINTED else same(left[key], right[key])
             for key in left
@@ -127,7 +128,7 @@ def _one(value: Any) -> GoStruct | None:
 
 
 def _structs(value: Any, read: Callable[[Mapping[str, Any]], GoStruct]) -> list[GoStruct] | None:
-    """Null among them is an empty one."""
+    """Null among them counts as empty."""
     items: Iterable[Any] = value if isinstance(value, list) else ()
     found = [read(each if isinstance(each, Mapping) else {}) for each in items]
     return found if isinstance(value, list) else None
@@ -151,7 +152,7 @@ def items_in_memory(value: Any) -> GoStruct | None:
 
 
 def _allowed(value: Any) -> GoStruct | None:
-    """A schema, or whether there may be any."""
+    """A schema, or whether any are allowed."""
     return None if value is None else GoStruct(Allows=value is not False, Schema=_one(value))
 
 
@@ -223,7 +224,7 @@ _FIELDS: Final[tuple[tuple[str, str, Callable[[Any], Any]], ...]] = (
 
 
 def said(schema: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    """The keywords that are no zero of Go, with Go's names and values, in its order."""
+    """The keywords that differ from Go's zero values, with Go's names and values, in Go's order."""
     for key, name, read in _FIELDS:
         value = read(schema.get(key))
         if (

@@ -1,4 +1,4 @@
-"""What a version says beside its schema: its deprecation, its columns, its scale."""
+"""Checks of a version beside its schema: deprecation, printer columns, scale."""
 
 from __future__ import annotations
 

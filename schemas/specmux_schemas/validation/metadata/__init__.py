@@ -1,1 +1,1 @@
-"""Names and metadata of objects, and the words an apiserver has for what is wrong with them."""
+"""Check names and metadata of objects, with an apiserver's texts."""

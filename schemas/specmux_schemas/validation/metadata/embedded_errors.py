@@ -1,4 +1,4 @@
-"""Objects embedded in a custom resource: kind, apiVersion and metadata (apiextensions,
+"""Check objects embedded in a custom resource: kind, apiVersion and metadata (apiextensions,
 pkg/apiserver/schema/objectmeta/validation.go)."""
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from specmux_schemas.validation.report import Path
 
 
 def embedded_errors(value: Any, schema: Structural, *, minor: int) -> list[MetadataError]:
-    """``minor`` is the release of Kubernetes."""
+    """``minor``: the release of Kubernetes."""
     return list(_walk(value, schema, (), "", minor)) if schema.has_embedded else []
 
 
 def _walk(
     value: Any, schema: Structural | None, path: Path, place: str, minor: int
 ) -> Iterator[MetadataError]:
-    """``place`` is the path as messages have it: keys of maps in brackets."""
+    """``place``: the path in the form of messages, with keys of maps in brackets."""
     if schema is None or not schema.has_embedded:
         return
     if isinstance(value, dict):

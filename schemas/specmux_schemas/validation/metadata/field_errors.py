@@ -1,4 +1,4 @@
-"""Field errors as an apiserver prints them (apimachinery, pkg/util/validation/field)."""
+"""Format field errors as an apiserver does (apimachinery, pkg/util/validation/field)."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def required(path: Path, detail: str = "") -> str:
 
 
 def not_supported(path: Path | str, value: Any, choices: Iterable[Any]) -> str:
-    """``choices`` in the order in which they are to be listed."""
+    """``choices``: in the order to list them."""
     place = path if isinstance(path, str) else field_path(path)
     listed = ", ".join(quoted(choice) if isinstance(choice, str) else shown(choice) for choice in choices)
     return f"{place}: Unsupported value: {shown(value)}: supported values: {listed}"
 
 
 def shown(value: Any) -> str:
-    """A bad value: text quoted, scalars plain, the rest as JSON."""
+    """A bad value: strings quoted, scalars plain, others as JSON."""
     if isinstance(value, str):
         return quoted(value)
     if isinstance(value, bool):

@@ -1,6 +1,6 @@
-"""Names that Kubernetes allows, and what it says to others (apimachinery, pkg/util/validation/validation.go).
+"""Check names with Kubernetes' texts (apimachinery, pkg/util/validation/validation.go).
 
-Each function returns what is wrong, in order; an empty list for a good name.
+Each function returns the faults in order; empty for a valid name.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _ILLEGAL_NAMES: Final = (".", "..")
 
 _QUALIFIED_PATTERN: Final = re.compile(_QUALIFIED)
 _LABEL_PATTERN: Final = re.compile(_LABEL)
-# As the published expression says it, without a way to backtrack.
+# Equivalent to the published expression, without backtracking.
 _SUBDOMAIN_PATTERN: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*)(?:\.[a-z0-9][-a-z0-9]*)*")
 _LABEL_1035_PATTERN: Final = re.compile(_LABEL_1035)
 
@@ -56,7 +56,7 @@ _LABEL_VALUE_SHAPE: Final = _shape_text(_LABEL_VALUE_TEXT, f"({_QUALIFIED})?", "
 
 
 def qualified_name_faults(value: str) -> list[str]:
-    """Of keys of labels and annotations, and of finalizers."""
+    """For keys of labels and annotations, and for finalizers."""
     prefix, slash, name = value.partition("/")
     if "/" in name:
         example = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
@@ -84,7 +84,7 @@ def label_value_faults(value: str) -> list[str]:
 
 
 def label_faults(value: str) -> list[str]:
-    """RFC 1123: of namespaces."""
+    """RFC 1123: for namespaces."""
     faults = [_too_long(_MOST_LABEL)] if size_of(value) > _MOST_LABEL else []
     if not _LABEL_PATTERN.fullmatch(value):
         is_subdomain = _is_subdomain(value)
@@ -94,7 +94,7 @@ def label_faults(value: str) -> list[str]:
 
 
 def subdomain_faults(value: str) -> list[str]:
-    """RFC 1123: of most objects."""
+    """RFC 1123: for most objects."""
     faults = [_too_long(_MOST_SUBDOMAIN)] if size_of(value) > _MOST_SUBDOMAIN else []
     if not _is_subdomain(value):
         faults.append(_shape_text(_SUBDOMAIN_TEXT, _SUBDOMAIN, "example.com"))
@@ -102,7 +102,7 @@ def subdomain_faults(value: str) -> list[str]:
 
 
 def label_1035_faults(value: str) -> list[str]:
-    """RFC 1035: of kinds, in lower case."""
+    """RFC 1035: for kinds, in lower case."""
     faults = [_too_long(_MOST_LABEL)] if size_of(value) > _MOST_LABEL else []
     if not _LABEL_1035_PATTERN.fullmatch(value):
         faults.append(_shape_text(_LABEL_1035_TEXT, _LABEL_1035, "my-name", "abc-123"))
@@ -110,14 +110,14 @@ def label_1035_faults(value: str) -> list[str]:
 
 
 def path_segment_faults(value: str, *, is_prefix: bool = False) -> list[str]:
-    """Of objects about which nothing more is known (pkg/api/validation/path)."""
+    """For objects of unknown kinds (pkg/api/validation/path)."""
     if value in _ILLEGAL_NAMES and not is_prefix:
         return [f"may not be '{value}'"]
     return [f"may not contain '{part}'" for part in _ILLEGAL_PARTS if part in value]
 
 
 def without_trailing_dash(prefix: str) -> str:
-    """Of a generateName: what it is checked as (pkg/api/validation/generic.go, maskTrailingDash)."""
+    """The checked form of a generateName (pkg/api/validation/generic.go, maskTrailingDash)."""
     return prefix[:-2] + "a" if len(prefix) > 1 and prefix.endswith("-") else prefix
 
 

@@ -1,1 +1,1 @@
-"""Patches of stored objects: the four media types of PATCH, applied as an apiserver applies them."""
+"""Patches of stored objects: the media types of PATCH, applied as by an apiserver."""

@@ -1,5 +1,6 @@
-"""What is applied merged into what is stored (structured-merge-diff, typed/merge.go): the applied value wins,
-associative lists merge by key. Nothing is removed: who owned what is in managedFields, which are not read."""
+"""Merge an applied object into the stored one (structured-merge-diff, typed/merge.go): the applied value
+wins, associative lists are merged by key. Nothing is removed, since ownership is in managedFields, which are
+not evaluated."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ _ABSENT: Final = object()
 
 
 def merged(types: ApplyTypes, component: str, stored: Any, applied: Any) -> Any:
-    """Both are of the type; of what is stored, lists may have equal items."""
+    """Both must have the type; lists in the stored one may have equal items."""
     found = _Merge(types).value({"namedType": component}, stored, applied)
     return {} if found is _ABSENT else found
 
@@ -57,7 +58,7 @@ class _Merge:
         return self._items(list_type, ours, theirs) or _ABSENT
 
     def _items(self, list_type: Mapping[str, Any], ours: list[Any], theirs: list[Any]) -> list[Any]:
-        """In the order of what is stored where nothing moves, else in that of what is applied."""
+        """In the stored order if nothing moves, else in the applied order."""
         left, right = (self._elements(list_type, each) for each in (ours, theirs))
         stored = _indexed(left, ours)
         applied = _indexed(right, theirs)
@@ -104,7 +105,7 @@ class _Merge:
 
 
 def _indexed(elements: list[PathElement], items: list[Any]) -> dict[Any, Any]:
-    """By identity; nothing of items that are there twice."""
+    """By identity; without items that occur twice."""
     found: dict[Any, Any] = {}
     for element, item in zip(elements, items, strict=True):
         found[element.identity] = None if element.identity in found else item

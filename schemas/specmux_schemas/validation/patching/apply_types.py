@@ -1,4 +1,4 @@
-"""Types by which server-side apply knows an object, made of the document that describes its kind
+"""Types of an object in server-side apply, from the document that describes its kind
 (sigs.k8s.io/structured-merge-diff, schema and typed/helpers.go)."""
 
 from __future__ import annotations
@@ -12,32 +12,32 @@ from specmux_converters.go.text import general_text, quoted
 from specmux_converters.smd import to_merge_schema
 
 Atom: TypeAlias = Mapping[str, Any]
-"""``scalar``, ``list`` and ``map``: what a value may be."""
+"""``scalar``, ``list`` and ``map``: the possible forms of a value."""
 ASSOCIATIVE: Final = "associative"
 ATOMIC: Final = "atomic"
 
 
 @dataclass(frozen=True, slots=True)
 class PathElement:
-    """Where an item stands in its container. Equal elements are the same item."""
+    """The place of an item in its container. Equal elements are the same item."""
 
     text: str
     identity: Any
 
 
 class NoElement(Exception):
-    """An item of an associative list that has no identity; the text is structured-merge-diff's."""
+    """An item of an associative list without an identity; the text is structured-merge-diff's."""
 
 
 class ApplyTypes:
-    """Of one document. Raises InvalidSchemas, as the conversion does."""
+    """The types of one document. Raises InvalidSchemas, as the conversion does."""
 
     def __init__(self, document: Document, *, preserve_unknown_fields: bool = False) -> None:
         made = to_merge_schema(document, preserve_unknown_fields=preserve_unknown_fields)
         self._types: dict[str, Atom] = {each["name"]: each for each in made["types"]}
 
     def resolve(self, reference: Atom) -> Atom | None:
-        """The atom of a type reference; None where no type has its name."""
+        """The atom of a type reference; None for an unknown type."""
         name = reference.get("namedType")
         if name is None:
             return reference
@@ -51,7 +51,7 @@ class ApplyTypes:
         return None
 
     def element(self, list_type: Mapping[str, Any], item: Any) -> PathElement:
-        """Of an associative list. Raises NoElement."""
+        """For an associative list. Raises NoElement."""
         keys = list_type.get("keys")
         return self._keyed(list_type, keys, item) if keys else _of_set(item)
 
@@ -91,7 +91,7 @@ def fields_of(map_type: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def deduced(atom: Atom, value: Any) -> Atom:
-    """What the atom is for a value; all of it where it does not fit."""
+    """The atom restricted to a value's form; the whole atom if none fits."""
     part = "map" if isinstance(value, dict) else "list" if isinstance(value, list) else "scalar"
     return {part: atom[part]} if value is not None and part in atom else atom
 
@@ -128,7 +128,7 @@ def _of_set(item: Any) -> PathElement:
 
 
 def _identity(value: Any) -> Any:
-    """Numbers are equal as numbers, and unlike booleans."""
+    """Numbers are equal by value, and differ from booleans."""
     if isinstance(value, dict | list):
         return value_text(value)
     return (isinstance(value, bool), value)

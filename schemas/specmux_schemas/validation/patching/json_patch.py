@@ -1,6 +1,7 @@
-"""JSON patches (RFC 6902) as gopkg.in/evanphx/json-patch.v4 of an apiserver applies them, leniences included.
+"""Apply JSON patches (RFC 6902) like an apiserver's gopkg.in/evanphx/json-patch.v4, including its leniency.
 
-A missing key is null to ``test`` and ``copy``, ``replace`` sets it, and negative indices count from the end.
+A missing key is null to ``test`` and ``copy``, ``replace`` creates it, and negative indices count from the
+end.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 
 
 def apply_json_patch(document: Any, operations: list[Any]) -> Any:
-    """The patched document; the one that is given may be changed. Raises PatchError."""
+    """The patched document; the given one may be modified. Raises PatchError."""
     target = _Target(document)
     for operation in operations:
         fields = operation if isinstance(operation, dict) else {}
@@ -46,7 +47,7 @@ class _Target:
         self.copied = 0
 
     def parent(self, path: str, fault: str) -> tuple[Any, str]:
-        """The container of a place, and its key there."""
+        """The container of a place, and the key in it."""
         parts = path.split("/")
         node = self.root if len(parts) > 1 else None
         for part in parts[1:-1]:
@@ -160,7 +161,7 @@ _OPERATIONS: Final[Mapping[str, Callable[[_Target, Mapping[str, Any]], None]]] =
 
 
 class _Within:
-    """Says of what fails inside where that was."""
+    """Adds the place to an error raised inside."""
 
     def __init__(self, place: str) -> None:
         self._place = place
@@ -181,7 +182,7 @@ def _pointer(fields: Mapping[str, Any], name: str, fault: str) -> str:
 
 
 def _decoded(part: str) -> str:
-    """RFC 6901, section 4; in one pass, as Go's Replacer."""
+    """RFC 6901, section 4; in one pass, like Go's Replacer."""
     return re.sub("~[01]", lambda found: "/" if found[0] == "~1" else "~", part)
 
 

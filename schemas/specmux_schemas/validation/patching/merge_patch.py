@@ -1,4 +1,4 @@
-"""JSON merge patches (RFC 7386), as gopkg.in/evanphx/json-patch.v4 applies them."""
+"""Apply JSON merge patches (RFC 7386) like gopkg.in/evanphx/json-patch.v4."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from specmux_schemas.validation.errors import PatchError
 
 
 def apply_merge_patch(document: dict[str, Any], patch: Any) -> Any:
-    """The patched document; the one that is given is changed. Raises PatchError for a scalar as patch."""
+    """The patched document; the given one is modified. Raises PatchError for a scalar as patch."""
     if isinstance(patch, dict):
         _merge(document, patch)
         return document
@@ -30,7 +30,7 @@ def _merge(document: dict[str, Any], patch: dict[str, Any]) -> None:
 
 
 def _without_nulls(value: Any) -> Any:
-    """Without members that are null; items that are stay."""
+    """Without members that are null; items that are null remain."""
     if isinstance(value, dict):
         return {key: _without_nulls(item) for key, item in value.items() if item is not None}
     return [_without_nulls(item) for item in value] if isinstance(value, list) else value

@@ -14,14 +14,14 @@ class PatchType(StrEnum):
     STRATEGIC = "application/strategic-merge-patch+json"
     APPLY = "application/apply-patch+yaml"
     APPLY_CBOR = "application/apply-patch+cbor"
-    """The only one in CBOR that apiservers have (KEP-4222)."""
+    """The only CBOR type of patches in apiservers (KEP-4222)."""
 
 
 APPLIES: Final = (PatchType.APPLY, PatchType.APPLY_CBOR)
 
 
 def patch_type(media_type: str) -> PatchType:
-    """Parameters do not matter. Raises UnsupportedMediaType."""
+    """Parameters are ignored. Raises UnsupportedMediaType."""
     name = media_type.partition(";")[0].strip().lower()
     try:
         return PatchType(name)

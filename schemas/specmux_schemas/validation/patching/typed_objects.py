@@ -1,4 +1,5 @@
-"""Whether an object has its type of server-side apply (structured-merge-diff, typed/validate.go)."""
+"""Check that an object conforms to its type in server-side apply (structured-merge-diff,
+typed/validate.go)."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ _GO_TYPES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class TypeFault:
-    """``place`` is the path as structured-merge-diff writes it: ``.spec.ports[port=80]``."""
+    """``place``: the path in structured-merge-diff's form: ``.spec.ports[port=80]``."""
 
     place: str
     text: str
@@ -43,7 +44,7 @@ class TypeFault:
 
 
 def faults_text(faults: list[TypeFault]) -> str:
-    """All of them in one, as an error says them."""
+    """All of them combined, as in an error."""
     if len(faults) == 1:
         return str(faults[0])
     return "\n".join(["errors:", *(f"  {each}" for each in faults)])
@@ -52,7 +53,7 @@ def faults_text(faults: list[TypeFault]) -> str:
 def type_faults(
     types: ApplyTypes, component: str, value: Any, *, allows_duplicates: bool = False
 ) -> list[TypeFault]:
-    """``allows_duplicates``: of what is stored, equal items of a list are no fault."""
+    """``allows_duplicates``: accept equal items in lists, for a stored object."""
     return _Walk(types, allows_duplicates).faults({"namedType": component}, value)
 
 
@@ -87,7 +88,7 @@ class _Walk:
         for key, item in value.items():
             reference = fields.get(key, others)
             if reference is None:
-                # Go looks no further in this map.
+                # Go does not continue in this map.
                 return [*found, TypeFault(f".{key}", "field not declared in schema", (key,))]
             found += (each.below(f".{key}", key) for each in self.faults(reference, item))
         return found

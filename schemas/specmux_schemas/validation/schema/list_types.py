@@ -1,4 +1,5 @@
-"""Lists that are sets or maps: no item, or no key, twice (apiextensions, pkg/apiserver/schema/listtype)."""
+"""Check lists that are sets or maps for duplicate items or keys (apiextensions,
+pkg/apiserver/schema/listtype)."""
 
 from __future__ import annotations
 
@@ -57,10 +58,10 @@ def _map(value: list[Any], names: tuple[str, ...], path: Path, place: str) -> It
 
 
 def _repeated(items: list[Any]) -> Iterator[int]:
-    """Where an item stands for the second time; of a third nothing more is said."""
+    """Indices of items that occur for the second time; further occurrences are not reported."""
     times: dict[str, int] = {}
     for index, item in enumerate(items):
-        # 1 and 1.0 are two scalars to Go, but one as text.
+        # 1 and 1.0 differ as scalars in Go, but have equal texts.
         key = f"{type(item).__name__}:{json_text(item)}" if isinstance(item, float) else json_text(item)
         times[key] = times.get(key, 0) + 1
         if times[key] == 2:

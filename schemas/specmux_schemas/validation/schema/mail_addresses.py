@@ -1,6 +1,6 @@
-"""Mail addresses as Go's net/mail.ParseAddress takes them: one address, with a name, comments or a group.
+"""Check mail addresses as Go's net/mail.ParseAddress does: one address, with a name, comments or a group.
 
-Each character is read at most twice, whatever the text: a name in front of ``<`` looks like an address first.
+Each character is read at most twice: a name before ``<`` first looks like an address.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import ipaddress
 import re
 from typing import Final
 
-# isVchar without the specials of RFC 5322 3.2.3; a dot belongs to it, as in Go.
+# isVchar without the specials of RFC 5322 3.2.3; includes the dot, as in Go.
 _ATOM: Final = re.compile(r"[^\x00-\x20\x7f()<>\[\]:;@\\,\"]++")
 _QUOTED: Final = re.compile(r'"((?:[^\x00-\x08\x0a-\x1f\x7f"\\]|\\[^\x00-\x08\x0a-\x1f\x7f])*+)"')
 _LITERAL: Final = re.compile(r"\[([!-Z^-~]*+)\]")
@@ -18,7 +18,7 @@ _COMMENT_MARK: Final = re.compile(r"\\.|[()]", re.DOTALL)
 
 
 class _NoAddress(Exception):
-    """No address."""
+    """Not an address."""
 
 
 def is_mail_address(text: str) -> bool:
@@ -39,7 +39,7 @@ class _Reader:
         return self._at == len(self._text)
 
     def addresses(self, *, in_group: bool = False) -> int:
-        """The count of addresses: one, or those of a group."""
+        """Number of addresses: one, or those of a group."""
         self._skip_space()
         begin = self._at
         if self._spec():
@@ -58,7 +58,7 @@ class _Reader:
         return 1
 
     def _spec(self) -> bool:
-        """An address without a name was read."""
+        """Whether an address without a name was read."""
         self._skip_space()
         local = self._match(_QUOTED)
         if not (local and local[1]) and not self._dotted():

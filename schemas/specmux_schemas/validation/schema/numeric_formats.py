@@ -1,7 +1,7 @@
-"""Numbers of custom resources: what is whole, and numeric formats, which apiservers enforce from Kubernetes
-1.36 on.
+"""Numbers of custom resources: whole numbers, and numeric formats, which apiservers enforce since Kubernetes
+1.36.
 
-A value, and each of its bounds, must be of the type and format (kube-openapi, pkg/validation/validate:
+A value and each of its bounds must conform to type and format (kube-openapi, pkg/validation/validate:
 values.go, IsValueValidAgainstRange).
 """
 
@@ -26,13 +26,13 @@ _FORMATS: Final[Mapping[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class NumericType:
-    """``format`` is one that the type has; "" for its widest."""
+    """``format``: one of the type's; "" for its widest."""
 
     name: str
     format: str
 
     def fault(self, value: int | float, what: str, place: str) -> str | None:
-        """Of a value that is out of range; ``what`` it is: "Checked", "Maximum boundary"."""
+        """The fault of a value out of range; ``what`` it is: "Checked", "Maximum boundary"."""
         if self.name == "integer":
             whole = value if isinstance(value, int) else _whole(value)
             bits = 31 if self.format == "int32" else 63
@@ -55,7 +55,7 @@ def whole_numbers(minor: int) -> IsWhole:
 
 
 def is_whole(value: float) -> bool:
-    """An integer of a double's precision, or very near to one (swag v0.27, IsFloat64AJSONInteger)."""
+    """An integer within a double's precision, or very near to one (swag v0.27, IsFloat64AJSONInteger)."""
     if not abs(value) <= _MOST_WHOLE:
         return False
     nearest = round(value)
@@ -63,7 +63,7 @@ def is_whole(value: float) -> bool:
 
 
 def was_whole(value: float) -> bool:
-    """As ``is_whole``, until swag v0.23: near from above alone, and never below zero."""
+    """As ``is_whole`` until swag v0.23: near only from above, and never below zero."""
     if not abs(value) <= _MOST_WHOLE:
         return False
     nearest = int(value)
@@ -71,7 +71,7 @@ def was_whole(value: float) -> bool:
 
 
 def numeric_type(schema: Mapping[str, Any], minor: int) -> NumericType | None:
-    """None where nothing is asked of a number's range."""
+    """None if the range of the number is not restricted."""
     kind, form = schema.get("type"), numeric_format(schema)
     if minor >= SINCE and (kind == "integer" or (kind == "number" and form == "float")):
         return NumericType(kind, form)
@@ -79,13 +79,13 @@ def numeric_type(schema: Mapping[str, Any], minor: int) -> NumericType | None:
 
 
 def numeric_format(schema: Mapping[str, Any]) -> str:
-    """The format, where the type has it."""
+    """The format, if it belongs to the type."""
     form = schema.get("format")
     return form if isinstance(form, str) and form in _FORMATS.get(str(schema.get("type")), ()) else ""
 
 
 def _whole(value: float) -> int | None:
-    """As its shortest digits are read again: -2.0**63 becomes -9223372036854776000."""
+    """From its shortest digits: -2.0**63 becomes -9223372036854776000."""
     return int(Decimal(repr(value))) if value.is_integer() else None
 
 

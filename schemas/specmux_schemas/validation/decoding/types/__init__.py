@@ -1,1 +1,1 @@
-"""Values decoded as Go types, and what each type takes."""
+"""Decode values as Go types."""

@@ -1,4 +1,4 @@
-"""Names of Go types as decoding errors print them, told from the names of components."""
+"""Names of Go types in decoding errors, derived from names of components."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ ALIASES: Final = {
     "StatusDetails.uid": "types.UID",
     "UserInfo.uid": "string",
 }
-"""Fields whose Go type is a named string: OpenAPI says only "string". Those that every kind has."""
+"""Fields whose Go type is a named string, which OpenAPI shows as "string". Those of every kind."""
 
 
 def go_type(component: str) -> str:
-    """``v1.PodSpec`` for ``io.k8s.api.core.v1.PodSpec``: the package's last element and the type."""
+    """``v1.PodSpec`` for ``io.k8s.api.core.v1.PodSpec``: the package's last element, and the type."""
     package, _, name = component.rpartition(".")
     return f"{package.rpartition('.')[2].replace('-', '_')}.{name}" if package else name
 

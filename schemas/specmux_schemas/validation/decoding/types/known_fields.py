@@ -1,4 +1,4 @@
-"""A built-in object as its Go type keeps it: without the fields that the type does not have."""
+"""Reduce a built-in object to the fields of its Go type."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from specmux_schemas.validation.decoding.types.typed_nodes import List, Map, Nod
 
 
 def known_fields(value: Any, node: Node) -> Any:
-    """Of a value that was decoded. Nulls are left out, as a field that is not set is."""
+    """Of a decoded value. Nulls are dropped like unset fields."""
     match node:
         case Struct() if isinstance(value, dict):
             fields = node.fields

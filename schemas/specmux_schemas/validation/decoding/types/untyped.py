@@ -1,4 +1,4 @@
-"""Values that Go decodes without a type: only equal keys and numbers beyond a double matter."""
+"""Decode values without a Go type: only duplicate keys and numbers beyond a double are errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _INFINITE = float("inf")
 
 
 def decode_untyped(value: Any, state: Decoding) -> None:
-    """Into ``interface{}``; an infinite number is kept as a mismatch."""
+    """Into ``interface{}``; an infinite number is recorded as a mismatch."""
     match value:
         case Repeats():
             seen: set[str] = set()
