@@ -30,7 +30,7 @@ QUICK = 0.15
 
 HEAVY = {
     "aiohttp", "asyncio", "cbor2", "diskcache", "jinja2", "orjson", "prometheus_client", "specmux_cache",
-    "specmux_converters", "specmux_schemas", "sqlite3", "ssl", "yaml", "zstandard",
+    "specmux_converters.document", "specmux_schemas", "sqlite3", "ssl", "yaml", "zstandard",
 }  # fmt: skip
 
 COMPLETION = {"_SPECMUX_COMPLETE": "bash_complete", "COMP_WORDS": "specmux c", "COMP_CWORD": "1"}

@@ -246,9 +246,10 @@ def _new_process() -> WorkerProcess:
     # A fork of this process would copy its sockets and threads; the fork server has none.
     context = WorkerContext()
     context.set_forkserver_preload(PRELOADED)
-    pool = ProcessPoolExecutor(max_workers=1, mp_context=context)
+    # The watch comes first: the worker of a service that is killed before the first job would wait forever.
+    pool = ProcessPoolExecutor(max_workers=1, mp_context=context, initializer=_watch_service)
     try:
-        # Not an initializer, which would print what it raises and keep the reason to itself.
+        # Not in the initializer, which would print what it raises and keep the reason to itself.
         return WorkerProcess(pool, pool.submit(_begin).result(), context.results[0])
     except BaseException:
         pool.shutdown()
@@ -283,8 +284,11 @@ def _begin() -> int:
     gc.set_threshold(_OBJECTS_UNTIL_COLLECTED)
     # Ctrl-C in a terminal reaches every process of the group.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_service, daemon=True).start()
     return os.getpid()
+
+
+def _watch_service() -> None:
+    threading.Thread(target=_end_with_service, daemon=True).start()
 
 
 def _end_with_service() -> None:
