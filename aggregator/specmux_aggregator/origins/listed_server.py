@@ -18,7 +18,7 @@ from specmux_aggregator.model.servers import BackendServer, Hash, Offers, union_
 from specmux_aggregator.origins.hedge import DocumentAnswer
 from specmux_aggregator.origins.shared_documents import digest_of_own
 from specmux_aggregator.origins.sightings import Sightings
-from specmux_aggregator.upstream.client import BackendClient, BackendRoot
+from specmux_aggregator.upstream.client import BackendClient, BackendRoot, fresh_client
 from specmux_converters.group_versions import GroupVersion
 
 LOOKS: Final = 4
@@ -114,15 +114,9 @@ class ListedServer:
                 self.hides_several |= digest_of_own(root) != name
 
     async def _root_anew(self) -> object:
-        client = self.connect()
-        try:
+        async with fresh_client(self.connect) as client:
             return await client.root()
-        finally:
-            await client.close()
 
     async def _document_anew(self, group_version: GroupVersion, hash: Hash) -> DocumentAnswer:
-        client = self.connect()
-        try:
+        async with fresh_client(self.connect) as client:
             return await client.document(group_version, hash=hash, accept_gzip=True)
-        finally:
-            await client.close()

@@ -12,8 +12,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeVar
@@ -29,7 +28,14 @@ from specmux_aggregator.origins.hedge import contradicts, first_document
 from specmux_aggregator.origins.listed_servers import ListedServers, NewClient, version_in
 from specmux_aggregator.origins.shared_documents import digest_of_own, own_offers
 from specmux_aggregator.origins.sightings import Sightings
-from specmux_aggregator.upstream.client import BackendClient, BackendRoot, MovedDocument, NotModified, Payload
+from specmux_aggregator.upstream.client import (
+    BackendClient,
+    BackendRoot,
+    MovedDocument,
+    NotModified,
+    Payload,
+    fresh_client,
+)
 from specmux_cache.http.connections.addresses import is_literal
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON
@@ -240,7 +246,7 @@ class Peers:
         """Answers with the name of each listed server, or over as many new connections as each check uses."""
 
         async def asked() -> Answered:
-            async with self._connection() as client:
+            async with fresh_client(self._new_client) as client:
                 return await ask(client)
 
         if self._listed is not None and self._listed.are_several:
@@ -250,7 +256,7 @@ class Peers:
     async def _document_anew(
         self, group_version: GroupVersion, hash: Hash
     ) -> Payload | MovedDocument | NotModified | Failure:
-        async with self._connection() as client:
+        async with fresh_client(self._new_client) as client:
             return await client.document(group_version, hash=hash, accept_gzip=True)
 
     async def _look(self, root: BackendRoot, *, agreeing: int) -> None:
@@ -299,7 +305,7 @@ class Peers:
 
     async def _asked(self) -> _Answer | Failure:
         """A root over a new connection, and the version of the server that answered."""
-        async with self._connection() as client:
+        async with fresh_client(self._new_client) as client:
             root = await client.root()
             if isinstance(root, NotModified):
                 return Failure(Cause.UNEXPECTED_STATUS, "304 to a plain request")
@@ -324,14 +330,6 @@ class Peers:
     def _was_former(self, offers: Offers) -> bool:
         now = self._now()
         return any(offers == former and now - moment < FORMER_SECONDS for former, moment in self._former)
-
-    @asynccontextmanager
-    async def _connection(self) -> AsyncIterator[BackendClient]:
-        client = self._new_client()
-        try:
-            yield client
-        finally:
-            await client.close()
 
 
 def _goes_back(names: list[str]) -> bool:

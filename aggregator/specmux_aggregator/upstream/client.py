@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -263,3 +263,13 @@ def _redirected(redirect: Redirect) -> Failure:
         host = None
     target = f"to the host {cut(host)}" if host else "to something else than another hash of the document"
     return Failure(Cause.REDIRECTED, f"answered {redirect.status}, a redirect {target}")
+
+
+@contextlib.asynccontextmanager
+async def fresh_client(connect: Callable[[], BackendClient]) -> AsyncIterator[BackendClient]:
+    """A client of its own, closed afterwards: a balancer may connect it to another server."""
+    client = connect()
+    try:
+        yield client
+    finally:
+        await client.close()
