@@ -81,13 +81,18 @@ class CommandList(SuggestingGroup):
         gc.set_threshold(50_000, 10, 10)
         try:
             return super().invoke(ctx)
-        except click.NoSuchOption as error:
-            meant = habit(ctx.meta[_WORDS], error.option_name)
-            if meant is None:
+        except click.UsageError as error:
+            from specmux_schemas.reports.printing import printable_lines  # needed only for a mistake
+
+            text = error.format_message()
+            if isinstance(error, click.NoSuchOption) and (
+                meant := habit(ctx.meta[_WORDS], error.option_name)
+            ):
+                text = f"No such option: {error.option_name}; here: {meant}"
+            shown = printable_lines(text)  # what was typed may have been copied from a document
+            if shown == error.format_message():
                 raise
-            raise click.UsageError(
-                f"No such option: {error.option_name}; here: {meant}", error.ctx
-            ) from error
+            raise click.UsageError(shown, error.ctx) from error
         except OSError as error:
             if error.filename is not None or error.errno not in _UNWRITABLE:
                 raise

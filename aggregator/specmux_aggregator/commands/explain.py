@@ -105,12 +105,8 @@ def _subject(words: tuple[str, ...], api_version: str) -> tuple[str, str]:
     if len(words) == 2 and not api_version and _VERSION.fullmatch(words[0]):
         words, api_version = words[1:], words[0]
     if len(words) > 1:
-        from specmux_schemas.reports.printing import printable  # needed only for a mistake
-
         raise click.UsageError(
-            printable(
-                f"unexpected extra argument {words[1]}: the path of a field is one word, {'.'.join(words)}"
-            )
+            f"unexpected extra argument {words[1]}: the path of a field is one word, {'.'.join(words)}"
         )
     subject = words[0]
     if subject.startswith((".", "$")):
