@@ -123,7 +123,7 @@ def test_package_index_gets_absolute_links(tmp_path: Path) -> None:
 
 def test_the_screenshots_are_small() -> None:
     for theme in ("light", "dark"):
-        assert (ROOT / "docs" / "images" / f"page-{theme}.png").stat().st_size < 140_000
+        assert (ROOT / "docs" / "images" / f"page-{theme}.png").stat().st_size < 120_000
 
 
 def test_the_picture_is_of_both_themes() -> None:

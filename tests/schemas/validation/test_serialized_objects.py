@@ -35,7 +35,7 @@ def is_explained(text: str, name: str) -> bool:
     rules of Kubernetes' own kinds, such as that of finalizers (core ValidateObjectMeta)."""
     if text.startswith(("metadata.namespace: ", *NO_KIND)):
         return True
-    if text.startswith("metadata.finalizers["):
+    if text.startswith("metadata.finalizers[") and text.endswith("name nor is it fully qualified"):
         return True
     return text.startswith(("metadata.name: ", "metadata.generateName: ")) and name in FREER_NAMES
 
