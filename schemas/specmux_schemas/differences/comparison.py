@@ -44,7 +44,7 @@ MOST_PLACES: Final = 100_000
 """Most places in one comparison; two releases two years apart have about a thousand."""
 
 _EVERY_OPERATION: Final = "operations"
-"""Origin of edits that a server applies to all its operations: a parameter, a media type, a response."""
+"""Origin of changes that a server makes to all operations: a parameter, a media type, a response."""
 
 _READ_BREAKS: Final = Impacts(Impact.NONE, Impact.BREAKING, Impact.NONE)
 _WRITE_BREAKS: Final = Impacts(Impact.BREAKING, Impact.NONE, Impact.NONE)

@@ -1,4 +1,5 @@
-"""Two operations of one path and method: parameters, media types, answers, ids, and bodies of no kind."""
+"""Compares two operations of one path and method: parameters, media types, responses, ids, and bodies without
+a kind."""
 
 from __future__ import annotations
 
@@ -24,14 +25,14 @@ ParameterKey = tuple[str, str]
 
 
 def is_untouched(old: Operation, new: Operation) -> bool:
-    """Word for word the same; what it refers to is compared elsewhere."""
+    """Whether both are word for word equal; what they refer to is compared elsewhere."""
     return _written(old.subject) == _written(new.subject) and (
         _written(old.item.get("parameters")) == _written(new.item.get("parameters"))
     )
 
 
 def operation_changes(old: Operation, new: Operation, *, keeps_id: bool) -> Iterator[Finding]:
-    """``keeps_id``: whether another id is worth telling, which follows from another kind or scope."""
+    """``keeps_id``: report a changed id; False if a changed kind or scope already implies it."""
     if keeps_id and old.subject.get("operationId") != new.subject.get("operationId"):
         yield Finding(
             "operation-id-changed",
@@ -52,7 +53,7 @@ def is_documented_differently(old: Operation, new: Operation) -> bool:
 
 
 def plain_bodies(old: Operation, new: Operation) -> Iterator[tuple[str, Any, Any]]:
-    """Schemas of no kind that both carry in one media type, and where they stand: "request", "response"."""
+    """Yields the schemas without a kind that both carry in one media type, with "request" or "response"."""
     before, after = _request(old), _request(new)
     yield from (("request", *schemas) for schemas in _common(old, new, before, after))
     answers, later = mapping(old.subject.get("responses")), mapping(new.subject.get("responses"))
@@ -104,7 +105,7 @@ def _default_changes(
 
 
 def _security_changes(old: Operation, new: Operation) -> Iterator[Finding]:
-    """Alternatives of which one was enough: who met one of them before has to do more."""
+    """Compares alternatives, of which one suffices: a client that satisfied one may now need another."""
     before, after = _security(old), _security(new)
     if after and not any(needed <= had for had in before or [frozenset()] for needed in after):
         yield Finding(
@@ -122,9 +123,9 @@ def _security(operation: Operation) -> list[frozenset[str]]:
 def _type_changes(
     old: Operation, new: Operation, before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> Iterator[Finding]:
-    """Values that were sent may be refused; more types than before refuse none."""
+    """Reports values that may now be rejected; additional types reject none."""
     schemas = _schema(before), _schema(after)
-    for _ in range(2):  # a list's items, too
+    for _ in range(2):  # once more for a list's items
         views = old.schemas.view(schemas[0]).keywords, new.schemas.view(schemas[1]).keywords
         types = value_type(old.schemas, views[0]), value_type(new.schemas, views[1])
         for found in type_changes(*types):
@@ -138,13 +139,13 @@ def _type_changes(
 
 
 def _schema(parameter: Mapping[str, Any]) -> Any:
-    """By ``schema``, or by the only entry of ``content``."""
+    """The ``schema``, or that of the only entry of ``content``."""
     contents = list(mapping(parameter.get("content")).values())
     return parameter.get("schema", mapping(contents[0]).get("schema") if contents else None)
 
 
 def _parameters(operation: Operation) -> dict[ParameterKey, Mapping[str, Any]]:
-    """By where they stand and their names; those of the path by their position in it."""
+    """Keyed by location and name; path parameters by position."""
     found: dict[ParameterKey, Mapping[str, Any]] = {}
     for holder in (operation.item, operation.subject):
         listed = holder.get("parameters")
@@ -178,7 +179,7 @@ def _request(operation: Operation) -> Mapping[str, Any]:
 def _request_changes(old: Operation, new: Operation) -> Iterator[Finding]:
     before, after = _request(old), _request(new)
     taken = mapping(after.get("content")).keys()
-    # A resource is never written without a body, whatever its document says.
+    # A write always has a body, whatever the document says.
     if after.get("required") is True and before.get("required") is not True and not old.kind:
         yield Finding("request-body-required", "")
     if before and after:

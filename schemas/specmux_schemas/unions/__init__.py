@@ -1,6 +1,7 @@
-"""Unions (KEP-1027): as the KEP has them since 2022 (``seed``), and as servers had them (``legacy``).
+"""Unions (KEP-1027): as the KEP defines them since 2022 (``seed``), and as servers implemented them before
+(``legacy``).
 
-It knows values and declarations alone, and nothing of the rest of the package.
+Depends on values and declarations only, not on the rest of the package.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from specmux_converters.lazy_names import lazy_names
 from specmux_converters.unions import DeclaredUnions, Member, Union, UnionForm
 from specmux_schemas.unions.reader import read_unions, union_text, unions_of
 
-if TYPE_CHECKING:  # at run time __getattr__ imports them: explaining a kind takes the reader alone
+if TYPE_CHECKING:  # imported by __getattr__ on demand: explaining a kind needs the reader alone
     from specmux_schemas.unions.legacy import UnionConflict, normalize_apply, normalize_update
     from specmux_schemas.unions.seed import Fault, normalize, validate
 

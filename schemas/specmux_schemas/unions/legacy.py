@@ -1,5 +1,5 @@
-"""Algorithm B: unions as structured-merge-diff had them from 2019 to 2023 (typed/union.go before its commit
-35d4e8c), by which a server cleared and deduced on update and on apply."""
+"""Algorithm B: unions as structured-merge-diff implemented them from 2019 to 2023 (typed/union.go before its
+commit 35d4e8c), where a server cleared members and deduced the discriminator on update and on apply."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from specmux_converters.unions import Object, Union, without
 
 
 class UnionConflict(Exception):
-    """What was written contradicts itself; ``text`` is what the server said."""
+    """The written fields contradict each other; ``text`` is the server's message."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -17,7 +17,7 @@ class UnionConflict(Exception):
 
 
 def normalize_update(unions: Sequence[Union], old: Object | None, new: Object) -> Object:
-    """What an update of ``old`` to ``new`` stores. Raises UnionConflict, the first that there is."""
+    """Returns what an update of ``old`` to ``new`` stores. Raises UnionConflict for the first conflict."""
     out = new
     for union in unions:
         out = _update(union, old, new, out)
@@ -25,7 +25,7 @@ def normalize_update(unions: Sequence[Union], old: Object | None, new: Object) -
 
 
 def normalize_apply(unions: Sequence[Union], applied: Object | None, merged: Object) -> Object:
-    """What applying stores; ``merged`` is its merge with the stored object. Raises UnionConflict."""
+    """Returns what an apply stores; ``merged`` is its merge with the stored object. Raises UnionConflict."""
     out = merged
     for union in unions:
         out = _apply(union, applied, out)
@@ -43,7 +43,7 @@ def _update(union: Union, old: Object | None, new: Object, out: Object) -> Objec
             if union.value_of(field) != said:
                 raise UnionConflict(f"discriminator ({said}) and field changed ({field}) don't match")
         selected = union.member(said)
-        # What is no member's value is the name of a field (union.go, discriminated.toField).
+        # A value that selects no member is the name of a field (union.go, discriminated.toField).
         return without(out, union.fields - {selected.field if selected else said})
     if len(present) > 1:
         raise UnionConflict(f"multiple fields set without discriminator change: {_listed(present)}")
@@ -64,7 +64,7 @@ def _apply(union: Union, applied: Object | None, out: Object) -> Object:
 
 
 def _deduced(union: Union, present: frozenset[str], out: Object) -> Object:
-    """With the discriminator of the one field that is set."""
+    """``out`` with the discriminator set to the only field that is present."""
     if not union.deduces or union.discriminator is None or len(present) != 1:
         return out
     (field,) = present

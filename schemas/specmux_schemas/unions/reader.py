@@ -1,4 +1,4 @@
-"""The one reader of unions: ``x-kubernetes-unions``, ``oneOf`` and rules of CEL."""
+"""The one reader of unions: ``x-kubernetes-unions``, ``oneOf`` and CEL rules."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from specmux_converters.unions import DeclaredUnions, Member, Union, UnionForm, 
 
 
 def read_unions(schema: Mapping[str, Any], component: str = "") -> DeclaredUnions:
-    """Those of one object's schema, each once. ``component`` is its name, by which published values are
-    corrected."""
+    """Reads the unions of one object's schema, each once. ``component``: its name, by which published values
+    are corrected."""
     declared = declared_unions(schema, component)
     if UnionForm.RULES.value not in schema:
         return declared
-    from specmux_schemas.unions.rules import unions_of_rules  # built-in kinds have none
+    from specmux_schemas.unions.rules import unions_of_rules  # built-in kinds have no rules
 
     known = {union.fields for union in declared.unions}
     ruled = tuple(union for union in unions_of_rules(schema) if union.fields not in known)
@@ -22,12 +22,12 @@ def read_unions(schema: Mapping[str, Any], component: str = "") -> DeclaredUnion
 
 
 def unions_of(schema: Mapping[str, Any], component: str = "") -> tuple[Union, ...]:
-    """As ``read_unions``, without what is malformed."""
+    """``read_unions`` without the malformed ones."""
     return read_unions(schema, component).unions
 
 
 def union_text(union: Union) -> str:
-    """For people: ``exactly one of a, b``; ``by type: A takes a, B may take b``."""
+    """Text for people: ``exactly one of a, b``; ``by type: A takes a, B may take b``."""
     if union.discriminator is not None:
         return f"by {union.discriminator}: {', '.join(map(_member_text, union.members))}"
     names = ", ".join(member.field for member in union.members)

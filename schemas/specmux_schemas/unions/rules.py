@@ -1,6 +1,6 @@
-"""Unions that rules of CEL say: one of some fields, exactly or at most, or a field for a value of another.
+"""Unions that CEL rules express: exactly or at most one of some fields, or a field per discriminator value.
 
-A rule is tried with fields set and left out, so however it is written it is known by what it lets through.
+A rule is evaluated with fields set and unset, so it is recognized by what it accepts, however it is written.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.unions import Member, Union, UnionForm, allowed_values
 
-if TYPE_CHECKING:  # imported with the first rule that may say so
+if TYPE_CHECKING:  # imported with the first rule that may express a union
     from specmux_schemas.validation.rules.cel.parsing.syntax import Expression
 
 EXTENSION: Final = UnionForm.RULES.value
@@ -21,12 +21,12 @@ EXTENSION: Final = UnionForm.RULES.value
 _MARK: Final = "has(self."
 _MOST_FIELDS: Final = 16
 _OTHER: Final = "\0"
-"""A value of the discriminator that no rule names."""
+"""A discriminator value that no rule names."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """One of the fields may be set."""
+    """One of the fields may be set, or must be."""
 
     fields: tuple[str, ...]
     takes_none: bool
@@ -34,16 +34,16 @@ class _Choice:
 
 @dataclass(frozen=True, slots=True)
 class _Condition:
-    """A field that goes with a value of the discriminator."""
+    """A field that belongs to a discriminator value."""
 
     discriminator: str
     member: Member
     forbids: bool
-    """With other values it must not be set."""
+    """The field must be unset for any other value."""
 
 
 def unions_of_rules(schema: Mapping[str, Any]) -> Iterator[Union]:
-    """Fields are named as CEL has them; those that it writes in another way are left out."""
+    """Yields unions by CEL's field names; fields with escaped names are left out."""
     idioms = [idiom for text in _texts(schema) if (idiom := _idiom(text)) is not None]
     conditions: dict[str, list[_Condition]] = {}
     for idiom in idioms:
@@ -62,7 +62,7 @@ def unions_of_rules(schema: Mapping[str, Any]) -> Iterator[Union]:
 
 
 def _members(conditions: list[_Condition]) -> Iterator[Member]:
-    """Fields that a value forbids and its own may require, in two rules or one."""
+    """Joins rules: a value may forbid a field in one rule and require its own in another."""
     required = {each.member.field for each in conditions if not each.member.is_optional}
     for each in conditions:
         if each.forbids:
@@ -96,7 +96,7 @@ def _idiom(text: str) -> _Choice | _Condition | None:
 
 
 class _Untold(Exception):
-    """An expression of another kind, or without a value."""
+    """The expression is unsupported or has no value."""
 
 
 class _TriedRule:
@@ -152,7 +152,7 @@ class _TriedRule:
 
 
 def _value(part: Expression, given: Mapping[str, Any], item: Any) -> Any:
-    """Of an expression over the fields ``given``; ``item`` is the loop's. Raises _Untold."""
+    """The value of an expression over the fields ``given``; ``item`` is the loop variable. Raises _Untold."""
     from specmux_schemas.validation.rules.cel.parsing.syntax import (
         Call,
         Comprehension,

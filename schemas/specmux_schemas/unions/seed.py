@@ -1,5 +1,5 @@
-"""Algorithm A: unions as KEP-1027 has them since 2022. A change of the discriminator clears what it does not
-select; everything else is told, and nothing is guessed."""
+"""Algorithm A: unions as KEP-1027 defines them since 2022. A changed discriminator clears the members it does
+not select; any other inconsistency is reported, and nothing is guessed."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Fault:
 
 
 def normalize(union: Union, old: Object | None, new: Object) -> Object:
-    """``new``, without the members that a changed discriminator does not select. Idempotent.
+    """Returns ``new`` without the members that a changed discriminator does not select. Idempotent.
 
-    An object that is created (``old`` is None) is left as it is.
+    Does not change an object at creation (``old`` is None).
     """
     said = union.said(new)
     if old is None or union.discriminator is None or union.said(old) == said or _is_missing(union, new):
@@ -37,13 +37,13 @@ def normalize(union: Union, old: Object | None, new: Object) -> Object:
 
 
 def _is_missing(union: Union, new: Object) -> bool:
-    """A discriminator that is left out says "" only where "" is one of its values; else it is an error."""
+    """Whether the discriminator is missing: omitted means "" only if "" is one of its values."""
     return new.get(union.discriminator or "") is None and "" not in (union.allowed or ())
 
 
 def validate(union: Union, new: Object, old: Object | None = None) -> tuple[Fault, ...]:
-    """What is wrong with an object that is normalized: nothing where an update leaves the union as it is
-    stored, as Kubernetes' declarative validation has it."""
+    """Returns the faults of a normalized object: none if an update keeps the union as stored, as in
+    Kubernetes' declarative validation."""
     if union.is_unchanged(old, new):
         return ()
     if union.discriminator is None:
@@ -71,7 +71,7 @@ def _discriminated(union: Union, name: str, said: str, present: list[str]) -> li
 
 
 def _undiscriminated(union: Union, new: Object) -> tuple[Fault, ...]:
-    """As Kubernetes' declarative validation says it (apimachinery, pkg/api/validate/union.go)."""
+    """Uses the words of Kubernetes' declarative validation (apimachinery, pkg/api/validate/union.go)."""
     present = union.set_fields(new)
     if len(present) == 1 or (union.takes_none and not present):
         return ()

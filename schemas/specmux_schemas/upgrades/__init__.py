@@ -1,1 +1,1 @@
-"""Objects judged for an upgrade: under what serves them now, and under what will."""
+"""Judges objects for an upgrade: under the documents that serve them now, and under the target's."""

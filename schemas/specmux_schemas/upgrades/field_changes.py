@@ -1,5 +1,5 @@
-"""Changes of fields that are no fault of an object, and change what becomes of it: defaults, and values of
-enumerations that an apiserver checks in code."""
+"""Changes that keep an object valid but alter its effect: defaults, and enum values that an apiserver checks
+in code."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _STEP: Final = re.compile(r'\[\]|\{\}|\["(?:[^"\\]|\\.)*"\]|[^.\[{]+')
 
 
 def by_kind(places: Iterable[Place]) -> dict[GroupVersionKind, list[Place]]:
-    """Those that concern objects, by the kind of these; a default that is described for the first time was
-    there before."""
+    """Selects the changes that concern objects, by kind. A newly described default existed before, so it is
+    left out."""
     found: dict[GroupVersionKind, list[Place]] = {}
     for place in places:
         group = split(place.group_version)
@@ -33,7 +33,8 @@ def by_kind(places: Iterable[Place]) -> dict[GroupVersionKind, list[Place]]:
 
 
 def changes_in(value: Any, places: Iterable[Place]) -> Iterator[Violation]:
-    """Of one object: a default concerns it where it leaves the field out, a value where it has it."""
+    """Yields the changes that apply to one object: a default if the field is absent, an enum value if it is
+    present."""
     for place in places:
         if place.path == "status" or place.path.startswith("status."):
             continue
@@ -46,7 +47,8 @@ def changes_in(value: Any, places: Iterable[Place]) -> Iterator[Violation]:
 
 
 def _values(value: Any, steps: tuple[str, ...], path: Path) -> Iterator[tuple[Path, bool, Any]]:
-    """Where the steps lead to, and whether something is there; not where nothing is on the way."""
+    """Yields the paths that the steps lead to, and whether the field is present; nothing if a parent is
+    absent."""
     if not steps:
         yield path, True, value
         return

@@ -1,4 +1,4 @@
-"""Resources that a Role or ClusterRole names, and that are no longer served."""
+"""Resources that a Role or ClusterRole names and that are no longer served."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KINDS: Final = ("ClusterRole", "Role")
 
 
 def resources_of(side: ServedSide) -> frozenset[tuple[str, str]]:
-    """Group and plural of each, and of each subresource as ``pods/log``."""
+    """Group and plural of each resource, and of each subresource as ``pods/log``."""
     found: set[tuple[str, str]] = set()
     for name, served in side.group_versions.items():
         group, _ = split(name) or ("", "")

@@ -1,4 +1,4 @@
-"""One object's verdict: what it has to be changed for before an upgrade, and what could not be looked at."""
+"""The verdict on one object: what has to change before an upgrade, and what could not be checked."""
 
 from __future__ import annotations
 
@@ -24,33 +24,33 @@ from specmux_schemas.validation.definitions.faults import definition_faults
 class UpgradeOutcome(StrEnum):
     READY = "ready"
     CHANGED = "changed"
-    """It stays valid, and means something else."""
+    """The object stays valid, but its effect changes."""
     NOT_READY = "not-ready"
     REFUSED_BEFORE = "refused-before"
-    """What serves it now refuses it for the same reasons."""
+    """Its current group-version already rejects it, for the same reasons."""
     NOT_CHECKED = "not-checked"
 
 
 @dataclass(frozen=True, slots=True)
 class UpgradeSides:
-    """What serves objects now, and what will."""
+    """The documents that serve objects now, and those of the target."""
 
     old: Validator
     new: Validator
     places: tuple[Place, ...] = ()
-    """Where the two differ."""
+    """Places at which the two differ."""
     old_resources: frozenset[tuple[str, str]] = frozenset()
     new_resources: frozenset[tuple[str, str]] = frozenset()
     new_kinds: tuple[GroupVersionKind, ...] = ()
     definitions: Mapping[str, Document] = field(default_factory=dict)
-    """Of the new side, by name."""
+    """CustomResourceDefinitions of the target, by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class UpgradeVerdict:
     outcome: UpgradeOutcome
     report: ValidationReport
-    """Under the new side, with the violations that the upgrade brings alone."""
+    """The target's report, reduced to violations that the upgrade introduces."""
 
 
 class UpgradeJudge:
@@ -104,7 +104,7 @@ class UpgradeJudge:
             yield from self._of_definition(value)
 
     def _of_definition(self, value: Mapping[str, Any]) -> Iterator[Violation]:
-        """What an apiserver says where the definition of the new side replaces it."""
+        """Yields what an apiserver says when the target's definition replaces this one."""
         metadata = value.get("metadata")
         name = metadata.get("name") if isinstance(metadata, Mapping) else None
         replacement = self._sides.definitions.get(str(name))
@@ -116,7 +116,7 @@ class UpgradeJudge:
 
 
 def unread(report: ValidationReport) -> UpgradeVerdict:
-    """Of what is no object, now or then."""
+    """The verdict on a text that is no object on either side."""
     found = tuple(
         replace(each, severity=Severity.NOTE, check=Check.NOT_CHECKED) for each in report.violations
     )

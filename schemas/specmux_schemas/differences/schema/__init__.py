@@ -1,1 +1,1 @@
-"""Two schemas compared, keyword by keyword."""
+"""Compares two schemas, keyword by keyword."""

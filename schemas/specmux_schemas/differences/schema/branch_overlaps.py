@@ -1,6 +1,6 @@
-"""Branches that exclude each other, or ask nothing: by what they require, list, and bound.
+"""Decides whether branches exclude each other or constrain nothing, by required fields, enums and bounds.
 
-"May overlap" is the answer wherever the schemas do not say otherwise.
+The answer is "may overlap" wherever the schemas do not say otherwise.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MOST_DEEP: Final = 4
 def may_overlap(
     one: Mapping[str, Any], other: Mapping[str, Any], holder: Mapping[str, Any], depth: int = 0
 ) -> bool:
-    """``one`` and ``other`` are written out; ``holder`` is the schema that both are branches of."""
+    """``one`` and ``other`` have no references left; ``holder`` is the schema that both are branches of."""
     if depth > _MOST_DEEP:
         return True
     return not (
@@ -34,7 +34,7 @@ def may_overlap(
 
 
 def is_implied(branch: Mapping[str, Any], holder: Mapping[str, Any], depth: int = 0) -> bool:
-    """Whether all that ``holder`` takes fits the branch, so that the branch asks nothing."""
+    """Whether every value that ``holder`` accepts fits the branch, so that the branch constrains nothing."""
     if depth > _MOST_DEEP:
         return False
     typed = {**branch, **{key: holder[key] for key in ("type", "format") if key in holder}}
@@ -83,7 +83,8 @@ def _values_differ(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def _ranges_differ(one: Mapping[str, Any], other: Mapping[str, Any], holder: Mapping[str, Any]) -> bool:
-    """A bound concerns values of one type; where neither says the type, one of another fits both."""
+    """A bound applies to one type of value. If neither branch says the type, a value of another type fits
+    both."""
     is_typed = "type" in {**one, **other, **holder}
     for lower, upper in zip(LOWER, UPPER, strict=True):
         for low, high in ((one, other), (other, one)):
@@ -97,7 +98,7 @@ def _ranges_differ(one: Mapping[str, Any], other: Mapping[str, Any], holder: Map
 
 
 def _is_refused_by(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether ``other`` says that a value must not be what ``one`` requires."""
+    """Whether ``other`` rules out, by ``not``, what ``one`` requires."""
     refused = other.get("not")
     if not isinstance(refused, dict):
         return False
@@ -122,7 +123,7 @@ def _is_too_much(one: Mapping[str, Any], other: Mapping[str, Any], holder: Mappi
 def _fields_differ(
     one: Mapping[str, Any], other: Mapping[str, Any], holder: Mapping[str, Any], depth: int
 ) -> bool:
-    """By a field that both require and whose values exclude each other: a discriminator."""
+    """Compares a field that both require and whose values exclude each other: a discriminator."""
     fields = one.get("properties"), other.get("properties")
     if not isinstance(fields[0], dict) or not isinstance(fields[1], dict):
         return False

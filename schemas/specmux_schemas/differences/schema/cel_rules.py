@@ -1,6 +1,6 @@
-"""Validation rules (``x-kubernetes-validations``): as much of their CEL as says whom a new one can break.
+"""Validation rules (``x-kubernetes-validations``): finds out which objects a new rule may reject.
 
-Only text is read: literals are skipped, parentheses are counted, nothing is evaluated.
+Works on the text alone: skips literals, counts parentheses, evaluates nothing.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class CELRule:
     text: str
     message: str
     takes_optional: bool
-    """``optionalOldSelf``: it runs at creation, too."""
+    """``optionalOldSelf``: the rule also runs at creation."""
 
     @property
     def meaning(self) -> str:
-        """The same for rules that differ in comments and white space alone."""
+        """The normalized text: equal for rules that differ only in comments and white space."""
         code, literals = [""], []
         for token in _TOKEN.finditer(self.text):
             if token[0].startswith("//"):
@@ -48,7 +48,7 @@ class CELRule:
 
     @property
     def bare(self) -> str:
-        """Without literals, comments and white space."""
+        """The rule without literals, comments and white space."""
         return re.sub(r"\s+", "", _COMMENT.sub("", _LITERAL.sub("''", self.text)))
 
     @property
@@ -63,7 +63,8 @@ class CELRule:
 def rule_changes(
     old: Mapping[str, Any], new: Mapping[str, Any], new_fields: frozenset[str]
 ) -> Iterator[Finding]:
-    """One finding per kind of change, with the texts of all its rules. ``new_fields``: of this object."""
+    """Yields one finding per kind of change, with the texts of all its rules. ``new_fields``: those added to
+    this object."""
     before, after = _rules(old), _rules(new)
     gone = [rule for key, rule in before.items() if key not in after]
     added = [rule for key, rule in after.items() if key not in before]
@@ -81,7 +82,7 @@ def rule_changes(
 
 
 def documented_differently(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    """Whether rules that stayed have other messages."""
+    """Whether the message of an otherwise unchanged rule changed."""
     before, after = _rules(old), _rules(new)
     return any(before[key].message != after[key].message for key in before.keys() & after.keys())
 
@@ -102,12 +103,13 @@ def _rules(schema: Mapping[str, Any]) -> dict[tuple[str, bool], CELRule]:
 
 
 def _spaced(text: str) -> str:
-    """Code between literals, with one space where two words would run together."""
+    """The code between literals, with one space where two words would run together."""
     return re.sub(r"(?<!\w) | (?!\w)", "", re.sub(r"\s+", " ", text))
 
 
 def _pairs(gone: list[CELRule], added: list[CELRule]) -> list[tuple[CELRule, CELRule]]:
-    """Which rule became which: by the message, or the only one gone and the only one new."""
+    """Pairs each removed rule with its successor: by message, or if only one was removed and only one
+    added."""
     old = [rule for rule in gone if not rule.is_immutability]
     new = [rule for rule in added if not rule.is_immutability]
     if len(gone) == len(added) == len(old) == len(new) == 1:
@@ -140,9 +142,9 @@ def _note(
 
 
 def _is_guarded(bare: str, new_fields: frozenset[str]) -> bool:
-    """Whether an object without the new fields meets the rule.
+    """Whether an object without the new fields satisfies the rule.
 
-    ``!(has(self.F) && …)``, ``!has(self.F) || …`` and ``has(self.F) ? … : true`` say so.
+    ``!(has(self.F) && …)``, ``!has(self.F) || …`` and ``has(self.F) ? … : true`` are such guards.
     """
     bare = _unwrapped(bare)
     asked = _split(bare, "?")
@@ -159,7 +161,7 @@ def _is_guarded(bare: str, new_fields: frozenset[str]) -> bool:
 
 
 def _asks(condition: str, new_fields: frozenset[str]) -> bool:
-    """Whether the condition is false without a new field: it is one of what all have to hold."""
+    """Whether the condition is false without a new field: a ``has(self.F)`` among its conjuncts."""
     condition = _unwrapped(condition)
     if len(_split(condition, "||")) > 1 or len(_split(condition, "?")) > 1:
         return False
@@ -172,14 +174,14 @@ def _names(part: str, new_fields: frozenset[str]) -> bool:
 
 
 def _unwrapped(text: str) -> str:
-    """Without parentheses that hold all of it."""
+    """The text without parentheses that enclose all of it."""
     while text.startswith("(") and _closing(text) == len(text) - 1:
         text = text[1:-1]
     return text
 
 
 def _closing(text: str) -> int:
-    """Where the bracket that ``text`` begins with is closed."""
+    """The index of the bracket that closes the first character of ``text``."""
     depth = 0
     for index, character in enumerate(text):
         depth += (character in _OPEN) - (character in _CLOSE)
@@ -189,7 +191,7 @@ def _closing(text: str) -> int:
 
 
 def _split(text: str, operator: str) -> list[str]:
-    """The parts around an operator that stands in no bracket."""
+    """The operands of an operator at bracket depth 0."""
     parts, start, depth = [], 0, 0
     for index, character in enumerate(text):
         depth += (character in _OPEN) - (character in _CLOSE)

@@ -1,7 +1,7 @@
-"""``oneOf``, ``anyOf`` and ``not``: branches as sets, since no order of them means anything.
+"""``oneOf``, ``anyOf`` and ``not``: compares branches as sets, since their order has no meaning.
 
-A branch is compared as a whole, written out and without documentation. Keywords that hold several times, by
-``allOf``, are compared one by one.
+A branch is compared as a whole, with references resolved and documentation removed. Keywords that apply
+several times, through ``allOf``, are compared one by one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DOCUMENTATION: Final = frozenset(
     {"description", "title", "example", "examples", "externalDocs", "deprecated"}
 )
 _MOST_DEEP: Final = 12
-"""Levels of a branch that are told apart."""
+"""Nesting levels at which branches are still distinguished."""
 
 Side = tuple[ComponentSchemas, Mapping[str, Any]]
 Branches = frozenset[bytes]
@@ -30,19 +30,19 @@ Branches = frozenset[bytes]
 _ALTERNATIVES: Final = ("oneOf", "anyOf")
 _ASKING: Final = frozenset({*_ALTERNATIVES, "not", "allOf"})
 _REFUSED: Final = Impacts(Impact.BREAKING, Impact.WARNING, Impact.BREAKING)
-"""Of a branch that a value may fit beside another."""
+"""Impacts where a value may match a second branch."""
 
 
 def composition_changes(
     old: Side, new: Side, *, types_of: tuple[str | None, str | None], budget: ComparisonBudget
 ) -> Iterator[Finding]:
-    """``types_of``: the keywords whose branches say types alone; those are compared as types."""
+    """``types_of``: the keywords whose branches only state types; those are compared as types."""
     if _ASKING.isdisjoint(old[1]) and _ASKING.isdisjoint(new[1]):
         return
     before = {key: _alternatives(*old, key, types_of[0] == key, budget) for key in _ALTERNATIVES}
     after = {key: _alternatives(*new, key, types_of[1] == key, budget) for key in _ALTERNATIVES}
     for branches in before["oneOf"] - after["oneOf"]:
-        if any(branches <= others for others in after["anyOf"]):  # exactly one became at least one
+        if any(branches <= others for others in after["anyOf"]):  # "exactly one" became "at least one"
             yield Finding("constraint-relaxed", "", what="oneOf")
             before["oneOf"].remove(branches)
             before["anyOf"].add(branches)
@@ -64,9 +64,9 @@ def composition_changes(
 
 
 def _changed(before: set[Branches], after: set[Branches], keyword: str) -> str | None:
-    """Of all conjuncts of one keyword."""
+    """Compares all conjuncts of one keyword."""
     gone, added = before - after, after - before
-    if keyword == "anyOf":  # more branches than one that holds ask nothing
+    if keyword == "anyOf":  # a superset of branches that still apply constrains nothing
         added = {branches for branches in added if not any(kept <= branches for kept in before & after)}
         gone = {branches for branches in gone if not any(kept <= branches for kept in before & after)}
     if len(gone) == len(added) == 1:
@@ -85,7 +85,7 @@ def _change(before: Branches, after: Branches) -> str:
 
 
 def _asks_nothing(branches: Branches, keyword: str, holder: Mapping[str, Any]) -> bool:
-    """All values of the schema fit a branch anyway."""
+    """Whether every value of the schema fits a branch anyway."""
     listed = _listed(holder)
     if listed:
         read = [orjson.loads(each) for each in branches]
@@ -101,7 +101,7 @@ def _listed(holder: Mapping[str, Any]) -> list[Any]:
 
 
 def _fits(value: Any, branches: list[Any], keyword: str) -> bool:
-    """Whether a listed value certainly fits one branch, of ``oneOf`` exactly one."""
+    """Whether an enum value certainly fits a branch; for ``oneOf``, exactly one."""
     verdicts = [takes(branch, value) if isinstance(branch, dict) else None for branch in branches]
     if keyword == "anyOf":
         return True in verdicts
@@ -109,7 +109,7 @@ def _fits(value: Any, branches: list[Any], keyword: str) -> bool:
 
 
 def _may_meet(refused: bytes, holder: Mapping[str, Any]) -> bool:
-    """Whether a value of the schema may be one of those that ``not`` refuses."""
+    """Whether a value of the schema may be one that ``not`` rejects."""
     read = orjson.loads(refused)
     listed = _listed(holder)
     if listed and isinstance(read, dict):
@@ -119,7 +119,7 @@ def _may_meet(refused: bytes, holder: Mapping[str, Any]) -> bool:
 
 
 def _overlaps(before: set[Branches], after: set[Branches], holder: Mapping[str, Any]) -> bool:
-    """Whether a value that fitted one branch may fit a new one as well, and is refused then."""
+    """Whether a value that fitted one branch may also fit a new one, and is then rejected."""
     old, new = next(iter(before - after)), next(iter(after - before))
     known = [orjson.loads(branch) for branch in old]
     fresh = [orjson.loads(branch) for branch in new - old]
@@ -137,7 +137,7 @@ def _alternatives(
     says_types: bool,
     budget: ComparisonBudget,
 ) -> set[Branches]:
-    """The branches of each time that the keyword holds."""
+    """One set of branches for each occurrence of the keyword."""
     listed = [value for value in conjuncts(keywords, keyword) if isinstance(value, list) and value]
     found = (
         [_text(schemas, branch, budget) for branch in value]
@@ -148,7 +148,8 @@ def _alternatives(
 
 
 def _apart(branches: list[bytes]) -> Iterator[bytes]:
-    """A branch that ``oneOf`` lists twice is refused by it: the second is written as one that overlaps."""
+    """Marks a branch that ``oneOf`` lists twice: nothing can match it, so its second copy is written as an
+    overlapping branch."""
     for number, branch in enumerate(branches):
         yield b'{"allOf":[' + branch + b"]}" if branch in branches[:number] else branch
 
@@ -162,7 +163,7 @@ def _text(schemas: ComponentSchemas, schema: Any, budget: ComparisonBudget) -> b
 
 
 def _written_out(schemas: ComponentSchemas, schema: Any, depth: int, budget: ComparisonBudget) -> Any:
-    """The schema without references and documentation; what lies too deep is left out."""
+    """The schema without references and documentation, cut off below the depth limit."""
     if not isinstance(schema, dict) or depth == 0:
         return schema if isinstance(schema, bool) else None
     budget.schema()

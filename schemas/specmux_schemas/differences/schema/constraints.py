@@ -1,6 +1,6 @@
-"""What values must meet beside their type: bounds, patterns and multiples.
+"""Constraints beside the type: bounds, patterns and multiples.
 
-Two patterns are not compared: which of them accepts more cannot be told in general.
+Two patterns are never ordered: which of them accepts more is undecidable in general.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ _ASKING: Final = frozenset({*KEYWORDS, "pattern", "allOf"})
 
 _SIZES: Final[Mapping[str, type[Sized]]] = {"Length": str, "Items": list, "Properties": dict}
 _RANGES: Final = {"int32": 2**31, "int64": 2**63}
-"""Formats that an integer has to fit."""
+"""The range of an integer, by format."""
 _PRESERVES: Final = "x-kubernetes-preserve-unknown-fields"
 _MOST_TEXT: Final = 1024
-"""Characters of a listed value that a pattern is tried on, and of the pattern: it may be made to be slow."""
+"""Longest enum value and longest pattern, in characters, that are matched: a hostile pattern may be slow."""
 
 Limit = tuple[float, bool]
-"""A bound, and whether the bound itself is refused."""
+"""A bound, and whether it is exclusive."""
 
 
 def constraint_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
-    """Keyword by keyword; none for one that every value of the old enum meets, nor where another spelling
-    asks the same."""
+    """Yields a finding per keyword; none for a constraint that every value of the old enum satisfies, or that
+    is only spelled in another way."""
     if _ASKING.isdisjoint(old) and _ASKING.isdisjoint(new):
         return
     before_limits, after_limits = limits_of(old), limits_of(new)
@@ -56,7 +56,8 @@ def constraint_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterat
 
 
 def limits_of(schema: Mapping[str, Any]) -> dict[str, Limit]:
-    """Bounds as they are enforced, by keyword: whole numbers for integers, none that asks nothing."""
+    """The bounds as they are enforced, by keyword: whole numbers for integers; bounds without effect are left
+    out."""
     found = {}
     for keyword in (*LOWER, *UPPER):
         limit = _limit(schema, keyword)
@@ -89,7 +90,7 @@ def _limit(schema: Mapping[str, Any], keyword: str) -> Limit | None:
 
 
 def _is_vacuous(limit: Limit, keyword: str, schema: Mapping[str, Any]) -> bool:
-    """No value of the schema is beyond it."""
+    """Whether no value of the schema is beyond the limit."""
     if keyword in LOWER[1:]:
         return limit[0] <= (len(_required(schema)) if keyword == "minProperties" else 0)
     if keyword == "maxProperties" and "additionalProperties" not in schema and not schema.get(_PRESERVES):
@@ -110,7 +111,7 @@ def _compared_limits(keyword: str, before: Limit | None, after: Limit | None) ->
 
 
 def _pattern_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
-    """Patterns that all hold, as sets; two that differ are not compared."""
+    """Compares patterns, which all apply, as sets."""
     before, after = _patterns(old), _patterns(new)
     gone, added = sorted(before - after), sorted(after - before)
     if not gone and not added:
@@ -142,7 +143,7 @@ def _together(patterns: set[str]) -> str | None:
 
 
 def _set(schema: Mapping[str, Any], keyword: str) -> Any:
-    """None where the keyword asks nothing."""
+    """The value of the keyword; None if it has no effect."""
     value = schema.get(keyword)
     if isinstance(value, bool):
         return True if value and keyword in (*_EXCLUSIVE, *_FLAGS) else None
@@ -173,7 +174,8 @@ def _multiples(before: float, after: float) -> str:
 
 
 def _all_meet(old: Mapping[str, Any], keyword: str, schema: Mapping[str, Any]) -> bool:
-    """Whether all values that were allowed meet the keyword: those listed, and objects by their fields."""
+    """Whether all formerly valid values satisfy the keyword: those of an enum, and objects by their
+    properties."""
     if keyword == "minProperties" and len(_required(old)) >= schema[keyword]:
         return True
     values = old.get("enum")
@@ -183,7 +185,7 @@ def _all_meet(old: Mapping[str, Any], keyword: str, schema: Mapping[str, Any]) -
 
 
 def takes(schema: Mapping[str, Any], value: Any) -> bool | None:
-    """Whether a branch takes a listed value; None where it has keywords that are not read here."""
+    """Whether a branch accepts an enum value; None if it has keywords that are not evaluated here."""
     verdicts = [_takes(schema, keyword, asked, value) for keyword, asked in schema.items()]
     if False in verdicts:
         return False
@@ -214,7 +216,7 @@ def _meets(value: Any, keyword: str, schema: Mapping[str, Any]) -> bool:
         return True
     if keyword == "multipleOf":
         return bool(bound) and bool(value % bound == 0)
-    if isinstance(bound, bool):  # OpenAPI 3.0: the bound itself stands beside it
+    if isinstance(bound, bool):  # OpenAPI 3.0: a boolean; the bound itself is the sibling keyword
         return bool(value != schema.get(keyword.replace("exclusiveM", "m")))
     return _is_within(value, keyword, bound)
 
@@ -238,7 +240,7 @@ def _is_number(value: Any) -> TypeGuard[int | float]:
 
 
 def _matches(pattern: str, value: str) -> bool:
-    """False where Python cannot tell: RE2 and ECMA have forms of their own."""
+    """False if Python cannot compile the pattern: RE2 and ECMA 262 have syntax of their own."""
     if len(pattern) > _MOST_TEXT or len(value) > _MOST_TEXT:
         return False
     try:

@@ -1,6 +1,6 @@
-"""Whether something is deprecated: by its flag, or by a sentence that begins with the word.
+"""Deprecation: by the flag, or by a sentence that begins with the word.
 
-Kubernetes has no flag for fields; its descriptions say "Deprecated: …" at the start or further in.
+Kubernetes has no flag for fields; its descriptions say "Deprecated: …", at the start or further on.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _SENTENCE: Final = re.compile(r"(?:\A|[.!?]\s|\n)[\s*_]*deprecated\b", re.IGNORE
 
 
 def is_deprecated(holder: Mapping[str, Any]) -> bool:
-    """Of an operation, a schema or a version of a CustomResourceDefinition."""
+    """Applies to an operation, a schema or a version of a CustomResourceDefinition."""
     if holder.get("deprecated") is True:
         return True
     description = holder.get("description")

@@ -1,6 +1,6 @@
-"""How the place of a field is written: ``spec.containers[].env[].name``, ``{}`` for a map's values.
+"""Notation of field paths: ``spec.containers[].env[].name``, with ``{}`` for a map's values.
 
-Paths are built from the inside out, each step in front of what lies below it, so a step brings its own dot.
+Paths are built from the inside out: each step is prepended and brings its own dot.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ _PLAIN: Final = re.compile(r"[^\s.\[\]{}\"\\]+")
 
 
 def step(name: str) -> str:
-    """One property: ``.name``, or ``["ca.crt"]`` where its name could be read as more than one step."""
+    """One property: ``.name``, or ``["ca.crt"]`` if the name could be read as several steps."""
     return f".{name}" if _PLAIN.fullmatch(name) else f"[{orjson.dumps(name).decode()}]"
 
 
 def shown(steps: str) -> str:
-    """The path as reports have it, without the first dot."""
+    """The path as reports print it, without the leading dot."""
     return steps.removeprefix(".")
 
 
 def is_status(path: str) -> bool:
-    """Whether a shown path is the kind's status or lies below it."""
+    """Whether a printed path is the kind's status or a field of it."""
     return path == "status" or path.startswith(("status.", "status[", "status{"))

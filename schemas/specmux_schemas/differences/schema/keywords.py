@@ -1,4 +1,4 @@
-"""What two schemas say of one place, apart from what lies below it."""
+"""Compares two schemas of one place, without their children."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from specmux_schemas.differences.verdicts.impacts import Impact, Impacts
 PRESERVES: Final = "x-kubernetes-preserve-unknown-fields"
 EMBEDDED: Final = "x-kubernetes-embedded-resource"
 DROPPED_NULL: Final = Impacts(Impact.WARNING, Impact.NONE, Impact.WARNING)
-"""Of a null that an apiserver drops or replaces, and takes the object."""
+"""Impacts of a null that an apiserver drops or defaults before it accepts the object."""
 _SELECTABLE: Final = "x-kubernetes-selectable-fields"
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Both sides of one place."""
+    """The schemas of one place, old and new."""
 
     old: Side
     new: Side
@@ -42,7 +42,7 @@ def pair(old: Side, new: Side) -> Pair:
 
 
 def keyword_changes(both: Pair, *, is_enforced: bool, budget: ComparisonBudget) -> Iterator[Finding]:
-    """All but a changed type, which ends the comparison (``type_findings``)."""
+    """Yields all findings but a changed type, which ends the comparison (``type_findings``)."""
     old, new = both.old[1], both.new[1]
     yield from deprecation_changes(old, new)
     yield from _nullable_changes(both, is_enforced=is_enforced)
@@ -79,7 +79,7 @@ def _flag(before: bool, after: bool, changes: tuple[str, str]) -> Iterator[Findi
 
 
 def _nullable_changes(both: Pair, *, is_enforced: bool) -> Iterator[Finding]:
-    """An apiserver fills a default in where a null must not be."""
+    """A null that is not allowed is harmless if an apiserver fills in a default."""
     old, new = both.old[1], both.new[1]
     for found in _flag(_is_nullable(old, both.types[0]), _is_nullable(new, both.types[1]), _NULLABLE):
         is_filled = is_enforced and found.id == "nullable-removed" and has_default(new, is_enforced=True)

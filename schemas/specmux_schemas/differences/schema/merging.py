@@ -1,7 +1,7 @@
-"""How server-side apply and kubectl apply merge a list or an object, and what of it changed.
+"""Changes in how server-side apply and kubectl apply merge a list or an object.
 
-What is absent means what kube-openapi's ``pkg/schemaconv/smd.go`` takes it for: a list merges as its patch
-strategy implies, else as a whole; an object merges by key.
+Absent keywords have the defaults of kube-openapi's ``pkg/schemaconv/smd.go``: a list merges as its patch
+strategy implies, otherwise it is atomic; an object merges by key.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from specmux_schemas.differences.verdicts.findings import Finding
 
 @dataclass(frozen=True, slots=True)
 class ListMerging:
-    """A list's type and, of a map, its keys."""
+    """The type of a list and, for a list of type map, its keys."""
 
     type: str
     keys: frozenset[str]
 
 
 def list_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
-    """Of two arrays."""
+    """Compares two arrays."""
     before, after = _list(old), _list(new)
     if before.type != after.type:
         yield Finding("list-type-changed", "", old=before.type, new=after.type)
@@ -32,7 +32,7 @@ def list_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Fin
 
 
 def map_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
-    """Of two objects."""
+    """Compares two objects."""
     before, after = _map_type(old), _map_type(new)
     if before != after:
         yield Finding("map-type-changed", "", old=before, new=after)

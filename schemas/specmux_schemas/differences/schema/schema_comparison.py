@@ -1,7 +1,7 @@
-"""Two schemas compared all the way down, each place once per way in.
+"""Compares two schemas recursively, each place once per path that leads to it.
 
-Components that two documents share unchanged, and nothing below them changed, are never entered; a pair of
-components that was entered is remembered with what was found in it, unless a recursion was cut short there.
+Components that both documents share, with everything they refer to, are skipped. The result of a pair of
+components is cached, unless a recursion was cut short in it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _Key = tuple[str, str]
 
 
 class SchemaComparison:
-    """Compares schemas of one document with those of another, as often as asked."""
+    """Compares schemas of one document with schemas of another; reusable for any number of pairs."""
 
     def __init__(
         self, old: ComponentSchemas, new: ComponentSchemas, *, is_enforced: bool, budget: ComparisonBudget
@@ -63,12 +63,13 @@ class SchemaComparison:
         self._budget = budget
         self._unchanged = _unchanged(old.components, new.components)
         self._known: dict[_Key, tuple[Result, frozenset[_Key]]] = {}
-        """With the pairs entered for it: the result is another where one of them was entered before."""
+        """Results by pair, with the pairs that were entered on the way: the result differs if one of those is
+        already open."""
         self._entered: dict[_Key, int] = {}
         self._below_pair: set[_Key] = set()
-        """Pairs entered below the innermost one."""
+        """Pairs entered below the innermost open pair."""
         self._cut = _NEVER
-        """How far out the outermost recursion began that was cut short."""
+        """Depth at which the outermost truncated recursion began."""
 
     def compare(self, old: Any, new: Any) -> Result:
         """Raises LimitExceeded."""
@@ -90,7 +91,8 @@ class SchemaComparison:
         return found
 
     def _is_same(self, old: Any, new: Any) -> bool:
-        """True only where nothing can differ. What is the same in another order is compared."""
+        """True only if the schemas cannot differ. Another order of equal members still counts as a
+        difference."""
         if not isinstance(old, dict) or not isinstance(new, dict):
             return not isinstance(old, dict) and not isinstance(new, dict)
         if old.keys() == new.keys() == {"$ref"}:
@@ -102,7 +104,7 @@ class SchemaComparison:
         return all(_component(name.decode()) in self._unchanged for name in _REFERENCE.findall(written))
 
     def _children(self, before: View, after: View, both: Pair) -> Result:
-        """Remembered where both sides' children are those of components."""
+        """Compares the children; cached if both sides' children are those of components."""
         if before.source is None or after.source is None:
             return self._below(before.keywords, after.keywords, both)
         key = (before.source, after.source)
@@ -154,11 +156,11 @@ class SchemaComparison:
         return found
 
     def _is_closed(self, schema: Mapping[str, Any]) -> bool:
-        """An enforced object drops what it does not list; a described one without fields takes anything."""
+        """An enforced schema drops unlisted fields; a descriptive schema without fields accepts any."""
         return not _preserves(schema) and (self._is_enforced or bool(properties(schema)))
 
     def _opened(self, old: Mapping[str, Any], new: Mapping[str, Any], values: Any) -> Result:
-        """What breaks writers of those fields that there were: the values' schema asks something else."""
+        """Breaks writers of fields that existed: the map's value schema has other constraints."""
         found = [
             Finding("field-became-required", step(name)) for name in sorted(_required(new) - _required(old))
         ]
@@ -225,14 +227,14 @@ class SchemaComparison:
         return value_type(schemas, schemas.view(schema).keywords).types is not None
 
     def _key_of_map(self, values: Any, schema: Any, name: str) -> Findings:
-        """What breaks writers of a key that was free, and has a schema of its own now."""
+        """Breaks writers of a key that was free and now has its own schema."""
         if values is None:
             return ()
         found = below(self.compare(values, {"allOf": [values, schema]}), step(name)).findings
         return tuple(each for each in found if RULES[each.id].impacts.write is Impact.BREAKING)
 
     def _asks(self, schema: Any) -> bool:
-        """Whether the new schema refuses any value."""
+        """Whether the new schema rejects any value."""
         keywords = self._new.view(schema).keywords.keys()
         return self._is_typed(self._new, schema) or not keywords <= _ASKS_NOTHING
 
@@ -254,7 +256,7 @@ def _joined(first: Result, second: Result) -> Result:
 
 
 def _with_dropped_nulls(result: Result) -> Result:
-    """Of a map's values: an apiserver drops those that are null and must not be."""
+    """Adjusts the result for a map's values: an apiserver drops nulls that are not allowed."""
     found = tuple(
         replace(finding, impacts=DROPPED_NULL) if finding == _NULLABLE_REMOVED else finding
         for finding in result.findings
@@ -263,7 +265,7 @@ def _with_dropped_nulls(result: Result) -> Result:
 
 
 def _with_lost_default(result: Result, steps: str) -> Result:
-    """Of a required field: an object that is stored without it is invalid."""
+    """Adjusts the result for a required field: a stored object without it is now invalid."""
     found = tuple(
         replace(finding, impacts=_LOST)
         if finding.id == "default-removed" and finding.steps == steps
@@ -274,7 +276,7 @@ def _with_lost_default(result: Result, steps: str) -> Result:
 
 
 def _values(schema: Mapping[str, Any]) -> Any:
-    """The schema of a map's values; None where keys are not free."""
+    """The schema of a map's values; None if keys are not free."""
     found = schema.get("additionalProperties")
     if found is True:
         return _UNTYPED
@@ -303,7 +305,7 @@ def _component(reference: Any) -> str | None:
 
 
 def _unchanged(old: Mapping[str, Any], new: Mapping[str, Any]) -> frozenset[str]:
-    """Components that both documents have, word for word, with all that they refer to."""
+    """Names of components that are identical in both documents, including everything they refer to."""
     written: dict[str, bytes] = {}
     for name in old.keys() & new.keys():
         text = orjson.dumps(old[name])

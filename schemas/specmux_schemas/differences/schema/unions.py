@@ -1,4 +1,5 @@
-"""Unions of ``x-kubernetes-unions``. Those of ``oneOf`` and rules are compared as branches and rules."""
+"""Compares unions of ``x-kubernetes-unions``. Those that ``oneOf`` or CEL express are compared as branches
+and rules."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from specmux_schemas.differences.verdicts.findings import Finding
 
 
 def union_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
-    """``what`` names the union by its discriminator, or its members; or the member that changed."""
+    """A finding's ``what`` names the union by its discriminator or its members, or names the changed
+    member."""
     before, after = _declared(old), _declared(new)
     for union in before:
         same = next((other for other in after if _is_same(union, other)), None)

@@ -1,5 +1,5 @@
-"""Which types a schema accepts, and its format, however they are spelled: ``type``, branches of nothing but
-types, ``x-kubernetes-int-or-string``, Kubernetes' ``format: int-or-string``, lists of types (OpenAPI 3.1)."""
+"""The types that a schema accepts, and its format, in every spelling: ``type``, branches of types alone,
+``x-kubernetes-int-or-string``, Kubernetes' ``format: int-or-string``, lists of types (OpenAPI 3.1)."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _COMPOSITIONS: Final = ("oneOf", "anyOf")
 @dataclass(frozen=True, slots=True)
 class ValueType:
     types: frozenset[str] | None
-    """None: any. Whoever accepts numbers accepts integers."""
+    """None: any type. "number" includes "integer"."""
     format: str | None
     branches_of: str | None
-    """The keyword whose branches say the types and nothing else."""
+    """The keyword whose branches state types and nothing else."""
     takes_null: bool = False
-    """By its list of types."""
+    """Null is in the list of types."""
 
     def may_be(self, name: str) -> bool:
         return self.types is None or name in self.types
@@ -51,7 +51,7 @@ def value_type(schemas: ComponentSchemas, keywords: Mapping[str, Any]) -> ValueT
 
 
 def type_changes(old: ValueType, new: ValueType, *, is_enforced: bool = False) -> Iterator[Finding]:
-    """At most one: of the types, or where they are the same, of the format."""
+    """Yields at most one finding: for the types or, if those are equal, for the format."""
     if old.types == new.types:
         if old.format == new.format:
             return
@@ -70,7 +70,7 @@ def type_changes(old: ValueType, new: ValueType, *, is_enforced: bool = False) -
 
 
 def _is_checked(name: str | None) -> bool:
-    """An apiserver passes over the formats that it does not know."""
+    """Whether an apiserver enforces the format: it ignores unknown ones."""
     from specmux_schemas.validation.schema.formats import find_format  # only where a format differs
 
     return name in _NUMERIC or find_format(name) is not None
@@ -88,7 +88,7 @@ def _format_changes(old: str | None, new: str | None) -> Iterator[Finding]:
 
 
 def types_alone(schemas: ComponentSchemas, branches: list[Any]) -> frozenset[str] | None:
-    """The types of branches that say nothing else; None where one does."""
+    """The types of branches that state nothing else; None if any branch does."""
     names = [_only_type(schemas.view(branch).keywords) for branch in branches]
     return _expanded(frozenset(name for name in names if name)) if names and all(names) else None
 

@@ -1,4 +1,4 @@
-"""JSON values compared as JSON: 1 and "1" differ, 1 and true differ, the order of members does not count."""
+"""JSON values compared by JSON equality: 1 and "1" differ, 1 and true differ, member order is irrelevant."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _ABSENT: Final = object()
 
 
 def text(value: Any) -> bytes:
-    """One text for one value."""
+    """The canonical text of a value."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         value = int(value)
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
 
 def enum_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
-    """Values as sets; null is ``nullable``'s business."""
+    """Compares enums as sets, without null, which ``nullable`` covers."""
     before, after = _listed(old), _listed(new)
     if before is None or after is None:
         if before is not None:
@@ -54,7 +54,7 @@ def has_default(schema: Mapping[str, Any], *, is_enforced: bool) -> bool:
 
 
 def default_of(schema: Mapping[str, Any], *, is_enforced: bool) -> Any:
-    """In a described schema Go's zero values say that the type has no other, not that one is filled in."""
+    """The default. In a descriptive schema, Go's zero values mean that there is none."""
     if "default" not in schema:
         return _ABSENT
     value = schema["default"]

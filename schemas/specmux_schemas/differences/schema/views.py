@@ -1,7 +1,7 @@
-"""Schemas as if every ``$ref`` and ``allOf`` were written out in place, one level at a time.
+"""Schemas with every ``$ref`` and ``allOf`` resolved in place, one level at a time.
 
-What stands beside a reference wins for annotations and ``x-*``; constraints add up, as ``allOf`` means. Names
-of components are kept only to say where children come from: two documents never match by them.
+Siblings of a reference win for annotations and ``x-*``; constraints add up, as ``allOf`` defines. Component
+names only record the origin of children: two documents never match by them.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from specmux_schemas.kinds import group_version_kinds
 from specmux_schemas.references import EMPTY, resolved, schemas_of
 
 _MOST_DEEP: Final = 64
-"""References and ``allOf`` in each other; what lies deeper allows anything."""
+"""Nested references and ``allOf``; anything deeper is unconstrained."""
 
 _CHILDREN: Final = ("properties", "required", "items", "additionalProperties")
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One schema, read."""
+    """One resolved schema."""
 
     keywords: Mapping[str, Any]
-    """Without ``$ref``. ``allOf`` holds only what one keyword cannot say (``conjuncts``). Children may have
-    either."""
+    """The keywords without ``$ref``. ``allOf`` holds only what a single keyword cannot express
+    (``conjuncts``). Children may still have either."""
     source: str | None
-    """The component that all children are of; None where they are written in place or come from several."""
+    """The component that all children come from; None if they are inline or come from several."""
     beside: Mapping[str, Any]
-    """What stands beside the reference to ``source``."""
+    """The siblings of the reference to ``source``."""
 
 
 ANYTHING: Final = View(EMPTY, None, EMPTY)
 
 
 class ComponentSchemas:
-    """The components of one document, for reading the schemas of it. Never writes into them."""
+    """The components of one document, read-only."""
 
     def __init__(self, document: Document) -> None:
         self.components = schemas_of(document)
@@ -48,7 +48,7 @@ class ComponentSchemas:
         self._kinds: dict[str, tuple[str, str] | None] = {}
 
     def view(self, schema: Any, depth: int = 0) -> View:
-        """A schema that is none, refers to nothing, or to itself, allows anything."""
+        """Returns an unconstrained view for what is not a schema, or refers to nothing or to itself."""
         if not isinstance(schema, dict) or depth > _MOST_DEEP:
             return ANYTHING
         reference = schema.get("$ref")
@@ -69,7 +69,7 @@ class ComponentSchemas:
         return View(_merged(merged, own), None, EMPTY)
 
     def kind(self, schema: Any) -> tuple[str, str] | None:
-        """Name and group of the kind that a schema is; None where it is none."""
+        """The name and group of the kind that the schema describes; None if it is no kind."""
         if not isinstance(schema, dict):
             return None
         reference = schema.get("$ref")
@@ -82,7 +82,7 @@ class ComponentSchemas:
     def _component(self, name: str, depth: int) -> View:
         known = self._views.get(name)
         if known is None:
-            self._views[name] = ANYTHING  # what a ring leads to
+            self._views[name] = ANYTHING  # the view of a reference cycle
             found = self.view(self.components.get(name), depth + 1)
             self._views[name] = known = View(found.keywords, name, EMPTY)
         return known
@@ -92,13 +92,13 @@ def _kind(schema: Mapping[str, Any]) -> tuple[str, str] | None:
     kinds = group_version_kinds(schema) if "x-kubernetes-group-version-kind" in schema else ()
     if not kinds:
         return None
-    # Kinds of every group-version (DeleteOptions) list all that a server has; they are those of the core.
+    # Kinds of every group-version (DeleteOptions) list all groups of a server; count them as core.
     group = "" if any(not kind.group for kind in kinds) else min(kind.group for kind in kinds)
     return kinds[0].kind, group
 
 
 def _beside(view: View, own: Mapping[str, Any]) -> View:
-    """``view`` with what stands beside the reference to it."""
+    """``view`` combined with the siblings of the reference to it."""
     if not own:
         return view
     keywords = _merged(view.keywords, own)
@@ -108,7 +108,7 @@ def _beside(view: View, own: Mapping[str, Any]) -> View:
 
 
 def _merged(part: Mapping[str, Any], own: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Both schemas at once; ``own`` is the outer one."""
+    """The conjunction of both schemas; ``own`` is the outer one."""
     if not part:
         return own
     both = {**part, **own}
@@ -126,7 +126,7 @@ def _merged(part: Mapping[str, Any], own: Mapping[str, Any]) -> Mapping[str, Any
 
 
 def conjuncts(keywords: Mapping[str, Any], keyword: str) -> list[Any]:
-    """Every value of the keyword that holds: its own, and those in the ``allOf`` of a View."""
+    """Every value of the keyword that applies: its own, and those in the ``allOf`` of a View."""
     own = [keywords[keyword]] if keyword in keywords else []
     rest = keywords.get("allOf")
     parts = rest if isinstance(rest, list) else []
@@ -136,7 +136,7 @@ def conjuncts(keywords: Mapping[str, Any], keyword: str) -> list[Any]:
 def _join_bounds(
     both: dict[str, Any], part: Mapping[str, Any], own: Mapping[str, Any], bound: str, flag: str
 ) -> None:
-    """OpenAPI 3.0: whether a bound is exclusive belongs to the bound that holds."""
+    """OpenAPI 3.0: exclusiveMinimum and exclusiveMaximum belong to the bound that applies."""
     if flag in both and True in (part.get(flag), own.get(flag)):
         flags = [schema.get(flag) is True and bound in schema for schema in (part, own)]
         holding = [
@@ -183,7 +183,7 @@ def _bound(choose: Callable[..., Any]) -> Callable[[Any, Any], Any]:
 
 
 def _multiple(part: Any, own: Any) -> Any:
-    """The least number that is a multiple of both."""
+    """The least common multiple."""
     if not all(isinstance(value, int | float) and value > 0 for value in (part, own)):
         return own
     first, second = Fraction(str(part)), Fraction(str(own))
@@ -208,9 +208,9 @@ _JOINS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     **dict.fromkeys(("maximum", "maxLength", "maxItems", "maxProperties"), _bound(min)),
     **dict.fromkeys(("exclusiveMaximum", "exclusiveMinimum"), _bound(max)),
 }
-"""By keyword, what two schemas that both hold mean together; for any other the outer one wins."""
+"""By keyword, how the conjunction of two values is computed; for any other keyword the outer one wins."""
 
 _APART: Final = frozenset({"anyOf", "oneOf", "not", "pattern"})
-"""Both hold, and no one value of the keyword says so."""
+"""Keywords of which several apply without being expressible as one value."""
 
 _EXCLUSIVE: Final = (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum"))

@@ -1,1 +1,1 @@
-"""What each side of a comparison serves."""
+"""The two sides of a comparison: what each of them serves."""

@@ -1,6 +1,6 @@
-"""Reads OpenAPI v3 documents: which resources, operations and kinds they serve, by group-version.
+"""Reads OpenAPI v3 documents: resources, operations and kinds, by group-version.
 
-A group-version is what the paths say, so one document may hold many (a merged one) or none ("version").
+The group-version follows from the paths, so one document may contain many (a merged one) or none ("version").
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from specmux_schemas.synthesis import ResourcePath, place_of
 
 METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 ENFORCED_TITLE: Final = "Kubernetes CRD Swagger"
-"""Of the documents that an apiserver makes from CustomResourceDefinitions."""
+"""Title of documents that an apiserver builds from CustomResourceDefinitions."""
 
 _GROUP_VERSION: Final = re.compile(r"/(api/[^/{}]+|apis/[^/{}]+/[^/{}]+)(?:/|\Z)")
 _PARAMETER: Final = re.compile(r"\{[^{}/]*\}")
 
 
 def add_document(served: ServedSide, document: Document, *, by_name: bool = False) -> None:
-    """Adds what the document serves; what is there already under the same name stays.
+    """Adds the contents of a document; existing entries of the same name stay.
 
-    ``by_name``: of a group-version its name alone, which is all that counts where the other side has none.
+    ``by_name``: adds only the name of a group-version, which suffices if the other side lacks it.
     """
     basis = Basis.ENFORCED if _title(document) == ENFORCED_TITLE else Basis.DESCRIBED
     schemas = ComponentSchemas(document)
@@ -56,7 +56,7 @@ def add_document(served: ServedSide, document: Document, *, by_name: bool = Fals
 
 
 def bodies(operation: Operation) -> Iterator[tuple[str, Any]]:
-    """Every schema that the operation carries, as "request" or "response"."""
+    """Every schema that the operation carries, with "request" or "response"."""
     request = deref(operation.document, operation.subject.get("requestBody"), "requestBodies")
     yield from (("request", schema) for schema in _schemas(request))
     for response in mapping(operation.subject.get("responses")).values():
@@ -65,7 +65,7 @@ def bodies(operation: Operation) -> Iterator[tuple[str, Any]]:
 
 
 def deref(document: Mapping[str, Any], holder: Any, section: str) -> Mapping[str, Any]:
-    """A parameter, request body or response, or the component that it stands for."""
+    """A parameter, request body or response, resolved if it is a reference to a component."""
     found = mapping(holder)
     reference = found.get("$ref")
     if not isinstance(reference, str):
@@ -118,7 +118,7 @@ def _add_to_resource(group_version: ServedGroupVersion, place: ResourcePath, ope
 
 
 def _distinct_bodies(operation: Operation) -> Iterator[tuple[str, Any]]:
-    """Media types repeat one reference."""
+    """The schemas without repetition: media types mostly share one reference."""
     seen = set()
     for where, schema in bodies(operation):
         reference = schema.get("$ref") if isinstance(schema, dict) else None
@@ -146,7 +146,7 @@ def _carry(
 
 
 def _carry_items(group_version: ServedGroupVersion, operation: Operation, schema: Any) -> None:
-    """A list is read with its items."""
+    """A list also carries its items."""
     keywords = operation.schemas.view(schema).keywords
     items = operation.schemas.view(mapping(keywords.get("properties")).get("items")).keywords.get("items")
     found = operation.schemas.kind(items)

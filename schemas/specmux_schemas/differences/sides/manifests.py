@@ -1,7 +1,7 @@
-"""Reads CustomResourceDefinitions: what the group-versions that they are served in have of them.
+"""Reads CustomResourceDefinitions: the group-versions they are served in.
 
-Every served version is read and written. ``apiVersion``, ``kind`` and ``metadata`` are there whether a schema
-lists them or not.
+Every served version is both read and written. ``apiVersion``, ``kind`` and ``metadata`` exist whether a
+schema lists them or not.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from specmux_schemas.differences.sides.served import (
 
 _STRING: Final = {"type": "string"}
 _METADATA: Final = ("name", "generateName")
-"""All of ``metadata`` that a definition may restrict."""
+"""The fields of ``metadata`` that a definition may constrain."""
 
 
 def add_manifests(served: ServedSide, manifests: Iterable[Document]) -> tuple[Problem, ...]:
-    """What of them cannot be read is told, and left out. Raises InvalidDocument for what is no definition."""
+    """Reports and skips unreadable parts. Raises InvalidDocument for what is no definition."""
     problems: list[Problem] = []
     for manifest in manifests:
         crd = read_manifest(manifest, problems)
@@ -46,9 +46,10 @@ def add_manifests(served: ServedSide, manifests: Iterable[Document]) -> tuple[Pr
 
 
 def root_schema(kind: ServedKind, *, is_bare: bool) -> Any:
-    """The kind's schema to compare.
+    """The kind's schema for the comparison.
 
-    ``is_bare``: one of the two sides is a definition, so of ``metadata`` only what that may say is left.
+    ``is_bare``: one of the two sides is a definition, so ``metadata`` is reduced to what a definition may
+    constrain.
     """
     if not is_bare:
         return kind.schema
@@ -72,7 +73,7 @@ def root_schema(kind: ServedKind, *, is_bare: bool) -> Any:
 def _add_version(
     served: ServedSide, crd: CRD, version: Version, *, is_deprecated: bool, keeps_all: bool
 ) -> None:
-    """``keeps_all``: no field is pruned, as ``spec.preserveUnknownFields`` has it."""
+    """``keeps_all``: nothing is pruned (``spec.preserveUnknownFields``)."""
     group_version = served.group_version(crd.group_version(version), Basis.ENFORCED)
     subresources = [name for name, is_there in _subresources(version) if is_there]
     group_version.resources[crd.plural] = ServedResource(
@@ -114,7 +115,7 @@ def _deprecated_versions(manifest: Document) -> frozenset[str]:
 
 
 def _scale_paths(manifest: Document) -> Mapping[str, Mapping[str, str]]:
-    """By version."""
+    """Fields of the scale subresource, by version."""
     spec = _mapping(manifest.get("spec"))
     versions = spec.get("versions")
     listed = [_mapping(version) for version in (versions if isinstance(versions, list) else ())]
@@ -127,7 +128,7 @@ def _scale_paths(manifest: Document) -> Mapping[str, Mapping[str, str]]:
 
 
 def _stored_versions(manifest: Document, kind: str) -> StoredVersions:
-    """Only a status says what is stored: a manifest of a repository has none."""
+    """Stored versions are read from the status, which manifests in a repository lack."""
     spec = _mapping(manifest.get("spec"))
     stored = _mapping(manifest.get("status")).get("storedVersions")
     versions = spec.get("versions")

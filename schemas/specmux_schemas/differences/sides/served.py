@@ -1,7 +1,7 @@
-"""What one side of a comparison serves: group-versions with their resources, operations and kinds.
+"""One side of a comparison: group-versions with their resources, operations and kinds.
 
-Nothing here is compared. Documents (``document_contents``) and CustomResourceDefinitions (``manifests``) are
-read into it.
+Filled from documents (``document_contents``) and CustomResourceDefinitions (``manifests``); nothing is
+compared here.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.differences.schema.views import ComponentSchemas
 
 OUTSIDE = GroupVersion("")
-"""Of operations that belong to no group-version ("/version/")."""
+"""Group-version of operations that belong to none ("/version/")."""
 
 
 class Basis(Enum):
-    """What a schema is worth."""
+    """How authoritative a schema is."""
 
     ENFORCED = "enforced"
     """An apiserver validates, defaults and prunes by it: CustomResourceDefinitions."""
     DESCRIBED = "described"
-    """Somebody wrote it down beside the code that decides."""
+    """Documentation beside the code that decides."""
 
 
 @dataclass(slots=True)
 class ServedKind:
-    """A kind that requests or answers carry."""
+    """A kind that requests or responses carry."""
 
     name: str
     schema: Any
@@ -39,7 +39,7 @@ class ServedKind:
     is_read: bool = False
     is_read_by_name: bool = False
     is_manifest: bool = False
-    """Read off a CustomResourceDefinition, which says nothing of ``metadata``."""
+    """From a CustomResourceDefinition, which describes no ``metadata``."""
 
     @property
     def is_stored(self) -> bool:
@@ -47,20 +47,20 @@ class ServedKind:
 
     @property
     def is_list(self) -> bool:
-        """Whether its items are objects of another kind, which is compared by itself."""
+        """Whether it is a list; its items are compared as a kind of their own."""
         return self.name.endswith("List") and not self.is_written
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation of a document, with what its path item says for all of them."""
+    """One operation of a document, including what its path item declares for all operations."""
 
     path: str
     template: str
-    """The path without the names of its parameters: what it is found by."""
+    """The path without parameter names: the key to match operations by."""
     method: str
     kind: str
-    """By ``x-kubernetes-group-version-kind``, else ""."""
+    """From ``x-kubernetes-group-version-kind``, otherwise ""."""
     subject: Mapping[str, Any]
     item: Mapping[str, Any]
     document: Mapping[str, Any]
@@ -80,7 +80,7 @@ class Operation:
 
 
 Operations = dict[tuple[str, str], Operation]
-"""By template and method."""
+"""Keyed by template and method."""
 
 
 @dataclass(slots=True)
@@ -94,9 +94,9 @@ class ServedResource:
     subresources: dict[str, Operations] = field(default_factory=dict)
     is_deprecated: bool = False
     scale_paths: Mapping[str, str] = field(default_factory=dict)
-    """Fields that the scale subresource stands for, which only a definition says."""
+    """Fields behind the scale subresource, known from a definition only."""
     is_manifest: bool = False
-    """Its operations are not known."""
+    """From a definition: the operations are unknown."""
 
 
 @dataclass(slots=True)
@@ -105,29 +105,29 @@ class ServedGroupVersion:
     basis: Basis
     resources: dict[str, ServedResource] = field(default_factory=dict)
     operations: Operations = field(default_factory=dict)
-    """Those of no resource."""
+    """Operations that belong to no resource."""
     kinds: dict[tuple[str, str], ServedKind] = field(default_factory=dict)
-    """By name, and the group it is of."""
+    """Keyed by name and group."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredVersions:
-    """Versions that objects of a CustomResourceDefinition are stored as, and those that it has."""
+    """The versions that objects of a CustomResourceDefinition are stored in, and the versions it defines."""
 
     kind: str
     stored: frozenset[str]
     defined: frozenset[str]
     by_webhook: bool = False
-    """Whether a webhook converts objects between several versions."""
+    """Whether a webhook converts between versions."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServedSide:
-    """One side."""
+    """One side of a comparison."""
 
     group_versions: dict[GroupVersion, ServedGroupVersion] = field(default_factory=dict)
     stored_versions: dict[tuple[str, str], StoredVersions] = field(default_factory=dict)
-    """By group and plural."""
+    """Keyed by group and plural."""
 
     def group_version(self, name: GroupVersion, basis: Basis) -> ServedGroupVersion:
         return self.group_versions.setdefault(name, ServedGroupVersion(name, basis))
