@@ -1,1 +1,1 @@
-"""CustomResourceDefinitions as objects: an apiserver's checks."""
+"""An apiserver's checks of CustomResourceDefinitions."""

@@ -11,12 +11,12 @@ from specmux_schemas.validation.definitions.definition_fault import DefinitionFa
 
 
 class FaultFamily(Enum):
-    """If the stored definition has a fault of a family, the update may have others of it. The value is part
-    of their texts."""
+    """If the stored definition has a fault of a family, the update may have others of the same family. The
+    value is part of their texts."""
 
     TYPE = ".type: Unsupported value"
     STRUCTURE = ""
-    """Requested separately: then structure, defaults and rules are not checked."""
+    """Checked separately; if allowed, structure, defaults and rules are not checked."""
     UNKNOWN_IN_DEFAULT = "must not have unknown fields"
     COMPOUND_IN_SET = "must be atomic as item of a list with x-kubernetes-list-type=set"
     NULL_ITEM = "Forbidden: cannot be nullable when x-kubernetes-list-type is"
@@ -28,7 +28,7 @@ _KEYS: Final = frozenset((FaultFamily.NULL_ITEM, FaultFamily.KEY))
 
 @dataclass(frozen=True, slots=True)
 class Allowances:
-    """A new definition has none."""
+    """What an update may keep; nothing for a new definition."""
 
     families: frozenset[FaultFamily] = frozenset()
     rules: frozenset[str] = frozenset()
@@ -42,7 +42,7 @@ class Allowances:
     any_bundle: bool = True
 
     def left(self, faults: Iterable[DefinitionFault]) -> list[DefinitionFault]:
-        """Without allowed ones."""
+        """The faults that are not allowed."""
         texts = [each.value for each in self.families if each.value]
         return [fault for fault in faults if not any(text in fault.text for text in texts)]
 

@@ -1,6 +1,5 @@
-"""Certificates of a webhook's authority: whether one of a bundle can be read (client-go, transport:
-rootCertPool; Go, encoding/pem, crypto/x509). Of a certificate its frame is read, the same as Go's, and no
-key or extension."""
+"""Checks whether a webhook's caBundle contains a readable certificate (client-go, transport: rootCertPool;
+Go, encoding/pem, crypto/x509). Parses the frame of a certificate like Go, but no key or extension."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ _FIELDS: Final = (
     (_SEQUENCE, "signature algorithm identifier"),
     (_SEQUENCE, "issuer"),
     (_SEQUENCE, "validity"),
-    (_SEQUENCE, "issuer"),  # of the subject, too
+    (_SEQUENCE, "issuer"),  # also the subject
     (_SEQUENCE, "spki"),
 )
 
@@ -32,7 +31,7 @@ class _MalformedElement(ValueError):
 
 
 def bundle_fault(text: str) -> str:
-    """Why no certificate can be had of a caBundle, as upstream says it; "" where one can."""
+    """Why a caBundle yields no certificate, in upstream's words; "" if it yields one."""
     try:
         data = base64.b64decode(text)
     except ValueError:
@@ -48,9 +47,9 @@ def bundle_fault(text: str) -> str:
 
 
 def _blocks(data: bytes) -> Iterator[tuple[bytes, bytes, int]]:
-    """Their kinds, their bytes, and where they end."""
+    """Yields the type, the content and the end of each block."""
     for block in _BLOCK.finditer(data):
-        if b":" in block[2]:  # headers: upstream leaves it out
+        if b":" in block[2]:  # a block with headers, which upstream skips
             yield b"", b"", block.end()
             continue
         try:

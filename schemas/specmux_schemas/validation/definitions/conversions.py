@@ -1,4 +1,4 @@
-"""How a definition's versions are converted: by nothing, or by a webhook (apiextensions,
+"""Checks the conversion strategy of a definition: None or Webhook (apiextensions,
 validateCustomResourceConversion; apiserver, pkg/util/webhook/validation.go)."""
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def is_known_review(versions: Iterable[Any]) -> bool:
 
 
 def _in_webhook(key: str, text: str, *below: str | int) -> DefinitionFault:
-    """Texts call a client webhookClientConfig, and know no webhook around the two."""
+    """Upstream's texts say webhookClientConfig and omit the enclosing webhook."""
     place = "spec.conversion." + ("webhookClientConfig" if key == "clientConfig" else key)
     for each in below:
         place += f"[{each}]" if isinstance(each, int) else f".{each}"
@@ -106,7 +106,7 @@ def _url_faults(text: str) -> Iterator[str]:
 
 
 def _service_faults(service: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    # Upstream hands the two over the other way round: what lacks a name is told to lack a namespace.
+    # Upstream swaps the two arguments: a missing name is reported as a missing namespace.
     for key, other in (("name", "namespace"), ("namespace", "name")):
         if not service.get(other):
             yield key, "Required value"

@@ -1,5 +1,5 @@
-"""The values of ``default`` in a schema, each validated as an object that has nothing else
-(apiextensions, pkg/apiserver/schema/defaulting/validation.go)."""
+"""Validates each ``default`` of a schema as an object of its own (apiextensions,
+pkg/apiserver/schema/defaulting/validation.go)."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ class _DefaultPlace:
     path: Path
     text: str
     root: Mapping[str, Any]
-    """Of the object around it."""
+    """Schema of the enclosing object."""
     steps: Path = ()
-    """From there; each item of a list is its first."""
+    """Path from ``root``; of a list, the first item."""
     is_in_metadata: bool = False
 
 
 def default_faults(
     schema: Mapping[str, Any], prefix: str, *, minor: int, takes_unknown: bool = False
 ) -> Iterator[DefinitionFault]:
-    """Paths are into the schema, which is structural; ``prefix`` is its place. ``takes_unknown``: fields that
-    the schema of a default does not have are no fault."""
+    """Paths lead into the structural schema at ``prefix``. ``takes_unknown``: unknown fields in a default are
+    no fault."""
     root = {**schema, EMBEDDED_RESOURCE: True}
     yield from _Defaults(minor, takes_unknown=takes_unknown).faults(root, _DefaultPlace((), prefix, root))
 
@@ -56,7 +56,7 @@ class _Defaults:
         self._takes_unknown = takes_unknown
 
     def faults(self, schema: Mapping[str, Any], place: _DefaultPlace) -> Iterator[DefinitionFault]:
-        """Not of what is in additionalProperties, as upstream has it."""
+        """Like upstream, skips schemas in additionalProperties."""
         if schema.get(EMBEDDED_RESOURCE) is True:
             place = replace(place, root=schema, steps=(), is_in_metadata=False)
         default = schema.get("default")
@@ -113,7 +113,7 @@ class _Defaults:
             return
         tree = rule_tree(schema, {}, depth=1)
         if tree.has_rules:
-            # As an update that leaves it as it is, then as what is new.
+            # First as an unchanged update, then as a new value.
             for old in (default, MISSING):
                 checked = check_rules(default, tree, self._rules, old, place=prefix)
                 wrong = [each.message for each in checked if each.severity is Severity.ERROR]
@@ -135,7 +135,7 @@ def _text(error: SchemaError, schema: Mapping[str, Any], prefix: str) -> str:
     properties = schema.get("properties")
     is_field = isinstance(properties, Mapping) and bool(error.path) and error.path[0] in properties
     if error.path and isinstance(error.path[0], str) and not is_field and text.endswith(error.detail):
-        # Upstream names what is in a map with the dot that would follow the map's own name.
+        # Upstream appends a dot to a map's name before the key.
         quote = '"' if error.detail.startswith('"') else ""
         text = f"{text.removesuffix(error.detail)}{quote}.{error.detail.removeprefix(quote)}"
     if text.startswith(nowhere):

@@ -1,4 +1,4 @@
-"""A DefinitionFault is a reason for which an apiserver refuses a definition."""
+"""A DefinitionFault is a reason for which an apiserver rejects a definition."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DEFINITION: Final = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResour
 @dataclass(frozen=True, slots=True)
 class DefinitionFault:
     path: Path
-    """Its place in the manifest: an apiserver's text may name another."""
+    """Place in the manifest; an apiserver's text may name another."""
     text: str
 
 
@@ -26,5 +26,5 @@ def fault(path: Path, text: str) -> DefinitionFault:
 
 
 def objects(value: Any) -> list[Mapping[str, Any]]:
-    """Null among them counts as empty, as in Go."""
+    """The objects of a list; null counts as an empty object, as in Go."""
     return [each if isinstance(each, Mapping) else {} for each in value] if isinstance(value, list) else []

@@ -1,5 +1,5 @@
-"""Parts of a definition in Go's memory: how texts show them, and when two are equal (apiextensions-apiserver,
-pkg/apis/apiextensions/types.go, types_jsonschema.go)."""
+"""A definition in Go's memory: how texts print its parts, and when two parts are equal
+(apiextensions-apiserver, pkg/apis/apiextensions/types.go, types_jsonschema.go)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from specmux_converters.go.text import json_text
 
 
 class GoStruct(dict[str, Any]):
-    """Serialized in the order of its fields; other objects are maps."""
+    """Serialized in field order; any other object is a map."""
 
 
 _POINTED: Final = ("Default", "Example")
 
 
 def written(value: Any) -> str:
-    """Serialized as by encoding/json."""
+    """Serialized like encoding/json."""
     if isinstance(value, GoStruct):
         return "{" + ",".join(f"{json_text(key)}:{written(each)}" for key, each in value.items()) + "}"
     if isinstance(value, dict):
@@ -26,8 +26,8 @@ def written(value: Any) -> str:
 
 
 def same(left: Any, right: Any) -> bool:
-    """apimachinery's Semantic.DeepEqual: nil, an empty list and an empty map are equal; structs are compared
-    by field."""
+    """Equality of apimachinery's Semantic.DeepEqual: nil, an empty list and an empty map are equal; structs
+    are compared by field."""
     if isinstance(left, GoStruct) and isinstance(right, GoStruct):
         # Values behind pointers must be equal JSON.
         return all(
@@ -128,7 +128,7 @@ def _one(value: Any) -> GoStruct | None:
 
 
 def _structs(value: Any, read: Callable[[Mapping[str, Any]], GoStruct]) -> list[GoStruct] | None:
-    """Null among them counts as empty."""
+    """Null items count as empty structs."""
     items: Iterable[Any] = value if isinstance(value, list) else ()
     found = [read(each if isinstance(each, Mapping) else {}) for each in items]
     return found if isinstance(value, list) else None
@@ -147,12 +147,12 @@ def _named(value: Any) -> dict[str, Any] | None:
 
 
 def items_in_memory(value: Any) -> GoStruct | None:
-    """A schema, or several."""
+    """One schema or several."""
     return None if value is None else GoStruct(Schema=_one(value), JSONSchemas=_many(value))
 
 
 def _allowed(value: Any) -> GoStruct | None:
-    """A schema, or whether any are allowed."""
+    """A schema, or a boolean."""
     return None if value is None else GoStruct(Allows=value is not False, Schema=_one(value))
 
 
@@ -224,7 +224,7 @@ _FIELDS: Final[tuple[tuple[str, str, Callable[[Any], Any]], ...]] = (
 
 
 def said(schema: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    """The keywords that differ from Go's zero values, with Go's names and values, in Go's order."""
+    """Yields the keywords that differ from Go's zero values, with Go's names and values, in Go's order."""
     for key, name, read in _FIELDS:
         value = read(schema.get(key))
         if (
@@ -236,4 +236,4 @@ def said(schema: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
 
 
 GO_NAMES: Final = {key: name for key, name, _ in _FIELDS}
-"""Of the keywords, in Go's order."""
+"""Go's name of each keyword, in Go's order."""

@@ -1,4 +1,4 @@
-"""The keywords that a schema may have in a definition, and what they ask of each other (apiextensions,
+"""Keywords that a schema may have in a definition, and their dependencies (apiextensions,
 ValidateCustomResourceDefinitionOpenAPISchema)."""
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MAP_TYPES: Final = ("atomic", "granular")
 _META_FIELDS: Final = ("metadata", "kind", "apiVersion")
 _UNSUPPORTED: Final = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
 UNCONVERTED: Final = (*_UNSUPPORTED, PRESERVE_UNKNOWN_FIELDS)
-"""Where one is at fault, nothing is said of the structure."""
+"""A fault in one of these suppresses faults of the structure."""
 _IN_SET: Final = "must be atomic as item of a list with x-kubernetes-list-type=set"
 
 
@@ -39,7 +39,7 @@ class _SchemaNode:
     is_root: bool = False
     is_in_metadata: bool = False
     no_default: str = ""
-    """Why none may be set; "" where one may."""
+    """Why no default may be set; "" if one may."""
 
     def below(self, schema: Any, *path: str | int) -> _SchemaNode:
         inner = schema if isinstance(schema, Mapping) else {}
@@ -55,12 +55,12 @@ class _SchemaNode:
 
 
 def keyword_faults(schema: Mapping[str, Any], prefix: str) -> Iterator[DefinitionFault]:
-    """Paths are into the schema; ``prefix`` is its place in texts."""
+    """Paths lead into the schema; ``prefix`` is its place in texts."""
     yield from _faults(_SchemaNode(schema, (), prefix, is_root=True))
 
 
 def has_keyword(schema: Any, keys: Collection[str]) -> bool:
-    """Whether it, or a schema in it, says one of ``keys``: no empty text or list."""
+    """Whether the schema or a nested one has one of ``keys`` with a value that is not empty."""
     if not isinstance(schema, Mapping):
         return False
     for key in keys:
@@ -77,13 +77,13 @@ def has_keyword(schema: Any, keys: Collection[str]) -> bool:
 
 
 def unconverted(schema: Mapping[str, Any]) -> str:
-    """Why no structure can be had of it, as upstream's NewStructural says it; "" where it can."""
+    """Why upstream's NewStructural rejects the schema, in its words; "" if it accepts it."""
     key = next((each for each in _UNSUPPORTED if has_keyword(schema, (each,))), "")
     return f"OpenAPIV3Schema '{key}' is not supported" if key else ""
 
 
 def schema_place(prefix: str, path: Path) -> str:
-    """As apiextensions writes it: the names of properties in brackets."""
+    """The path as apiextensions writes it, with property names in brackets."""
     text, is_name = prefix, False
     for part in path:
         text += f"[{part}]" if is_name or isinstance(part, int) else f".{part}"
@@ -135,7 +135,7 @@ def _inner(node: _SchemaNode) -> Iterator[_SchemaNode]:
 def _of_keywords(node: _SchemaNode) -> Iterator[DefinitionFault]:
     schema = node.schema
     kind = schema.get("type")
-    if kind and kind not in [*TYPES]:  # a manifest that was not decoded may say anything
+    if kind and kind not in [*TYPES]:  # an undecoded manifest may contain anything
         text = not_supported("", kind, sorted(TYPES)).removeprefix(": ")
         yield node.fault(text, "type")
     if schema.get("default") is not None and node.no_default:
@@ -229,7 +229,7 @@ def _of_map(node: _SchemaNode, item: Mapping[str, Any] | None, keys: list[str]) 
 
 
 def _of_keys(item: _SchemaNode, keys: list[str]) -> Iterator[DefinitionFault]:
-    """Keys are there in every item, or have a default."""
+    """Every item must have the keys, or the keys must have defaults."""
     words = f"this property is in {LIST_KEYS}, so it"
     required = item.schema.get("required")
     properties = item.mapping("properties")
@@ -249,7 +249,7 @@ def _of_rules(node: _SchemaNode) -> Iterator[DefinitionFault]:
     for index, rule in enumerate(tree.rules):
         for key, text in rule_faults(rule, tree):
             if text.endswith(BAD_PATH) and has_keyword(node.schema, _UNSUPPORTED):
-                continue  # upstream has no structure to follow the path in
+                continue  # upstream has no structure here to follow the path in
             yield node.fault(text, RULES, index, key)
 
 

@@ -1,4 +1,4 @@
-"""The names of a definition: its own, its group, its scope, those of its kind and resource."""
+"""Checks the names of a definition: its own, its group, its scope, and those of its kind and resource."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ANY_CASE: Final = "may have mixed case, but should otherwise match: "
 def metadata_faults(
     manifest: Mapping[str, Any], spec: Mapping[str, Any], old: Mapping[str, Any] | None = None
 ) -> Iterator[DefinitionFault]:
-    """An update does not change the name, and may leave the approval as it is."""
+    """An update cannot change the name and may keep an invalid approval."""
     metadata = manifest.get("metadata")
     metadata = metadata if isinstance(metadata, Mapping) else {}
     if old is not None:
@@ -48,7 +48,7 @@ def metadata_faults(
 
 
 def _approval_faults(metadata: Mapping[str, Any], group: str) -> Iterator[DefinitionFault]:
-    """Groups of Kubernetes itself are reviewed, or say that they are not."""
+    """Groups of Kubernetes itself need an approval, or a statement that they have none."""
     if not any(group == each or group.endswith(f".{each}") for each in _PROTECTED):
         return
     approval = _approval(metadata)
@@ -98,7 +98,7 @@ def spec_name_faults(spec: Mapping[str, Any]) -> Iterator[DefinitionFault]:
 
 
 def name_faults(names: Mapping[str, Any]) -> Iterator[DefinitionFault]:
-    """``singular`` and ``listKind`` follow from the kind where they are not said."""
+    """``singular`` and ``listKind`` default to names derived from the kind."""
     kind = _text(names, "kind")
     list_kind = _text(names, "listKind") or (f"{kind}List" if kind else "")
     values = {

@@ -1,4 +1,4 @@
-"""Definitions that an apiserver refuses, by their kind: objects of that kind cannot be judged."""
+"""Definitions that an apiserver rejects, by kind: objects of that kind cannot be validated."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from specmux_schemas.validation.releases import NEWEST
 
 
 class RefusedDefinitions:
-    """Definitions are checked when an object of their kind is."""
+    """Checks a definition when the first object of its kind is validated."""
 
     def __init__(self, definitions: Iterable[Document] = (), *, minor: int = NEWEST) -> None:
         self._minor = minor
@@ -22,7 +22,7 @@ class RefusedDefinitions:
         self._found: dict[tuple[str, str], str | None] = {}
 
     def reason(self, kind: GroupVersionKind) -> str | None:
-        """Why its objects are not checked; None if they can be."""
+        """Why objects of the kind are not validated; None if they can be."""
         key = (kind.group, kind.kind)
         if key in self._waiting:
             from specmux_schemas.validation.definitions.faults import definition_faults

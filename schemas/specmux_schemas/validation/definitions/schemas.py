@@ -1,7 +1,7 @@
-"""The schema of one version: its structure, its defaults, its keywords, its rules.
+"""Checks the schema of one version: structure, defaults, keywords, rules.
 
-As an apiserver has it, defaults are validated where the structure is sound, and rules are compiled where both
-are, and the schema that has them.
+As in an apiserver, defaults are validated only if the structure is sound, and rules are compiled only if
+structure, defaults and the surrounding schema are.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from specmux_schemas.validation.report import Path
 from specmux_schemas.validation.rules.definition_rules import RULES, compile_rules
 
 _UPSTREAM: Final = ("Required value", "Forbidden", "Invalid value")
-"""How reasons begin that are an apiserver's own."""
+"""Beginnings of reasons that are an apiserver's own."""
 _AT_ROOT: Final = (
     *("description", "type", "format", "title", "maximum", "exclusiveMaximum", "minimum"),
     *("exclusiveMinimum", "maxLength", "minLength", "pattern", "maxItems", "minItems", "uniqueItems"),
@@ -41,13 +41,13 @@ def schema_faults(
     allowances: Allowances = NO_ALLOWANCES,
     takes_cost: bool = False,
 ) -> list[DefinitionFault]:
-    """Paths are into the schema; ``prefix`` is its place in texts. ``takes_cost``: rules may cost too much,
-    each."""
+    """Paths lead into the schema; ``prefix`` is its place in texts. ``takes_cost``: a single rule may exceed
+    the cost limit."""
     try:
         keywords = allowances.left(keyword_faults(schema, prefix))
         is_converted = FaultFamily.STRUCTURE not in allowances.families and _is_converted(keywords)
         structural = _structural_faults(schema, prefix) if is_converted else []
-        # A type that does not exist is no fault of the structure.
+        # An unknown type is no fault of the structure.
         is_sound = is_converted and all(
             not is_upstream and fault.path[-1:] == ("type",) for fault, is_upstream in structural
         )
@@ -69,7 +69,7 @@ def schema_faults(
 
 
 def unsound(schema: Mapping[str, Any]) -> bool:
-    """Whether it is no structural one."""
+    """Whether the schema is not structural."""
     return not _is_converted(list(keyword_faults(schema, ""))) or bool(_structural_faults(schema, ""))
 
 
@@ -78,7 +78,7 @@ def _is_converted(keywords: list[DefinitionFault]) -> bool:
 
 
 def status_faults(schema: Mapping[str, Any], path: Path, prefix: str) -> Iterator[DefinitionFault]:
-    """Of a root beside a status: its schema is taken out of ``properties`` alone."""
+    """Checks a root schema beside a status subresource: the status is read from ``properties`` alone."""
     for key, name, value in said(schema):
         if name == "Type" and value != "object":
             words = 'only "object" is allowed as the type at the root of the schema'
@@ -94,7 +94,7 @@ def status_faults(schema: Mapping[str, Any], path: Path, prefix: str) -> Iterato
 
 
 def _structural_faults(schema: Mapping[str, Any], prefix: str) -> list[tuple[DefinitionFault, bool]]:
-    """By their texts, and whether these are an apiserver's."""
+    """Faults by text, and whether the text is an apiserver's own."""
     try:
         found = structural_faults(schema)
     except InvalidDocument as error:
@@ -127,7 +127,7 @@ def _path(node: Any, tokens: list[str]) -> Path:
 
 
 def _without_nesting(path: Path) -> Path:
-    """The place in the structure that a nested schema is about."""
+    """The place in the structure that a nested schema refers to."""
     found: list[str | int] = []
     is_name = False
     for part in path:

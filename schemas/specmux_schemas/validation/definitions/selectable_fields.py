@@ -1,4 +1,5 @@
-"""Fields by which custom resources are selected (apiextensions, ValidateCustomResourceSelectableFields)."""
+"""Checks the fields by which custom resources can be selected (apiextensions,
+ValidateCustomResourceSelectableFields)."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ _WRONG_KIND: Final = (
 def selectable_faults(
     fields: Any, schema: Mapping[str, Any], path: Path, place: str, *, takes_many: bool = False
 ) -> Iterator[DefinitionFault]:
-    """``path`` and ``place``, its name in texts, are those of the list. ``takes_many``: more than MOST."""
+    """``path`` and ``place``, its name in texts, are those of the list. ``takes_many``: accept more than
+    MOST."""
     tree = rule_tree(schema, {})
     seen: set[str] = set()
     for index, field in enumerate(objects(fields)):

@@ -1,5 +1,5 @@
-"""The update of a definition: what it may leave, and what it may not change (apiextensions,
-ValidateCustomResourceDefinitionUpdate)."""
+"""Checks the update of a definition: which faults it may keep, and which fields it cannot change
+(apiextensions, ValidateCustomResourceDefinitionUpdate)."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ def immutable_faults(spec: Mapping[str, Any], old: Mapping[str, Any]) -> Iterato
 
 
 def storage_faults(spec: Mapping[str, Any], old: Mapping[str, Any] | None) -> Iterator[DefinitionFault]:
-    """Of the versions that are stored: an apiserver adds the first that says so."""
+    """Checks stored versions: an apiserver adds the first version with ``storage: true``."""
     versions = objects(spec.get("versions"))
     names = _stored_in(spec)
     found = _inside(old or {}, "status").get("storedVersions")
     stored = [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
-    if not stored and old is not None:  # a manifest has no status: what it stores is there
+    if not stored and old is not None:  # a manifest has no status: assume its storage version
         stored = _stored_in(_inside(old, "spec"))[:1]
     stored += [name for name in names[:1] if name not in stored]
     path: Path = ("spec", "versions")
@@ -104,7 +104,7 @@ def _stored_in(spec: Mapping[str, Any]) -> list[str]:
 
 
 def _takes_any_structure(spec: Mapping[str, Any]) -> bool:
-    """What keeps unknown fields, and says nothing for which they would have to be known."""
+    """Whether the schema keeps unknown fields and has no keyword that requires a structure."""
     schemas = [schema_of(each) for each in objects(spec.get("versions"))]
     return spec.get("preserveUnknownFields") is True and not any(
         has_keyword(schema, _STRUCTURAL_KEYWORDS) for schema in schemas

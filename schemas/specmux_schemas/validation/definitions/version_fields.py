@@ -1,4 +1,4 @@
-"""Checks of a version beside its schema: deprecation, printer columns, scale."""
+"""Checks the fields of a version other than its schema: deprecation, printer columns, scale."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def column_faults(version: Mapping[str, Any], path: Path, place: str) -> Iterato
 
 
 def _column(column: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """The key, its name in the text, and the text."""
+    """Yields the key, its name in the text, and the text."""
     kind, form, json_path = (column.get(key) or "" for key in ("type", "format", "jsonPath"))
     if not column.get("name"):
         yield "name", "name", "Required value"

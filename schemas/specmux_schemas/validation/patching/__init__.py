@@ -1,1 +1,1 @@
-"""Patches of stored objects: the media types of PATCH, applied as by an apiserver."""
+"""PATCH of stored objects: applies each media type as an apiserver does."""

@@ -1,6 +1,6 @@
-"""Merge an applied object into the stored one (structured-merge-diff, typed/merge.go): the applied value
-wins, associative lists are merged by key. Nothing is removed, since ownership is in managedFields, which are
-not evaluated."""
+"""Merges an applied object into the stored one (structured-merge-diff, typed/merge.go): the applied value
+wins, associative lists are merged by key. Nothing is removed: that needs the ownership in managedFields,
+which is not evaluated."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ABSENT: Final = object()
 
 
 def merged(types: ApplyTypes, component: str, stored: Any, applied: Any) -> Any:
-    """Both must have the type; lists in the stored one may have equal items."""
+    """Both must have the type; lists of the stored object may contain equal items."""
     found = _Merge(types).value({"namedType": component}, stored, applied)
     return {} if found is _ABSENT else found
 
@@ -58,7 +58,7 @@ class _Merge:
         return self._items(list_type, ours, theirs) or _ABSENT
 
     def _items(self, list_type: Mapping[str, Any], ours: list[Any], theirs: list[Any]) -> list[Any]:
-        """In the stored order if nothing moves, else in the applied order."""
+        """Items in stored order if none moves, otherwise in applied order."""
         left, right = (self._elements(list_type, each) for each in (ours, theirs))
         stored = _indexed(left, ours)
         applied = _indexed(right, theirs)
@@ -105,7 +105,7 @@ class _Merge:
 
 
 def _indexed(elements: list[PathElement], items: list[Any]) -> dict[Any, Any]:
-    """By identity; without items that occur twice."""
+    """Items by identity; those that occur twice are left out."""
     found: dict[Any, Any] = {}
     for element, item in zip(elements, items, strict=True):
         found[element.identity] = None if element.identity in found else item

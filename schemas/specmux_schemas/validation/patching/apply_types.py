@@ -1,5 +1,5 @@
-"""Types of an object in server-side apply, from the document that describes its kind
-(sigs.k8s.io/structured-merge-diff, schema and typed/helpers.go)."""
+"""Types for server-side apply, from the document of the kind (sigs.k8s.io/structured-merge-diff, schema and
+typed/helpers.go)."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ ATOMIC: Final = "atomic"
 
 @dataclass(frozen=True, slots=True)
 class PathElement:
-    """The place of an item in its container. Equal elements are the same item."""
+    """Identity of an item in its container. Equal elements denote the same item."""
 
     text: str
     identity: Any
 
 
 class NoElement(Exception):
-    """An item of an associative list without an identity; the text is structured-merge-diff's."""
+    """An item of an associative list has no identity; the text is structured-merge-diff's."""
 
 
 class ApplyTypes:
@@ -51,7 +51,7 @@ class ApplyTypes:
         return None
 
     def element(self, list_type: Mapping[str, Any], item: Any) -> PathElement:
-        """For an associative list. Raises NoElement."""
+        """The identity of an item of an associative list. Raises NoElement."""
         keys = list_type.get("keys")
         return self._keyed(list_type, keys, item) if keys else _of_set(item)
 
@@ -91,7 +91,7 @@ def fields_of(map_type: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def deduced(atom: Atom, value: Any) -> Atom:
-    """The atom restricted to a value's form; the whole atom if none fits."""
+    """The atom restricted to the value's form; the whole atom if none matches."""
     part = "map" if isinstance(value, dict) else "list" if isinstance(value, list) else "scalar"
     return {part: atom[part]} if value is not None and part in atom else atom
 
@@ -128,7 +128,7 @@ def _of_set(item: Any) -> PathElement:
 
 
 def _identity(value: Any) -> Any:
-    """Numbers are equal by value, and differ from booleans."""
+    """Numbers compare by value and differ from booleans."""
     if isinstance(value, dict | list):
         return value_text(value)
     return (isinstance(value, bool), value)

@@ -1,4 +1,4 @@
-"""The order of a list after a strategic merge: the patch's and the stored one's, interleaved (apimachinery,
+"""Order of a list after a strategic merge: the patch's order and the stored one, interleaved (apimachinery,
 pkg/util/strategicpatch/patch.go: normalizeElementOrder)."""
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ _DIRECTIVE: Final = "$patch"
 
 
 def value_key(value: Any) -> Any:
-    """For a scalar: equal if Go's interfaces are equal in type and value."""
+    """A key for a scalar: equal if Go's interfaces are equal in type and value."""
     if isinstance(value, dict | list):
         return (type(value), id(value))
     return (float if isinstance(value, float) else type(value), value)
@@ -34,7 +34,7 @@ class ListOrder:
     def normalized(
         self, patched: list[Any], stored: list[Any], patch_order: list[Any], stored_order: list[Any]
     ) -> list[Any]:
-        """``patched`` and ``stored``: the elements that are and are not in the patch."""
+        """``patched`` are the elements in the patch, ``stored`` those that are not."""
         patched = self._sorted(patched, patch_order)
         stored = self._sorted(stored, stored_order)
         return self._interleaved(stored, patched, self._ranks(stored_order))
@@ -54,7 +54,7 @@ class ListOrder:
         return self._inserted(items, found) + deleted
 
     def _inserted(self, items: list[Any], ranks: list[int]) -> list[Any]:
-        """As Go's SliceStable sorts up to 20 elements by an order that lacks some of them."""
+        """Sorts like Go's SliceStable for up to 20 elements, with an order that lacks some of them."""
         pairs = list(zip(items, ranks, strict=True))
         for end in range(1, len(pairs)):
             at = end

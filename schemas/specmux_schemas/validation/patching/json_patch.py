@@ -1,4 +1,4 @@
-"""Apply JSON patches (RFC 6902) like an apiserver's gopkg.in/evanphx/json-patch.v4, including its leniency.
+"""Applies JSON patches (RFC 6902) like an apiserver's gopkg.in/evanphx/json-patch.v4, including its leniency.
 
 A missing key is null to ``test`` and ``copy``, ``replace`` creates it, and negative indices count from the
 end.

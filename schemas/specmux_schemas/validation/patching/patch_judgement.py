@@ -1,4 +1,4 @@
-"""A patch judged: the reports of its own reading and of the update that it makes, as one."""
+"""Validates a patch: combines the reports of its decoding and of the resulting update."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _SEVERITIES: Final = {Directive.STRICT: Severity.ERROR, Directive.WARN: Severity
 
 
 class ObjectValidator(Protocol):
-    """Of a Validator, what a patch is judged with."""
+    """The part of Validator that patches need."""
 
     @property
     def minor(self) -> int: ...
@@ -104,7 +104,7 @@ def _made(
 
 
 def _check_kind(source: Body, old: dict[str, Any]) -> None:
-    """The URL says which kind is meant. Raises PatchRefusal, Undecodable."""
+    """The kind must be that of the URL. Raises PatchRefusal, Undecodable."""
     given = type_meta_of(source)
     if given != read_type_meta(old):
         text = f"invalid object type: {kind_text(given)}"
@@ -119,7 +119,7 @@ def _judged(
     directive: Directive,
 ) -> ValidationReport:
     is_lenient = made.is_converted or form in APPLIES
-    # What Go wrote has its keys sorted, and is read in that order.
+    # Go serialized it with sorted keys; read it in that order.
     made_body = _as_body(made.value, is_sorted=not is_lenient)
     report = validator.validate_body(made_body, Directive.IGNORE if is_lenient else directive, old)
     own = () if directive is Directive.IGNORE else made.strict
@@ -158,13 +158,13 @@ def _status(
         if form in APPLIES:
             return bad_request(f"error strict decoding {word}: {strict[0]}")
         return patch_status(made.shown, strict_message(strict))
-    # The URL says which object is meant, not a uid: another one is an error of its metadata.
+    # The URL identifies the object without a uid: a different one is an error of its metadata.
     is_uid = report.status is not None and "UID in precondition" in str(report.status.get("message"))
     return None if is_uid else report.status
 
 
 def _unconverted(value: Any, fatal: str) -> dict[str, Any]:
-    """Of an applied object that its schema takes and its Go type does not."""
+    """The result for an applied object that its schema accepts and its Go type does not."""
     found = read_type_meta(value)
     place, kind = named(value, found), kind_text(found)
     return unclassified(

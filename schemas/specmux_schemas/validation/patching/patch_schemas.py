@@ -1,7 +1,7 @@
 """How a strategic merge patch merges a field: ``x-kubernetes-patch-strategy`` and ``-patch-merge-key``.
 
-An apiserver reads the tags of its Go structs, of which a document is made (apimachinery,
-pkg/util/strategicpatch/meta.go): which components are structs, maps and lists is told by their schemas.
+An apiserver reads the tags of its Go structs, from which documents are generated (apimachinery,
+pkg/util/strategicpatch/meta.go); the schema shows which components are structs, maps and lists.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _SCALARS: Final = {"string": "string", "boolean": "bool", "integer": "int64", "n
 _OWN_STRUCTS: Final = frozenset(
     ("Quantity", "Time", "MicroTime", "IntOrString", "RawExtension", "FieldsV1", "JSON", "Duration")
 )
-"""Go structs whose schema is a scalar, or says nothing."""
+"""Go structs whose schema is a scalar or unconstrained."""
 
 
 @dataclass(frozen=True, slots=True)
 class PatchField:
-    """``type`` is what the field holds, of a list its elements."""
+    """``type`` is the type of the field; of a list, that of its elements."""
 
     type: PatchSchema
     strategy: str = ""
@@ -33,7 +33,7 @@ class PatchField:
 
 
 class PatchSchema:
-    """A schema, with the schemas that it refers to."""
+    """A schema, with the components that it refers to."""
 
     __slots__ = ("_name", "_schema", "_schemas")
 
@@ -61,7 +61,7 @@ class PatchSchema:
         return "struct"
 
     def of_field(self, key: str) -> PatchField:
-        """Raises PatchError for a field that is not there."""
+        """Raises PatchError for an unknown field."""
         return self._field(key, self._property(key))
 
     def of_list(self, key: str) -> PatchField:

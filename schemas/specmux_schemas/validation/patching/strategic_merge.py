@@ -1,7 +1,7 @@
-"""Apply strategic merge patches like apimachinery (pkg/util/strategicpatch/patch.go).
+"""Applies strategic merge patches like apimachinery (pkg/util/strategicpatch/patch.go).
 
 Lists are merged by key or as sets, if the schema says so. Directives: ``$patch``, ``$retainKeys``,
-``$deleteFromPrimitiveList/<field>``, ``$setElementOrder/<field>``. Original and patch are modified.
+``$deleteFromPrimitiveList/<field>``, ``$setElementOrder/<field>``. Modifies the original and the patch.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _retain_keys(original: _Object, patch: _Object) -> None:
 
 
 def _merge_ordered(original: _Object, patch: _Object, schema: PatchSchema) -> None:
-    """Lists whose order the patch states; they are removed from it."""
+    """Merges the lists whose order the patch states, and removes them from the patch."""
     for directive in [key for key in patch if key.startswith(_ORDER_PREFIX)]:
         order = patch.pop(directive)
         if not isinstance(order, list):
@@ -112,7 +112,7 @@ def _merge_ordered(original: _Object, patch: _Object, schema: PatchSchema) -> No
 
 
 def _check_order(patched: list[Any], order: list[Any], merge_key: str) -> None:
-    """Check that the patch's elements are in the order that it states."""
+    """Checks that the patch's elements are in the order that it states."""
     if not patched or not order:
         return
     kept = patched
@@ -170,7 +170,7 @@ def _merge_lists(original: list[Any], patch: list[Any], field: PatchField, *, is
 
 
 def _without_special(original: list[Any], patch: list[Any], merge_key: str) -> tuple[list[Any], list[Any]]:
-    """Execute the directives among the patch's elements."""
+    """Executes the directives among the patch's elements."""
     stored = original
     plain_items = []
     replaces = False
@@ -193,8 +193,8 @@ def _without_special(original: list[Any], patch: list[Any], merge_key: str) -> t
 
 
 def _merge_maps(original: list[Any], patch: list[Any], field: PatchField, stored: list[Any]) -> list[Any]:
-    """Merge elements that the original has, append others: in Go to the stored list, where deletions left
-    room."""
+    """Merges elements that the original has and appends others: in Go to the stored list, where deletions
+    left room."""
     merge_key = field.merge_key
     places: dict[Any, int] = {}
     for index, each in enumerate(original):
@@ -229,7 +229,7 @@ def _without(items: list[Any], stored: list[Any], merge_key: str, value: Any) ->
 
 
 def _partitioned(items: list[Any], by: list[Any], merge_key: str) -> tuple[list[Any], list[Any]]:
-    """Those that ``by`` contains, and the others."""
+    """The elements that ``by`` contains, and the others."""
     if not merge_key:
         known = {value_key(each) for each in by}
         keys = [value_key(each) for each in items]
@@ -249,7 +249,7 @@ def _partitioned(items: list[Any], by: list[Any], merge_key: str) -> tuple[list[
 
 
 def _deduplicated(items: list[Any]) -> list[Any]:
-    """deduplicateScalars: the last of repeated elements remains."""
+    """Keeps the last of repeated elements (deduplicateScalars)."""
     keys = [value_key(each) for each in items]
     if len(set(keys)) == len(keys):
         return items

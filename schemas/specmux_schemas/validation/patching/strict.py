@@ -41,12 +41,12 @@ _MERGE_PATCH: Final = Map(Interface())
 
 
 def strict_errors_of_json_patch(body: bytes) -> list[str]:
-    """Of the patch document itself (RFC 6902). Raises Undecodable."""
+    """Checks the patch document itself (RFC 6902). Raises Undecodable."""
     return [f"json patch {text}" for text in _decode(body, _JSON_PATCH)]
 
 
 def strict_errors_of_merge_patch(body: bytes) -> list[str]:
-    """Of the patch document itself (RFC 7386): only duplicates. Raises Undecodable."""
+    """Checks the patch document itself (RFC 7386), for duplicates only. Raises Undecodable."""
     return _decode(body, _MERGE_PATCH)
 
 
@@ -59,9 +59,10 @@ def _decode(body: bytes, node: Node) -> list[str]:
 
 
 def strict_errors_of_converted(value: Any, node: Node) -> list[str]:
-    """Of an object that is converted to its Go type from plain JSON, as a strategic merge patch's result is.
+    """Checks an object that is converted to its Go type from plain JSON, such as the result of a strategic
+    merge patch.
 
-    Sorted by text; keys of maps are not in the paths. Raises Undecodable.
+    Sorted by text; paths contain no map keys. Raises Undecodable.
     """
     found: list[str] = []
     _convert(marshalled(value), node, (), found)
@@ -121,7 +122,7 @@ def _convert_scalar(value: Any, node: Text | Boolean | Integer | Float) -> None:
 
 
 def _convert_by_reader(value: Any, node: Node, prefix: str = "") -> None:
-    """Types that read JSON themselves are given it."""
+    """Types with a JSON decoder of their own receive the JSON."""
     state = Decoding()
     node.decode(value, state)
     if state.mismatch is not None:

@@ -1,4 +1,4 @@
-"""Check that an object conforms to its type in server-side apply (structured-merge-diff,
+"""Checks that an object conforms to its type in server-side apply (structured-merge-diff,
 typed/validate.go)."""
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class TypeFault:
 
 
 def faults_text(faults: list[TypeFault]) -> str:
-    """All of them combined, as in an error."""
+    """All faults combined into one error text."""
     if len(faults) == 1:
         return str(faults[0])
     return "\n".join(["errors:", *(f"  {each}" for each in faults)])

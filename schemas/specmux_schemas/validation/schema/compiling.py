@@ -1,8 +1,8 @@
-"""Published schemas of custom resources, compiled to what checks them.
+"""Compiles the published schemas of custom resources to checks.
 
-A document says some things twice for readers of plain OpenAPI (``anyOf`` beside x-kubernetes-int-or-string,
-apiVersion and kind of embedded objects); an apiserver checks by the definition, so what was added is taken
-off again.
+For readers of plain OpenAPI a document repeats itself (``anyOf`` beside x-kubernetes-int-or-string,
+apiVersion and kind of embedded objects). An apiserver checks by the definition, so these additions are
+removed again.
 """
 
 from __future__ import annotations
@@ -32,10 +32,9 @@ _EITHER_TYPE: Final = ("integer", "string")
 
 
 class SchemaCompiler:
-    """Of one document; ``schemas`` are its components. Patterns are compiled once. Which formats are checked
-    depends on the release. ``is_published``: they say for readers of plain OpenAPI what
-    x-kubernetes-int-or-string says; else that says nothing of types, as an apiserver has it where it
-    validates defaults."""
+    """Compiles the schemas of one document, whose components are ``schemas``. Compiles each pattern once. The
+    checked formats depend on the release. ``is_published``: x-kubernetes-int-or-string is repeated as types,
+    for plain OpenAPI; otherwise it implies no type, as where an apiserver validates defaults."""
 
     def __init__(self, schemas: Mapping[str, Any], *, minor: int = NEWEST, is_published: bool = True) -> None:
         self._schemas = schemas
@@ -44,11 +43,11 @@ class SchemaCompiler:
         self._patterns: dict[str, Pattern] = {}
 
     def root(self, schema: Mapping[str, Any]) -> SchemaNode:
-        """Of a kind: its apiVersion, kind and metadata are checked as such, not by its schema."""
+        """Compiles the schema of a kind: apiVersion, kind and metadata have checks of their own."""
         return self._node(schema, 0, is_embedded=True)
 
     def inner(self, schema: Mapping[str, Any]) -> SchemaNode:
-        """Of a value inside."""
+        """Compiles the schema of a nested value."""
         return self._node(schema, 1)
 
     def _node(self, schema: Any, depth: int, *, is_embedded: bool = False) -> SchemaNode:
@@ -80,7 +79,8 @@ class SchemaCompiler:
         return None if limits == TextLimits() else limits
 
     def _text_format(self, schema: Mapping[str, Any]) -> StringFormat | None:
-        """Until 1.35 a text's format counts whatever the type is (apiextensions, validation/formats.go)."""
+        """Until 1.35 the format of a text applied whatever the type was (apiextensions,
+        validation/formats.go)."""
         if self._minor >= NUMERIC_SINCE and schema.get("type") not in (None, "", "string"):
             return None
         form = find_format(schema.get("format"))
@@ -127,7 +127,7 @@ class SchemaCompiler:
         properties = schema.get("properties")
         values = schema.get("additionalProperties")
         listed = [name for name in _list(schema, "required") if isinstance(name, str)]
-        # Of embedded objects apiVersion and kind are required as such.
+        # An embedded object requires apiVersion and kind anyway.
         required = [name for name in listed if depth == 0 or name not in unchecked - {"metadata"}]
         limits = ObjectLimits(
             {

@@ -1,7 +1,7 @@
-"""What a value violates of its schema, and how an apiserver says it.
+"""Violations of a schema, in an apiserver's words.
 
-Texts are those of kube-openapi (pkg/validation/{validate,errors}), put into field errors as in apiextensions
-(pkg/apiserver/validation/validation.go, kubeOpenAPIResultToFieldErrors).
+The texts are those of kube-openapi (pkg/validation/{validate,errors}), turned into field errors as in
+apiextensions (pkg/apiserver/validation/validation.go, kubeOpenAPIResultToFieldErrors).
 """
 
 from __future__ import annotations
@@ -16,20 +16,21 @@ from specmux_schemas.validation.metadata.field_errors import field_path, invalid
 from specmux_schemas.validation.report import Path
 
 OMITTED: Final = ""
-"""Shown where an error has no value."""
+"""The value of an error that prints none."""
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaError:
-    """``text`` is the field error. ``detail`` tells errors apart: equal ones are said once."""
+    """``text`` is the field error. ``detail`` identifies it: equal errors are reported once."""
 
     path: Path
     text: str
     detail: str
     blocks_rules: bool = False
-    """CEL rules are not evaluated beside such an error (registry/customresource/strategy.go)."""
+    """Such an error suppresses CEL rules (registry/customresource/strategy.go)."""
     depth: int | None = None
-    """How much of ``path`` leads to the value whose branches found it; None: all of it."""
+    """Length of the part of ``path`` that leads to the value whose branches found the error; None: all of
+    it."""
 
     @property
     def place(self) -> Path:
@@ -37,12 +38,12 @@ class SchemaError:
 
 
 def of_branches(found: Iterable[SchemaError], depth: int) -> list[SchemaError]:
-    """Errors of branches as those of the value that has them, at this depth."""
+    """The errors of branches, attributed to the value at this depth."""
     return [replace(error, depth=depth) for error in found]
 
 
 def name_of(path: Path) -> str:
-    """As kube-openapi names what it validates."""
+    """The name that kube-openapi gives a value."""
     return field_path(path) if path else ""
 
 
@@ -52,7 +53,7 @@ def detailed(path: Path, value: Any, detail: str, *, blocks_rules: bool = False)
 
 
 def wrong_type(path: Path, wanted: str, found: str) -> SchemaError:
-    """``found`` is the type, or for formats the value."""
+    """``found`` is the type or, for a format, the value."""
     return detailed(path, found, f"must be of type {wanted}: {quoted(found)}", blocks_rules=True)
 
 
@@ -78,7 +79,7 @@ def too_long(path: Path, most: int) -> SchemaError:
 
 
 def too_many(path: Path, count: int, most: int, what: str) -> SchemaError:
-    """Of items or properties; the field error says items of both."""
+    """For items and properties; the field error says "items" for both."""
     unit = "item" if most == 1 else "items"
     words = "has too many items" if most < 0 else f"must have at most {most} {unit}"
     text = f"{field_path(path)}: Too many: {count}: {words}"
@@ -87,13 +88,13 @@ def too_many(path: Path, count: int, most: int, what: str) -> SchemaError:
 
 
 def composite(path: Path, detail: str) -> SchemaError:
-    """Of anyOf, oneOf, allOf, not: they are said of no field."""
+    """For anyOf, oneOf, allOf and not: the error names no field."""
     text = f"{quoted(name_of(path))} {detail}"
     return SchemaError(path, invalid("<nil>", OMITTED, text), text)
 
 
 def out_of_range(path: Path, text: str) -> SchemaError:
-    """Of no field, as errors are that upstream makes without their place."""
+    """The error names no field, like all that upstream creates without a path."""
     return SchemaError(path, invalid("<nil>", OMITTED, text), text)
 
 
@@ -103,12 +104,12 @@ def forbidden_property(path: Path, key: str) -> SchemaError:
 
 
 def no_factor(path: Path, factor: int | float) -> SchemaError:
-    """Beside an integer, a multipleOf below 1 is 0."""
+    """For an integer, a multipleOf below 1 counts as 0."""
     shown = bound_text(factor, is_integer=isinstance(factor, int))
     text = f"factor MultipleOf declared for {name_of(path)} must be positive: {shown}"
     return SchemaError(path, invalid(field_path(path), factor, text), text)
 
 
 def bound_text(bound: int | float, *, is_integer: bool) -> str:
-    """A bound is a double; beside an integer it is shown as one."""
+    """Bounds are doubles; for an integer they are printed as integers."""
     return str(int(bound)) if is_integer else general_text(float(bound))

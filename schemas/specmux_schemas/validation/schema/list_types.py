@@ -1,4 +1,4 @@
-"""Check lists that are sets or maps for duplicate items or keys (apiextensions,
+"""Checks lists of type set or map for duplicate items or keys (apiextensions,
 pkg/apiserver/schema/listtype)."""
 
 from __future__ import annotations

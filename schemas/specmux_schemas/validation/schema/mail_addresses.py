@@ -1,6 +1,6 @@
-"""Check mail addresses as Go's net/mail.ParseAddress does: one address, with a name, comments or a group.
+"""Checks mail addresses as Go's net/mail.ParseAddress does: one address, with a name, comments or a group.
 
-Each character is read at most twice: a name before ``<`` first looks like an address.
+Reads each character at most twice: a name before ``<`` first looks like an address.
 """
 
 from __future__ import annotations

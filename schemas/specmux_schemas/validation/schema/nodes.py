@@ -1,7 +1,7 @@
-"""A custom resource's schema, compiled: what kube-openapi's SchemaValidator checks, in its order.
+"""Compiled schema of a custom resource: the checks of kube-openapi's SchemaValidator, in its order.
 
-Each check returns how many of its parts matched: of the branches of anyOf and oneOf the errors of that one
-are reported that matched most (schema_props.go). Errors are appended to a list; paths are only made for them.
+Each check returns how many of its parts matched: for anyOf and oneOf the errors of the branch that matched
+best are reported (schema_props.go). Errors are appended to a list; paths are built only for them.
 """
 
 from __future__ import annotations
@@ -24,34 +24,34 @@ Found: TypeAlias = list[SchemaError]
 
 @dataclass(slots=True)
 class Walk:
-    """``path`` is where the check stands; ``undecided`` are patterns that could not be matched."""
+    """``path`` is the current place; ``undecided`` are patterns that could not be matched."""
 
     path: list[str | int] = field(default_factory=list)
     found: Found = field(default_factory=list)
     undecided: list[tuple[tuple[str | int, ...], str]] = field(default_factory=list)
     most: int = MOST_VIOLATIONS
     left_out: int = 0
-    """Errors beyond ``most``, which are counted."""
+    """Number of errors beyond ``most``."""
 
     @property
     def has_failed(self) -> bool:
         return bool(self.found or self.left_out)
 
     def add(self, error: Callable[..., SchemaError], *told: Any) -> None:
-        """An error of the value at ``path``."""
+        """Adds an error of the value at ``path``."""
         if len(self.found) < self.most:
             self.found.append(error(tuple(self.path), *told))
         else:
             self.left_out += 1
 
     def add_branch(self, inner: Walk) -> None:
-        """What another walk found, from here."""
+        """Adds the results of another walk that started here."""
         listed = inner.found[: self.most - len(self.found)]
         self.found += errors.of_branches(listed, len(self.path))
         self.left_out += inner.left_out + len(inner.found) - len(listed)
 
     def cannot_tell(self, reason: str) -> None:
-        """The value at ``path`` cannot be checked."""
+        """Reports that the value at ``path`` cannot be checked."""
         if len(self.undecided) < self.most:
             self.undecided.append((tuple(self.path), reason))
 
@@ -73,7 +73,7 @@ class SchemaNode:
         if value is None:
             return self._check_null(walk)
         kind = type(value)
-        # One for itself, one for the validator of enumerations; two for that of branches.
+        # One for the value itself, one for the validator of enums; two for that of branches.
         matched = 4 + (self._check_type(value, walk) if self.types or self.format else 0)
         if self.branches is not None:
             matched += self.branches.check(value, walk)
@@ -100,7 +100,7 @@ class SchemaNode:
         return matched
 
     def _check_type(self, value: Any, walk: Walk) -> int:
-        """type.go, its treatment of formats included: a text passes where another type has a format."""
+        """Follows type.go, including formats: a text passes where another type has a format."""
         found, found_format = _type_of(value)
         types = self.types
         fits = found in types or (found == "number" and "integer" in types and self.is_whole(value))
@@ -140,7 +140,7 @@ def _type_of(value: Any) -> tuple[str, str]:
 
 
 def _is_choice(value: Any, choice: Any) -> bool:
-    """Numbers are converted to the choice's type (validator.go); true is no 1."""
+    """Converts numbers to the choice's type (validator.go); true does not equal 1."""
     if isinstance(value, bool) or isinstance(choice, bool):
         return value is choice
     if isinstance(choice, int) and isinstance(value, float):
@@ -213,7 +213,7 @@ class NumberLimits:
         return 2
 
     def _is_native(self, value: int | float, bound: float, what: str, walk: Walk) -> bool:
-        """Whether they are compared as integers. What is of another type than the schema's is a double."""
+        """Whether both are compared as integers. A value of another type than the schema's is a double."""
         fits = self.numeric is None or self._in_range(self.numeric, bound, what, walk)
         return fits and isinstance(value, int)
 
@@ -224,7 +224,7 @@ class NumberLimits:
         return fault is None
 
     def _check_multiple(self, value: int | float, factor: float, is_integer: bool, walk: Walk) -> None:
-        """values.go: MultipleOfInt, MultipleOf."""
+        """Follows values.go: MultipleOfInt, MultipleOf."""
         factor = _int64(factor) if is_integer else factor
         if factor <= 0:
             walk.add(errors.no_factor, factor)
@@ -247,7 +247,7 @@ def _compared(value: int | float, is_integer: bool) -> int | float:
 
 
 def _int64(bound: float) -> int:
-    """As Go converts a double: beyond 64 bits it is the least integer (amd64's cvttsd2si)."""
+    """Converts a double as Go does: beyond 64 bits it becomes the least integer (amd64's cvttsd2si)."""
     whole = int(bound)
     return whole if -INT64_MAX - 1 <= whole <= INT64_MAX else -INT64_MAX - 1
 
@@ -314,7 +314,7 @@ class ObjectLimits:
 
 @dataclass(frozen=True, slots=True)
 class Branches:
-    """anyOf, oneOf, allOf and not. The errors of a branch that is not chosen are lost."""
+    """anyOf, oneOf, allOf and not. The errors of a branch that is not chosen are dropped."""
 
     any_of: tuple[SchemaNode, ...] = ()
     one_of: tuple[SchemaNode, ...] = ()

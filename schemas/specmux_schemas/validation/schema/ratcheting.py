@@ -1,7 +1,7 @@
-"""What an update may leave as it is: an error in a value that it did not change refuses nothing (KEP-4008).
+"""Ratcheting: an update is not rejected for an error in a value that it did not change (KEP-4008).
 
-Values of the object and of the stored one are correlated by their keys, and by the keys of items in lists
-that are maps; nothing else in a list has a place of its own (apiserver, pkg/cel/common/equality.go).
+Correlates values of the object and of the stored one by key, and by map keys in lists of type map; other list
+items have no identity (apiserver, pkg/cel/common/equality.go).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _TYPE_META: Final = ("apiVersion", "kind")
 
 
 class Correlation:
-    """A value, the stored one in its place, and their schema."""
+    """A value, its stored counterpart, and their schema."""
 
     __slots__ = ("_children", "_is_object", "_is_unchanged", "old", "schema", "value")
 
@@ -29,7 +29,7 @@ class Correlation:
         self._is_unchanged: bool | None = None
 
     def child(self, part: str | int) -> Correlation | None:
-        """None where nothing stored, or no schema, belongs to it."""
+        """None if the child has no stored counterpart or no schema."""
         if part not in self._children:
             found = self._key(part) if isinstance(part, str) else self._item(part)
             self._children[part] = found
@@ -46,7 +46,7 @@ class Correlation:
         if not (isinstance(value, dict) and isinstance(old, dict)) or name not in value or name not in old:
             return None
         if self._is_object and name in META_FIELDS:
-            return None  # definitions seldom describe these, and what is published cannot tell
+            return None  # definitions seldom describe these, and a published schema does not show it
         schema = self.schema.properties.get(name) or self.schema.additional
         return Correlation(value[name], old[name], schema) if schema is not None else None
 
@@ -76,7 +76,7 @@ class Correlation:
 
 
 def is_same(value: Any, other: Any) -> bool:
-    """Equal in type, too, as Go compares."""
+    """Equality as in Go, which includes the type."""
     if isinstance(value, dict):
         return (
             isinstance(other, dict)
@@ -93,12 +93,12 @@ def is_same(value: Any, other: Any) -> bool:
 
 
 def _kind(value: Any) -> type:
-    """Numbers that keep their text are floats."""
+    """Numbers that keep their text count as floats."""
     return float if isinstance(value, float) else type(value)
 
 
 def lies_in_unchanged(root: Correlation, path: Path) -> bool:
-    """Whether a value on the way to ``path`` is what is stored."""
+    """Whether a value on the way to ``path`` is unchanged."""
     node: Correlation | None = root
     for part in (*path, None):
         if node is None:
@@ -113,7 +113,7 @@ def lies_in_unchanged(root: Correlation, path: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where rules are evaluated: beside what is stored, or below the nearest place that is."""
+    """The place at which rules are evaluated: one with a stored counterpart, or one below it."""
 
     current: Correlation | None = None
     above: Correlation | None = None
@@ -131,12 +131,12 @@ class Standing:
         return Standing(self.current.child(part), self.current)
 
     def nested(self) -> Standing:
-        """In allOf, whose errors are not left alone by themselves."""
+        """The same place within allOf, whose errors are not ratcheted by themselves."""
         return Standing(None, self.above)
 
 
 def _keys(item: Any, schema: Structural) -> list[tuple[type, Any]] | None:
-    """None for an item that lacks one, or has one that is no scalar."""
+    """None if the item lacks a key or a key is not a scalar."""
     if not isinstance(item, dict):
         return None
     found = [item.get(key) for key in schema.list_keys]

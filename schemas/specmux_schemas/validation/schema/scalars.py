@@ -1,4 +1,4 @@
-"""Texts that Kubernetes' own types read: quantities, times, base64. Functions say what is wrong, or None.
+"""Texts that Kubernetes' own types parse: quantities, times, base64. Functions return the fault, or None.
 
 Sources: apimachinery pkg/api/resource/quantity.go, pkg/apis/meta/v1/{time,micro_time}.go, Go's time.Parse and
 encoding/base64.
@@ -23,21 +23,21 @@ _SUFFIXES: Final = frozenset(
 _EXPONENT: Final = re.compile(r"[eE][-+]?[0-9]+")
 
 _LEAP_YEAR: Final = 2000
-"""For the year 0, which is one and which Python does not have."""
+"""Stands for the year 0, a leap year that Python lacks."""
 
 RFC3339: Final = "2006-01-02T15:04:05Z07:00"
 RFC3339_MICRO: Final = "2006-01-02T15:04:05.000000Z07:00"
 _GOOD_TIME: Final = re.compile(
     r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{6})?Z"
 )
-"""Most times there are; the others are read part by part."""
+"""Matches most times; others are parsed part by part."""
 
 _BASE64: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 _GOOD_BASE64: Final = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 
 
 def quantity_fault(text: str) -> str | None:
-    # Quantity reads the JSON text itself, in which a control character is an escape.
+    # Quantity parses the raw JSON text, in which a control character is an escape sequence.
     text = text if _CONTROL.search(text) else text.strip()
     if not text:
         return QUANTITY_FORMAT
@@ -48,7 +48,7 @@ def quantity_fault(text: str) -> str | None:
     exponent = _exponent(suffix)
     if suffix not in _SUFFIXES and not (_EXPONENT.fullmatch(suffix) and -(2**63) <= exponent < 2**63):
         return "unable to parse quantity's suffix"
-    # Without a digit it is zero, but for suffixes for which Go's quick way is not taken.
+    # Without digits the value is zero, except for suffixes that bypass Go's fast path.
     has_digits = bool(_DIGIT.search(text, 0, len(text) - len(suffix)))
     if not has_digits and (suffix in ("Pi", "Ei") or exponent < _LEAST_EXPONENT):
         return "unable to parse numeric part of quantity"
@@ -59,13 +59,13 @@ def _exponent(suffix: str) -> int:
     if not _EXPONENT.fullmatch(suffix):
         return 0
     digits = suffix.lstrip("eE+-").lstrip("0")
-    # int() refuses thousands of digits; beyond 64 bits the value does not matter.
+    # int() rejects thousands of digits; beyond 64 bits the value does not matter.
     exponent = int(digits[:20] or 0)
     return -exponent if suffix[1] == "-" else exponent
 
 
 def time_fault(text: str, layout: str = RFC3339) -> str | None:
-    """Of a metav1.Time, or with RFC3339_MICRO of a metav1.MicroTime."""
+    """Checks a metav1.Time or, with RFC3339_MICRO, a metav1.MicroTime."""
     match = _GOOD_TIME.fullmatch(text)
     if match is not None and (match[1] is not None or layout is RFC3339):
         return None
@@ -73,7 +73,7 @@ def time_fault(text: str, layout: str = RFC3339) -> str | None:
 
 
 def base64_fault(text: str) -> str | None:
-    """Standard base64 with padding; line breaks are skipped."""
+    """Checks standard base64 with padding; line breaks are skipped."""
     if _GOOD_BASE64.fullmatch(text):
         return None
     position = _corrupt_byte(text.encode("utf-8", "surrogatepass"))
@@ -81,7 +81,7 @@ def base64_fault(text: str) -> str | None:
 
 
 def _corrupt_byte(data: bytes) -> int | None:
-    """As encoding/base64 counts (decodeQuantum)."""
+    """The offset that encoding/base64 reports (decodeQuantum)."""
     at, end = 0, len(data)
     while at < end:
         count = 0
@@ -102,7 +102,7 @@ def _corrupt_byte(data: bytes) -> int | None:
 
 
 def _padding_fault(data: bytes, at: int, count: int) -> int | None:
-    """``at`` is behind the first ``=``, which follows ``count`` characters of its four."""
+    """``at`` is the index after the first ``=``, which follows ``count`` characters of its group of four."""
     if count < 2:
         return at - 1
     if count == 2:
@@ -123,7 +123,7 @@ def _after_breaks(data: bytes, at: int) -> int:
 
 
 class _TimeReader:
-    """time.Parse for the two layouts of metav1: what is left, and the first part that does not fit."""
+    """time.Parse for the two layouts of metav1: the remaining text and the first part that does not match."""
 
     def __init__(self, text: str, layout: str) -> None:
         self._text = text
@@ -163,7 +163,7 @@ class _TimeReader:
         return None
 
     def _hour(self) -> int | None:
-        """One digit will do here (Go issue 54580)."""
+        """A single digit is accepted here (Go issue 54580)."""
         if len(self._left) > 1 and _is_digit(self._left[0]) and not _is_digit(self._left[1]):
             value, self._left = int(self._left[0]), self._left[1:]
             return value
@@ -224,7 +224,7 @@ class _TimeReader:
 
 
 def _time_quoted(text: str) -> str:
-    """As Go's package time quotes, in bytes."""
+    """Quotes like Go's package time, byte by byte."""
     shown = (
         f"\\x{byte:02x}"
         if byte >= 0x80 or byte < 0x20
@@ -237,7 +237,7 @@ def _time_quoted(text: str) -> str:
 
 
 def date_is_real(year: int, month: int, day: int) -> bool:
-    """Of the Gregorian calendar, carried on to the year 0."""
+    """Whether the date exists in the proleptic Gregorian calendar, year 0 included."""
     return 1 <= month <= 12 and 1 <= day <= monthrange(year or _LEAP_YEAR, month)[1]
 
 
