@@ -1,8 +1,8 @@
-"""``dataclass`` for slotted values, whose methods are compiled when they are first called.
+"""``dataclass`` for slotted values whose methods are compiled at the first call.
 
-The standard decorator compiles up to eleven methods of each class at import, which takes Python 3.11 up to a
-millisecond, and three more where there is no docstring. A command imports about a hundred such classes and
-uses a third of them. Fields, ``replace`` and matching are the standard library's.
+The standard decorator compiles up to eleven methods of each class at import, up to a millisecond in Python
+3.11, and three more if there is no docstring. A command imports about a hundred such classes and uses a third
+of them. Fields, ``replace`` and matching are the standard library's.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from collections.abc import Callable
 from dataclasses import MISSING, Field, FrozenInstanceError, fields
 from typing import TYPE_CHECKING, Any, Final
 
-if TYPE_CHECKING:  # checkers know the standard decorator
+if TYPE_CHECKING:  # type checkers see the standard decorator
     from dataclasses import dataclass as dataclass
 else:
 
     def dataclass(*, frozen=False, slots=False, kw_only=False, eq=True, order=False):
-        """Make a dataclass as the standard one does; no dataclass is a base of a frozen one."""
+        """Makes a dataclass like the standard decorator; a frozen one cannot inherit from another
+        dataclass."""
         if not slots:
             return dataclasses.dataclass(frozen=frozen, kw_only=kw_only, eq=eq, order=order)
         names = ["__init__", "__repr__", *(["__eq__"] if eq else []), *(_ORDER.values() if order else [])]

@@ -1,4 +1,4 @@
-"""Gzip undone (RFC 1952), bounded while it runs: the bytes may be a bomb."""
+"""Decompresses gzip (RFC 1952) with a bound that holds while it runs: the bytes may be a bomb."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from typing import Final
 from specmux_converters.errors import InvalidDocument, LimitExceeded
 
 GZIP_WINDOW: Final = 31
-"""zlib's way to say: a 32 KiB window in a gzip frame (and with it a zero modification time: equal in, equal
-out)."""
+"""zlib's code for a 32 KiB window in a gzip frame. It also zeroes the modification time, so equal input gives
+equal output."""
 
 _STEP: Final = 64 * 1024
-"""Bytes inflated at a time where only the size is of interest."""
+"""Bytes inflated at a time when only the size matters."""
 
 
 def gunzip(data: bytes, *, max_bytes: int) -> bytes:
-    """The one stream in ``data``. Raises InvalidDocument, and LimitExceeded past ``max_bytes``."""
-    # The trailer names the size (RFC 1952 2.3.1). It is only a claim, but one that bounds the output: what
-    # inflates to more than it claims is refused, so a bomb either says so or stops early.
+    """Decompresses the single stream in ``data``. Raises InvalidDocument, and LimitExceeded past
+    ``max_bytes``."""
+    # The trailer states the size (RFC 1952 2.3.1). It is untrusted, but bounds the output: a stream that
+    # inflates to more is rejected, so a bomb either declares its size or stops early.
     claimed = int.from_bytes(data[-4:], "little")
     if claimed <= max_bytes:
         inflater = zlib.decompressobj(GZIP_WINDOW)
@@ -32,7 +33,7 @@ def gunzip(data: bytes, *, max_bytes: int) -> bytes:
 
 
 def _fault(data: bytes, max_bytes: int) -> InvalidDocument | LimitExceeded:
-    """Why ``data`` is no gzip of at most ``max_bytes``: inflated in small steps that are thrown away."""
+    """Why ``data`` is no gzip of at most ``max_bytes``: inflates it in small steps and discards them."""
     inflater = zlib.decompressobj(GZIP_WINDOW)
     size, rest = 0, data
     try:

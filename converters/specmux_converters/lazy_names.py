@@ -1,4 +1,4 @@
-"""Names of a package that are imported when they are first used (PEP 562)."""
+"""Imports the names of a package at first use (PEP 562)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 def lazy_names(
     package: str, modules: Mapping[str, str], exported: list[str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of a package. ``modules``: below it, with the names that each has."""
+    """Returns ``__getattr__`` and ``__dir__`` of a package. ``modules``: its modules, with the names that
+    each defines."""
     places = {name: module for module, names in modules.items() for name in names.split()}
 
     def find(name: str) -> Any:

@@ -1,8 +1,8 @@
-"""Explain, search, validate and diff over parsed documents: what programs call, as the commands do.
+"""Explain, search, validate and diff over parsed documents: the commands' functions for programs.
 
 Documents are mappings from group-versions (``apps/v1``, or ``apis/apps/v1`` as in ``/openapi/v3``) to parsed
-OpenAPI v3 documents, such as ``SchemaCache.spec`` gives. They are read, never written. What is none
-of them raises SchemasError.
+OpenAPI v3 documents, as ``SchemaCache.spec`` returns them. They are never modified. Anything else raises
+SchemasError.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from specmux_schemas.errors import InvalidPath, SchemasError, UnknownKind
 from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.resources import joined
 
-if TYPE_CHECKING:  # each function imports what it takes: most programs call one of them
+if TYPE_CHECKING:  # each function imports what it needs: most programs call one of them
     from specmux_schemas.differences.changes import Change
     from specmux_schemas.differences.sides.served import ServedSide
     from specmux_schemas.search_index.query import SearchResult
@@ -53,8 +53,7 @@ def explain(documents: Documents, subject: str, *, api_version: str = "", recurs
 def search(documents: Documents, words: str, *, group: str | None = None, limit: int = 20) -> SearchResult:
     """The best ``limit`` kinds and fields for ``words``; ``group`` "" is the core group. Raises InvalidPath.
 
-    The index is built for this call; for many questions keep a ``FieldIndex``
-    (``specmux_schemas.search_index``).
+    Builds an index for each call; for many queries keep a ``FieldIndex`` (``specmux_schemas.search_index``).
     """
     from specmux_schemas.search_index.index import FieldIndex
     from specmux_schemas.search_index.query import search as search_index
@@ -68,11 +67,11 @@ def search(documents: Documents, words: str, *, group: str | None = None, limit:
 def validate(
     documents: Documents, manifests: str | bytes, *, release: str | None = None
 ) -> list[ValidationReport]:
-    """A report on every object of a YAML or JSON text, the items of a List included.
+    """Validates every object of a YAML or JSON text, including the items of a List.
 
-    CustomResourceDefinitions in the text describe the objects beside them. ``release`` of Kubernetes
-    ("1.34"): the rules in force; None is the newest. An object is accepted where its report ``is_valid`` and
-    ``is_complete``. Raises InvalidPath for a text without an object: nothing was looked at.
+    CustomResourceDefinitions in the text define the kinds beside them. ``release`` of Kubernetes ("1.34")
+    selects the rules; None is the newest. An object is accepted if its report ``is_valid`` and
+    ``is_complete``. Raises InvalidPath for a text without objects, since nothing was checked.
     """
     from specmux_schemas.validation.decoding.streams import parts_of
 
@@ -95,9 +94,10 @@ def validator_beside(
     *,
     release: str | None = None,
 ) -> tuple[Validator, Mapping[GroupVersion, Document]]:
-    """What judges manifests by the definitions among them, and the documents of these alone.
+    """A validator for manifests with the definitions among them, and the documents of those definitions
+    alone.
 
-    ``documents_of`` puts the documents of those definitions among all others that are needed.
+    ``documents_of`` adds the documents of the definitions to all others that are needed.
     """
     from specmux_schemas.validation.decoding.manifests import definition_in, preserving_kinds
     from specmux_schemas.validation.validator import Validator
@@ -105,7 +105,8 @@ def validator_beside(
     definitions = [found for part in parts if (found := definition_in(part)) is not None]
     own: Mapping[GroupVersion, Document] = {}
     if definitions:
-        from specmux_converters.crd import WITH_UNIONS, build  # takes as long to import as all else here
+        # takes as long to import as everything else here
+        from specmux_converters.crd import WITH_UNIONS, build
 
         own = build(definitions, templates=WITH_UNIONS).documents
     validator = Validator(
@@ -118,7 +119,7 @@ def validator_beside(
 
 
 def diff(old: Documents, new: Documents) -> tuple[Change, ...]:
-    """What changed from ``old`` to ``new``, and whom it breaks (``Change.severity``, ``Change.impacts``)."""
+    """The changes from ``old`` to ``new``, and whom they break (``Change.severity``, ``Change.impacts``)."""
     from specmux_schemas.differences import compare
     from specmux_schemas.differences.reports.report import report_of
 
@@ -135,7 +136,8 @@ def _side(documents: Documents) -> ServedSide:
 
 
 def _document_set(documents: Documents) -> DocumentSet:
-    """Raises SchemasError for what is no OpenAPI v3: read as one, it would be empty and change nothing."""
+    """Raises SchemasError for what is not OpenAPI v3: it would be read as an empty document, without
+    changes."""
     for name, document in documents.items():
         if not str(document.get("openapi", "")).startswith("3."):
             raise SchemasError(f"{name}: not an OpenAPI v3 document; specmux_converters.convert makes one")
@@ -143,6 +145,6 @@ def _document_set(documents: Documents) -> DocumentSet:
 
 
 def _key(name: str) -> GroupVersion:
-    """``apps/v1`` as ``apis/apps/v1``; whatever else ``/openapi/v3`` lists stays as it is."""
+    """``apps/v1`` as ``apis/apps/v1``; other keys of ``/openapi/v3`` are unchanged."""
     short = _API_VERSION.fullmatch(name)
     return joined(short[1] or "", short[2]) if short else GroupVersion(name)

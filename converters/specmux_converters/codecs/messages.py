@@ -1,8 +1,8 @@
-"""gnostic's messages for users of the protobuf library: ``openapi.v2`` and ``openapi.v3``, made of our own
+"""gnostic's messages for users of the protobuf library: ``openapi.v2`` and ``openapi.v3``, built from our own
 field tables, with gnostic's names.
 
-The library is imported when a message is first asked for. It nests no more than ``DEPTH_MAX`` messages in
-each other, and one level of a schema takes four: so documents are read and written without it.
+The library is imported when a message is first used. It accepts at most ``DEPTH_MAX`` nested messages, and
+one level of a schema takes four, so documents are read and written without it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # protobuf is imported when a message is asked for
 Package: TypeAlias = Literal["openapi.v2", "openapi.v3"]
 
 DEPTH_MAX: Final = 100
-"""Messages in each other that the protobuf library reads, about 25 levels of a schema."""
+"""Nested messages that the protobuf library reads, about 25 levels of a schema."""
 
 _SCALARS: Final = {"double": 1, "int64": 3, "bool": 8, "string": 9}
 _MESSAGE: Final = 11
@@ -48,7 +48,7 @@ _LISTS: Final[Mapping[str, Mapping[str, str]]] = {
         "variables": "ServerVariables",
     },
 }
-"""What gnostic calls the named list under a key, where that is not the key itself."""
+"""gnostic's name for the named list under a key, where it differs from the key."""
 
 _PATTERNS: Final = {
     ("openapi.v2", "^x-"): "vendor_extension",
@@ -56,13 +56,14 @@ _PATTERNS: Final = {
     ("openapi.v3", "^x-"): "specification_extension",
     ("openapi.v3", "^[0-9X]{3}$"): "response_or_reference",
 }
-"""What it calls the field of all keys that match; ``path`` otherwise."""
+"""gnostic's name for the field of all matching keys; ``path`` otherwise."""
 
 
 def to_message(document: Document) -> Message:
-    """An OpenAPI v3 document as ``openapi.v3.Document``, with the losses of that encoding.
+    """Converts an OpenAPI v3 document to ``openapi.v3.Document``, with the losses of that encoding.
 
-    Raises Unrepresentable as ``protobuf_v3.encode``, LimitExceeded where the library reads none so deep.
+    Raises Unrepresentable as ``protobuf_v3.encode``, LimitExceeded if the document is too deep for the
+    library.
     """
     if "swagger" in document:
         raise Unrepresentable("Swagger 2.0 is read from Protobuf and never written; convert it to OpenAPI v3")
@@ -70,7 +71,7 @@ def to_message(document: Document) -> Message:
 
 
 def from_message(message: Message, *, limits: Limits = DEFAULT_LIMITS) -> Document:
-    """The document of an ``openapi.v3.Document`` or ``openapi.v2.Document``, whoever has made its class.
+    """The document of an ``openapi.v3.Document`` or ``openapi.v2.Document``, from whichever generated class.
 
     Raises InvalidDocument for another message, LimitExceeded past ``limits``.
     """
@@ -85,7 +86,7 @@ def from_message(message: Message, *, limits: Limits = DEFAULT_LIMITS) -> Docume
 
 
 def parse_message(data: bytes, package: Package) -> Message:
-    """The bytes of a Document as the library reads them. Raises InvalidDocument and LimitExceeded."""
+    """Parses the bytes of a Document with the library. Raises InvalidDocument and LimitExceeded."""
     from google.protobuf.message import DecodeError
 
     message = message_class(f"{package}.Document")()
@@ -93,7 +94,7 @@ def parse_message(data: bytes, package: Package) -> Message:
         message.ParseFromString(data)
     except DecodeError as error:
         decode = protobuf_v3.decode if package == "openapi.v3" else protobuf_v2.decode
-        decode(data, limits=DEFAULT_LIMITS)  # which says what is wrong, if anything but the depth is
+        decode(data, limits=DEFAULT_LIMITS)  # raises a precise error, unless only the depth is at fault
         raise LimitExceeded(
             f"more than {DEPTH_MAX} messages in each other (about {DEPTH_MAX // 4} levels of a schema), "
             "which the protobuf library does not read; specmux_converters.codecs.decode does"
@@ -102,8 +103,8 @@ def parse_message(data: bytes, package: Package) -> Message:
 
 
 def verify(data: bytes) -> None:
-    """Raises InvalidDocument unless the library reads these bytes of an OpenAPI v3 document and both it and
-    we write them again; LimitExceeded as ``parse_message``."""
+    """Raises InvalidDocument unless both the library and our codec reproduce these bytes of an OpenAPI v3
+    document; LimitExceeded as ``parse_message``."""
     message = parse_message(data, "openapi.v3")
     if message.SerializeToString(deterministic=True) != data:
         raise InvalidDocument("the protobuf library writes other bytes than it has read")
@@ -120,7 +121,7 @@ def message_class(name: str) -> type[Message]:
 
 @functools.cache
 def descriptor_pool() -> DescriptorPool:
-    """A pool of its own with both packages: gnostic's generated modules may be imported beside it."""
+    """A private pool with both packages: gnostic's generated modules may be imported beside it."""
     from google.protobuf.descriptor_pb2 import FileDescriptorProto
     from google.protobuf.descriptor_pool import DescriptorPool
 
@@ -137,7 +138,7 @@ def descriptor_pool() -> DescriptorPool:
 
 
 class _FileBuilder:
-    """Adds the messages of one table to a file, and those that the table implies."""
+    """Adds the messages of one table to a file, with the messages that they imply."""
 
     def __init__(self, file: FileDescriptorProto) -> None:
         self._file = file

@@ -10,8 +10,8 @@ from specmux_converters.errors import Unrepresentable, cut
 
 
 def encode(document: Document, *, fragments: Fragments | None = None) -> bytes:
-    """Raises Unrepresentable for what JSON has no form for. ``fragments`` has nothing to offer here: orjson
-    writes a part faster than it is looked up."""
+    """Raises Unrepresentable for values outside JSON. ``fragments`` is unused: orjson writes a part faster
+    than a lookup takes."""
     try:
         return orjson.dumps(document)
     except TypeError as error:

@@ -1,7 +1,8 @@
-"""Fields of a Protobuf message, each from the JSON value that gnostic's compiler would read it from.
+"""Fields of a Protobuf message, each written from the JSON value that gnostic's compiler reads it from.
 
-A value of an unexpected type is what gnostic makes of such a YAML node (its compiler/helpers.go): null and
-whole numbers are texts, a scalar is an object without entries. What it refuses, or panics on, is refused.
+A value of an unexpected type becomes what gnostic makes of such a YAML node (its compiler/helpers.go): null
+and whole numbers are texts, a scalar is an object without entries. What gnostic rejects, or panics on, is
+rejected.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from specmux_converters.go.scalars import UINT64_MAX
 from specmux_converters.go.text import INT64_MAX
 
 Write: TypeAlias = Callable[[Any, Fragments], bytes]
-"""A JSON value to a message body, or to whole fields with their keys."""
+"""Maps a JSON value to a message body, or to whole fields with their keys."""
 
 NAME: Final = key(1, LENGTH)
 VALUE: Final = key(2, LENGTH)
 
 
 class RefusedError(Exception):
-    """Why the value cannot be written; the keys that lead to it gather in ``path`` while this rises."""
+    """The value cannot be written. ``path`` collects the keys that lead to it while the error propagates."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -33,8 +34,8 @@ class RefusedError(Exception):
 
 
 def pairs(value: Any) -> Iterable[tuple[str, Any]]:
-    """The entries of what should be an object. gnostic takes a scalar for an empty one, an array for keys and
-    values by turns; it panics where the last value is missing."""
+    """The entries of a value that should be an object. gnostic reads a scalar as an empty object, and an
+    array as alternating keys and values; it panics if the last value is missing."""
     if type(value) is dict:
         return value.items()
     if type(value) is not list:
@@ -54,7 +55,7 @@ def message_field(prefix: bytes, body: Write) -> Write:
 
 def repeated_field(prefix: bytes, body: Write) -> Write:
     def write(value: Any, fragments: Fragments) -> bytes:
-        # gnostic skips what is not a list here, where it refuses it for a list of strings.
+        # Here gnostic skips what is not a list; in a list of strings it rejects it.
         items = value if type(value) is list else ()
         return b"".join([prefixed(prefix, body(item, fragments)) for item in items])
 
@@ -140,7 +141,7 @@ def write_any(value: Any, _: Fragments) -> bytes:
 
 
 def write_default(value: Any, _: Fragments) -> bytes:
-    """DefaultType: what is no scalar leaves it empty, as gnostic does."""
+    """DefaultType: anything but a scalar leaves it empty, as in gnostic."""
     match value:
         case bool():
             return key(2, VARINT) + (b"\1" if value else b"\0")
@@ -159,7 +160,7 @@ def write_string_array(value: Any, _: Fragments) -> bytes:
 
 
 def _text(value: Any) -> str | None:
-    """A scalar that gnostic takes for a string: text, null and whole numbers."""
+    """A scalar that gnostic reads as a string: text, null and whole numbers."""
     if type(value) is str:
         return value
     if value is None:

@@ -1,10 +1,10 @@
-"""Reads gnostic's Protobuf messages, of either version, back into the JSON document they stand for.
+"""Reads gnostic's Protobuf messages, of either version, back into the JSON document they represent.
 
-Our own reader, because protobuf's own stops at 100 nested messages, and one level of a schema takes four.
-Like any protobuf reader it skips fields that it does not know, and of a scalar that may come once the last
-counts. A message that may come once and comes in pieces, which a reader has to merge, is refused: no writer
-does that, and reading the parts again and again would take exponential time in their depth.
-Equal values of ``x-*`` keys, examples and enums may be one object in the document.
+A reader of our own, because protobuf's stops at 100 nested messages, and one level of a schema takes four.
+Like any Protobuf reader it skips unknown fields, and takes the last of a repeated singular scalar. A singular
+message in several pieces, which a reader has to merge, is rejected: no writer produces it, and merging takes
+time exponential in the depth. Equal values of ``x-*`` keys, examples and enums may be one object in the
+document.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from specmux_converters.errors import InvalidDocument, LimitExceeded
 from specmux_converters.go.text import INT64_MAX
 
 ABSENT: Final = object()
-"""What a oneof without a member stands for: its key is left out."""
+"""Value of a oneof without a member: its key is left out."""
 
 _YAML_SHARE: Final = 4
-"""Characters of YAML that count as a value: reading one takes as long as several fields."""
+"""Characters of YAML that count as one value: parsing one costs as much as several fields."""
 
 _WIRE_TYPES: Final = {"bool": VARINT, "int64": VARINT, "double": FIXED64}
 
@@ -35,7 +35,7 @@ def compile_reader(messages: Messages, root: str) -> Read:
 
 
 def read_message(data: bytes, read: Read, limits: Limits) -> Any:
-    """Raises InvalidDocument for bytes that are no such message, LimitExceeded past ``limits``."""
+    """Raises InvalidDocument for malformed bytes, LimitExceeded past ``limits``."""
     limits.check_bytes(data)
     try:
         return read(Cursor(data, limits), 0, len(data), 1)
@@ -45,7 +45,7 @@ def read_message(data: bytes, read: Read, limits: Limits) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """A field as the reader meets it: by its number and wire type."""
+    """A field on the wire, identified by its number and wire type."""
 
     key: str
     read: Read
@@ -61,7 +61,7 @@ class _Compiler:
 
     def message(self, name: str) -> Read:
         if name not in self.readers:
-            # Messages refer to each other in cycles: the reader first, then what it has to know.
+            # Messages refer to each other in cycles: create the reader first, then its table of fields.
             members: dict[int, _Member] = {}
             self.readers[name] = self._reader(name, members)
             members.update(self._members(self.messages[name]))
@@ -109,7 +109,7 @@ class _Compiler:
         read = _object(members, ("name",))
 
         def read_entry(cursor: Cursor, pos: int, end: int, depth: int) -> tuple[str, Any]:
-            # An entry is no level of the JSON value: it is a key and a value of the object around it.
+            # An entry is no level of the JSON value: it is a key and a value of the enclosing object.
             pair = read(cursor, pos, end, depth - 1)
             return pair["name"], pair.get("value", empty)
 
@@ -152,16 +152,16 @@ def _object(members: Mapping[int, _Member], required_texts: tuple[str, ...]) -> 
                 name, item = value
                 if not own:
                     own.update(field.key for field in members.values() if field.style != "entry")
-                    own.add("")  # of no field: the set is made once
+                    own.add("")  # the key of no field: creates the set only once
                 if name in own and name:
                     raise InvalidDocument(f"Protobuf: an entry with a field's name, before byte {pos}")
                 if fields_of.get(name) == tag:
                     raise InvalidDocument(f"Protobuf: two entries with one name, before byte {pos}")
-                # One of two fields is another matter: Go writes an "x-" key of a callback as both of its.
+                # Two fields of one key are legitimate: Go writes an "x-" key of a callback into both.
                 fields_of[name] = tag
                 out[name] = item
         for key in required_texts:
-            # The empty text of a required key is left out on the wire.
+            # A required key with an empty text is omitted on the wire.
             out.setdefault(key, "")
         return out
 
@@ -169,7 +169,7 @@ def _object(members: Mapping[int, _Member], required_texts: tuple[str, ...]) -> 
 
 
 def _wrapper(members: Mapping[int, _Member], shape: Callable[[list[Any]], Any]) -> Read:
-    """A message without keys of its own, a oneof or a list: ``shape`` makes its value of what it holds."""
+    """A message without keys of its own, a oneof or a list: ``shape`` computes its value from the members."""
 
     def read(cursor: Cursor, pos: int, end: int, depth: int) -> Any:
         values: list[Any] = []
@@ -206,9 +206,9 @@ def _as_one_or_list(values: list[Any]) -> Any:
 
 
 def _as_scalar(values: list[Any]) -> Any:
-    # None is gnostic's own reading of a default that was no scalar, and is written as the same bytes.
+    # gnostic itself reads None for a default that is not a scalar, and writes the same bytes for it.
     value = values[-1] if values else None
-    # A default that is an integer beyond int64 would be written as 0.
+    # An integer default beyond int64 would be written as 0.
     return float(value) if type(value) is int and value > INT64_MAX else value
 
 

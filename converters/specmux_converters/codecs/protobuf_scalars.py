@@ -1,4 +1,4 @@
-"""The scalars of a Protobuf message as it is read, and how far reading has come."""
+"""Scalars of a Protobuf message, and the position of the reader."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from specmux_converters.go.text import INT64_MAX
 
 
 class Cursor:
-    """One document being read."""
+    """The state of reading one document."""
 
     __slots__ = ("data", "left", "max_depth", "texts")
 
@@ -25,7 +25,7 @@ class Cursor:
         self.left = limits.max_values
         self.max_depth = limits.max_depth
         self.texts: dict[tuple[str, int], Any] = {}
-        """Values of Any{yaml} by their text and depth: few texts, many times each."""
+        """Values of Any{yaml} by text and depth: there are few distinct texts, each repeated many times."""
 
     def spend(self, values: int) -> None:
         self.left -= values
@@ -34,7 +34,7 @@ class Cursor:
 
 
 Read = Callable[[Cursor, int, int, int], Any]
-"""(cursor, start, end, depth of the JSON value) to the value of the message that lies between."""
+"""Maps (cursor, start, end, depth of the JSON value) to the value of the message in that range."""
 
 
 def read_string(cursor: Cursor, pos: int, end: int, _: int) -> str:
@@ -59,7 +59,7 @@ def _read_double(cursor: Cursor, pos: int, _: int, __: int) -> int | float:
         raise InvalidDocument(f"Protobuf: a number that is not finite, at byte {pos}")
     if not value.is_integer() or (value == 0 and math.copysign(1, value) < 0):
         return value
-    # A whole number as Go's JSON has it: the shortest digits that mean this double.
+    # A whole number as in Go's JSON: the shortest digits that denote this double.
     whole = int(value) if abs(value) < 1 << 53 else int(Decimal(repr(value)))
     return whole if -INT64_MAX - 1 <= whole <= UINT64_MAX else value
 

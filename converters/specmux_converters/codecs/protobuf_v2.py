@@ -14,12 +14,12 @@ from specmux_converters.document import Document, Limits
 
 
 def encode(document: Document, *, fragments: Fragments | None = None) -> bytes:
-    """Raises Unrepresentable for what gnostic's messages have no place for."""
+    """Raises Unrepresentable for values without a field in gnostic's messages."""
     return write_swagger(document, fragments or Fragments())
 
 
 def decode(data: bytes, *, limits: Limits) -> Document:
-    """Raises InvalidDocument for what is not such a message, LimitExceeded past ``limits``."""
+    """Raises InvalidDocument for malformed bytes, LimitExceeded past ``limits``."""
     return cast("Document", read_message(data, _reader(), limits))
 
 

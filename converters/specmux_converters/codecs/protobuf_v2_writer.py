@@ -1,6 +1,7 @@
-"""Swagger 2.0 documents as gnostic openapi.v2 Protobuf, as apiservers serve ``/openapi/v2``.
+"""Writes Swagger 2.0 documents as gnostic openapi.v2 Protobuf, as apiservers serve ``/openapi/v2``.
 
-Oneofs are told apart as gnostic's compiler does: by ``$ref``, the place of a parameter, the type of a scheme.
+Selects members of a oneof as gnostic's compiler does: by ``$ref``, the location of a parameter, the type of a
+security scheme.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ _SCHEMES: Final = {
 }
 
 Choose = Callable[[dict[str, Any]], tuple[int, str] | None]
-"""The member of a oneof that an object is: its number and message."""
+"""Selects the member of a oneof for an object: its number and message."""
 
 
 def write_swagger(document: Document, fragments: Fragments) -> bytes:
-    """Raises Unrepresentable for what gnostic's messages have no place for."""
+    """Raises Unrepresentable for values without a field in gnostic's messages."""
     return write_message(_document_writer(), document, fragments)
 
 

@@ -14,15 +14,15 @@ from specmux_converters.document import Document, Limits
 
 
 def encode(document: Document, *, fragments: Fragments | None = None) -> bytes:
-    """Raises Unrepresentable for what gnostic's messages have no place for."""
+    """Raises Unrepresentable for values without a field in gnostic's messages."""
     return write_document(document, fragments or Fragments())
 
 
 def decode(data: bytes, *, limits: Limits) -> Document:
-    """What Protobuf does not carry stays away: false, 0 and "" of keys that need not be there, most keys
-    beside a ``$ref``. A default that was no scalar is null. ``encode`` makes the same bytes of the result.
+    """Protobuf omits false, 0 and "" of optional keys, and most siblings of a ``$ref``; so does the result. A
+    default that was not a scalar becomes null. ``encode`` turns the result into the same bytes.
 
-    Raises InvalidDocument for what is not such a message, LimitExceeded past ``limits``.
+    Raises InvalidDocument for malformed bytes, LimitExceeded past ``limits``.
     """
     return cast("Document", read_message(data, _reader(), limits))
 

@@ -1,8 +1,8 @@
-"""Documents as gnostic openapi.v3 Protobuf, byte for byte as the Go reference writes them.
+"""Writes documents as gnostic openapi.v3 Protobuf, byte for byte as the Go reference does.
 
 The reference is kube-openapi's ``handler3.ToV3ProtoBinary``: gnostic reads the JSON as YAML nodes, and Go's
-protobuf library writes what it kept, by ascending field number. Each message of the field table is compiled
-once to a function from a JSON value to the message's body.
+protobuf library writes the result by ascending field number. Each message of the field table is compiled once
+to a function from a JSON value to the message body.
 """
 
 from __future__ import annotations
@@ -32,12 +32,13 @@ _SHARED: Final = {
         ("Operation", "responses"),
     )
 }
-"""Fields whose values documents, or the operations of one, have in common. They are written once. The name
-tells them apart in ``Fragments``: a field of another message has another number before the same value."""
+"""Fields whose values are shared by documents, or by operations of one document; each value is written
+once. The name distinguishes them in ``Fragments``: another message has another field number before the
+same value."""
 
 
 def write_document(document: Document, fragments: Fragments) -> bytes:
-    """Raises Unrepresentable for what gnostic's messages have no place for."""
+    """Raises Unrepresentable for values without a field in gnostic's messages."""
     return write_message(_document_writer(), document, fragments)
 
 
@@ -61,18 +62,18 @@ def _document_writer() -> Write:
 
 
 class MessageCompiler:
-    """Messages refer to each other in cycles: first each gets a writer without fields, then the fields.
-    ``shared`` names the fields whose values are written once."""
+    """Compiles messages in two passes, since they refer to each other in cycles: writers first, then their
+    fields. ``shared`` names the fields whose values are written once."""
 
     by_hand: ClassVar[frozenset[str]]
-    """Messages that are no objects: oneofs, and what a value is wrapped in."""
+    """Messages that are not objects: oneofs and wrappers."""
 
     def __init__(self, messages: Messages, *, shared: Mapping[tuple[str, str], str]) -> None:
         self.writers: dict[str, Write] = {
             "Any": fields.write_any,
             "DefaultType": fields.write_default,
             "StringArray": fields.write_string_array,
-            # gnostic tries Any, then Expression, and the last that fits wins: Expression always fits.
+            # gnostic tries Any, then Expression, and keeps the last that fits: Expression always does.
             "AnyOrExpression": message_field(VALUE, _named_list(message_field(VALUE, fields.write_any))),
         }
         by_hand = {*self.writers, *self.by_hand}
@@ -119,7 +120,7 @@ class MessageCompiler:
         return fields.lax_string_field(VALUE) if kind == "string" else message_field(VALUE, self._body(kind))
 
     def _or_reference(self, message: str) -> Write:
-        """The oneof of a message and a Reference: where both would do, gnostic keeps the Reference."""
+        """The oneof of a message and a Reference: if both fit, gnostic keeps the Reference."""
         write_message, write_reference = self.writers[message], self.writers["Reference"]
 
         def write(value: Any, fragments: Fragments) -> bytes:
@@ -127,7 +128,7 @@ class MessageCompiler:
                 try:
                     return prefixed(VALUE, write_reference(value, fragments))
                 except RefusedError:
-                    if message != "Callback":  # which has a path of any name, even "$ref"
+                    if message != "Callback":  # a Callback may have a path named "$ref"
                         raise
             return prefixed(NAME, write_message(value, fragments))
 
@@ -144,7 +145,7 @@ class _CompilerV3(MessageCompiler):
 
 
 class _Object:
-    """A message that stands for a JSON object."""
+    """A message that represents a JSON object."""
 
     def __init__(self, facts: tuple[MessageField, ...]) -> None:
         self._required = frozenset(field.key for field in facts if field.required)
@@ -175,7 +176,7 @@ class _Object:
 
     def _extra(self, name: str, item: Any, fragments: Fragments) -> list[tuple[int, bytes]]:
         found = self._matching((name, item), fragments)
-        # A message without patterns is a Reference, which drops any other key.
+        # A message without patterns is a Reference, which drops all other keys.
         if not found and self._by_pattern:
             raise RefusedError(f"it has no field for {cut(name)!r}")
         return found
@@ -188,7 +189,7 @@ class _Object:
         ]
 
     def _write_stray(self, value: Any, fragments: Fragments) -> bytes:
-        """What is no object, or one without all that it must have."""
+        """Writes a value that is no object, or lacks a required key."""
         if self._required:
             raise RefusedError(f"{', '.join(sorted(self._required))} required")
         return _in_order([part for pair in pairs(value) for part in self._matching(pair, fragments)])
@@ -214,7 +215,7 @@ def _named_list(value_field: Write) -> Write:
 
 
 def _entry(prefix: bytes, value_field: Write) -> Write:
-    """Writes one (name, value) pair as a field of its own."""
+    """Writes a (name, value) pair as one field."""
     name_field = fields.string_field(NAME)
 
     def write(pair: tuple[str, Any], fragments: Fragments) -> bytes:
@@ -231,7 +232,7 @@ def _entry(prefix: bytes, value_field: Write) -> Write:
 
 
 def boolean_or(other: Write) -> Write:
-    """additionalProperties: true and false have a member of the oneof for themselves."""
+    """additionalProperties: booleans have their own member of the oneof."""
     prefix = key(2, VARINT)
 
     def write(value: Any, fragments: Fragments) -> bytes:

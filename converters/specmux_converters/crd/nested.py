@@ -1,6 +1,7 @@
-"""What the schemas in allOf, anyOf, oneOf and not may say: they restrict values, and have no structure.
+"""Checks the schemas in allOf, anyOf, oneOf and not: they restrict values and define no structure.
 
-Upstream's NestedValueValidation (apiextensions-apiserver, pkg/apiserver/schema: validation.go, complete.go).
+Follows upstream's NestedValueValidation (apiextensions-apiserver, pkg/apiserver/schema: validation.go,
+complete.go).
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from specmux_converters.losses import pointer_to
 JUNCTORS: Final = ("allOf", "anyOf", "oneOf")
 NESTING: Final = frozenset({*JUNCTORS, "not"})
 EITHER: Final = [{"type": "integer"}, {"type": "string"}]
-"""The one anyOf whose clauses have types: what x-kubernetes-int-or-string means."""
+"""The one anyOf whose branches may have types: the meaning of x-kubernetes-int-or-string."""
 
 UNSTRUCTURED: Final = "must be in the structure too"
-"""Of a nested schema that restricts what the structure does not have."""
+"""Reason for a nested schema that restricts a field outside the structure."""
 
 _STRUCTURE: Final = {
     "type": "empty",
@@ -36,7 +37,7 @@ _STRUCTURE: Final = {
     "x-kubernetes-map-type": "undefined",
     "x-kubernetes-validations": "empty",
 }
-"""What each must be there."""
+"""The required value of each."""
 
 _KEPT_EMPTY: Final = ("required", "x-kubernetes-list-map-keys", "x-kubernetes-validations")
 
@@ -52,12 +53,13 @@ def first_says_either(node: Document) -> bool:
 
 
 def holds_empty(schema: Any) -> bool:
-    """Whether it says an empty list that Go tells from none: in memory it is another schema then."""
+    """Whether the schema has an empty list, which Go distinguishes from none: in memory the schemas
+    differ."""
     return isinstance(schema, dict) and any(schema.get(key) == [] for key in _KEPT_EMPTY)
 
 
 def _is_plain(clauses: Any) -> bool:
-    """Of EITHER as the definition has it."""
+    """Whether the clauses are EITHER, as written in the definition."""
     return isinstance(clauses, list) and not any(
         holds_empty(each) or (isinstance(each, dict) and each.get("properties") is not None)
         for each in clauses
@@ -65,7 +67,7 @@ def _is_plain(clauses: Any) -> bool:
 
 
 def forbidden_structure(node: Document, raw: Document, path: _Path) -> Iterator[InvalidDocument]:
-    """The structure in the schemas nested in ``node``, which is as it is published; ``raw`` as it was said.
+    """Yields structure in the schemas nested in ``node``, the published form; ``raw`` is the original.
 
     Its anyOf, or that of its first allOf, may be EITHER.
     """
@@ -100,9 +102,9 @@ def _nested(nested: Document, path: _Path, *, free_any_of: bool = False) -> Iter
 
 
 def incompleteness(root: Document, path: _Path) -> Iterator[InvalidDocument]:
-    """Where a schema nested at the root restricts what the structure does not have.
+    """Yields places at which a schema nested at the root restricts a field outside the structure.
 
-    ``root`` is as the CRD has it, read before. Upstream asks this only of what is nested at the root.
+    ``root`` is the CRD's schema, already checked. Like upstream, checks only schemas nested at the root.
     """
     yield from _incomplete_below(root, root, path)
 

@@ -1,9 +1,8 @@
-"""The schema of one version of a CRD, to the schema that an apiserver publishes for it.
+"""Converts the schema of one version of a CRD to the schema that an apiserver publishes.
 
 One walk does what upstream does in five (apiextensions-apiserver, pkg/apiserver/schema: convert, validation,
-unfold, kubeopenapi; pkg/controller/openapi/builder: buildKubeNative): it checks that the schema is
-structural, and writes what a structural schema keeps. What upstream's validation refuses is refused in its
-words.
+unfold, kubeopenapi; pkg/controller/openapi/builder: buildKubeNative): it checks that the schema is structural
+and writes what a structural schema keeps. Rejections use upstream's words.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ from specmux_converters.losses import pointer_to
 _OBJECT_FIELD_TYPES: Final = {"kind": "string", "apiVersion": "string", "metadata": "object"}
 
 _Sections: TypeAlias = "Mapping[str, Callable[[_Walk, Any], Any]]"
-"""How the keywords are read for which it matters where they stand."""
+"""Readers of the keywords whose meaning depends on their position."""
 
 
 class _Level(Enum):
@@ -52,9 +51,9 @@ class _Level(Enum):
 
 
 def publish_schema(schema: Any, *path: str | int, templates: Templates = BUNDLED) -> Document:
-    """The published form of the root schema at ``path``, apiVersion, kind and metadata added.
+    """The published form of the root schema at ``path``, with apiVersion, kind and metadata.
 
-    Raises InvalidDocument where it is not structural, RecursionError where it is too deep. The result shares
+    Raises InvalidDocument if it is not structural, RecursionError if it is too deep. The result shares
     defaults and enums with ``schema``.
     """
     walk = _Walk(list(path), templates)
@@ -68,15 +67,15 @@ def publish_schema(schema: Any, *path: str | int, templates: Templates = BUNDLED
 
 
 def structural_faults(schema: Any) -> list[InvalidDocument]:
-    """All for which it is not structural; the one for which nothing more can be said of it is raised."""
-    walk = _Walk([], replace(BUNDLED, has_examples=True))  # upstream's are in its structure
+    """All reasons why the schema is not structural. Raises the one that prevents any further check."""
+    walk = _Walk([], replace(BUNDLED, has_examples=True))  # upstream keeps examples in its structure
     walk.structural(schema, _Level.ROOT)
     return [*walk.faults, *incompleteness(schema, ())]
 
 
 class _Walk:
-    """``_path`` is where the walk stands; it stays there when the walk is broken off. ``faults`` are those
-    behind which it goes on."""
+    """``_path`` is the current place, also after an error was raised. ``faults`` are those that do not stop
+    the walk."""
 
     def __init__(self, path: list[str | int], templates: Templates) -> None:
         self._path = path
@@ -101,7 +100,7 @@ class _Walk:
         return result
 
     def _read(self, node: Any, sections: _Sections) -> Document:
-        """The keywords of ``node`` as they are published."""
+        """The keywords of ``node`` in published form."""
         if node is None:
             return {}
         if not isinstance(node, dict):
@@ -136,7 +135,7 @@ class _Walk:
         return self._nested(value) if self._is_one_schema(value) else None
 
     def _is_one_schema(self, items: Any) -> bool:
-        """What is neither an object nor an array is as good as absent (v1/marshal.go)."""
+        """A value that is neither object nor array counts as absent (v1/marshal.go)."""
         if isinstance(items, list) and items:
             self._refuse("must be a schema, not an array")
         return isinstance(items, dict)
@@ -220,7 +219,8 @@ class _Walk:
             self._fault(f"Required value: {words}", "properties")
 
     def _check_object_fields(self, node: Document, raw: Document, level: _Level) -> None:
-        """apiVersion, kind and metadata have their types; the root's metadata restricts only names."""
+        """Checks that apiVersion, kind and metadata have their types, and that the root's metadata restricts
+        only names."""
         fields = node.get("properties", {})
         for name, kind in _OBJECT_FIELD_TYPES.items():
             if name in fields and fields[name].get("type") != kind:
@@ -259,7 +259,8 @@ class _Walk:
 
 
 def _unfold(node: Document) -> None:
-    """Says in plain OpenAPI what x-kubernetes-int-or-string means, unless one of two forms says it."""
+    """Adds the meaning of x-kubernetes-int-or-string in plain OpenAPI, unless it is already there in one of
+    two forms."""
     if says_either(node) or first_says_either(node):
         return
     if "anyOf" in node:

@@ -1,7 +1,7 @@
-"""How go-yaml v3 reads plain scalars: what a text without quotes is.
+"""Reads plain (unquoted) scalars as go-yaml v3 does.
 
-Any{yaml} holds what Go's emitter wrote, so both our writer (which texts need quotes?) and our reader (what is
-this text?) need go-yaml's own rules (its resolve.go); PyYAML's are those of YAML 1.1.
+Any{yaml} contains the output of Go's emitter, so the writer (which texts need quotes?) and the reader (what
+does this text mean?) both need go-yaml's rules (its resolve.go); PyYAML implements YAML 1.1.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ _DAYS: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 def is_plain_string(text: str) -> bool:
-    """Would go-yaml read ``text``, without quotes, as a string?"""
+    """Whether go-yaml reads ``text`` without quotes as a string."""
     if text in _WORDS:
         return False
     return text[0] not in _FIRST or (_number(text) is None and not _is_timestamp(text))
 
 
 def read_plain(text: str) -> object:
-    """The value of an unquoted scalar: bool, None, int, float, else the text itself (timestamps too: JSON
-    has none, and Go's decoder into a JSON tree keeps their text)."""
+    """The value of a plain scalar: bool, None, int, float, otherwise the text. Timestamps remain texts: JSON
+    has none, and so they do in Go's decoder to a JSON tree."""
     if text in _WORDS:
         return _WORDS[text]
     if text[0] not in _FIRST or _is_timestamp(text):
@@ -69,11 +69,11 @@ def _number(text: str) -> int | float | None:
     elif _INTEGER.fullmatch(plain):
         integer = int(plain, 0)
     elif _SIGN_BEHIND_BASE.fullmatch(plain):
-        # resolve.go cuts "0b" and "0o" off what Go itself does not read, and lets the rest have a sign.
+        # resolve.go strips "0b" and "0o" from what Go itself cannot parse, and lets the rest have a sign.
         integer = int(plain[2:], 2 if plain[1] == "b" else 8)
     else:
         return _finite(plain) if _FLOAT.fullmatch(plain) else None
-    # Beyond int64 it is read as an unsigned one, which may not have a sign.
+    # Beyond int64 it is parsed as unsigned, which allows no sign.
     if -INT64_MAX - 1 <= integer <= (INT64_MAX if "+" in plain else UINT64_MAX):
         return integer
     return _finite(plain) if _FLOAT.fullmatch(plain) else None
@@ -105,7 +105,7 @@ _V2_WORDS: Final[dict[str, object]] = {
     **dict.fromkeys(("n", "N", "no", "No", "NO", "off", "Off", "OFF"), False),
 }
 _ONLY_IN_V3: Final = re.compile(r"0_*o_*[-+]")
-"""A number to go-yaml v3, whose rules are v2's otherwise."""
+"""A number in go-yaml v3 alone; all other rules are v2's."""
 _MOST_DIGITS: Final = 300
 """Characters of a number; Python's int() takes quadratic time."""
 _TAG: Final = "tag:yaml.org,2002:"
@@ -115,7 +115,7 @@ _LINE_BREAKS: Final = str.maketrans("", "", "\r\n")
 
 
 def resolve(text: str) -> Any:
-    """The value of an unquoted scalar to go-yaml v2 (YAML 1.1), which Kubernetes reads manifests with."""
+    """The value of a plain scalar in go-yaml v2 (YAML 1.1), with which Kubernetes reads manifests."""
     if text in _V2_WORDS:
         return _V2_WORDS[text]
     if text[0] not in _FIRST or len(text) > _MOST_DIGITS or _ONLY_IN_V3.match(text) or _is_timestamp(text):
@@ -125,7 +125,7 @@ def resolve(text: str) -> Any:
 
 
 def resolve_tagged(text: str, tag: str) -> Any:
-    """The value of a scalar with a tag. Raises ValueError, in go-yaml's words, where they contradict."""
+    """The value of a tagged scalar. Raises ValueError in go-yaml's words if text and tag contradict."""
     if tag == _TAG + "binary":
         return _binary(text)
     if tag not in _RESOLVED_TAGS:
@@ -140,7 +140,7 @@ def resolve_tagged(text: str, tag: str) -> Any:
 
 
 def key_text(key: Any) -> str:
-    """The name in JSON of a key that is no text (sigs.k8s.io/yaml, convertToJSONableObject); of null, ""."""
+    """The JSON name of a key that is not a text (sigs.k8s.io/yaml, convertToJSONableObject); "" for null."""
     match key:
         case None:
             return ""
@@ -154,7 +154,7 @@ def key_text(key: Any) -> str:
 
 
 def _single(value: float) -> float:
-    """The number of as few digits as tell it from others in single precision."""
+    """The number with the fewest digits that identify it in single precision."""
     try:
         (wanted,) = struct.unpack("<f", struct.pack("<f", value))
     except OverflowError:

@@ -1,6 +1,6 @@
-"""YAML as its readers take it: the core schema of YAML 1.2, Kubernetes' (go-yaml v2, then JSON), gnostic's.
+"""YAML dialects: the core schema of YAML 1.2, Kubernetes' (go-yaml v2, then JSON), gnostic's.
 
-A Dialect says what scalars and keys mean, and what becomes of aliases and merges.
+A dialect defines the meaning of scalars, keys, aliases and merges.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ _PLAIN_TAGS: Final = frozenset(
 )
 _CONTAINER_TAGS: Final = frozenset({"!", f"{_TAG}map", f"{_TAG}seq", f"{_TAG}omap", f"{_TAG}set"})
 _SHORT: Final = 40
-"""Characters of a plain scalar that is remembered; names and types are shorter, descriptions are longer."""
+"""Longest plain scalar that is cached, in characters: names and types are shorter, descriptions longer."""
 _MOST_KNOWN: Final = 10_000
 _DOUBLE_DIGITS: Final = 300
-"""Characters of an integer: a double takes one more digit or two, and Python's int() takes quadratic time."""
+"""Most characters of an integer: a double has one more digit or two, and Python's int() takes quadratic
+time."""
 _INTEGER: Final = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _NO_NUMBER: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
@@ -46,7 +47,7 @@ class Merging(Enum):
 
 
 class ScalarMemo(dict[str, Any]):
-    """Meanings of short plain scalars, each resolved once: manifests repeat some hundreds."""
+    """Cache of short plain scalars, each resolved once: manifests repeat some hundreds."""
 
     def __init__(self, read: Callable[[str], Any]) -> None:
         super().__init__()
@@ -63,19 +64,19 @@ class ScalarMemo(dict[str, Any]):
 
 @dataclass(frozen=True, slots=True)
 class YamlDialect:
-    """All functions raise ValueError, with the reason, for what has no JSON."""
+    """All functions raise ValueError with a reason for values outside JSON."""
 
     values: ScalarMemo
-    """Plain scalars."""
+    """Plain scalars as values."""
     keys: ScalarMemo
-    """Plain scalars as keys: the name in JSON, and a mark of its value where it is no text."""
+    """Plain scalars as keys: the JSON name, and the mark of a key that is not a text."""
     tagged: Callable[[str, str, bool], Any]
-    """A scalar's text, its tag, and whether it is plain."""
+    """Maps a scalar's text, its tag, and whether it is plain."""
     merging: Merging
     container_tags: frozenset[str] | None = None
-    """None: any."""
+    """Accepted tags; None: any."""
     scalar_keys: bool = True
-    """Keys are scalars, of whatever tag; else aliases and tags mean there what they do in values."""
+    """Keys are scalars with any tag; if False, aliases and tags in keys mean what they mean in values."""
     has_aliases: bool = True
     sorts_keys: bool = False
 
@@ -128,11 +129,11 @@ def _gnostic(text: str) -> Any:
 
 
 Mark: TypeAlias = tuple[type, Any]
-"""The value of a key that is no text, with its type: Python's 1, 1.0 and True are one key, Go's are three."""
+"""Type and value of a key that is not a text: in Python 1, 1.0 and True are one key, in Go three."""
 
 
 def refused_key(mark: Mark | None) -> str | None:
-    """What sigs.k8s.io/yaml says of a key that JSON cannot have: its type and its text."""
+    """sigs.k8s.io/yaml's message for a key outside JSON: its type and its text."""
     match mark:
         case (_, None):
             return "%!s(<nil>), key: <nil>"
@@ -142,24 +143,24 @@ def refused_key(mark: Mark | None) -> str | None:
 
 
 def kubernetes_key(value: Any) -> tuple[str, Mark | None]:
-    """The name that a decoded key gets in JSON, and its mark."""
+    """The JSON name of a decoded key, and its mark."""
     return (value, None) if type(value) is str else (key_text(value), (type(value), value))
 
 
 def _json(value: Any) -> Any:
-    """A scalar as it comes out of Go's JSON: whole floats are integers."""
+    """A scalar after Go's JSON: whole floats are integers."""
     if type(value) is not float:
         return value
     if not isfinite(value):
         raise ValueError(f"json: unsupported value: {general_text(value)}")
     if not value.is_integer() or abs(value) > INT64_MAX:
         return value
-    number = int(float_text(value))  # the digits that Go writes: of -2^63 they are beyond an int64
+    number = int(float_text(value))  # Go's digits: for -2^63 they exceed an int64
     return number if -INT64_MAX - 1 <= number <= INT64_MAX else value
 
 
 def _exact(value: Any) -> Any:
-    """As ``_json``; numbers beyond int64, and fractions, keep their text."""
+    """Like ``_json``, but numbers beyond int64 and fractions keep their text."""
     value = _json(value)
     if type(value) is float:
         return Number(float_text(value))
@@ -184,13 +185,13 @@ CORE: Final = YamlDialect(
     Merging.WRITTEN_WINS,
     container_tags=_CONTAINER_TAGS,
 )
-"""YAML 1.2, with merges: what people write Swagger files in."""
+"""YAML 1.2 with merges: the usual form of hand-written Swagger files."""
 
 KUBERNETES: Final = _kubernetes(_json, sorts_keys=False)
-"""As kubectl, Helm and apiservers read manifests (sigs.k8s.io/yaml)."""
+"""The dialect of kubectl, Helm and apiservers for manifests (sigs.k8s.io/yaml)."""
 
 KUBERNETES_EXACT: Final = _kubernetes(_exact, sorts_keys=True)
-"""The same with keys sorted and the text of numbers, which messages of apiservers repeat."""
+"""KUBERNETES with sorted keys and the original text of numbers, which an apiserver's messages repeat."""
 
 GNOSTIC: Final = YamlDialect(
     ScalarMemo(_gnostic),
@@ -200,12 +201,12 @@ GNOSTIC: Final = YamlDialect(
     container_tags=frozenset(),
     has_aliases=False,
 )
-"""What Go's gnostic writes into ``Any{yaml}`` (go-yaml v3): data alone, since aliases make small texts expand
-without bound."""
+"""The dialect in which Go's gnostic writes ``Any{yaml}`` (go-yaml v3): data only, since aliases let small
+texts expand without bound."""
 
 
 def is_plain_text(text: str) -> bool:
-    """Whether an unquoted scalar of this text is that string in YAML 1.2."""
+    """Whether YAML 1.2 reads the unquoted text as that string."""
     try:
         return isinstance(_core(text), str)
     except ValueError:

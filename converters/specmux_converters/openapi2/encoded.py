@@ -1,4 +1,5 @@
-"""Pieces as JSON: a document of Swagger 2.0 is a join of bytes, and a document that changed costs its own."""
+"""Pieces as JSON: a Swagger 2.0 document is joined from bytes, so a changed document costs only its own
+part."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from specmux_converters.swagger2.reading.encoding import encode
 
 @dataclass(frozen=True, slots=True)
 class EncodedPiece:
-    """Canonical JSON of what a v3 document adds to one of Swagger 2.0."""
+    """Canonical JSON of the part of a Swagger 2.0 document that comes from one v3 document."""
 
     frame: Document = field(repr=False)
     members: Mapping[str, Mapping[str, bytes]] = field(repr=False)
@@ -34,7 +35,7 @@ _MEMBERS = ("definitions", "parameters", "paths")
 def encoded_piece(
     document: Document, *, limits: Limits = DEFAULT_LIMITS, memo: ReleaseMemo | None = None
 ) -> EncodedPiece:
-    """Of the ``kubernetes`` profile. ``memo``: of documents encoded before. Raises InvalidDocument,
+    """Encodes for the ``kubernetes`` profile. ``memo``: results of earlier documents. Raises InvalidDocument,
     LimitExceeded."""
     memo = memo or ReleaseMemo()
     piece = piece_of(document, limits=limits, memo=memo)
@@ -54,7 +55,7 @@ def encoded_piece(
 
 
 def joined_json(pieces: Mapping[str, EncodedPiece]) -> bytes:
-    """The canonical JSON of what ``conversion.joined`` makes of the same documents, without its losses."""
+    """The canonical JSON of ``conversion.joined`` for the same documents, without its losses."""
     frame: Document = {}
     found: dict[str, dict[str, bytes]] = {key: {} for key in _MEMBERS}
     for _, piece in sorted(pieces.items()):
@@ -67,7 +68,7 @@ def joined_json(pieces: Mapping[str, EncodedPiece]) -> bytes:
                     into[name] = _member(name, one_definition(_value(first, name), _value(text, name)))
     parts = {key: [_member(key, value)] for key, value in {**_EMPTY, **frame}.items()}
     parts |= {key: _members(key, members) for key, members in found.items() if members or key != "parameters"}
-    # One join: a whole release has megabytes, and each join on the way would copy them.
+    # A single join: a whole release has megabytes, and every intermediate join would copy them.
     texts = [text for key in sorted(parts) for text in parts[key]]
     texts[0] = b"{" + texts[0]
     texts[-1] += b"}"
@@ -87,7 +88,7 @@ def _value(member: bytes, name: str) -> Document:
 
 
 def _members(key: str, members: Mapping[str, bytes]) -> list[bytes]:
-    """The texts of a member that is an object, to be joined by commas."""
+    """The members of an object, to be joined by commas."""
     texts = [members[name] for name in sorted(members)]
     if not texts:
         return [_member(key, {})]

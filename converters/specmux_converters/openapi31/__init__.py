@@ -1,4 +1,4 @@
-"""OpenAPI 3.1, read as 3.0. What lowers is imported with the first document that takes it."""
+"""OpenAPI 3.1, lowered to 3.0. The conversion is imported with the first such document."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ _LATER: Final = re.compile(r"3\.0*[1-9][0-9]*(?:\..*)?", re.DOTALL)
 
 
 def is_later_than_30(document: Document) -> bool:
-    """3.1, which is lowered, or one that is refused then."""
+    """Whether the version is 3.1, which is lowered, or later, which is then rejected."""
     version = document.get("openapi")
     return isinstance(version, str) and _LATER.fullmatch(version) is not None

@@ -1,7 +1,8 @@
-"""OpenAPI 3.1 read as 3.0, which is what Kubernetes' clients, gnostic's Protobuf and our readers know.
+"""Lowers OpenAPI 3.1 to 3.0, the version that Kubernetes' clients, gnostic's Protobuf and our readers
+support.
 
-What 3.0 says in other words is written so; what it does not have is left out and a Loss. The input stays as
-it is. (OpenAPI 3.1.1; its schemas are JSON Schema 2020-12.)
+What 3.0 expresses in another way is rewritten; the rest is removed and reported as a Loss. The input is not
+modified. (OpenAPI 3.1.1; its schemas are JSON Schema 2020-12.)
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ _GONE: Final[Mapping[str, tuple[str, ...]]] = {
         "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties",
     ),
 }  # fmt: skip
-"""Keywords that 3.0 has no words for, by the kind of object they stand in."""
+"""Keywords without a counterpart in 3.0, by the type of object that contains them."""
 
 _NOTES: Final = frozenset(
     {"$anchor", "$comment", "$id", "$schema", "identifier", "jsonSchemaDialect", "pathItems", "summary"}
 )
-"""Those that say nothing of values, or stand elsewhere then."""
+"""Keywords that constrain no value, or move to another place."""
 
 _BOUNDS: Final[Mapping[str, tuple[str, Callable[[Any, Any], Any]]]] = {
     "exclusiveMinimum": ("minimum", max),
@@ -43,8 +44,8 @@ _BOUNDS: Final[Mapping[str, tuple[str, Callable[[Any, Any], Any]]]] = {
 
 
 def as_openapi_30(document: Document) -> tuple[Document, list[Loss]]:
-    """Raises InvalidDocument for OpenAPI 3.2 and later, whose new words nobody here reads, and for what is
-    nested too deeply to walk."""
+    """Raises InvalidDocument for OpenAPI 3.2 and later, which is not supported, and for documents nested too
+    deeply."""
     version = str(document.get("openapi"))
     if version != "3.1" and not version.startswith("3.1."):
         raise InvalidDocument(f"OpenAPI {cut(version)} is not read: write 3.0 or 3.1")
@@ -53,7 +54,7 @@ def as_openapi_30(document: Document) -> tuple[Document, list[Loss]]:
         made = lowering.object({**document, "openapi": VERSION}, "document", ())
     except RecursionError:
         raise InvalidDocument("nested too deeply") from None
-    made.setdefault("paths", {})  # which 3.0 has to have
+    made.setdefault("paths", {})  # required in 3.0
     return made, lowering.losses
 
 
@@ -90,11 +91,11 @@ class _Lowering:
             else:
                 made[key] = value
         if kind == "operation":
-            made.setdefault("responses", {"default": {"description": ""}})  # which 3.0 has to have
+            made.setdefault("responses", {"default": {"description": ""}})  # required in 3.0
         return self._schema(made, path) if kind == "schema" else made
 
     def _own_path(self, node: dict[str, Any]) -> dict[str, Any]:
-        """With what a shared one has: 3.0 shares none."""
+        """Merges a shared path item into the node: 3.0 has no shared ones."""
         reference = node.get("$ref")
         if not isinstance(reference, str) or not reference.startswith(_SHARED_PATHS):
             return node
@@ -132,7 +133,7 @@ class _Lowering:
             return
         other = schema.get(bound, value)
         if isinstance(other, int | float) and tighter(other, value) != value:
-            del schema[key]  # the other says more
+            del schema[key]  # the sibling keyword is stricter
         else:
             schema |= {bound: value, key: True}
 
@@ -141,7 +142,7 @@ class _Lowering:
         named = [each for each in types if each != "null"]
         enum = schema.get("enum")
         takes_null = "null" in types and (not isinstance(enum, list) or None in enum)
-        nullable = {"nullable": True} if takes_null else {}  # only beside a type (3.0.3, Schema Object)
+        nullable = {"nullable": True} if takes_null else {}  # nullable needs a type (3.0.3, Schema Object)
         if len(named) == 1:
             schema |= {"type": named[0], **nullable}
         elif not named:

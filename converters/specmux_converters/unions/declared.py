@@ -1,8 +1,8 @@
-"""Unions that a published schema declares: ``x-kubernetes-unions``, in each of the forms there were, and
-``oneOf`` whose branches require a field each.
+"""Unions that a published schema declares: ``x-kubernetes-unions``, in all its historical forms, and
+``oneOf`` whose branches require one field each.
 
-Kubernetes publishes the names of Go fields where values of the discriminator belong: for three of its types
-these are not the same, and a validator that believes them refuses valid Pods. ``VALUES`` corrects them.
+Kubernetes publishes names of Go fields in the place of discriminator values: for three of its types they
+differ, and a validator that trusts them rejects valid Pods. ``VALUES`` corrects them.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ from specmux_converters.unions.model import Member, Union, UnionForm
 EXTENSION: Final = "x-kubernetes-unions"
 
 _BY_FIELD: Final = ("fields-to-discriminateBy", "fieldsToDiscriminateBy", "fields-to-discriminator-value")
-"""Objects that tell the value of each field."""
+"""Objects that map each field to its discriminator value."""
 
 _BY_MEMBER: Final = ("fieldMembers", "fields", "members")
-"""Of the KEP's first drafts: lists of members, or an object that tells the field of each value."""
+"""Keywords of the KEP's first drafts: lists of members, or an object that maps each value to its field."""
 
 VALUES: Final[Mapping[tuple[str, str], str]] = {
     ("SeccompProfile", "localhostProfile"): "Localhost",
     ("AppArmorProfile", "localhostProfile"): "Localhost",
     ("LimitResponse", "queuing"): "Queue",
 }
-"""The discriminator's values, by type and field, where another is published (Kubernetes 1.28 to 1.36)."""
+"""Discriminator values by type and field, where the published ones are wrong (Kubernetes 1.28 to 1.36)."""
 
 OPTIONAL: Final[frozenset[tuple[str, str]]] = frozenset(
     {("LimitResponse", "queuing"), ("PriorityLevelConfigurationSpec", "exempt")}
 )
-"""Fields that their value does not require, by the comments in Kubernetes' types."""
+"""Fields that their value does not require, according to the comments in Kubernetes' types."""
 
 _LEAST: Final = 2
-"""Fields of a choice."""
+"""Least number of fields in a choice."""
 
 _SILENT: Final = frozenset(("type", "description", "title", "properties"))
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredUnions:
-    """``faults``: why what is declared beside ``unions`` cannot be read as a union."""
+    """``faults``: why declarations other than ``unions`` cannot be read."""
 
     unions: tuple[Union, ...] = ()
     faults: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ NO_UNIONS: Final = DeclaredUnions()
 def declared_unions(schema: Mapping[str, Any], component: str = "") -> DeclaredUnions:
     """The unions of one object's schema.
 
-    ``component`` is the schema's name, by which published values are corrected.
+    ``component``: name of the schema, by which published values are corrected.
     """
     entries = [*_listed_entries(schema), *_on_properties(schema)]
     branched = _of_branches(schema)
@@ -78,7 +78,7 @@ def _listed_entries(schema: Mapping[str, Any]) -> list[Any]:
 
 
 def _fault(union: Union, schema: Mapping[str, Any], others: list[Union]) -> str:
-    """Why the entry cannot be judged by; "" where it can."""
+    """Why the entry cannot be evaluated; "" if it can."""
     if not union.members:
         return "an entry has no member that can be read"
     properties = schema.get("properties")
@@ -97,7 +97,8 @@ def _fault(union: Union, schema: Mapping[str, Any], others: list[Union]) -> str:
 
 
 def _of_branches(schema: Mapping[str, Any]) -> Union | None:
-    """``oneOf`` whose branches require one field each; one that forbids all of them lets none be set."""
+    """A ``oneOf`` whose branches require one field each; a branch that forbids all of them allows none to be
+    set."""
     branches = schema.get("oneOf")
     if not isinstance(branches, list):
         return None
@@ -125,7 +126,7 @@ def _of_branches(schema: Mapping[str, Any]) -> Union | None:
 
 
 def _says_nothing(rest: Mapping[Any, Any]) -> bool:
-    """Of what stands beside ``required``."""
+    """Whether the siblings of ``required`` constrain nothing."""
     properties = rest.get("properties", {})
     return not rest.keys() - _SILENT and isinstance(properties, dict) and not any(properties.values())
 
@@ -146,7 +147,7 @@ def _on_properties(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _union(entry: Mapping[str, Any], schema: Mapping[str, Any], kind: str) -> Union | None:
-    """None where a part of it is of another type."""
+    """None if a part of it has another type."""
     name = entry.get("discriminator")
     members = _members(entry)
     if not isinstance(name, str | None) or members is None:
@@ -167,7 +168,7 @@ def _union(entry: Mapping[str, Any], schema: Mapping[str, Any], kind: str) -> Un
 
 
 def _members(entry: Mapping[str, Any]) -> list[Member] | None:
-    """None where one of them cannot be read."""
+    """None if any of them cannot be read."""
     for key in (*_BY_FIELD, *_BY_MEMBER):
         match entry.get(key):
             case None:
@@ -196,7 +197,7 @@ def _listed(member: Any) -> Member | None:
 
 
 def allowed_values(schema: Mapping[str, Any], discriminator: str | None) -> frozenset[str] | None:
-    """The enum of the discriminator; None where there is none."""
+    """The enum of the discriminator; None if it has none."""
     properties = schema.get("properties")
     inner = properties.get(discriminator) if isinstance(properties, dict) else None
     listed = inner.get("enum") if isinstance(inner, dict) else None

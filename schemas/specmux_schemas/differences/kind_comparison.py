@@ -1,4 +1,4 @@
-"""Two versions of one kind compared, field by field, whatever their group-versions are called."""
+"""Compares two versions of one kind, field by field, regardless of their group-versions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from specmux_schemas.kinds import KindSchema
 
 @dataclass(frozen=True, slots=True, order=True)
 class KindDifference:
-    """``says``: the rule's words, with the values where they are short."""
+    """``says``: the text of the rule, with short values included."""
 
     path: str
     says: str
@@ -24,7 +24,8 @@ class KindDifference:
 
 @dataclass(frozen=True, slots=True)
 class KindComparison:
-    """``differences``: sorted by path. ``documentation``: places that differ in descriptions alone."""
+    """``differences``: sorted by path. ``documentation``: number of places that differ only in
+    descriptions."""
 
     differences: tuple[KindDifference, ...]
     documentation: int

@@ -1,8 +1,8 @@
-"""A manifest that an apiserver takes: the skeleton, with values where a schema names none.
+"""A manifest that an apiserver accepts: the skeleton, with values where a schema suggests none.
 
-What Kubernetes' own kinds need beyond their schemas is in Go code alone (pkg/apis, validation.go), so it is a
-table, ``example_objects.json``: the fields that are written and their values. Custom resources say all in
-their schemas, or in rules that nobody can turn round: a text is the first of some usual ones that fits.
+Requirements of built-in kinds beyond their schemas exist only in Go code (pkg/apis, validation.go), so they
+are a table, ``example_objects.json``: the fields to write and their values. Custom resources state all in
+their schemas, or in rules, which cannot be inverted: a text is the first of some usual ones that fits.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from specmux_schemas.resources import GroupVersionKind
 KINDS: Final[Mapping[str, Mapping[str, Any]]] = orjson.loads(
     get_data(__package__, "example_objects.json") or b""
 )
-"""By group and kind ("apps Deployment"), or the kind alone in the core group, whatever the version. The
-signing request there is of CN=jane, with a key that nobody has. Fields that a version lacks are left out."""
+"""Keyed by group and kind ("apps Deployment"), or by the kind alone in the core group, for any version. The
+signing request there is for CN=jane, with a discarded key. Fields that a version lacks are left out."""
 
 _TEXTS: Final = (
     *("example", "example.com", "https://example.com", "Example", "1h", "1", "100m", "1Gi", "v1.0.0"),
@@ -32,6 +32,6 @@ _TEXTS: Final = (
 
 
 def example(document: Document, kind: GroupVersionKind, schema: Schema) -> str:
-    """YAML. ``schema`` is the kind's own."""
+    """Returns YAML. ``schema`` is the kind's own."""
     own = KINDS.get(f"{kind.group} {kind.kind}".lstrip(), {})
     return manifest(document, kind, schema, ManifestValues(own, _TEXTS))

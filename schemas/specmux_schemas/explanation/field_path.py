@@ -1,6 +1,6 @@
-"""The path of a field as people write one: ``spec.containers[0].image``, ``$.metadata.labels["a.b/c"]``.
+"""Field paths as people write them: ``spec.containers[0].image``, ``$.metadata.labels["a.b/c"]``.
 
-Elements of lists and maps are named or not, as one likes: they have one schema.
+Indices of lists and keys of maps are optional: all elements have one schema.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class Step:
 
     name: str
     is_quoted: bool = False
-    """In brackets, so that it may be a map's key."""
+    """Written in brackets, so it may be a map's key."""
 
 
 def parse(text: str) -> tuple[Step, ...]:
-    """The fields that ``text`` names. Raises InvalidPath, with the place."""
+    """Parses the path ``text``. Raises InvalidPath with the position."""
     if len(text) > MOST_CHARACTERS:
         raise InvalidPath(f"a path of {len(text)} characters; {MOST_CHARACTERS} are allowed")
     position = 1 if text.startswith("$") and text[1:2] in ("", ".", "[") else 0
@@ -56,7 +56,7 @@ def parse(text: str) -> tuple[Step, ...]:
 
 
 def written(names: tuple[str, ...]) -> str:
-    """The path of fields as ``parse`` reads it."""
+    """Formats a path so that ``parse`` reads it."""
     text = ""
     for name in names:
         if re.search(r"[.\[\]\\]", name) or not name:

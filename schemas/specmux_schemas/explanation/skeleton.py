@@ -1,6 +1,5 @@
-"""A manifest to fill in: required fields and every ``spec``, each with its default, else its first allowed
-value, else nothing, and in comments what is required and what may stand there.
-"""
+"""A manifest to fill in: required fields and every ``spec``, each with its default, otherwise its first enum
+value, otherwise empty; comments state what is required and which values are allowed."""
 
 from __future__ import annotations
 
@@ -29,35 +28,35 @@ from specmux_schemas.unions import Member, Union, union_text, unions_of
 MOST_LEVELS: Final = 32
 MOST_LINES: Final = 5000
 _SHOWN_VALUES: Final = 12
-"""Of an enum, in a comment."""
+"""Most enum values in a comment."""
 
 _ZEROS: Final = {"boolean": "false", "object": "{}", "array": "[]", "string": '""'}
 _FORMATS: Final = {"date-time": '"1970-01-01T00:00:00Z"', "date": '"1970-01-01"', "duration": '"0s"'}
-"""Formats that the empty string does not have."""
+"""Formats that reject the empty string, with a valid value."""
 _URLS: Final = frozenset(("uri", "url"))
 NOTHING_GIVEN: Final[Mapping[str, Any]] = {}
 _MICRO_TIME: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime"
-"""Of the format date-time too, but Go reads six digits of a second and nothing else."""
+"""Also of the format date-time, but Go accepts exactly six decimals of a second."""
 
 
 @dataclass(frozen=True, slots=True)
 class ManifestValues:
-    """Values to write in the place of nothing. ``given``: of a kind's fields, as the object has them;
-    ``texts``: for a string that must be there, the first that fits is taken."""
+    """Values instead of empty ones. ``given``: by field of a kind, as the object has them; ``texts``: for a
+    required string, the first that fits is used."""
 
     given: Mapping[str, Any]
     texts: tuple[str, ...]
 
 
 def skeleton(document: Document, kind: GroupVersionKind, schema: Schema) -> str:
-    """YAML. ``schema`` is the kind's own."""
+    """Returns YAML. ``schema`` is the kind's own."""
     return manifest(document, kind, schema, None)
 
 
 def manifest(
     document: Document, kind: GroupVersionKind, schema: Schema, values: ManifestValues | None
 ) -> str:
-    """As ``skeleton``; with ``values``, one without comments on what is required."""
+    """Like ``skeleton``; with ``values`` there are no comments on required fields."""
     texts = () if values is None else values.texts
     writer = _Writer(document, kind, iter(range(MOST_LINES)), texts)
     given = {} if values is None else values.given
@@ -69,14 +68,14 @@ class _Writer:
     document: Document
     kind: GroupVersionKind
     left: Iterator[int]
-    """One for each field that may still be written: components may fan out without end."""
+    """One item per field that may still be written: nested components may fan out without end."""
     texts: tuple[str, ...]
-    """Of an example; a skeleton has none."""
+    """Texts for an example; empty for a skeleton."""
 
     def object(
         self, layers: Layers, level: int, above: frozenset[str], given: Mapping[str, Any] = NOTHING_GIVEN
     ) -> Iterator[str]:
-        """The lines of an object's fields; none where it needs no field."""
+        """The lines of an object's fields; empty if it requires none."""
         required = required_of(layers)
         properties = properties_of(layers)
         unions = unions_of(said_by(layers), next(components_in(layers), ""))
@@ -104,7 +103,7 @@ class _Writer:
                 yield from self.field(name, schema, level, notes, above, given.get(name))
 
     def selected(self, union: Union, schema: Schema) -> Member | None:
-        """The member of the discriminator's default or first value; the first where it has neither."""
+        """The member for the discriminator's default or first value; the first member if it has neither."""
         said = said_by(layers_of(schemas_of(self.document), schema))
         enum = said.get("enum")
         value = said.get("default") or (enum[0] if isinstance(enum, list) and enum else None)
@@ -147,7 +146,7 @@ class _Writer:
         return bool(properties_of(layers_of(schemas_of(self.document), schema)))
 
     def known(self, value: Any, schema: Schema) -> Any:
-        """A given value without fields that this version of the kind does not have."""
+        """A given value without fields that this version of the kind lacks."""
         layers = layers_of(schemas_of(self.document), schema)
         if isinstance(value, list):
             items = said_by(layers).get("items")
@@ -158,7 +157,7 @@ class _Writer:
         return {name: self.known(value[name], properties[name]) for name in value if name in properties}
 
     def head(self, name: str, comment: str, layers: Layers, given: Mapping[str, Any] | None) -> Iterator[str]:
-        """What every object begins with. The metadata of a list has no name."""
+        """The first lines of every object. The metadata of a list has no name."""
         if name == "metadata":
             properties = properties_of(layers)
             has_name = "name" in properties or not properties
@@ -171,7 +170,7 @@ class _Writer:
     def value_lines(
         self, layers: Layers, said: Schema, level: int, above: frozenset[str], given: Mapping[str, Any]
     ) -> Iterator[str]:
-        """What stands below a field's name; nothing where its value stands beside it."""
+        """The lines below a field's name; empty if its value is on the same line."""
         within = frozenset(components_in(layers))
         if said.get("default") not in (None, {}, []) or level >= MOST_LEVELS or within & above:
             return
@@ -187,7 +186,7 @@ class _Writer:
                 yield from (lines[1:])
 
     def value(self, said: Schema, element: Schema) -> str:
-        """What stands beside a field's name."""
+        """The text after a field's name."""
         if "default" in said:
             return _scalar(said["default"])
         if said.get("enum"):
@@ -208,7 +207,7 @@ def _given_lines(name: str, value: Any, level: int, comment: str = "") -> Iterat
 
 
 def _fits(said: Schema, text: str) -> bool:
-    """A pattern that nobody can decide is one that the text has."""
+    """A pattern that cannot be decided counts as matched."""
     least, most, pattern = said.get("minLength"), said.get("maxLength"), said.get("pattern")
     if (isinstance(least, int) and len(text) < least) or (isinstance(most, int) and len(text) > most):
         return False
@@ -241,7 +240,7 @@ def _zero(said: Schema) -> str:
 
 
 def _alternatives(layers: Layers) -> list[str]:
-    """The fields of which one must be there: what the members of ``oneOf`` or ``anyOf`` require."""
+    """The fields of which one is required, by the branches of ``oneOf`` or ``anyOf``."""
     for keyword in ("oneOf", "anyOf"):
         for layer in layers:
             members = layer.get(keyword)
@@ -257,15 +256,15 @@ def _alternatives(layers: Layers) -> list[str]:
 
 
 def _choice(unions: Sequence[Union]) -> list[str]:
-    """The fields of the first union of which one has to be set."""
+    """The fields of the first union that requires one of them."""
     needed = (union for union in unions if union.discriminator is None and not union.takes_none)
     return next(([member.field for member in union.members] for union in needed), [])
 
 
 def _scalar(value: Any) -> str:
-    """A value on one line; a string as every reader of YAML takes for one."""
+    """A value on one line; strings are quoted so that every YAML reader takes them for strings."""
     if isinstance(value, str):
-        # A line of a mapping, so that libyaml neither folds it nor ends the document.
+        # Dumped as a mapping's line, so that libyaml neither folds it nor ends the document.
         text = to_yaml({"a": value}).decode()[3:].rstrip("\n")
         return text if "\n" not in text else orjson.dumps(value).decode()
     return orjson.dumps(value).decode()

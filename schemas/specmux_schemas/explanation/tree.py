@@ -1,7 +1,7 @@
-"""The fields of a kind as a tree: what text, JSON, the page and the skeleton are made of.
+"""The fields of a kind as a tree: the source of text, JSON, the page and the skeleton.
 
-A tree is cut where a component lies within itself, at a depth, and at a number of fields; ``has_more`` says
-where. Fields of one component are the same objects wherever it stands.
+A tree is cut at a component within itself, at a depth, and at a number of fields; ``has_more`` marks the
+cuts. Fields of one component are the same objects wherever it occurs.
 """
 
 from __future__ import annotations
@@ -38,27 +38,27 @@ MOST_DEPTH: Final = 64
 class Field:
     name: str
     type: str
-    """As kubectl writes it."""
+    """The type in kubectl's notation."""
     is_required: bool
     description: str
     details: Details
     fields: tuple[Field, ...]
-    """By name; those of the elements for a list or map."""
+    """Sorted by name; for a list or map, those of the elements."""
     has_more: bool
-    """It has fields that are not here."""
+    """Some of its fields are left out."""
     is_whole: bool
-    """Neither it nor a field below it has fields that are not here."""
+    """No field is left out at or below it."""
     size: int
-    """Itself and the fields below it."""
+    """Number of fields, including itself."""
     height: int
     """Levels of fields below it."""
     component: str
-    """The component that has its fields; "" where they stand in place, or it has none."""
+    """The component that defines its fields; "" if they are inline or absent."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldPlace:
-    """Where a path leads: the names on the way, and the schema at its end."""
+    """The end of a path: the names on the way, and the schema there."""
 
     names: tuple[str, ...]
     schema: Schema
@@ -66,7 +66,7 @@ class FieldPlace:
 
 
 def find(document: Document, schema: Schema, steps: Sequence[Step]) -> FieldPlace:
-    """Raises UnknownField, with the names beside it that are like the one asked for."""
+    """Raises UnknownField, with similar names."""
     schemas = schemas_of(document)
     place = FieldPlace((), schema, False)
     for step in steps:
@@ -89,7 +89,7 @@ def find(document: Document, schema: Schema, steps: Sequence[Step]) -> FieldPlac
 def tree_of(
     document: Document, place: FieldPlace, *, depth: int = MOST_DEPTH, max_fields: int = MOST_FIELDS
 ) -> Field:
-    """The field at ``place`` with what is below it, ``depth`` levels deep."""
+    """The field at ``place`` with ``depth`` levels of fields."""
     grower = _Grower(document, schemas_of(document), max_fields)
     name = place.names[-1] if place.names else ""
     return grower.grow(name, place.schema, place.is_required, depth, frozenset())
@@ -97,7 +97,7 @@ def tree_of(
 
 @dataclass(frozen=True, slots=True)
 class _Below:
-    """The fields below one."""
+    """The fields below one field."""
 
     fields: tuple[Field, ...] = ()
     has_more: bool = False
@@ -124,9 +124,9 @@ class _Grower:
     document: Document
     schemas: Schema
     left: int
-    """Fields that may still be made."""
+    """Number of fields that may still be created."""
     whole: dict[str, _Below] = field(default_factory=dict)
-    """Below a component, where nothing is cut: so no component stands within itself there."""
+    """Complete fields by component: where nothing is cut, no component contains itself."""
 
     def grow(self, name: str, schema: Schema, is_required: bool, depth: int, above: frozenset[str]) -> Field:
         layers = layers_of(self.schemas, schema)
@@ -191,7 +191,7 @@ def _is_below_map(schemas: Schema, schema: Schema) -> bool:
 
 
 def _value_of_map(schemas: Schema, schema: Schema) -> Schema:
-    """The schema of a map's values; nothing where there is none."""
+    """The schema of a map's values; empty if there is none."""
     for layer in layers_of(schemas, schema):
         values = layer.get("additionalProperties")
         if isinstance(values, dict):

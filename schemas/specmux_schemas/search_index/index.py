@@ -1,7 +1,7 @@
-"""The index of a set of documents: which entries have a word, in their name or description.
+"""The index of a set of documents: entries by the words in their names and descriptions.
 
-A changed document adds its new entries and leaves old ones behind; when more than half of all are left
-behind, the owner should build a new index (``is_worn``).
+Replacing a document leaves its old entries behind; when more than half are stale, the owner should build a
+new index (``is_worn``).
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from specmux_schemas.search_index.places import KindRoot, SearchPlaces, places_o
 from specmux_schemas.search_index.words import of_description, of_name
 
 _PLACES_KEPT: Final = 32
-"""Of single kinds and groups; each has two numbers for every entry."""
+"""Number of cached places for single kinds and groups; each holds two numbers per entry."""
 _MOST_STEPS: Final = 3000
 
 
 @dataclass(frozen=True, slots=True)
 class IndexedDocument:
-    """A document that is in the index."""
+    """A document in the index."""
 
     hash: str
     roots: tuple[KindRoot, ...]
 
 
 class Postings:
-    """Numbers by word, and words by their beginning."""
+    """Entry numbers by word, and words by prefix."""
 
     def __init__(self, by_word: dict[str, list[int]] | None = None) -> None:
         self.by_word: dict[str, list[int]] = {} if by_word is None else by_word
@@ -44,7 +44,7 @@ class Postings:
         self.by_word.setdefault(word, []).append(number)
 
     def beginning(self, prefix: str) -> Iterator[str]:
-        """The words that begin so."""
+        """The words with the prefix."""
         if len(self._sorted) != len(self.by_word):
             self._sorted = sorted(self.by_word)
         for word in self._sorted[bisect_left(self._sorted, prefix) :]:
@@ -58,20 +58,20 @@ class FieldIndex:
         self.graph = FieldGraph()
         self.documents: dict[GroupVersion, IndexedDocument] = {}
         self.names = Postings()
-        """Entries by the words of their names, kinds by all that they are called."""
+        """Entries by the words of their names; kinds by all their names."""
         self.descriptions = Postings()
         """Nodes by the words of their descriptions."""
         self.kinds: dict[str, list[KindRoot]] = {}
-        """By every name, in lower case; cheapest first."""
+        """Kinds by every name, in lower case; the cheapest first."""
         self.roots: dict[EntryId, list[KindRoot]] = {}
         self._within: dict[tuple[KindRoot, ...], SearchPlaces] = {}
         self.indexed = 0
-        """Entries whose names are in."""
+        """Number of entries whose names are indexed."""
         self._places: SearchPlaces | None = None
 
     @property
     def is_worn(self) -> bool:
-        """More than half of what it holds is of documents that are no more."""
+        """Whether more than half of the entries belong to replaced documents."""
         live = sum(position >= 0 for position in self.places.positions)
         return len(self.graph.names) > 1000 and live < len(self.graph.names) / 2
 
@@ -84,7 +84,7 @@ class FieldIndex:
         return self._places
 
     def put(self, group_version: GroupVersion, document: Document, *, hash: str) -> None:
-        """Adds a document, or puts it in the place of the one of that group-version."""
+        """Adds a document, replacing that of the same group-version."""
         held = self.documents.get(group_version)
         if held is not None and held.hash == hash:
             return
@@ -105,7 +105,7 @@ class FieldIndex:
             self._places = None
 
     def places_in(self, roots: tuple[KindRoot, ...]) -> SearchPlaces:
-        """The places within some kinds alone."""
+        """The places within the given kinds."""
         known = self._within.pop(roots, None)
         if known is None:
             known = places_of(self.graph, roots)
@@ -115,7 +115,7 @@ class FieldIndex:
         return known
 
     def kinds_with(self, entry: EntryId) -> list[KindName]:
-        """The kinds that have the entry somewhere, cheapest first. A list of a kind has what the kind has."""
+        """The kinds that contain the entry, the cheapest first. A list contains what its kind contains."""
         roots = self.graph.roots_above(entry, _MOST_STEPS)
         found = [
             root for each in roots for root in self.roots.get(each, ()) if each == entry or not root.is_list

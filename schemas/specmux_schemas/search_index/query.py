@@ -1,8 +1,8 @@
-"""Rows for some words, best first.
+"""Ranks search results.
 
-Ranks: 0 the name of a kind; 1 its beginning; 2 the last words are the name, the others are in the path;
-3 all are in the name; 4 in the name and the path; 5 and the description; 6 in the description alone. Words
-count by their beginning, in any case; single letters whole. Rows of one rank stand in the order of their
+Ranks: 0 the name of a kind; 1 a prefix of it; 2 the last words are the name, the others are in the path; 3
+all are in the name; 4 in the name and the path; 5 also in the description; 6 in the description alone. Words
+match as prefixes, in any case; single letters match as a whole. Results of one rank are in the order of their
 places.
 """
 
@@ -25,14 +25,14 @@ from specmux_schemas.search_index.words import asked
 MOST_ROWS: Final = 200
 MOST_OFFSET: Final = 1000
 MOST_POSTINGS: Final = 5000
-"""Of one word; what is found beyond them is not ranked."""
+"""Most entries of one word; further ones are not ranked."""
 _NAMED: Final = 20
-"""Kinds that a row names beside its own."""
+"""Most kinds that a result names beside its own."""
 _KINDS_TRIED: Final = 3
-"""Kinds of one name whose own fields are looked at."""
+"""Kinds of one name whose fields are searched."""
 
 _RARE: Final = 500
-"""Descriptions that have a word, up to which it is looked for with the others in the path."""
+"""Number of descriptions up to which a word is also combined with others in the path."""
 
 _NO_RANK: Final = 9
 
@@ -54,31 +54,31 @@ class SearchResult:
     rows: tuple[SchemaHit, ...]
     total: int
     is_partial: bool
-    """A word is so frequent that not all was looked at."""
+    """A word is so frequent that not all its entries were ranked."""
     did_you_mean: str = ""
-    """A query that finds something, where this one finds nothing."""
+    """A query with results, if this one has none."""
 
 
 @dataclass(slots=True)
 class _Hits:
-    """Where one word is."""
+    """The entries of one word."""
 
     word: str
     entries: Collection[EntryId]
-    """By name."""
+    """Entries by name."""
     nodes: Collection[int]
-    """By description."""
+    """Nodes by description."""
 
 
 def search(
     index: FieldIndex, query: str, *, limit: int = 20, offset: int = 0, group: str | None = None
 ) -> SearchResult:
-    """Raises InvalidPath for a query that is none. ``group``: of one API group alone, "" for the core.
+    """Raises InvalidPath for a malformed query. ``group``: restricts to one API group, "" for the core.
 
-    A query may name a version before a kind, and be the whole path of a field.
+    A query may begin with a version before a kind, or be the full path of a field.
     """
     asked(query)
-    everywhere = index.places  # brings the kinds up to date
+    everywhere = index.places  # updates the kinds
     whole = at_path(index, query, group)
     if whole:
         rows = tuple(_row_at(index, *each) for each in whole[offset : offset + limit])
@@ -103,7 +103,7 @@ def search(
 
 
 def _numbers(postings: Postings, word: str) -> set[int]:
-    """The exact word's first, then those of words that begin so. A single letter begins too many."""
+    """Numbers of the exact word, then of words with that prefix. A single letter has too many."""
     found = set(postings.by_word.get(word, ())[:MOST_POSTINGS])
     if len(word) == 1:
         return found
@@ -117,7 +117,7 @@ def _numbers(postings: Postings, word: str) -> set[int]:
 def _kinds_called(
     index: FieldIndex, words: tuple[str, ...], within: tuple[KindRoot, ...] | None
 ) -> list[KindRoot]:
-    """Kinds that one word names, or all but the last words together; of these alone, where they are given."""
+    """Kinds named by one word, or by all but the last words together; restricted to the given ones."""
     names = [*words, *("".join(words[:end]) for end in range(2, len(words)))]
     among = None if within is None else frozenset(within)
     called = (
@@ -127,7 +127,8 @@ def _kinds_called(
 
 
 _Ranked = tuple[int, int, int, int, EntryId, SearchPlaces]
-"""Rank, whether no word calls the kind, position there, position anywhere; what they are for."""
+"""Rank, whether no word names the kind, position there, position anywhere, and the entry and places they
+belong to."""
 
 
 class _Ranking:
@@ -147,7 +148,7 @@ class _Ranking:
         self._endings = {"".join(words[start:]): start for start in range(len(words))}
         self._kinds = [index.places_in((root,)) for root in dict.fromkeys(kinds)]
         self._called = {root.entry for root in kinds}
-        """Kinds that a word is the very name of."""
+        """Kinds whose exact name is one of the words."""
 
     def rows(self) -> Iterator[_Ranked]:
         for entry in self._candidates():
@@ -160,18 +161,18 @@ class _Ranking:
         by_name.update(entry for ending in self._endings for entry in self._named(ending))
         yield from by_name
         described = set(self._hits[0].nodes).intersection(*(hit.nodes for hit in self._hits[1:]))
-        # The other words of a rare one may be in the path.
+        # For a rare word, the others may be in the path.
         described.update(node for hit in self._hits if len(hit.nodes) <= _RARE for node in hit.nodes)
         for node in described:
             yield from (entry for entry in self._graph.leading[node] if entry not in by_name)
 
     def _named(self, name: str) -> Iterator[EntryId]:
-        """Those called so, and so in the plural."""
+        """Entries of that name, singular or plural."""
         for each in (name, f"{name}s", f"{name}es"):
             yield from self._index.names.by_word.get(each, ())[:MOST_POSTINGS]
 
     def _best(self, entry: EntryId) -> _Ranked | None:
-        """The entry at its place, or within a kind that is asked for, whichever ranks better."""
+        """The entry at its place or within a requested kind, whichever ranks better."""
         found = None
         for places in (*self._kinds, self._places):
             position = places.positions[entry]
@@ -186,7 +187,7 @@ class _Ranking:
         return found
 
     def _rank(self, entry: EntryId, places: SearchPlaces) -> tuple[int, int]:
-        """And 1 where words call a kind that the entry is not in, else 0."""
+        """The rank, and 1 if words name a kind that does not contain the entry, otherwise 0."""
         if places.parents[entry] < 0:
             rank = self._rank_of_kind(entry)
             if rank < _NO_RANK:
@@ -195,7 +196,7 @@ class _Ranking:
         start = self._endings.get(name)
         if start is None and name.endswith("s"):
             start = self._endings.get(name[:-1])
-        # Most entries of a single word need no look at what stands above them.
+        # Most entries of a single word need no check of their parents.
         if start is None and len(self._hits) == 1 and not self._called and entry in self._hits[0].entries:
             return 3, 0
         above = list(places.above(entry))
@@ -220,7 +221,7 @@ class _Ranking:
         return 1 if begun else _NO_RANK
 
     def _where(self, hit: _Hits, entry: EntryId, above: list[EntryId]) -> int:
-        """The rank that one word alone allows."""
+        """The best rank that one word alone allows."""
         if entry in hit.entries:
             return 3
         if self._is_above(hit, above):
@@ -253,5 +254,5 @@ def _row_at(index: FieldIndex, root: KindRoot, path: tuple[str, ...], entry: Ent
 
 
 def path_text(row: SchemaHit) -> str:
-    """As one would ask ``specmux explain`` for it."""
+    """The path as an argument of ``specmux explain``."""
     return written((row.kind.kind.kind, *row.path))

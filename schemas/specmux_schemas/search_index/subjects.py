@@ -1,6 +1,5 @@
-"""What a query names outright, before its words are looked for: the version of a kind, as manifests and
-kubectl write one (``apps/v1 Deployment``, ``pod/web``), or the whole path of a field.
-"""
+"""Subjects that a query names exactly: the version of a kind, as in manifests and kubectl (``apps/v1
+Deployment``, ``pod/web``), or the full path of a field."""
 
 from __future__ import annotations
 
@@ -19,12 +18,12 @@ from specmux_schemas.search_index.places import KindRoot
 _QUALIFIED: Final = re.compile(r"\s*((?:[a-z0-9.-]+/)?v[0-9]+(?:(?:alpha|beta)[0-9]+)?)(?:/|\s+)(\S.*)")
 _OBJECT: Final = re.compile(r"\s*([A-Za-z0-9.]+)/\S*\s*")
 _LENGTHS: Final = 2
-"""By how many characters a word may differ in length from the one that was meant."""
+"""Largest difference in length between a word and a suggestion, in characters."""
 
 
 def version_in(index: FieldIndex, query: str) -> tuple[tuple[KindRoot, ...], str]:
-    """The kinds of the version that the query begins with, and the rest of it; none where it names none that
-    there is. An object's name behind a kind is left out."""
+    """The kinds of the version that the query begins with, and the rest of the query; empty if there is no
+    such version. Drops an object's name after a kind."""
     qualified = _QUALIFIED.fullmatch(query)
     if qualified is not None:
         roots = tuple(root for root in roots_of(index) if _version(root) == qualified[1])
@@ -39,8 +38,8 @@ def version_in(index: FieldIndex, query: str) -> tuple[tuple[KindRoot, ...], str
 def at_path(
     index: FieldIndex, query: str, group: str | None
 ) -> list[tuple[KindRoot, tuple[str, ...], EntryId]]:
-    """Every kind that has a field at the path, cheapest first, with the path as it has it; nothing for a
-    query that is no path of two names or more."""
+    """Every kind that has a field at the path, the cheapest first, with its spelling of the path; empty
+    unless the query is a path of two or more names."""
     if "." not in query.strip(" ."):
         return []
     try:
@@ -54,7 +53,7 @@ def at_path(
 
 
 def closest_query(index: FieldIndex, words: tuple[str, ...]) -> str:
-    """The words with those that nothing begins with replaced by what was meant; "" where that is unknown."""
+    """The query with unknown words replaced by the closest known ones; "" if there are none."""
     meant = []
     for word in words:
         if next(index.names.beginning(word), None) or next(index.descriptions.beginning(word), None):

@@ -1,6 +1,6 @@
-"""What a comparison says, in every form of report; and its members, which programs read.
+"""Reports of a comparison in every form, and their members for programs.
 
-It knows what the comparison found, and the policy; no document.
+Depends on the comparison's result and the policy, not on documents.
 """
 
 from specmux_schemas.differences.reports.rendering import render

@@ -1,4 +1,4 @@
-"""The report for programs. Its members are a promise; ``format`` changes when they do."""
+"""The report for programs. Its members are stable; ``format`` increases if they change."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def change_object(change: Change) -> dict[str, Any]:
 
 
 def read_change(value: dict[str, Any]) -> Change:
-    """A change that ``change_object`` wrote."""
+    """Reads a change written by ``change_object``."""
     impacts = (Impact[value["impact"][side].upper()] for side in ("write", "read", "stored"))
     places = tuple(
         Location(GroupVersion(place["groupVersion"]), place["kind"], place["path"])

@@ -1,4 +1,4 @@
-"""A comparison as a report: a change is a finding, and a test that may fail."""
+"""Renders a comparison as a report: a change is a finding and a test that may fail."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def render(
     coloured: bool = False,
     version: str = "0",
 ) -> str:
-    """``fail_on``: the least severity that fails a test; ``coloured`` concerns the text.
+    """``fail_on``: the lowest severity that fails a test; ``coloured`` applies to text.
 
-    Raises ValueError for what is none of FORMS.
+    Raises ValueError for a form outside FORMS.
     """
     made = _report(report, fail_on)
     return reports.render(made, form, is_coloured=coloured, version=version).decode()

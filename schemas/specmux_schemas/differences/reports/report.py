@@ -1,4 +1,4 @@
-"""What every form of a report says."""
+"""The contents that all forms of a report share."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from specmux_schemas.differences.verdicts.impacts import ChangeSeverity
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """``old`` and ``new`` name the two sides as their user does."""
+    """``old`` and ``new`` are the user's names of the two sides."""
 
     old: str
     new: str
     changes: tuple[Change, ...]
     documentation: int
     allowed: int = 0
-    """Places that a policy allows, which are in no change."""
+    """Number of places that a policy allows; they are in no change."""
     notes: tuple[str, ...] = ()
 
     @property
     def worst(self) -> ChangeSeverity | None:
-        """None where nothing changed but documentation."""
+        """None if only documentation changed."""
         return max((change.severity for change in self.changes), default=None)
 
     def counts(self) -> dict[ChangeSeverity, tuple[int, int]]:
-        """Changes and places of each severity, the worst first."""
+        """Number of changes and places by severity, the worst first."""
         changes = Counter(change.severity for change in self.changes)
         places: Counter[ChangeSeverity] = Counter()
         for change in self.changes:
@@ -46,15 +46,15 @@ def report_of(
     today: str = "",
     notes: tuple[str, ...] = (),
 ) -> Report:
-    """``today`` ("2026-11-30") ends entries of the policy; without it none ends. ``notes``: on how the sides
-    were read."""
+    """``today`` ("2026-11-30") expires entries of the policy; without it none expires. ``notes``: on how the
+    sides were read."""
     judged = judge(comparison.places, policy, today=today)
     changes = changes_of(judged.places)
     return Report(old, new, changes, comparison.documentation, judged.allowed, (*notes, *judged.notes))
 
 
 def summary_line(report: Report) -> str:
-    """One sentence."""
+    """A one-sentence summary."""
     parts = [
         f"{changes} {severity.word}" + (f" at {places} places" if places > changes else "")
         for severity, (changes, places) in report.counts().items()
@@ -69,7 +69,7 @@ def summary_line(report: Report) -> str:
 
 
 def concerned(change: Change) -> str:
-    """Who has to act on the change: "writers, readers may have to, stored objects"."""
+    """The parties that have to act on the change: "writers, readers may have to, stored objects"."""
     impacts = change.impacts
     sides = (("writers", impacts.write), ("readers", impacts.read), ("stored objects", impacts.stored))
     breaks = [name for name, impact in sides if impact.word == "breaking"]
