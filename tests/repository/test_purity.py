@@ -29,7 +29,7 @@ THESE = {
     "changes": "comparing entries kept log",
     "documents": "representations",
     "catalogue": "answers",
-    "endpoints": "discovery hash_query openapi status",
+    "endpoints": "absences discovery openapi status",
     "origins": "outcome",
     "questions": "answers change_pages frames judging pages prose state swagger_assets tree",
     "server": "complaints stats",

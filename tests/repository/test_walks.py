@@ -23,7 +23,7 @@ from specmux_aggregator.config.settings import ChangeSettings, DiscoverySettings
 from specmux_cache import CacheOptions, SchemaCache
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "architecture.md"
-MOST_DECIDED, MOST_POLLED, MOST_REMEMBERED, MOST_SIMILAR = 13, 11, 5, 6
+MOST_DECIDED, MOST_POLLED, MOST_REMEMBERED, MOST_SIMILAR = 11, 10, 5, 6
 """Modules of ours that a GET enters whose answer is in memory: a document's bytes decided anew, a 304 of the
 root decided anew, remembered, and known again by what of it decides. The first two without ``heads``, which
 is asked where a request with the same line is known."""

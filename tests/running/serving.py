@@ -15,8 +15,8 @@ from typing import Any
 
 from specmux_aggregator.auth.guard import RequestGuard
 from specmux_aggregator.config.settings import ListenSettings
+from specmux_aggregator.http.answers import PreparedAnswer, prepare
 from specmux_aggregator.http.messages import Request
-from specmux_aggregator.http.prepared import PreparedAnswer, prepare
 from specmux_aggregator.server.listener import HTTPServer
 from specmux_aggregator.server.protocols import Pending
 from specmux_aggregator.server.stats import RequestCounts

@@ -8,7 +8,7 @@ from typing import Final
 from aiohttp.http import RawRequestMessage
 
 from specmux_aggregator.auth.authenticator import ALWAYS
-from specmux_aggregator.http.prepared import PreparedAnswer, refusal
+from specmux_aggregator.http.answers import PreparedAnswer, refusal
 from specmux_aggregator.server.protocols import ClientConnection, Guard, Permission
 
 LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
 
+from specmux_aggregator.http.answers import NO_STORE, PreparedAnswer, Representation, prepare
 from specmux_aggregator.http.messages import Coding, ETag, Request
 from specmux_aggregator.http.negotiation import coding_for
-from specmux_aggregator.http.prepared import PreparedAnswer, prepare
-from specmux_aggregator.http.representations import NO_STORE, Representation
 from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion

@@ -26,9 +26,8 @@ from specmux_aggregator.catalogue.answers import (
 from specmux_aggregator.catalogue.tokens import INTERVAL, PathTokens
 from specmux_aggregator.documents.repository import DocumentRepository
 from specmux_aggregator.errors import WorkerFailed
+from specmux_aggregator.http.answers import PreparedAnswer, delivered, settled
 from specmux_aggregator.http.messages import Coding, ETag, Request
-from specmux_aggregator.http.prepared import PreparedAnswer
-from specmux_aggregator.http.representations import delivered, settled
 from specmux_aggregator.jobs.documents import Unencodable
 from specmux_aggregator.jobs.json_schemas import FileContext, SchemaSource, json_schema
 from specmux_aggregator.jobs.worker import Worker

@@ -21,18 +21,18 @@ from specmux_aggregator.changes.event_ids import read_id
 from specmux_aggregator.changes.history import History
 from specmux_aggregator.changes.log import ChangeLog
 from specmux_aggregator.errors import WorkerFailed
-from specmux_aggregator.http.content_codings import encoded
-from specmux_aggregator.http.messages import Coding, ETag, Request
-from specmux_aggregator.http.negotiation import coding_for, media_type_for
-from specmux_aggregator.http.prepared import PreparedAnswer
-from specmux_aggregator.http.representations import (
+from specmux_aggregator.http.answers import (
     FORMATS,
+    PreparedAnswer,
     Representation,
     delivered,
     not_acceptable,
     settled,
     status_reply,
 )
+from specmux_aggregator.http.content_codings import encoded
+from specmux_aggregator.http.messages import Coding, ETag, Request
+from specmux_aggregator.http.negotiation import coding_for, media_type_for
 from specmux_aggregator.model.observation import Hash
 from specmux_converters.codecs import cbor
 from specmux_converters.group_versions import GroupVersion

@@ -14,11 +14,9 @@ from specmux_aggregator.discovery.index import (
     discovery_path,
     forms_of,
 )
-from specmux_aggregator.http.messages import Request
-from specmux_aggregator.http.negotiation import coding_for
-from specmux_aggregator.http.prepared import PreparedAnswer
-from specmux_aggregator.http.representations import (
+from specmux_aggregator.http.answers import (
     FORMATS,
+    PreparedAnswer,
     Representation,
     delivered,
     method_not_allowed,
@@ -26,6 +24,8 @@ from specmux_aggregator.http.representations import (
     settled,
     status_reply,
 )
+from specmux_aggregator.http.messages import Request
+from specmux_aggregator.http.negotiation import coding_for
 
 ROUTE: Final = "discovery"
 

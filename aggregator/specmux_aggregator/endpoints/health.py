@@ -28,10 +28,9 @@ from specmux_aggregator.endpoints.status import (
     status_json,
     waiting_for,
 )
+from specmux_aggregator.http.answers import NO_STORE, PreparedAnswer, prepare
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.negotiation import media_type_for
-from specmux_aggregator.http.prepared import PreparedAnswer, prepare
-from specmux_aggregator.http.representations import NO_STORE
 from specmux_aggregator.kubernetes.source import ClusterSource
 from specmux_aggregator.metrics.instruments import CONTENT_TYPE, Metrics
 from specmux_aggregator.model.backend import BackendName

@@ -10,37 +10,56 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
+from urllib.parse import unquote
 
-from specmux_aggregator.endpoints.hash_query import AskedHash, BadQuery, asked_hash, with_hash
-from specmux_aggregator.http.messages import Coding, ETag, Request
-from specmux_aggregator.http.negotiation import MEDIA_TYPES, coding_for, media_type_for, profiled
-from specmux_aggregator.http.prepared import PreparedAnswer, prepare
-from specmux_aggregator.http.representations import (
+from specmux_aggregator.endpoints.absences import ROUTE_DOCUMENT, ROUTE_ROOT, possible_owner, unknown
+from specmux_aggregator.http.answers import (
     FORMATS,
     NO_STORE,
+    PreparedAnswer,
     Representation,
     method_not_allowed,
     not_acceptable,
+    prepare,
     settled,
     status_reply,
 )
+from specmux_aggregator.http.messages import Coding, ETag, Request
+from specmux_aggregator.http.negotiation import MEDIA_TYPES, coding_for, media_type_for, profiled
 from specmux_aggregator.model.backend import BackendName
-from specmux_aggregator.model.failure import Failure
+from specmux_aggregator.model.document_urls import REDIRECTED, ROOT_PATH
+from specmux_aggregator.model.observation import Hash
 from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import CBOR, JSON, MediaType
 
-ROOT_PATH: Final = "/openapi/v3"
 DOCUMENT_PREFIX: Final = "/openapi/v3/"
-
-ROUTE_ROOT: Final = "openapi_root"
-ROUTE_DOCUMENT: Final = "openapi_document"
-
-FIRST_LOOK_STEP: Final = 0.1
-"""Seconds for which an answer about the first check of backends may be repeated."""
 
 ROOT_MEDIA_TYPES: Final = (JSON, CBOR)
 """The root is not an OpenAPI document: gnostic's Protobuf has no message for it."""
+
+
+HASH_PARAMETERS: Final = ("hash", "etag")
+"""The parameter names of Kubernetes and of KEP-2896."""
+
+HASH_MAX: Final = 256
+"""Characters; the longest published hash has 128."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedHash:
+    """The hash in a query, and the name of its parameter."""
+
+    hash: Hash
+    parameter: str
+    index: int
+    """Its position among the ``&``-separated parts."""
+    is_redirected: bool = False
+    """Whether a replica redirected the client here for this hash."""
+
+
+class BadQuery(ValueError):
+    """The hash is empty, overlong or repeated; the message is for the client."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,17 +109,15 @@ def decide(
     group_version = GroupVersion(path[len(DOCUMENT_PREFIX) :])
     entry = snapshot.entries.get(group_version)
     if entry is None and not request.query:
-        return _unknown(snapshot, group_version, request)
+        return unknown(snapshot, group_version, request)
     try:
         asked = asked_hash(request.query)
     except BadQuery as error:
         return status_reply(400, str(error), route=ROUTE_DOCUMENT, request=request)
     if entry is None:
-        owner = None if asked is None or is_checked else _possible_owner(snapshot, group_version)
+        owner = None if asked is None or is_checked else possible_owner(snapshot, group_version)
         return (
-            _unknown(snapshot, group_version, request)
-            if owner is None
-            else Revalidate(owner, is_unknown=True)
+            unknown(snapshot, group_version, request) if owner is None else Revalidate(owner, is_unknown=True)
         )
     is_stale = snapshot.observations[entry.owner].failure is not None
     is_current = asked is not None and asked.hash == entry.offer.hash
@@ -126,23 +143,6 @@ def decide(
         route=ROUTE_DOCUMENT,
         losses=entry.offer.losses,
     )
-
-
-def unavailable(failure: Failure, request: Request, *, retry_after: float) -> PreparedAnswer:
-    """503 for a document that its owner cannot deliver now and that is not cached."""
-    message = f"the document is not available: its backend failed ({failure.cause})"
-    return unready(message, request, retry_after=retry_after)
-
-
-def looking(request: Request, *, now: float) -> PreparedAnswer:
-    """503 for a root without documents, or an absent document, while the first check of backends is under
-    way.
-
-    ``now``: monotonic seconds.
-    """
-    answer = unready("the backends are being asked for the first time", request, retry_after=1)
-    route = ROUTE_ROOT if request.path == ROOT_PATH else ROUTE_DOCUMENT
-    return replace(answer, route=route, good_until=now + FIRST_LOOK_STEP)
 
 
 def etag_of(key: DocumentKey, media_type: MediaType, coding: Coding) -> ETag:
@@ -210,34 +210,35 @@ def _redirect(
     return replace(answer, is_stale=is_stale, good_until=vouched_until)
 
 
-def _possible_owner(snapshot: Snapshot, group_version: GroupVersion) -> BackendName | None:
-    """A backend that may have the group-version by now; a replica that asked it later may have published the
-    hash."""
-    for name, observation in snapshot.observations.items():
-        backend = observation.backend
-        if backend.url and observation.failure is None and backend.owns(group_version):
-            return name
-    return None
+def asked_hash(query: str) -> AskedHash | None:
+    """The hash in the query; None if there is none.
+
+    Raises BadQuery for an empty, an overlong or a repeated one: a cache in front could read it differently.
+    """
+    found: AskedHash | None = None
+    if not query:
+        return None
+    is_redirected = False
+    for index, part in enumerate(query.split("&")):
+        name, _, value = part.partition("=")
+        name = unquote(name) if "%" in name else name
+        if name not in HASH_PARAMETERS:
+            is_redirected |= name == REDIRECTED
+            continue
+        if found is not None:
+            raise BadQuery("the query names more than one hash")
+        value = unquote(value) if "%" in value else value
+        if not value:
+            raise BadQuery(f'the query parameter "{name}" is empty')
+        if len(value) > HASH_MAX:
+            raise BadQuery(f'the query parameter "{name}" is longer than {HASH_MAX} characters')
+        found = AskedHash(Hash(value), name, index)
+    return replace(found, is_redirected=True) if found is not None and is_redirected else found
 
 
-def _unknown(snapshot: Snapshot, group_version: GroupVersion, request: Request) -> PreparedAnswer:
-    """404, or 503 while the document may still appear: a backend has not answered yet, or its owner is
-    failing."""
-    for observation in snapshot.observations.values():
-        owned = observation.backend.group_versions
-        if observation.failure is not None and owned is not None and group_version in owned:
-            retry_after = observation.failure.retry_after or 1
-            return unavailable(observation.failure, request, retry_after=retry_after)
-        if request.query and any(server.failure is not None for server in observation.servers):
-            # Another replica may have it from a server that does not answer here.
-            return unready("a server that may have the document does not answer", request, retry_after=1)
-    if not snapshot.is_partial:
-        return status_reply(
-            404, "the server could not find the requested resource", route=ROUTE_DOCUMENT, request=request
-        )
-    return unready("a backend that may have the document has not answered yet", request, retry_after=1)
-
-
-def unready(message: str, request: Request, *, retry_after: float) -> PreparedAnswer:
-    fields = [("Retry-After", str(max(1, round(retry_after))))]
-    return status_reply(503, message, route=ROUTE_DOCUMENT, request=request, fields=fields)
+def with_hash(query: str, asked: AskedHash, current: Hash) -> str:
+    """The query with the current hash in place of the requested one, the redirect mark, and everything else
+    unchanged."""
+    parts = query.split("&")
+    parts[asked.index] = f"{asked.parameter}={current}"
+    return "&".join((*parts, f"{REDIRECTED}=1"))

@@ -14,18 +14,19 @@ from typing import Final
 
 from specmux_aggregator.documents.repository import DocumentRepository
 from specmux_aggregator.documents.representations import Representations
-from specmux_aggregator.endpoints.openapi import etag_of, unready
+from specmux_aggregator.endpoints.absences import unready
+from specmux_aggregator.endpoints.openapi import etag_of
 from specmux_aggregator.errors import WorkerFailed
-from specmux_aggregator.http.messages import Coding, Request
-from specmux_aggregator.http.negotiation import SWAGGER_MEDIA_TYPES, coding_for, media_type_for
-from specmux_aggregator.http.prepared import PreparedAnswer
-from specmux_aggregator.http.representations import (
+from specmux_aggregator.http.answers import (
     FORMATS,
+    PreparedAnswer,
     Representation,
     delivered,
     not_acceptable,
     settled,
 )
+from specmux_aggregator.http.messages import Coding, Request
+from specmux_aggregator.http.negotiation import SWAGGER_MEDIA_TYPES, coding_for, media_type_for
 from specmux_aggregator.jobs.documents import Unencodable
 from specmux_aggregator.jobs.openapi_v2 import NeededDocuments, SwaggerForm, merged_swagger
 from specmux_aggregator.jobs.worker import Worker

@@ -19,25 +19,22 @@ from specmux_aggregator.discovery.index import CORE_PATH, GROUPS_PATH, PendingAn
 from specmux_aggregator.discovery.watch import DiscoveryWatch
 from specmux_aggregator.documents.repository import DocumentRepository
 from specmux_aggregator.documents.representations import Representations
+from specmux_aggregator.endpoints.absences import FIRST_LOOK_STEP, looking, unavailable
 from specmux_aggregator.endpoints.discovery import decide as discover
 from specmux_aggregator.endpoints.openapi import (
     DOCUMENT_PREFIX,
-    FIRST_LOOK_STEP,
-    ROOT_PATH,
     Decision,
     Deliver,
     Revalidate,
     decide,
-    looking,
-    unavailable,
 )
 from specmux_aggregator.endpoints.routes import Route, RouteTable
+from specmux_aggregator.http.answers import PreparedAnswer, delivered, status_reply, with_field
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.negotiation import ELEMENTS_MAX, LIST_MAX, MEDIA_TYPES, overlong_list
-from specmux_aggregator.http.prepared import PreparedAnswer, with_field
-from specmux_aggregator.http.representations import delivered, status_reply
 from specmux_aggregator.jobs.documents import Unencodable
 from specmux_aggregator.model.backend import BackendName
+from specmux_aggregator.model.document_urls import ROOT_PATH
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
 from specmux_aggregator.server.protocols import Pending

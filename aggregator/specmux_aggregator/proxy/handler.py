@@ -15,9 +15,8 @@ from typing import Final
 from aiohttp.http import RawRequestMessage
 
 from specmux_aggregator.config.settings import Settings
+from specmux_aggregator.http.answers import PreparedAnswer, cache_control, refusal
 from specmux_aggregator.http.negotiation import SWAGGER_MEDIA_TYPES, media_type_for
-from specmux_aggregator.http.prepared import PreparedAnswer, refusal
-from specmux_aggregator.http.representations import cache_control
 from specmux_aggregator.http.response_fields import status_failure
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.model.backend import Backend, BackendName

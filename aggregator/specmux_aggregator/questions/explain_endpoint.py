@@ -10,14 +10,14 @@ from functools import partial
 from typing import Final
 from urllib.parse import unquote
 
-from specmux_aggregator.http.messages import Request
-from specmux_aggregator.http.prepared import PreparedAnswer
-from specmux_aggregator.http.representations import (
+from specmux_aggregator.http.answers import (
+    PreparedAnswer,
     Representation,
     delivered,
     settled,
     status_reply,
 )
+from specmux_aggregator.http.messages import Request
 from specmux_aggregator.model.snapshot import SnapshotEntry
 from specmux_aggregator.questions.answers import (
     ExplainRequest,

@@ -6,9 +6,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from specmux_aggregator.http.answers import (
+    NO_STORE,
+    PreparedAnswer,
+    Representation,
+    delivered,
+    prepare,
+    settled,
+)
 from specmux_aggregator.http.messages import ETag, Request
-from specmux_aggregator.http.prepared import PreparedAnswer, prepare
-from specmux_aggregator.http.representations import NO_STORE, Representation, delivered, settled
 from specmux_aggregator.questions.answers import QuestionRefusal, ReaderAnswer
 from specmux_aggregator.questions.frames import assets, bare_error
 from specmux_aggregator.questions.reading import Unready, passing

@@ -15,10 +15,16 @@ from typing import Concatenate, Final, ParamSpec, TypeAlias, TypeVar
 from urllib.parse import parse_qsl
 
 from specmux_aggregator.documents.repository import DocumentRepository
+from specmux_aggregator.http.answers import (
+    NO_STORE,
+    REASONS,
+    PreparedAnswer,
+    Representation,
+    prepare,
+    refusal,
+)
 from specmux_aggregator.http.messages import Coding, ETag, Request
 from specmux_aggregator.http.negotiation import coding_for
-from specmux_aggregator.http.prepared import PreparedAnswer, prepare, refusal
-from specmux_aggregator.http.representations import NO_STORE, REASONS, Representation
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.observation import Provenance
 from specmux_aggregator.model.snapshot import Snapshot, SnapshotEntry

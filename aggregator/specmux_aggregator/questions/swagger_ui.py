@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from specmux_aggregator.http.answers import PreparedAnswer, Representation, delivered, settled
 from specmux_aggregator.http.content_codings import encoded
 from specmux_aggregator.http.messages import Coding, ETag, Request
 from specmux_aggregator.http.negotiation import coding_for
-from specmux_aggregator.http.prepared import PreparedAnswer
-from specmux_aggregator.http.representations import Representation, delivered, settled
 from specmux_aggregator.questions.frames import Asset, asset_of
 from specmux_aggregator.questions.page_answers import FIELDS, POLICY, PREFIX, bare_page, redirect
 from specmux_aggregator.questions.swagger_assets import swagger_page

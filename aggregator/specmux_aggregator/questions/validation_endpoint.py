@@ -18,9 +18,8 @@ from aiohttp.http import RawRequestMessage
 from specmux_aggregator.auth.turns import TooManyWait, Turns
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.documents.repository import DocumentRepository
+from specmux_aggregator.http.answers import NO_STORE, PreparedAnswer, prepare, refusal
 from specmux_aggregator.http.messages import Coding
-from specmux_aggregator.http.prepared import PreparedAnswer, prepare, refusal
-from specmux_aggregator.http.representations import NO_STORE
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.model.snapshot import Snapshot
 from specmux_aggregator.questions.answers import QuestionRefusal

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Final
 
 from specmux_aggregator.config.settings import ListenSettings
-from specmux_aggregator.http.prepared import TimeLines
+from specmux_aggregator.http.answers import TimeLines
 from specmux_aggregator.server.admission import Admission
 from specmux_aggregator.server.body_files import BodyFiles
 from specmux_aggregator.server.complaints import AcceptComplaints

@@ -13,8 +13,8 @@ from typing import Protocol
 from aiohttp.http import RawRequestMessage
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
+from specmux_aggregator.http.answers import PreparedAnswer, TimeLines
 from specmux_aggregator.http.messages import Request
-from specmux_aggregator.http.prepared import PreparedAnswer, TimeLines
 from specmux_aggregator.server.admission import Admission
 from specmux_aggregator.server.body_files import BodyFiles
 from specmux_aggregator.server.complaints import AcceptComplaints

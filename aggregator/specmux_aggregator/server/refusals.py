@@ -14,7 +14,7 @@ from aiohttp.http_exceptions import (
     LineTooLong,
 )
 
-from specmux_aggregator.http.prepared import PreparedAnswer, refusal
+from specmux_aggregator.http.answers import PreparedAnswer, refusal
 from specmux_aggregator.server.held import HEAD_MAX, HeadTooLarge
 from specmux_aggregator.server.requests import BAD_VERSION
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-from specmux_aggregator.http.prepared import refusal
+from specmux_aggregator.http.answers import refusal
 
 SMALL: Final = 1024 * 1024
 """The largest body that does not count: nearly every document, compressed, is smaller."""

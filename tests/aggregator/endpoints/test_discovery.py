@@ -18,8 +18,8 @@ from specmux_aggregator.discovery.merge import merge
 from specmux_aggregator.discovery.rendering import render
 from specmux_aggregator.discovery.state import BackendListings, DiscoverySource, Knowledge, after
 from specmux_aggregator.endpoints.discovery import decide
+from specmux_aggregator.http.answers import PreparedAnswer
 from specmux_aggregator.http.messages import Coding, Request
-from specmux_aggregator.http.prepared import PreparedAnswer
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_converters import codecs
 from specmux_converters.document import Limits

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from specmux_aggregator.endpoints.hash_query import HASH_MAX, BadQuery, asked_hash, with_hash
+from specmux_aggregator.endpoints.openapi import HASH_MAX, BadQuery, asked_hash, with_hash
 from specmux_aggregator.model.observation import Hash
 
 

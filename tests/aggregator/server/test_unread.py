@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from running.serving import TIERS, FakeService, Running, eventually, read_answer, request, running
+from specmux_aggregator.http.answers import PreparedAnswer, prepare
 from specmux_aggregator.http.messages import Request
-from specmux_aggregator.http.prepared import PreparedAnswer, prepare
 from specmux_aggregator.server.unread import BUFFERED, GRACE, SLOW, SMALL, UnreadBodies
 
 MEBIBYTE = 1024 * 1024
