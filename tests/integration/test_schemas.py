@@ -13,14 +13,18 @@ from typing import Any
 
 import pytest
 import zstandard
+from click.testing import CliRunner
 
 from running.service import Client, backend, directory, service
 from specmux_aggregator.catalogue.tokens import PathTokens
+from specmux_aggregator.commands.schemas import schemas
 from specmux_aggregator.config.settings import AuthSettings, LogSettings, SchemaSettings
 from specmux_aggregator.errors import InvalidConfig
+from specmux_converters.json_schema.tree import LAYOUTS
 
 PATH = "/schemas/apps/thing_v1.json"
 TOKEN = "abcdefgh12345678"
+MODELS = [(folder, end) for folder in ("", "partial-") for end in (".json", ".openapi.json")]
 KNOWN = {"Authorization": "Bearer alice-token"}
 
 
@@ -139,6 +143,27 @@ async def test_paths(tmp_path: Path, path: str, status: int) -> None:
         if path.endswith("catalog.json"):
             assert json.loads(body)["schemas"][0]["url"] == "https://h/schemas/all.json"
         assert (await client.get(path))[0] == status
+
+
+async def test_the_service_and_the_command_give_the_same_files(tmp_path: Path) -> None:
+    documents, target = tmp_path / "documents", tmp_path / "schemas"
+    write(documents, "apps.example.org", "Bed", "BedList")
+    (documents / "api").mkdir()
+    (documents / "api/v1.json").write_text(json.dumps(document("", "Pod")))
+    async with serving(documents) as client:
+        options = [word for layout in LAYOUTS for word in ("--layout", layout)]
+        command = [str(target), "--directory", str(documents), *options]
+        done = await asyncio.to_thread(CliRunner().invoke, schemas, command)
+        assert (done.exit_code, done.stderr) == (0, "")
+        paths = {str(path.relative_to(target)) for path in target.rglob("*.json")}
+        assert {f"{folder}models/apps_v1{end}" for folder, end in MODELS} <= paths
+        for path in sorted(paths - {"index.json", "catalog.json"}):  # which name the tree and its address
+            status, fields, body = await client.get(f"/schemas/{path}")
+            assert (path, status, body) == (path, 200, (target / path).read_bytes())
+            is_openapi = path.endswith(".openapi.json")
+            assert fields["Content-Type"] == f"application/{'' if is_openapi else 'schema+'}json"
+        assert (await client.get("/schemas/models/none_v1.json"))[0] == 404
+        assert (await client.get("/schemas/models/apps_v2.json"))[0] == 404
 
 
 async def test_only_reading(tmp_path: Path) -> None:

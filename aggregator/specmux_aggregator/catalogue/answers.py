@@ -20,7 +20,7 @@ from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_schema.catalogue import needed
 from specmux_converters.json_schema.forms import EDITION
 from specmux_converters.json_schema.kinds import group_and_version
-from specmux_converters.json_schema.paths import Wanted, WholeFile, is_of_release, wanted
+from specmux_converters.json_schema.paths import ModelsFile, Wanted, WholeFile, is_of_release, wanted
 
 PREFIX: Final = "/schemas/"
 TOKEN_PREFIX: Final = "/schemas/token/"  # noqa: S105  # a path
@@ -30,6 +30,7 @@ RETRY: Final = ("Retry-After", "1")
 
 _PINNED: Final = "hash/"
 _SCHEMA: Final = "application/schema+json"
+_OPENAPI: Final = "application/json"
 _YAML: Final = "application/yaml"  # RFC 9512
 _TEXT: Final = ("Content-Type", "text/plain; charset=utf-8")
 ANY_ORIGIN: Final = ("Access-Control-Allow-Origin", "*")
@@ -111,7 +112,7 @@ def decide(
         file,
         keys,
         Representation(
-            content_type=_YAML if file == WholeFile("crds") else _SCHEMA,
+            content_type=_content_type(file),
             etag=tag_of(file, keys, tree, coding),
             route=ROUTE,
             format="json",
@@ -122,6 +123,12 @@ def decide(
             fields=access.fields,
         ),
     )
+
+
+def _content_type(file: Wanted) -> str:
+    if isinstance(file, ModelsFile) and file.form.dialect == "openapi":
+        return _OPENAPI
+    return _YAML if file == WholeFile("crds") else _SCHEMA
 
 
 def without_kind(

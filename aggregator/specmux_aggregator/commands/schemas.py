@@ -53,7 +53,7 @@ _INDEX_MAX: Final = 64 * 1024 * 1024
     default=("grouped", "standalone"),
     show_default=True,
     help="Paths to write for each kind. Repeatable. models: all kinds of a group-version in one bundle;"
-    " kustomize: all kinds as one kustomize.json.",
+    " partial-models: the same with nothing required; kustomize: all kinds as one kustomize.json.",
 )
 @click.option(
     "--release", metavar="vX.Y.Z", default=MASTER, help="Also write a folder of this release, beside master."

@@ -20,7 +20,7 @@ from specmux_converters.json_schema import DocumentSchemas
 from specmux_converters.json_schema.catalogue import index, schema_of, store_catalog, text_of
 from specmux_converters.json_schema.crds import crds_yaml
 from specmux_converters.json_schema.forms import DRAFT
-from specmux_converters.json_schema.paths import OneFile, Wanted
+from specmux_converters.json_schema.paths import Wanted, WholeFile
 
 KEPT_BYTES: Final = 8 * 1024 * 1024
 """Bytes of documents whose schemas are cached; in memory they take about ten times as much."""
@@ -81,7 +81,7 @@ def json_schema(
             try:
                 found[source.group_version] = _MEMO.schemas(source, limits)
             except REFUSALS:
-                if isinstance(file, OneFile):
+                if not isinstance(file, WholeFile):
                     raise
                 refused.append(source.group_version)
         told = replace(told, absent=(*told.absent, *refused))
@@ -94,10 +94,10 @@ def json_schema(
 
 
 def _texts(file: Wanted, schemas: dict[GroupVersion, DocumentSchemas], told: FileContext) -> Iterator[bytes]:
-    if isinstance(file, OneFile) or file.what not in ("index", "catalog", "crds"):
+    if not isinstance(file, WholeFile) or file.what not in ("index", "catalog", "crds"):
         schema = schema_of(file, schemas)
         if schema is not None:
-            yield text_of(_noted(schema, told) if not isinstance(file, OneFile) else schema)
+            yield text_of(_noted(schema, told) if isinstance(file, WholeFile) else schema)
     elif file.what == "crds":
         yield crds_yaml(schemas)
     elif file.what == "catalog":

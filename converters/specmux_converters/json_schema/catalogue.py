@@ -15,7 +15,9 @@ from specmux_converters.json_schema.definitions import definitions, dispatcher, 
 from specmux_converters.json_schema.document import DocumentSchemas
 from specmux_converters.json_schema.forms import DRAFT, EDITION, Schema, SchemaForm
 from specmux_converters.json_schema.kinds import LIST, Kind
+from specmux_converters.json_schema.models import models
 from specmux_converters.json_schema.paths import (
+    ModelsFile,
     OneFile,
     Wanted,
     WholeFile,
@@ -34,7 +36,7 @@ def needed(file: Wanted, keys: Iterable[GroupVersion]) -> tuple[GroupVersion, ..
         return tuple(sorted(keys))
     held = set(keys)
     found = file.documents(held)
-    if file.group is None and CORE in held and CORE not in found:
+    if isinstance(file, OneFile) and file.group is None and CORE in held and CORE not in found:
         # Components of the core group and meta/v1 are in every document; this one represents them.
         return (*found, CORE)
     return found
@@ -45,6 +47,9 @@ def schema_of(file: Wanted, schemas: Mapping[GroupVersion, DocumentSchemas]) -> 
     converted."""
     if isinstance(file, OneFile):
         return _one(file, schemas)
+    if isinstance(file, ModelsFile):
+        found = file.documents(schemas)
+        return models(schemas[found[0]].document, found[0], file.form) if found else None
     if file.what == "all":
         return dispatcher(schemas, file.form)
     return definitions(schemas, file.form)

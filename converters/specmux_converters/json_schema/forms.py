@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from specmux_converters.deferred_dataclasses import dataclass
 
@@ -33,6 +33,27 @@ class SchemaForm:
 
 STRICT: Final = SchemaForm()
 OPEN: Final = SchemaForm(is_strict=False)
+
+
+Dialect: TypeAlias = Literal["json-schema", "openapi"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelForm:
+    """The form of a bundle for generators of typed models."""
+
+    dialect: Dialect
+    is_partial: bool = False
+    """Whether it says only what decoding asks: nothing is required, and the values of Go's enums and of
+    ``apiVersion`` and ``kind`` are open."""
+
+
+MODEL_FORMS: Final = (
+    ModelForm("json-schema"),
+    ModelForm("openapi"),
+    ModelForm("json-schema", is_partial=True),
+    ModelForm("openapi", is_partial=True),
+)
 
 
 class Mode(NamedTuple):

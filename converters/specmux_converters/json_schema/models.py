@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final
 
 from specmux_converters.document import Document
 from specmux_converters.errors import LimitExceeded
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.json_schema.forms import DRAFT, Schema
+from specmux_converters.json_schema.forms import DRAFT, Dialect, ModelForm, Schema
 from specmux_converters.json_schema.keywords import plain_keywords, with_null
 from specmux_converters.json_schema.kinds import (
     Kind,
@@ -22,12 +22,15 @@ from specmux_converters.json_schema.kinds import (
     kinds_in,
     schemas_in,
 )
+from specmux_converters.json_schema.scalars import (
+    BY_COMPONENT,
+    GO_BASE64,
+    META,
+    STRFMT_BASE64,
+    format_of,
+)
 from specmux_converters.merging.short_names import short_names
 from specmux_converters.references import component_of, references
-
-Dialect: TypeAlias = Literal["json-schema", "openapi"]
-
-DIALECTS: Final[tuple[Dialect, ...]] = ("json-schema", "openapi")
 
 INT_OR_STRING: Final = "int-or-string"
 
@@ -37,22 +40,17 @@ _PREFIXES: Final[Mapping[Dialect, str]] = {
 }
 _KIND: Final = "x-kubernetes-group-version-kind"
 _ALTERNATIVES: Final = ("anyOf", "oneOf")
-_MICRO_TIME: Final = ".meta.v1.MicroTime"
-"""Always six digits of a second: for a date, programs would omit the digits if zero, which apiservers
-refuse."""
+_MICRO_TIME: Final = f"{META}.MicroTime"
+"""Always six digits of a second: for a date, programs would omit zeros, which apiservers refuse."""
+_FIELDS: Final = f"{META}.FieldsV1"
+"""Any JSON, although its document says object: apimachinery keeps the bytes as they are."""
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9]+")
-
-
-def model_paths(kind: Kind) -> tuple[str, str]:
-    """The files of its group-version, in the order of ``DIALECTS``."""
-    stem = f"models/{kind.group or 'core'}_{kind.version}"
-    return f"{stem}.json", f"{stem}.openapi.json"
 
 
 def models(
     document: Document,
     key: GroupVersion,
-    dialect: Dialect,
+    form: ModelForm,
     is_chosen: Callable[[Kind], bool] = lambda kind: True,
 ) -> Schema | None:
     """The bundle of a document's kinds; None if there are none.
@@ -62,14 +60,14 @@ def models(
     kinds = tuple(kind for kind in kinds_in(document, key) if is_chosen(kind))
     if not kinds:
         return None
-    bundle = _Bundle(document, kinds, dialect)
+    bundle = _Bundle(document, kinds, form)
     try:
         definitions = bundle.definitions()
     except RecursionError:
         raise LimitExceeded(f"nested too deeply: {key}") from None
     group, version = kinds[0].group, kinds[0].version
     title = _word(group.partition(".")[0] or "core") + _word(version)
-    if dialect == "openapi":
+    if form.dialect == "openapi":
         info = {"title": title, "version": version}
         return {"openapi": "3.0.0", "info": info, "paths": {}, "components": {"schemas": definitions}}
     any_of = [bundle.reference(kind.component) for kind in kinds]
@@ -79,10 +77,11 @@ def models(
 class _Bundle:
     """Components by short name, as far as kinds refer to them."""
 
-    def __init__(self, document: Document, kinds: tuple[Kind, ...], dialect: Dialect) -> None:
+    def __init__(self, document: Document, kinds: tuple[Kind, ...], form: ModelForm) -> None:
         self._schemas = schemas_in(document)
         self._is_custom = is_of_custom_resources(document)
-        self._dialect = dialect
+        self._dialect = form.dialect
+        self._is_partial = form.is_partial
         self._kinds = {kind.component: kind for kind in kinds}
         self._names = short_names(self._schemas, lambda parts: "".join(map(_word, parts)))
         self._taken = set(self._names.values())
@@ -110,7 +109,8 @@ class _Bundle:
             return written
         properties = dict(written.get("properties", {}))
         for field, value in (("apiVersion", kind.api_version), ("kind", kind.kind)):
-            properties[field] = {**properties.get(field, {}), "type": "string", "enum": [value]}
+            only = {} if self._is_partial else {"enum": [value]}
+            properties[field] = {**properties.get(field, {}), "type": "string", **only}
         gvk = {"group": kind.group, "version": kind.version, "kind": kind.kind}
         return {**written, "type": "object", "properties": properties, _KIND: [gvk]}
 
@@ -126,9 +126,10 @@ class _Bundle:
             described = {"description": node["description"]} if "description" in node else {}
             if _is_scalar(target):
                 written = {**self._type(target, place), **described}
-                if component.endswith(_MICRO_TIME):
+                if component == _MICRO_TIME:
+                    written |= {"pattern": BY_COMPONENT[_MICRO_TIME]["pattern"]}
                     written.pop("format", None)
-                return written
+                return described if component == _FIELDS else written
             reference = self.reference(component)
             return {"allOf": [reference], **described} if described else reference
         if not isinstance(node.get("properties"), dict) or not node["properties"]:
@@ -144,9 +145,14 @@ class _Bundle:
         if node.get("x-kubernetes-int-or-string") is True or node.get("format") == INT_OR_STRING:
             written.pop("pattern", None)
             return {**written, "anyOf": [{"type": "integer"}, {"type": "string"}]}
-        for key in ("type", "format", "enum"):
+        is_open = self._is_partial and not self._is_custom
+        for key in ("type", "format") if is_open else ("type", "format", "enum"):
             if node.get(key) not in (None, []):
                 written[key] = node[key]
+        if self._dialect == "json-schema" and written.get("format") == "byte":
+            # Generators would decode it to text, which not every value is.
+            del written["format"]
+            written |= format_of(node, base64=STRFMT_BASE64 if self._is_custom else GO_BASE64)
         if self._is_custom and node.get("default") not in (None, {}):
             written["default"] = node["default"]
         self._add_members(written, node, place)
@@ -164,7 +170,7 @@ class _Bundle:
             fields = {name: self._schema(each, place + _word(name)) for name, each in properties.items()}
             written["properties"] = fields
             required = [name for name in node.get("required") or () if name in fields]
-            if required:
+            if required and not self._is_partial:
                 written["required"] = required
         for key in ("items", "additionalProperties"):
             if isinstance(node.get(key), dict):

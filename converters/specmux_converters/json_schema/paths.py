@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.json_schema.forms import OPEN, STRICT, SchemaForm
+from specmux_converters.json_schema.forms import OPEN, STRICT, Dialect, ModelForm, SchemaForm
 from specmux_converters.json_schema.kinds import Kind, group_and_version
 
 MASTER: Final = "master"
@@ -33,6 +33,9 @@ _OPENSHIFT: Final = re.compile(
 )
 _WHOLE: Final = re.compile(
     rf"(?:{_RELEASE}(?P<layout>-local|-standalone|-standalone-strict)?/)?(?P<what>_definitions|all)\.json"
+)
+_MODELS: Final = re.compile(
+    r"(?P<partial>partial-)?models/(?P<group>[a-z0-9.-]+)_(?P<version>[a-z0-9]+)(?P<openapi>\.openapi)?\.json"
 )
 _LISTS: Final = {"index.json": "index", "catalog.json": "catalog", "crds.yaml": "crds"}
 _SECTIONS: Final = {"bundle": BUNDLE, "partial": PARTIAL, None: STRICT}
@@ -73,7 +76,20 @@ class WholeFile:
     release: str | None = None
 
 
-Wanted: TypeAlias = OneFile | WholeFile
+@dataclass(frozen=True, slots=True)
+class ModelsFile:
+    """A bundle of one group-version."""
+
+    form: ModelForm
+    group: str
+    version: str
+    release: None = None
+
+    def documents(self, keys: Iterable[GroupVersion]) -> tuple[GroupVersion, ...]:
+        return tuple(key for key in keys if group_and_version(key) == (self.group, self.version))
+
+
+Wanted: TypeAlias = OneFile | WholeFile | ModelsFile
 
 
 def wanted(path: str) -> Wanted | None:
@@ -93,6 +109,11 @@ def wanted(path: str) -> Wanted | None:
     match = _OPENSHIFT.fullmatch(path)
     if match:
         return OneFile(STRICT, match["kind"], match["version"], _group(match["group"]))
+    match = _MODELS.fullmatch(path)
+    if match:
+        dialect: Dialect = "openapi" if match["openapi"] else "json-schema"
+        is_partial = match["partial"] is not None
+        return ModelsFile(ModelForm(dialect, is_partial), _group(match["group"]), match["version"])
     match = _GROUPED.fullmatch(path)
     if match:
         return OneFile(_SECTIONS[match["section"]], match["kind"], match["version"], _group(match["group"]))
@@ -121,6 +142,13 @@ def standalone_path(kind: Kind, form: SchemaForm, release: str = MASTER) -> str:
     label = f"-{label_of(kind.group)}" if kind.group else ""
     strict = "-strict" if form.is_strict else ""
     return f"{release}-standalone{strict}/{kind.kind}{label}-{kind.version}.json".lower()
+
+
+def models_path(kind: Kind, form: ModelForm) -> str:
+    """The bundle of its group-version."""
+    folder = "partial-models" if form.is_partial else "models"
+    end = ".openapi.json" if form.dialect == "openapi" else ".json"
+    return f"{folder}/{kind.group or 'core'}_{kind.version}{end}"
 
 
 def component_stem(component: str) -> str | None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from specmux_converters.json_schema.forms import Schema
 
-_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
+META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
 _DIGITS: Final = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
 _SUFFIX: Final = r"(?:[KMGTPE]i|[eE][+\-]?[0-9]+|[numkMGTPE])"
 _LONE_SUFFIX: Final = r"(?:[KMGT]i|[eE][+\-]?[0-9]+|[numkMGTPE])"
@@ -42,12 +42,12 @@ STRFMT_BASE64: Final = rf"^(?:{_BYTE}{{4}})*(?:{_BYTE}{{2}}==|{_BYTE}{{3}}=|{_BY
 BY_COMPONENT: Final[Mapping[str, Schema]] = {
     "io.k8s.apimachinery.pkg.api.resource.Quantity": QUANTITY,
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": INT_OR_STRING,
-    f"{_META}.Time": {
+    f"{META}.Time": {
         "type": "string",
         "format": "date-time",
         "pattern": rf"{_SECOND}(?:\.[0-9]+)?{_ZONE}",
     },
-    f"{_META}.MicroTime": {
+    f"{META}.MicroTime": {
         "type": "string",
         "format": "date-time",
         "pattern": rf"{_SECOND}\.[0-9]{{6}}{_ZONE}",

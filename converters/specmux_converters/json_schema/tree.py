@@ -19,15 +19,15 @@ from specmux_converters.json_schema.catalogue import (
 )
 from specmux_converters.json_schema.crds import crds_yaml
 from specmux_converters.json_schema.document import DocumentSchemas
-from specmux_converters.json_schema.forms import Schema
+from specmux_converters.json_schema.forms import MODEL_FORMS, Schema
 from specmux_converters.json_schema.kinds import LIST, Kind
-from specmux_converters.json_schema.models import DIALECTS, model_paths, models
-from specmux_converters.json_schema.paths import MASTER, Wanted, paths_of, wanted
+from specmux_converters.json_schema.models import models
+from specmux_converters.json_schema.paths import MASTER, Wanted, models_path, paths_of, wanted
 
-MODELS: Final = "models"
-"""A layout by group-version rather than by kind."""
+MODELS: Final = ("models", "partial-models")
+"""Layouts by group-version rather than by kind."""
 
-LAYOUTS: Final = ("grouped", "standalone", "bundle", "partial", MODELS)
+LAYOUTS: Final = ("grouped", "standalone", "bundle", "partial", *MODELS)
 
 _WHOLE: Final = ("all.json", "_definitions.json")
 
@@ -36,9 +36,9 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
 
 
 def layout_of(path: str) -> str:
-    """The layout of a kind's path."""
+    """The layout of a path of a kind or of a group-version."""
     folder = path.partition("/")[0]
-    if folder in ("bundle", "partial"):
+    if folder in ("bundle", "partial", *MODELS):
         return folder
     return "standalone" if "-standalone" in folder else "grouped"
 
@@ -72,9 +72,8 @@ def files(
             text = made[key]
             if text is not None:
                 yield path, text
-    if MODELS in chosen:
-        yield from _models(held, lambda kind: is_chosen(kind, patterns), report)
-    if chosen == (MODELS,):  # generators need nothing else
+    yield from _models(held, chosen, lambda kind: is_chosen(kind, patterns), report)
+    if set(chosen) <= set(MODELS):  # generators need nothing else
         yield "index.json", text_of(index(held))
         return
     if not patterns:
@@ -125,13 +124,17 @@ def _text(
 
 def _models(
     schemas: Mapping[GroupVersion, DocumentSchemas],
+    layouts: tuple[str, ...],
     is_chosen: Callable[[Kind], bool],
     report: Callable[[Kind, ConverterError], None],
 ) -> Iterator[tuple[str, bytes]]:
     for key, each in sorted(schemas.items()):
-        for path, dialect in zip(model_paths(each.kinds[0]), DIALECTS, strict=True) if each.kinds else ():
+        for form in MODEL_FORMS if each.kinds else ():
+            path = models_path(each.kinds[0], form)
+            if layout_of(path) not in layouts:
+                continue
             try:
-                bundle = models(each.document, key, dialect, is_chosen)
+                bundle = models(each.document, key, form, is_chosen)
             except ConverterError as error:
                 for kind in filter(is_chosen, each.kinds):
                     report(kind, error)
@@ -146,7 +149,7 @@ def gone(before: Schema, after: Schema, *, release: str) -> Iterator[str]:
     for kind in sorted(set(_kinds_in(before)) - set(_kinds_in(after)) - {LIST}):
         yield from (path for path, _ in paths_of(kind, release) if path not in kept)
     old, new = (
-        {key for kind in _kinds_in(each) if kind != LIST for key in model_paths(kind)}
+        {models_path(kind, form) for kind in _kinds_in(each) if kind != LIST for form in MODEL_FORMS}
         for each in (before, after)
     )
     yield from sorted(old - new)

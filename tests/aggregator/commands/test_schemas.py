@@ -171,6 +171,11 @@ def test_the_layout_of_models_is_two_files_of_each_group_version(tmp_path: Path,
         "index.json",
         *(f"models/{each}{end}" for each in names for end in (".json", ".openapi.json")),
     }
+    partial = tmp_path / "partial"
+    run(partial, source, "--layout", "partial-models")
+    assert {str(path.relative_to(partial)) for path in partial.rglob("*.json")} == {
+        each.replace("models", "partial-models") for each in written
+    }
     (source / "api/v1.json").unlink()
     assert run(target, source, "--layout", "models").exit_code == 0
     assert not (target / "models/core_v1.json").exists()

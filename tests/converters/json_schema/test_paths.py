@@ -7,9 +7,11 @@ import pytest
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_schema import OPEN, STRICT, Kind
 from specmux_converters.json_schema.catalogue import needed, store_catalog, text_of
+from specmux_converters.json_schema.forms import ModelForm
 from specmux_converters.json_schema.paths import (
     BUNDLE,
     PARTIAL,
+    ModelsFile,
     OneFile,
     Wanted,
     WholeFile,
@@ -37,6 +39,9 @@ from specmux_converters.json_schema.paths import (
             "v1.35.0-standalone-strict/a-b-c-v1.json",
             OneFile(STRICT, "a", "v1", label="b-c", release="v1.35.0"),
         ),
+        ("models/core_v1.json", ModelsFile(ModelForm("json-schema"), "", "v1")),
+        ("models/a.b_v1.openapi.json", ModelsFile(ModelForm("openapi"), "a.b", "v1")),
+        ("partial-models/a_v1.json", ModelsFile(ModelForm("json-schema", is_partial=True), "a", "v1")),
         ("all.json", WholeFile("all")),
         ("master-local/_definitions.json", WholeFile("_definitions", OPEN, "master")),
         ("v1.2.3-standalone-strict/all.json", WholeFile("all", STRICT, "v1.2.3")),
