@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,28 @@ def files(folder: Path, pattern: str = "**/*") -> list[Any]:
     if not found:
         return [pytest.param(None, marks=needs_shared, id="no-reference-data")]
     return [pytest.param(path, marks=pytest.mark.shared, id=str(path.relative_to(folder))) for path in found]
+
+
+def recorded_release(place: Path) -> str:
+    """The release ("1.37") of Kubernetes that made a golden set: what ``release`` of its INDEX.json or
+    manifest.json is, else the first version that its README names beside Kubernetes' modules. The first sets
+    say none; they are of 0.34."""
+    for folder in dict.fromkeys((place, GOLDEN)):
+        for name in ("INDEX.json", "manifest.json"):
+            if (folder / name).is_file():
+                told = orjson.loads((folder / name).read_bytes())
+                found = _RELEASE.search(str(told.get("release", ""))) if isinstance(told, dict) else None
+                if found:
+                    return f"1.{found[1]}"
+        if (folder / "README.md").is_file():
+            found = _MADE_BY.search((folder / "README.md").read_text())
+            if found:
+                return f"1.{found[1]}"
+    return "1.34"
+
+
+_RELEASE = re.compile(r"v?[01]\.(\d\d)")
+_MADE_BY = re.compile(r"(?i)(?:k8s\.io|kube|apiextensions)[^\n|]*?\bv?[01]\.(3\d)\b")
 
 
 def documents(release: str) -> dict[str, Path]:

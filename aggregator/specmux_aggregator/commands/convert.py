@@ -13,6 +13,7 @@ import orjson
 from specmux_aggregator.command_line.listing import examples
 from specmux_aggregator.command_line.loss_counts import counted, listed
 from specmux_aggregator.command_line.progress import progress
+from specmux_aggregator.command_line.release_option import release_option
 from specmux_aggregator.exits import reported_errors
 from specmux_aggregator.sources import SourceOptions, source_options
 from specmux_aggregator.sources.disk.document_files import (
@@ -29,7 +30,7 @@ from specmux_aggregator.sources.given import SourceWord, given
 from specmux_aggregator.sources.options import bundled
 from specmux_converters import codecs, media_types
 from specmux_converters.codecs import messages
-from specmux_converters.crd import build
+from specmux_converters.crd import build, templates_for
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document, canonical
 from specmux_converters.errors import ConverterError, cut
@@ -37,7 +38,6 @@ from specmux_converters.group_versions import GroupVersion, group_version_of
 from specmux_converters.losses import Grade, Loss
 from specmux_converters.openapi2.conversion import joined, piece_of
 from specmux_converters.recognise import DocumentKind
-from specmux_converters.release import Release, release_in
 from specmux_converters.smd import to_merge_schema
 from specmux_converters.swagger2.conversion import convert as convert_documents
 from specmux_converters.swagger2.conversion import convert_whole
@@ -79,7 +79,7 @@ MERGE_SCHEMAS: Final[Mapping[str, tuple[str, Callable[[Document], bytes]]]] = {
 """Formats of structured-merge-diff's schema."""
 
 
-def _merge_schema(name: str, release: Release | None = None) -> DocumentFormat:
+def _merge_schema(name: str, release: str | None = None) -> DocumentFormat:
     suffix, write = MERGE_SCHEMAS[name]
 
     def encode(document: Document, _: codecs.Fragments) -> bytes:
@@ -111,7 +111,7 @@ class ConvertOptions:
     report: str | None
     strict: bool
     verify: bool
-    release: str | None
+    release: str
 
     def check(self) -> None:
         """Raises click.UsageError for options that do not go together."""
@@ -119,8 +119,6 @@ class ConvertOptions:
             raise click.UsageError("--split writes a folder, --output-file one document: give one of them")
         if self.verify and self.form != "pb":
             raise click.UsageError("--verify reads Protobuf back; give it with --to pb")
-        if self.release is not None and (self.form not in MERGE_SCHEMAS or release_in(self.release) is None):
-            raise click.UsageError("--release takes one such as 1.36; give it with --to smd or smd-json")
         if self.form == SWAGGER and self.split is not None:
             raise click.UsageError("--to v2 writes one document: give --output-file instead of --split")
 
@@ -128,7 +126,7 @@ class ConvertOptions:
     def format(self) -> DocumentFormat:
         """How documents are written."""
         form = "json" if self.form == SWAGGER else self.form
-        return FORMATS[form] if self.release is None else _merge_schema(form, release_in(self.release))
+        return _merge_schema(form, self.release) if form in MERGE_SCHEMAS else FORMATS[form]
 
 
 @click.command(
@@ -173,11 +171,7 @@ class ConvertOptions:
     is_flag=True,
     help="Write nothing and exit with 3 when something would be lost. Notes do not count.",
 )
-@click.option(
-    "--release",
-    metavar="1.N",
-    help="With --to smd: as this release of Kubernetes has it.  [default: the newest]",
-)
+@release_option("Publish CustomResourceDefinitions, and write smd, as this release of Kubernetes does.")
 @click.option(
     "--verify",
     is_flag=True,
@@ -218,9 +212,9 @@ def convert(words: tuple[str, ...], options: ConvertOptions, source: SourceOptio
         files = given(words, source)
         where = ", ".join(words) or str(source.server or "the options")
         if options.form == SWAGGER:
-            result = _swagger(files, where, options.profile)
+            result = _swagger(files, where, options)
         else:
-            result = _converted(files, where, options.profile, is_split=options.split is not None)
+            result = _converted(files, where, options, is_split=options.split is not None)
         _report(result.losses, options.report)
         if options.strict and any(loss.grade is Grade.LOSS for loss in result.losses):
             raise click.exceptions.Exit(LOSSES)
@@ -237,17 +231,17 @@ class _Result:
     """Keys of the documents that were v3 already: they keep their key order."""
 
 
-def _converted(files: Sequence[GivenFile], where: str, profile: Profile, *, is_split: bool) -> _Result:
+def _converted(files: Sequence[GivenFile], where: str, options: ConvertOptions, *, is_split: bool) -> _Result:
     """Raises FileRefused."""
     if len(files) == 1:
-        return _converted_file(files[0], profile, is_split=is_split)
+        return _converted_file(files[0], options, is_split=is_split)
     manifests, losses = _manifests(files)
     if manifests:
-        return _published(manifests, where, is_split=is_split, losses=losses)
+        return _published(manifests, where, options, is_split=is_split, losses=losses)
     results, losses = [], []
     for file in files:
         try:
-            results.append((file, _converted_file(file, profile, is_split=True)))
+            results.append((file, _converted_file(file, options, is_split=True)))
         except FileRefused as refused:
             losses.append(Loss("", "file", str(refused)))
     if not results:
@@ -256,46 +250,47 @@ def _converted(files: Sequence[GivenFile], where: str, profile: Profile, *, is_s
     if is_split:
         return _joined(results, losses)
     if len(results) == 1:
-        alone = _converted_file(results[0][0], profile, is_split=False)
+        alone = _converted_file(results[0][0], options, is_split=False)
         return replace(alone, losses=(*alone.losses, *losses))
     raise FileRefused(
         where, f"{len(results)} documents; write them with --split DIR, or join them with merge"
     )
 
 
-def _converted_file(file: GivenFile, profile: Profile, *, is_split: bool) -> _Result:
+def _converted_file(file: GivenFile, options: ConvertOptions, *, is_split: bool) -> _Result:
     with refusals(file.name):
         found = file.recognised()
         match found.kind:
             case DocumentKind.SWAGGER_2 if is_split:
-                conversion = convert_documents(found.documents[0], profile=profile)
+                conversion = convert_documents(found.documents[0], profile=options.profile)
                 return _Result(dict(conversion.documents.items()), (*found.losses, *conversion.losses))
             case DocumentKind.SWAGGER_2:
-                whole = convert_whole(found.documents[0], profile=profile)
+                whole = convert_whole(found.documents[0], profile=options.profile)
                 return _Result({None: whole.document}, (*found.losses, *whole.losses))
             case DocumentKind.OPENAPI_3:
                 key = _key_of(file, found.documents[0]) if is_split else None
                 return _Result({key: found.documents[0]}, found.losses, frozenset({key}))
             case DocumentKind.CRDS:
-                return _published(found.documents, file.name, is_split=is_split, losses=found.losses)
+                return _published(found.documents, file.name, options, is_split=is_split, losses=found.losses)
 
 
-def _swagger(files: Sequence[GivenFile], where: str, profile: Profile) -> _Result:
+def _swagger(files: Sequence[GivenFile], where: str, options: ConvertOptions) -> _Result:
     """All documents as one of Swagger 2.0. Raises FileRefused."""
     if len(files) > 1 or files[0].relative:
-        converted = _converted(files, where, profile, is_split=True)
+        converted = _converted(files, where, options, is_split=True)
     else:
         with refusals(where):
             found = files[0].recognised()
         if found.kind is DocumentKind.SWAGGER_2:
             raise FileRefused(where, "it is Swagger 2.0 already")
         if found.kind is DocumentKind.CRDS:
-            converted = _published(found.documents, where, is_split=True, losses=found.losses)
+            converted = _published(found.documents, where, options, is_split=True, losses=found.losses)
         else:
             converted = _Result({None: found.documents[0]}, found.losses)
     with refusals(where):
         pieces = {
-            str(key or ""): piece_of(each, profile=profile) for key, each in converted.documents.items()
+            str(key or ""): piece_of(each, profile=options.profile)
+            for key, each in converted.documents.items()
         }
         made = joined(pieces)
     return _Result({None: made.document}, (*converted.losses, *made.losses), frozenset({None}))
@@ -334,10 +329,15 @@ def _manifests(files: Sequence[GivenFile]) -> tuple[list[Document], list[Loss]]:
 
 
 def _published(
-    manifests: Sequence[Document], where: str, *, is_split: bool, losses: Sequence[Loss] = ()
+    manifests: Sequence[Document],
+    where: str,
+    options: ConvertOptions,
+    *,
+    is_split: bool,
+    losses: Sequence[Loss] = (),
 ) -> _Result:
     """What an apiserver publishes for CustomResourceDefinitions. Raises FileRefused."""
-    built = build(manifests)
+    built = build(manifests, templates=templates_for(options.release))
     losses = (
         *losses,
         *(Loss(each.pointer, each.construct, f"{each.crd}: {each.reason}") for each in built.problems),

@@ -11,6 +11,7 @@ import click
 
 from specmux_aggregator.command_line.listing import examples
 from specmux_aggregator.command_line.output import format_option, show
+from specmux_aggregator.command_line.release_option import release_option
 from specmux_aggregator.console import warn, write_error, write_line
 from specmux_aggregator.exits import RUNTIME, reported_errors
 from specmux_aggregator.sources import SourceOptions, opened, report_unread, source_options
@@ -37,6 +38,7 @@ class FieldView:
     form: Form
     is_recursive: bool
     depth: int | None
+    release: str
 
 
 @click.command(
@@ -57,6 +59,7 @@ class FieldView:
     type=click.IntRange(1, 64),
     help="Levels of fields in JSON and YAML; with -R in text.",
 )
+@release_option("With -o plaintext: as kubectl of this release.")
 @format_option(*FORMS)
 @source_options
 def explain(
@@ -65,6 +68,7 @@ def explain(
     all_versions: bool,
     recursive: bool,
     max_depth: int | None,
+    release: str,
     output: Form,
     source: SourceOptions,
 ) -> None:
@@ -95,7 +99,7 @@ def explain(
 
             said = f"{_title(asked.chosen)} is explained; there is also {named}"
             click.echo(printable_lines(said), err=True)
-        wanted = FieldView(output, recursive, max_depth)
+        wanted = FieldView(output, recursive, max_depth, release)
         _show(documents, chosen, asked, wanted)
 
 
@@ -197,8 +201,14 @@ def _explained(
         case "plaintext":
             from specmux_schemas.explanation.plaintext import of_kind
 
-            recursive, depth = wanted.is_recursive, wanted.depth or 0
-            return of_kind(found.document, name.kind, place.names, recursive=recursive, max_depth=depth)
+            return of_kind(
+                found.document,
+                name.kind,
+                place.names,
+                recursive=wanted.is_recursive,
+                max_depth=wanted.depth or 0,
+                release=wanted.release,
+            )
         case "text":
             from specmux_schemas.explanation.text import text
 

@@ -11,6 +11,7 @@ import click
 from specmux_aggregator.command_line.listing import examples
 from specmux_aggregator.command_line.output import format_option
 from specmux_aggregator.command_line.progress import progress
+from specmux_aggregator.command_line.release_option import release_option
 from specmux_aggregator.command_line.validation_reports import LEVELS
 from specmux_aggregator.console import is_coloured, warn
 from specmux_aggregator.exits import reported_errors
@@ -18,7 +19,6 @@ from specmux_aggregator.sources import SourceOptions, source_options
 from specmux_aggregator.sources.disk.document_files import reported_refusals, write_out
 from specmux_aggregator.version import VERSION
 from specmux_schemas.reports import FORMS, Case, FindingReport, ReportFinding, Suite, Where, render
-from specmux_schemas.validation.releases import RELEASES
 
 if TYPE_CHECKING:  # the help is shown without reading a document
     from specmux_aggregator.sources.judged.upgraded_objects import UpgradedObject
@@ -57,9 +57,7 @@ NOT_READY: Final = 1
 @click.option(
     "--allow-unchecked", is_flag=True, help="Accept objects of which something could not be checked."
 )
-@click.option(
-    "--release", type=click.Choice(RELEASES), default=None, help="Take this release's CEL after the upgrade."
-)
+@release_option("After the upgrade judge as this release of Kubernetes.")
 @format_option(*FORMS)
 @source_options
 def upgrade(
@@ -68,7 +66,7 @@ def upgrade(
     origin: str,
     live: bool,
     allow_unchecked: bool,
-    release: str | None,
+    release: str,
     output: str,
     source: SourceOptions,
 ) -> None:

@@ -19,6 +19,7 @@ from specmux_aggregator.command_line.operation_options import (
 )
 from specmux_aggregator.command_line.output import format_option
 from specmux_aggregator.command_line.progress import progress
+from specmux_aggregator.command_line.release_option import release_option
 from specmux_aggregator.command_line.stored_output import OBJECT_FORMS, stored_text
 from specmux_aggregator.command_line.validation_reports import report_of
 from specmux_aggregator.console import is_coloured, warn, write_error
@@ -52,7 +53,6 @@ from specmux_schemas.validation.decoding.manifests import (
     definition_in,
     preserving_kinds,
 )
-from specmux_schemas.validation.releases import RELEASES
 
 INVALID: Final = 1
 KINDS_SHOWN: Final = 3
@@ -134,13 +134,7 @@ def _ignored_field(text: str) -> IgnoredField:
     show_default=True,
     help="Also check x-kubernetes-unions: by KEP-1027 (seed), or as servers did until 2023 (legacy).",
 )
-@click.option(
-    "--release",
-    type=click.Choice(RELEASES),
-    default=RELEASES[-1],
-    show_default=True,
-    help="Judge as this release: libraries of CEL, formats of numbers.",
-)
+@release_option("Judge as this release of Kubernetes: libraries of CEL, formats, words.")
 @click.option(
     "--skip", metavar="KIND", multiple=True, help="Skip this kind: Secret, or v1/Secret. Repeatable."
 )

@@ -43,10 +43,10 @@ from specmux_aggregator.server.bodies import (
 from specmux_aggregator.server.client_addresses import address_of
 from specmux_aggregator.server.protocols import Reply, WireRequest
 from specmux_aggregator.server.requests import target_of
+from specmux_converters.releases import nearest_minor
 from specmux_schemas.validation import InvalidDirective, UnsupportedMediaType
 from specmux_schemas.validation.media_types import READ, body_format
 from specmux_schemas.validation.messages import parse_directive
-from specmux_schemas.validation.releases import nearest_release
 
 PATH: Final = "/openapi/validate"
 ROUTE: Final = "validate"
@@ -126,7 +126,7 @@ class ValidationEndpoint:
             async with asyncio.timeout(self._seconds):
                 await self._turns.take(address)
             try:
-                asked = replace(asked, release=nearest_release(self._version()))
+                asked = replace(asked, release=f"1.{nearest_minor(self._version())}")
                 return await self._reading.of_found(validate, asked)
             finally:
                 self._turns.give_back(address)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # at run time __getattr__ imports them
     from specmux_converters.crd.documents import CRDBuild, build
     from specmux_converters.crd.editions import CRDMemo
     from specmux_converters.crd.problems import Problem
-    from specmux_converters.crd.templates import BUNDLED, WITH_UNIONS, Templates, templates_of
+    from specmux_converters.crd.templates import BUNDLED, WITH_UNIONS, Templates, templates_for, templates_of
 
 __all__ = [
     "BUNDLED",
@@ -24,11 +24,12 @@ __all__ = [
     "Problem",
     "Templates",
     "build",
+    "templates_for",
     "templates_of",
 ]
 
 _MODULES = {
-    "templates": "BUNDLED WITH_UNIONS Templates templates_of",
+    "templates": "BUNDLED WITH_UNIONS Templates templates_for templates_of",
     "documents": "CRDBuild build",
     "editions": "CRDMemo",
     "problems": "Problem",

@@ -1,56 +1,76 @@
-"""Schemas of meta/v1 and of Scale, and query parameters, as Kubernetes 1.34 has them: ``templates.json``.
+"""Schemas of meta/v1 and of Scale, and query parameters, as each release has them: ``templates.json`` has the
+newest release's, and merge patches (RFC 7386) to the older ones; ``tests/converters/crd/record_templates.py``
+writes it.
 
 They are the API's own texts, word for word (kubernetes/apimachinery, Apache-2.0): a document without them
 would differ from the one an apiserver serves. The texts of metadata stand in the builder's own code, the same
-in every release from 1.30 to 1.36 (apiextensions-apiserver, pkg/controller/openapi/builder/builder.go).
+in every release (apiextensions-apiserver, pkg/controller/openapi/builder/builder.go).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from pkgutil import get_data
 from typing import Any, Final
 
 import orjson
 
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
+from specmux_converters.releases import NEWEST, OLDEST
 
 PREFIX: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
+DELETE_OPTIONS: Final = PREFIX + "DeleteOptions"
 SCALE: Final = "io.k8s.api.autoscaling.v1.Scale"
+KINDS: Final = "x-kubernetes-group-version-kind"
 CONVENTIONS: Final = "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
 
 _DATA: Final = orjson.loads(get_data(__package__, "templates.json") or b"")
 
-META_SCHEMAS: Final[dict[str, Document]] = _DATA["meta"]
-"""ObjectMeta, ListMeta and the schemas that they refer to."""
-
-REQUEST_SCHEMAS: Final[dict[str, Document]] = _DATA["requests"]
-"""Further schemas of requests and answers: DeleteOptions, Patch, Status."""
-
-SCALE_SCHEMAS: Final[dict[str, Document]] = _DATA["scale"]
-
-PARAMETERS: Final[dict[str, list[Document]]] = _DATA["parameters"]
-"""By the action of a request; "pretty" belongs to every path."""
-
-OPTIONS_KINDS_1_36: Final[list[dict[str, str]]] = _DATA["delete_options_1_36"]
-"""The kinds of DeleteOptions in Kubernetes 1.36, whose built-in documents do not list those of all groups."""
-
-_GONE_1_37: Final = ("scheduling.k8s.io", "v1alpha2")
-_NEW_1_37: Final = (
-    ("lifecycle.k8s.io", "v1alpha1"),
-    ("scheduling.k8s.io", "v1alpha3"),
-    ("storagemigration.k8s.io", "v1"),
-)
-OPTIONS_KINDS_1_37: Final[list[dict[str, str]]] = sorted(
-    (
-        *(kind for kind in OPTIONS_KINDS_1_36 if (kind["group"], kind["version"]) != _GONE_1_37),
-        *({"group": group, "kind": "DeleteOptions", "version": version} for group, version in _NEW_1_37),
-    ),
-    key=lambda kind: (kind["group"], kind["version"]),
-)
+META_SCHEMAS: Final[Mapping[str, Document]] = _DATA["schemas"]
+"""Of the newest release: ObjectMeta, ListMeta, and what they refer to."""
 
 EMBEDDED_FIELDS: Final[Mapping[str, Any]] = {**_DATA["embedded_fields"], "metadata": _DATA["object_meta"]}
 """apiVersion, kind and metadata of an embedded object."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedParts:
+    """What documents of custom resources share in a release."""
+
+    schemas: Mapping[str, Document]
+    parameters: Mapping[str, tuple[Document, ...]]
+    """By the action of a request; "pretty" belongs to every path."""
+    options_kinds: list[dict[str, str]]
+    """The kinds of DeleteOptions, which no built-in document lists for all groups since Kubernetes 1.36."""
+
+
+@lru_cache(maxsize=NEWEST - OLDEST + 1)
+def shared_parts(minor: int) -> SharedParts:
+    """Of a known minor release."""
+    data = _DATA
+    for row in _DATA["older"]:
+        if minor < row["until"]:
+            data = _merged(data, row["patch"])
+    versions = sorted(each.split("/") for each in data["options"])
+    kinds = [{"group": group, "kind": "DeleteOptions", "version": version} for group, version in versions]
+    schemas: dict[str, Document] = data["schemas"]
+    return SharedParts(
+        schemas={**schemas, DELETE_OPTIONS: {**schemas[DELETE_OPTIONS], KINDS: kinds}},
+        parameters={
+            action: tuple(listed[name] for name in sorted(listed))
+            for action, listed in data["parameters"].items()
+        },
+        options_kinds=kinds,
+    )
+
+
+def _merged(value: Any, patch: Any) -> Any:
+    if not (isinstance(value, dict) and isinstance(patch, dict)):
+        return patch
+    kept = {key: item for key, item in value.items() if key not in patch}
+    return kept | {key: _merged(value.get(key), each) for key, each in patch.items() if each is not None}
 
 
 def reference(component: str) -> Document:

@@ -2,47 +2,37 @@
 query parameters of requests.
 
 Their text differs between releases of Kubernetes, so they are extracted from a document published by the
-cluster's own apiserver (``templates_of``), or BUNDLED by default.
+cluster's own apiserver (``templates_of``), or those of a known release (``templates_for``),
+by default the newest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Final
 
 import orjson
 
 from specmux_converters.crd.bundled import (
-    META_SCHEMAS,
-    OPTIONS_KINDS_1_36,
-    OPTIONS_KINDS_1_37,
-    PARAMETERS,
+    DELETE_OPTIONS,
+    KINDS,
     PREFIX,
-    REQUEST_SCHEMAS,
     SCALE,
-    SCALE_SCHEMAS,
     list_fields,
     object_fields,
+    shared_parts,
 )
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
 from specmux_converters.references import name_in, references
-from specmux_converters.release import Release, release_in
+from specmux_converters.release_differences import EMPTY_SELECTABLE_FIELDS, EXAMPLES
+from specmux_converters.releases import NEWEST, OLDEST, minor_release, nearest_minor
 
 MAX_BYTES: Final = 1024 * 1024
 """Of all templates as JSON; Kubernetes' own have 40 KB."""
-
-_EXAMPLES_SINCE: Final[Release] = (1, 36)
-"""``example`` and ``externalDocs`` of a CRD's schema are published since then (apiextensions-apiserver,
-pkg/apiserver/schema/kubeopenapi.go)."""
-_OTHER_OPTIONS_SINCE: Final[Release] = (1, 37)
-"""The kinds of DeleteOptions differ from those of 1.36."""
-
-_EMPTY_FIELDS: Final = frozenset({(1, 32)})
-"""Releases that publish an empty array for a version without selectable fields
-(pkg/controller/openapi/builder/builder.go, buildSelectableFields)."""
 
 _NOT_OF_CLIENTS: Final = frozenset(
     {"admission.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "imagepolicy.k8s.io"}
@@ -50,7 +40,7 @@ _NOT_OF_CLIENTS: Final = frozenset(
 """Groups that register DeleteOptions in an apiserver but not in client-go's scheme, from which the documents
 of CRDs are made."""
 
-_READ: Final = frozenset(parameter["name"] for parameter in PARAMETERS["get"])
+_READ: Final = frozenset({"resourceVersion"})
 _SHARED: Final = tuple(
     PREFIX + name for name in ("DeleteOptions", "ListMeta", "ObjectMeta", "Patch", "Status")
 )
@@ -85,31 +75,25 @@ def templates_of(document: Document) -> Templates | None:
     """
     schemas = _objects(_objects(document.get("components")).get("schemas"))
     parameters = _parameters(_objects(document.get("paths")))
-    scale = _closure(schemas, (SCALE,))
-    shared = _closure(schemas, _SHARED)
-    if parameters is None or scale is None or shared is None:
-        return None
-    release = release_in(_objects(document.get("info")).get("version"))
-    shared[PREFIX + "DeleteOptions"] = _of_clients(shared[PREFIX + "DeleteOptions"], release)
-    only_scale = {name: scale[name] for name in scale.keys() - shared.keys()}
+    minor = nearest_minor(_objects(document.get("info")).get("version"))
     try:
-        made = _made(shared, only_scale, parameters, release)
+        return None if parameters is None else _made(schemas, parameters, minor)
     except orjson.JSONEncodeError:
         return None
-    return made
 
 
 def _made(
-    shared: Mapping[str, Document],
-    scale: Mapping[str, Document],
-    parameters: Mapping[str, tuple[Document, ...]],
-    release: Release | None,
+    schemas: Mapping[str, Any], parameters: Mapping[str, tuple[Document, ...]], minor: int
 ) -> Templates | None:
     """Raises JSONEncodeError for values that are not JSON."""
+    scale, shared = _closure(schemas, (SCALE,)), _closure(schemas, _SHARED)
+    if scale is None or shared is None:
+        return None
+    shared[DELETE_OPTIONS] = _of_clients(shared[DELETE_OPTIONS], minor)
+    scale = {name: scale[name] for name in scale.keys() - shared.keys()}
     status = _objects(_objects(shared.get(PREFIX + "Status")).get("properties"))
     type_meta = {name: status[name] for name in ("apiVersion", "kind") if name in status}
-    has_examples = release is not None and release >= _EXAMPLES_SINCE
-    has_empty_fields = release in _EMPTY_FIELDS
+    has_examples, has_empty_fields = EXAMPLES.is_in(minor), EMPTY_SELECTABLE_FIELDS.is_in(minor)
     text = orjson.dumps(
         [shared, scale, parameters, has_examples, has_empty_fields], option=orjson.OPT_SORT_KEYS
     )
@@ -144,17 +128,16 @@ def _closure(schemas: Mapping[str, Any], names: Iterable[str]) -> dict[str, Docu
     return found
 
 
-def _of_clients(options: Document, release: Release | None) -> Document:
+def _of_clients(options: Document, minor: int) -> Document:
     """DeleteOptions with the kinds that documents of CRDs list. Since Kubernetes 1.36 a built-in document
     lists only those of its own group, and no document has the others."""
-    kinds = options.get("x-kubernetes-group-version-kind")
+    kinds = options.get(KINDS)
     listed = [kind for kind in (kinds if isinstance(kinds, list) else ()) if isinstance(kind, dict)]
     if len({str(kind.get("group")) for kind in listed}) <= 2:
-        is_newer = release is not None and release >= _OTHER_OPTIONS_SINCE
-        kept = OPTIONS_KINDS_1_37 if is_newer else OPTIONS_KINDS_1_36
+        kept = shared_parts(minor).options_kinds
     else:
         kept = [kind for kind in listed if kind.get("group") not in _NOT_OF_CLIENTS]
-    return {**options, "x-kubernetes-group-version-kind": kept}
+    return {**options, KINDS: kept}
 
 
 def _parameters(paths: Mapping[str, Any]) -> dict[str, tuple[Document, ...]] | None:
@@ -196,19 +179,18 @@ def _objects(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _bundled() -> Templates:
-    made = _made(
-        {**META_SCHEMAS, **REQUEST_SCHEMAS},
-        SCALE_SCHEMAS,
-        {name: tuple(parameters) for name, parameters in PARAMETERS.items()},
-        (1, 34),
-    )
+@lru_cache(maxsize=NEWEST - OLDEST + 1)
+def templates_for(release: str | None = None) -> Templates:
+    """Those of a release ("1.34"), by default the newest. Raises UnknownRelease."""
+    minor = minor_release(release)
+    parts = shared_parts(minor)
+    made = _made(parts.schemas, parts.parameters, minor)
     assert made is not None
     return made
 
 
-BUNDLED: Final = _bundled()
-"""Kubernetes 1.34's."""
+BUNDLED: Final = templates_for()
+"""The newest release's."""
 
 WITH_UNIONS: Final = replace(BUNDLED, digest=sha256(BUNDLED.digest).digest(), has_unions=True)
 """For documents that are not served: readers of a definition see the unions that it declares."""

@@ -3,7 +3,6 @@
 A type is a named *atom*: how it is treated as a scalar, a list and a map. References become names and are
 never followed, so cycles and dangling references are harmless. The rules are those of kube-openapi,
 pkg/schemaconv (``ToSchemaFromOpenAPI``); types and fields are sorted, where Go's order is that of its maps.
-Since Kubernetes 1.37 (structured-merge-diff 6.4) a type reference states whether null is allowed.
 """
 
 from __future__ import annotations
@@ -15,7 +14,8 @@ from typing import Any, Final
 from specmux_converters.document import Document
 from specmux_converters.errors import InvalidDocument, InvalidSchemas, LimitExceeded
 from specmux_converters.losses import pointer_to
-from specmux_converters.release import Release
+from specmux_converters.release_differences import NULLABLE
+from specmux_converters.releases import minor_release
 from specmux_converters.smd.relationships import list_relationship, map_relationship
 
 ATOMIC_TYPE: Final = "__untyped_atomic_"
@@ -38,22 +38,19 @@ _SCALARS: Final = {"integer": "numeric", "number": "numeric", "boolean": "boolea
 _STRING_FORMATS: Final = (None, "", "byte")
 
 
-_NULLABLE_SINCE: Final = (1, 37)
-
-
 def to_merge_schema(
-    document: Document, *, preserve_unknown_fields: bool = False, release: Release | None = None
+    document: Document, *, preserve_unknown_fields: bool = False, release: str | None = None
 ) -> Document:
-    """``{"types": [...]}`` of the document's ``components.schemas``, by the rules of the release, by default
-    the newest.
+    """``{"types": [...]}`` of the document's ``components.schemas``, by the rules of the release ("1.36"), by
+    default the newest.
 
     Raises InvalidSchemas with every error of Go's conversion, InvalidDocument for a value of the wrong JSON
-    type, LimitExceeded for schemas nested too deeply.
+    type, LimitExceeded for schemas nested too deeply, UnknownRelease.
     """
     components = _typed(document, "components", dict, "")
     schemas = _typed(components or {}, "schemas", dict, "/components") or {}
     errors: list[str] = []
-    tells_null = release is None or release >= _NULLABLE_SINCE
+    tells_null = NULLABLE.is_in(minor_release(release))
     types = [(ATOMIC_TYPE, _ANYTHING), (DEDUCED_TYPE, _DEDUCED)]
     for name, schema in schemas.items():
         pointer = f"/components/schemas{pointer_to(name)}"

@@ -1,4 +1,4 @@
-"""The output of ``kubectl explain -o plaintext``, byte for byte as rendered by kubectl 1.37.
+"""The output of ``kubectl explain -o plaintext``, byte for byte as rendered by kubectl of a release.
 
 The rules are those of ``pkg/explain/v2/templates/plaintext.tmpl`` of k8s.io/kubectl 0.37, with the truth
 values of Go's templates: an empty map or list is false.
@@ -12,6 +12,8 @@ from urllib.parse import unquote
 
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
+from specmux_converters.release_differences import EXTERNAL_DOCS
+from specmux_converters.releases import minor_release
 from specmux_schemas.errors import UnknownField, UnknownKind
 from specmux_schemas.explanation.word_wrap import wrapped
 from specmux_schemas.reports.printing import printable_lines
@@ -42,14 +44,15 @@ def plaintext(
     *,
     recursive: bool = False,
     max_depth: int = 0,
+    release: str | None = None,
 ) -> str:
     """kubectl's output for a field of a resource: ``resource`` is group, version and plural. ``max_depth``:
-    levels of fields in recursive output; 0 for all.
+    levels of fields in recursive output; 0 for all. ``release`` of kubectl ("1.35"): None is the newest.
 
     Raises UnknownKind if the document has no such resource, UnknownField if it has no such field.
     """
     kind = _kind_of(document, *resource)
-    return of_kind(document, kind, path, recursive=recursive, max_depth=max_depth)
+    return of_kind(document, kind, path, recursive=recursive, max_depth=max_depth, release=release)
 
 
 def of_kind(
@@ -60,9 +63,11 @@ def of_kind(
     recursive: bool = False,
     max_depth: int = 0,
     notes: Notes = no_notes,
+    release: str | None = None,
 ) -> str:
     """The same for any kind of the document, with ``notes`` added after kubectl's output for a field."""
-    text = _body(_Printer(document, recursive, max_depth, notes), kind, path)
+    has_docs = EXTERNAL_DOCS.is_in(minor_release(release))
+    text = _body(_Printer(document, recursive, max_depth, notes, has_docs), kind, path)
     group = f"GROUP:      {kind.group}\n" if kind.group else ""
     return printable_lines(f"{group}KIND:       {kind.kind}\nVERSION:    {kind.version}\n\n{text}\n")
 
@@ -96,6 +101,8 @@ class _Printer:
     recursive: bool
     max_depth: int
     notes: Notes
+    has_docs: bool
+    """Whether external documentation is shown."""
 
     def output(self, schema: Schema, path: Sequence[str], seen: frozenset[str]) -> str:
         """The field at the end of ``path``; "" if there is none."""
@@ -105,7 +112,7 @@ class _Printer:
             described = "".join(self.descriptions(found)) or "<empty>"
             fields = "".join(self.field_list(found, 1, frozenset()))
             head = f"DESCRIPTION:\n{_indented(wrapped(described, 76), 4)}\n"
-            head += _external_docs(found, 0, 4)
+            head += self.external_docs(found, 0, 4)
             return f"{head}FIELDS:\n{fields}" if fields else head
         if reference and reference in seen:
             return ""
@@ -154,8 +161,20 @@ class _Printer:
         if self.recursive:
             return line
         described = wrapped(schema.get("description") or "<no description>", 78 - len(pad))
-        outside = _external_docs(schema, len(pad) + 2, len(pad) + 4)
+        outside = self.external_docs(schema, len(pad) + 2, len(pad) + 4)
         return f"{line}{_indented(described, len(pad) + 2)}\n{outside}\n"
+
+    def external_docs(self, schema: Schema, head: int, inner: int) -> str:
+        """After an empty line."""
+        said = _mapping(schema, "externalDocs")
+        if not said or not self.has_docs:
+            return ""
+        lines = ["", _indented("EXTERNAL DOCS:", head)]
+        if said.get("description"):
+            lines.append(_indented(wrapped(str(said["description"]), 80 - inner), inner))
+        if said.get("url"):
+            lines.append(_indented(f"URL: {said['url']}", inner))
+        return "".join(f"{line}\n" for line in lines)
 
 
 def _kind_of(document: Document, group: str, version: str, plural: str) -> GroupVersionKind:
@@ -216,19 +235,6 @@ def _target(document: Document, reference: Any) -> Schema:
         if token:
             found = _mapping(found, token)
     return found
-
-
-def _external_docs(schema: Schema, head: int, inner: int) -> str:
-    """After an empty line. Since kubectl 1.36."""
-    said = _mapping(schema, "externalDocs")
-    if not said:
-        return ""
-    lines = ["", _indented("EXTERNAL DOCS:", head)]
-    if said.get("description"):
-        lines.append(_indented(wrapped(str(said["description"]), 80 - inner), inner))
-    if said.get("url"):
-        lines.append(_indented(f"URL: {said['url']}", inner))
-    return "".join(f"{line}\n" for line in lines)
 
 
 def _indented(text: str, amount: int) -> str:

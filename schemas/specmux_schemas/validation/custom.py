@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.go.text import quoted
+from specmux_converters.releases import NEWEST
 from specmux_schemas.validation.decoding.defaulting import settled
 from specmux_schemas.validation.decoding.embedded import marshalled
 from specmux_schemas.validation.decoding.structural import Structural
@@ -17,7 +18,6 @@ from specmux_schemas.validation.metadata.embedded_errors import embedded_errors
 from specmux_schemas.validation.metadata.names import qualified_name_faults
 from specmux_schemas.validation.metadata.object_metadata import MetadataError, metadata_errors
 from specmux_schemas.validation.metadata.updated_metadata import metadata_of, update_errors
-from specmux_schemas.validation.releases import NEWEST
 from specmux_schemas.validation.report import Check, Severity, Violation
 from specmux_schemas.validation.schema.errors import SchemaError
 from specmux_schemas.validation.schema.list_types import list_errors

@@ -8,6 +8,7 @@ from specmux_converters.crd.bundled import META_SCHEMAS, PREFIX, reference
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
+from specmux_converters.releases import NEWEST
 from specmux_schemas.kinds import DocumentSet, KindSchema
 from specmux_schemas.references import schemas_of
 from specmux_schemas.resources import APIResource, GroupVersionKind, Resources
@@ -15,7 +16,6 @@ from specmux_schemas.synthesis import synthesise
 from specmux_schemas.validation.decoding.structural import Structural, structural
 from specmux_schemas.validation.decoding.types.typed import TypedSchemas
 from specmux_schemas.validation.decoding.types.typed_nodes import Node
-from specmux_schemas.validation.releases import NEWEST
 
 if TYPE_CHECKING:  # what checks custom resources is a third of a start, and imported for the first of them
     from specmux_schemas.validation.rules.declared import RuleNode

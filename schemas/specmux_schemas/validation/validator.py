@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
+from specmux_converters.releases import minor_release
 from specmux_schemas.kinds import DocumentSet, KindSchema
 from specmux_schemas.resources import GroupVersionKind
 from specmux_schemas.validation.built_in import check_typed
@@ -42,7 +43,6 @@ from specmux_schemas.validation.metadata.updated_metadata import (
     metadata_of,
     storage_prefix,
 )
-from specmux_schemas.validation.releases import NEWEST, minor_release
 from specmux_schemas.validation.report import Check, Directive, Severity, ValidationReport, Violation, bounded
 from specmux_schemas.validation.stored_objects import StoredMatch, StoredObjects
 from specmux_schemas.validation.union_algorithm import UnionAlgorithm
@@ -81,7 +81,7 @@ class Validator:
         self._unions = unions
         self._ratchets = ratchets
         self._keeps_objects = keeps_objects
-        self._minor = NEWEST if release is None else minor_release(release)
+        self._minor = minor_release(release)
         self._refused = RefusedDefinitions(definitions, minor=self._minor)
         self._kinds = Kinds(documents, frozenset(preserving), minor=self._minor)
         self._apply_types: dict[tuple[GroupVersion, bool], ApplyTypes] = {}

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from data.crd_manifests import manifests
-from shared_data import DATA, GOLDEN, load, shared
-from specmux_converters.crd import build
+from shared_data import DATA, GOLDEN, load, recorded_release, shared
+from specmux_converters.crd import build, templates_for
 from specmux_converters.group_versions import GroupVersion
 
 FOLDER = GOLDEN / "crd-openapi-v3"
@@ -21,7 +21,7 @@ def recorded(operator: Path) -> Iterator[tuple[GroupVersion, Path]]:
 
 def unequal_of(operator: Path) -> Iterator[str]:
     """Recorded documents that are built otherwise, and problems where upstream has none."""
-    built = build(manifests(DATA / "crds" / operator.name))
+    built = build(manifests(DATA / "crds" / operator.name), templates=templates_for(recorded_release(FOLDER)))
     for group_version, path in recorded(operator):
         if built.documents.get(group_version) != load(path):
             yield f"{operator.name}: {group_version}"

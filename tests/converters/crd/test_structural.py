@@ -40,7 +40,8 @@ def test_root_gets_the_fields_of_every_object() -> None:
         ("x-kubernetes-list-type", "map"), ("x-kubernetes-list-type", ""),
         ("x-kubernetes-map-type", "atomic"),
         ("additionalProperties", True), ("additionalProperties", False), ("additionalProperties", TEXT),
-        ("items", TEXT), ("properties", {"default": TEXT, "$ref": TEXT}), ("not", {}), ("oneOf", [{}]),
+        ("items", TEXT), ("example", {"a": 1}), ("externalDocs", {"url": "https://example.com"}),
+        ("properties", {"default": TEXT, "$ref": TEXT}), ("not", {}), ("oneOf", [{}]),
     ],
 )  # fmt: skip
 def test_keyword_is_kept(keyword: str, value: Any) -> None:
@@ -55,8 +56,7 @@ def test_keyword_is_kept(keyword: str, value: Any) -> None:
         ("properties", {}), ("default", None), ("maximum", None), ("properties", None), ("items", None),
         ("items", True), ("items", []), ("x-kubernetes-embedded-resource", False), ("$ref", ""), ("id", ""),
         ("x-kubernetes-int-or-string", False), ("x-kubernetes-validations", []), ("definitions", {}),
-        ("example", {"a": 1}), ("externalDocs", {"url": "https://example.com"}), ("x-other", 1),
-        ("readOnly", True), ("additionalItems", None), ("x-kubernetes-list-type", None),
+        ("x-other", 1), ("readOnly", True), ("additionalItems", None), ("x-kubernetes-list-type", None),
     ],
 )  # fmt: skip
 def test_keyword_that_says_nothing_is_dropped(keyword: str, value: Any) -> None:

@@ -11,11 +11,11 @@ import pytest
 
 from converters.crd.widgets import KEY, of_spec, widget
 from shared_data import DATA, load, shared
-from specmux_converters.crd import BUNDLED, CRDMemo, Templates, build, templates_of
+from specmux_converters.crd import BUNDLED, CRDMemo, Templates, build, templates_for, templates_of
 from specmux_converters.crd.templates import MAX_BYTES
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.release import release_in
+from specmux_converters.releases import NEWEST, OLDEST, RELEASES, nearest_minor
 
 V1 = GroupVersion(KEY)
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
@@ -26,7 +26,7 @@ def built(templates: Templates = BUNDLED, **changes: Any) -> Document:
     return build([widget(subresources={"scale": {}}, **changes)], templates=templates).documents[V1]
 
 
-def native(version: str = "1.34", **schemas: Document | None) -> Document:
+def native(version: str = "1.37", **schemas: Document | None) -> Document:
     """A document of a cluster, of a built-in resource: with the shapes of one of ours, and more."""
     document = copy.deepcopy(built())
     document["info"]["version"] = version
@@ -127,7 +127,7 @@ def test_apiversion_and_kind_are_described_as_the_cluster_does() -> None:
 @pytest.mark.parametrize(
     ("version", "has_examples", "has_empty_fields"),
     [("1.31", False, False), ("1.32", False, True), ("1.34", False, False), ("1.36", True, False),
-     ("v1.37.1-rc.0", True, False), ("2.0", True, False), ("unversioned", False, False)],
+     ("v1.37.1-rc.0", True, False), ("2.0", True, False), ("unversioned", True, False)],
 )  # fmt: skip
 def test_what_is_published_follows_the_release(
     version: str, has_examples: bool, has_empty_fields: bool
@@ -177,18 +177,22 @@ def test_memo_builds_again_for_other_templates() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "release"),
-    [("1.34", (1, 34)), ("v1.34.4-eks-1", (1, 34)), ("1.34+", (1, 34)), ("1", None), ("", None),
-     (None, None), ("1.3456", None), ("unversioned", None)],
+    ("version", "minor"),
+    [("1.34", 34), ("v1.34.4-eks-1", 34), ("1.34+", 34), ("v1.9.11", OLDEST), ("v1.99.0", NEWEST),
+     ("1", NEWEST), ("", NEWEST), (None, NEWEST), ("1.3456", NEWEST), ("unversioned", NEWEST),
+     ("v2.0.0", NEWEST)],
 )  # fmt: skip
-def test_release(version: str | None, release: tuple[int, int] | None) -> None:
-    assert release_in(version) == release
+def test_the_release_nearest_to_a_version(version: str | None, minor: int) -> None:
+    assert nearest_minor(version) == minor
 
 
 @shared
 @pytest.mark.parametrize("release", ["1.29", "1.30", "1.32", "1.35"])
 def test_every_release_has_templates(release: str) -> None:
     document = load(DATA / "k8s-pairs" / release / "v3" / "apis" / "apps" / "v1.json.gz")
+    document["info"]["version"] = f"v{release}.0"
+    if release in RELEASES:
+        assert read(document) == templates_for(release)
     published = document["components"]["schemas"]
     schemas = built(read(document))["components"]["schemas"]
     shared_names = schemas.keys() - {"com.example.v1.Widget", "com.example.v1.WidgetList"}

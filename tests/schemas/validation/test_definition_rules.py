@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from specmux_converters.releases import NEWEST
 from specmux_schemas.validation.definitions.allowances import Allowances
 from specmux_schemas.validation.definitions.schemas import schema_faults
-from specmux_schemas.validation.releases import NEWEST
 
 PREFIX = "spec.validation.openAPIV3Schema"
 AT = f"{PREFIX}.properties[spec].x-kubernetes-validations[0]"

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
-from shared_data import DATA, GOLDEN, documents, load, needs_shared
+from shared_data import DATA, GOLDEN, documents, load, needs_shared, recorded_release
 from specmux_converters.crd import build
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.kinds import DocumentSet
@@ -37,7 +37,7 @@ def built_in() -> DocumentSet:
 
 @cache
 def built_in_validator() -> Validator:
-    return Validator(built_in())
+    return Validator(built_in(), release=recorded_release(GOLDEN))
 
 
 @cache
@@ -62,7 +62,11 @@ def widgets(schema: bytes, preserving: bool) -> Validator:
     }
     built = build([definition])
     assert not built.problems
-    return Validator(DocumentSet(built.documents), preserving=[WIDGET] if preserving else [], release="1.34")
+    return Validator(
+        DocumentSet(built.documents),
+        preserving=[WIDGET] if preserving else [],
+        release=recorded_release(GOLDEN),
+    )
 
 
 def check(case: dict[str, Any], body: bytes) -> tuple[str | None, list[str]]:

@@ -44,7 +44,8 @@ def test_verdicts_are_kubectl_validates(tally: Callable[[str, int], None]) -> No
     recorded: dict[str, list[str]] = orjson.loads(RECORDED.read_bytes())
     paths = [path for path in sorted(FOLDER.iterdir()) if path.suffix in (".json", ".yaml")]
     paths = [path for path in paths if path.name in recorded]
-    validator = Validator(DocumentSet({key: load(path) for key, path in documents("1.35").items()}))
+    known = DocumentSet({key: load(path) for key, path in documents("1.35").items()})
+    validator = Validator(known, release="1.34")  # kubectl-validate 0.0.4 is built of no later one
     wrong, different = [], 0
     for path in paths:
         report = validator.validate(path.read_bytes(), f"application/{path.suffix[1:]}")

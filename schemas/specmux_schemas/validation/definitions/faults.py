@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from specmux_converters.go.text import quoted
+from specmux_converters.releases import NEWEST
 from specmux_schemas.validation.definitions.allowances import NO_ALLOWANCES, Allowances
 from specmux_schemas.validation.definitions.conversions import conversion_faults
 from specmux_schemas.validation.definitions.definition_fault import (
@@ -28,7 +29,6 @@ from specmux_schemas.validation.definitions.version_fields import (
     schema_of,
 )
 from specmux_schemas.validation.metadata.names import label_1035_faults
-from specmux_schemas.validation.releases import NEWEST
 from specmux_schemas.validation.report import Path
 
 _LIFTED: Final = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from specmux_converters.document import Document
+from specmux_converters.releases import NEWEST
 from specmux_schemas.resources import GroupVersionKind
-from specmux_schemas.validation.releases import NEWEST
 
 
 class RefusedDefinitions:

@@ -11,6 +11,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
+from specmux_converters.release_differences import RELAXED_SERVICES
 from specmux_schemas.validation.metadata.names import (
     label_1035_faults,
     label_faults,
@@ -52,16 +53,13 @@ subdomain     storage.k8s.io *
 """Rule, group, kinds; an asterisk stands for the other kinds of the group."""
 
 
-_RELAXED_SERVICES: Final = 36
-"""Minor release from which names of Services may begin with a digit (KEP-5311)."""
-
 _MOST: Final[Mapping[tuple[str, str], int]] = {("batch", "CronJob"): 52}
 """Characters of the names of objects that others are named after."""
 
 
 def name_rule(group: str, kind: str, minor: int) -> NameRule:
     if (group, kind) == ("", "Service"):
-        return NameRule.LABEL if minor >= _RELAXED_SERVICES else NameRule.LABEL_1035
+        return NameRule.LABEL if RELAXED_SERVICES.is_in(minor) else NameRule.LABEL_1035
     return _RULES.get((group, kind)) or _RULES.get((group, "*")) or NameRule.PATH_SEGMENT
 
 

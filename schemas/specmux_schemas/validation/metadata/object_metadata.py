@@ -7,12 +7,13 @@ from typing import Any, Final
 
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.go.text import json_text, size_of
+from specmux_converters.release_differences import INDEXED_OWNERS, LISTED_OPERATIONS
+from specmux_converters.releases import NEWEST
 from specmux_schemas.validation.decoding.type_meta import parse_group_version
 from specmux_schemas.validation.errors import Undecodable
 from specmux_schemas.validation.metadata.field_errors import field_path, shown
 from specmux_schemas.validation.metadata.kind_names import NameRule, name_faults
 from specmux_schemas.validation.metadata.names import label_faults, label_value_faults, qualified_name_faults
-from specmux_schemas.validation.releases import NEWEST
 from specmux_schemas.validation.report import Path
 
 MOST_ANNOTATIONS: Final = 256 * 1024
@@ -23,8 +24,6 @@ _ORPHAN: Final = "orphan"
 _FOREGROUND: Final = "foregroundDeletion"
 _ONE_CONTROLLER: Final = "Only one reference can have Controller set to true"
 _MOST_OWNERS: Final = 100
-_INDEXED_OWNERS: Final = 37
-"""Minor release from which faults of owners name the owner's place."""
 _EVENT_OWNS: Final = "/v1, Kind=Event is disallowed from being an owner"
 _OWNER_TEXTS: Final = ("kind", "name", "uid")
 
@@ -60,9 +59,9 @@ def metadata_errors(
     yield from checks.generation()
     yield from checks.labels()
     yield from checks.annotations()
-    yield from checks.owners(is_indexed=minor >= _INDEXED_OWNERS)
+    yield from checks.owners(is_indexed=INDEXED_OWNERS.is_in(minor))
     yield from checks.finalizers()
-    yield from checks.managed_fields()
+    yield from checks.managed_fields(is_listed=LISTED_OPERATIONS.is_in(minor))
 
 
 def template_errors(metadata: Mapping[str, Any], path: Path, place: str) -> Iterator[MetadataError]:
@@ -129,7 +128,6 @@ class _Checks:
                     yield self._invalid_owners(f"[{listed}]", detail)
 
     def _owner(self, owner: Mapping[str, Any], place: Path) -> Iterator[MetadataError]:
-        """An index in the place: as from Kubernetes 1.37 on (apimachinery, api/validation/objectmeta.go)."""
         is_indexed = len(place) > 1
         text = owner.get("apiVersion") or ""
         try:
@@ -161,14 +159,18 @@ class _Checks:
             detail = f"finalizer {_ORPHAN} and {_FOREGROUND} cannot be both set"
             yield from self._invalid(("finalizers",), finalizers, [detail])
 
-    def managed_fields(self) -> Iterator[MetadataError]:
+    def managed_fields(self, *, is_listed: bool) -> Iterator[MetadataError]:
         for index, entry in enumerate(self._objects("managedFields")):
-            yield from self._managed(("managedFields", index), entry)
+            yield from self._managed(("managedFields", index), entry, is_listed=is_listed)
 
-    def _managed(self, place: Path, entry: Mapping[str, Any]) -> Iterator[MetadataError]:
+    def _managed(self, place: Path, entry: Mapping[str, Any], *, is_listed: bool) -> Iterator[MetadataError]:
         operation = entry.get("operation") or ""
         if operation not in ("Apply", "Update"):
-            yield from self._invalid((*place, "operation"), operation, ["must be `Apply` or `Update`"])
+            detail = f"Invalid value: {shown(operation)}: must be `Apply` or `Update`"
+            if is_listed:
+                supported = f'Unsupported value: {shown(operation)}: supported values: "Apply", "Update"'
+                detail = supported if operation else "Required value: must not be empty"
+            yield self._error((*place, "operation"), detail)
         kind = entry.get("fieldsType") or ""
         if kind not in ("", "FieldsV1"):
             yield from self._invalid((*place, "fieldsType"), kind, ["must be `FieldsV1`"])

@@ -11,6 +11,8 @@ from typing import Any, Final
 import orjson
 
 from specmux_converters.deferred_dataclasses import dataclass
+from specmux_converters.release_differences import APPLIED_PATCHES, PATCH_SYNTAX
+from specmux_converters.releases import NEWEST
 from specmux_converters.smd.go_format import plain
 from specmux_schemas.kinds import KindSchema
 from specmux_schemas.references import reference_to, schemas_of
@@ -44,7 +46,6 @@ from specmux_schemas.validation.patching.strict import (
     strict_errors_of_merge_patch,
 )
 from specmux_schemas.validation.patching.typed_objects import faults_text, type_faults
-from specmux_schemas.validation.releases import NEWEST
 
 _BAD_REQUESTS: Final = (
     strategic.BAD_PRIMITIVE_LIST,
@@ -76,8 +77,8 @@ class PatchedObject:
 
 
 def apply_word(minor: int) -> str:
-    """What is applied, as messages call it: before 1.37 it was YAML."""
-    return "patch" if minor >= 37 else "YAML"
+    """What is applied, as messages call it."""
+    return "patch" if APPLIED_PATCHES.is_in(minor) else "YAML"
 
 
 def read_applied(body: bytes, form: PatchType, minor: int = NEWEST) -> Body:
@@ -97,7 +98,7 @@ def read_applied(body: bytes, form: PatchType, minor: int = NEWEST) -> Body:
 def _unread(text: str, form: PatchType, minor: int) -> str:
     if form is PatchType.APPLY_CBOR:
         return f"error decoding patch: {text}"
-    if minor >= 37:
+    if APPLIED_PATCHES.is_in(minor):
         return f"error encoding patch: {text}"
     return f"error decoding YAML: error converting YAML to JSON: {text}"
 
@@ -119,7 +120,7 @@ def patched(
             f"{PatchType.JSON}, {PatchType.MERGE}, {PatchType.APPLY}"
         )
         raise PatchRefusal(text, generic_status(415, "UnsupportedMediaType", text))
-    if minor >= 37 and syntax_error(body) is not None:
+    if PATCH_SYNTAX.is_in(minor) and syntax_error(body) is not None:
         raise _bad_request("invalid JSON patch")
     try:
         patch = _plain(body)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from specmux_converters.deferred_dataclasses import dataclass
+from specmux_converters.release_differences import SHOWN_VALUES
 from specmux_schemas.validation.metadata.field_errors import shown
 from specmux_schemas.validation.report import Check, Path, Severity, Violation
 from specmux_schemas.validation.rules.cel.costs.metering import OBJECT_BUDGET, PER_CALL_LIMIT
@@ -35,8 +36,6 @@ _BUDGET: Final = (
     "validation failed due to running out of cost budget, no further validation rules will be run"
 )
 _TOO_COSTLY: Final = "no further validation rules will be run due to call cost exceeds limit for"
-_NAMED_KINDS: Final = 34
-"""The last minor release whose messages name the type of a value instead of showing it."""
 
 
 def check_rules(
@@ -262,7 +261,7 @@ def _refused(rule: CompiledRule) -> str:
 
 def _shown_value(value: Any, typed: RuleNode, minor: int) -> str:
     """ "" where it is left out."""
-    if minor <= _NAMED_KINDS:
+    if not SHOWN_VALUES.is_in(minor):
         return f'"{typed.kind}"'
     return "" if typed.kind in ("object", "array") or typed.is_resource else shown(value)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from specmux_converters.deferred_dataclasses import dataclass
-from specmux_schemas.validation.releases import NEWEST
+from specmux_converters.releases import NEWEST
 from specmux_schemas.validation.report import Path
 from specmux_schemas.validation.rules.cel.checking.declarations import Environment
 from specmux_schemas.validation.rules.cel.compiling import (

@@ -10,7 +10,8 @@ from dataclasses import field
 from typing import Final
 
 from specmux_converters.deferred_dataclasses import dataclass
-from specmux_schemas.validation.releases import NEWEST
+from specmux_converters.release_differences import SHORT_NAMES
+from specmux_converters.releases import NEWEST
 from specmux_schemas.validation.rules.cel.values.types import (
     BOOL,
     BYTES,
@@ -29,8 +30,6 @@ from specmux_schemas.validation.rules.declared import RuleNode, escaped_name
 
 MOST_BYTES: Final = 3 * 1024 * 1024
 """Of a request."""
-_NAMES_SINCE: Final = 37
-"""The release from which names of resources are known to be short."""
 _DURATION_SIZE: Final = (32, 3)
 _DATE_SIZE: Final = (12, 12)
 _TIME_SIZE: Final = (32, 21)
@@ -125,7 +124,7 @@ def _string(node: RuleNode, minor: int) -> Declaration:
             return Declaration(TIMESTAMP, *_DATE_SIZE)
         case "date-time":
             return Declaration(TIMESTAMP, *_TIME_SIZE)
-    if node.most_length is not None and (not node.is_name or minor >= _NAMES_SINCE):
+    if node.most_length is not None and (not node.is_name or SHORT_NAMES.is_in(minor)):
         return Declaration(STRING, node.most_length * 4, 2)
     if node.choices:
         texts = (len(each.encode()) for each in node.choices if isinstance(each, str))

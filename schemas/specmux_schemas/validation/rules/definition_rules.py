@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.go.text import json_text, quoted
+from specmux_converters.releases import NEWEST
 from specmux_schemas.validation.metadata.field_errors import shown
-from specmux_schemas.validation.releases import NEWEST
 from specmux_schemas.validation.report import Path
 from specmux_schemas.validation.rules.cel.costs.ranges import MOST
 from specmux_schemas.validation.rules.compiled import CompiledRule, RuleCompiler

@@ -13,9 +13,10 @@ from typing import Any, Final
 from specmux_converters.crd.keywords import EMBEDDED_RESOURCE, INT_OR_STRING
 from specmux_converters.crd.nested import EITHER
 from specmux_converters.go.regexp_match import Pattern
+from specmux_converters.release_differences import NUMERIC_FORMATS
+from specmux_converters.releases import NEWEST
 from specmux_schemas.references import resolved
 from specmux_schemas.validation.decoding.structural import META_FIELDS, MOST_DEPTH
-from specmux_schemas.validation.releases import NEWEST
 from specmux_schemas.validation.schema.formats import StringFormat, find_format
 from specmux_schemas.validation.schema.nodes import (
     Branches,
@@ -25,7 +26,6 @@ from specmux_schemas.validation.schema.nodes import (
     SchemaNode,
     TextLimits,
 )
-from specmux_schemas.validation.schema.numeric_formats import SINCE as NUMERIC_SINCE
 from specmux_schemas.validation.schema.numeric_formats import numeric_format, numeric_type, whole_numbers
 
 _EITHER_TYPE: Final = ("integer", "string")
@@ -79,12 +79,10 @@ class SchemaCompiler:
         return None if limits == TextLimits() else limits
 
     def _text_format(self, schema: Mapping[str, Any]) -> StringFormat | None:
-        """Until 1.35 the format of a text applied whatever the type was (apiextensions,
-        validation/formats.go)."""
-        if self._minor >= NUMERIC_SINCE and schema.get("type") not in (None, "", "string"):
+        if NUMERIC_FORMATS.is_in(self._minor) and schema.get("type") not in (None, "", "string"):
             return None
         form = find_format(schema.get("format"))
-        return form if form is None or self._minor >= form.since else None
+        return form if form is None or form.since is None or form.since.is_in(self._minor) else None
 
     def _number(self, schema: Mapping[str, Any]) -> NumberLimits | None:
         limits = NumberLimits(
@@ -100,7 +98,7 @@ class SchemaCompiler:
         return None if all(each is None for each in bounds) else limits
 
     def _numeric_format(self, schema: Mapping[str, Any]) -> str:
-        return numeric_format(schema) if self._minor >= NUMERIC_SINCE else ""
+        return numeric_format(schema) if NUMERIC_FORMATS.is_in(self._minor) else ""
 
     def _pattern(self, schema: Mapping[str, Any]) -> Pattern | None:
         text = schema.get("pattern")

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.go.text import size_of
+from specmux_converters.release_differences import NAME_FORMATS, ReleaseDifference
 from specmux_schemas.validation.schema.mail_addresses import is_mail_address
 from specmux_schemas.validation.schema.scalars import date_is_real
 
@@ -22,8 +23,8 @@ class StringFormat:
     name: str
     """As the schema writes it."""
     accepts: Callable[[str], bool]
-    since: int = 0
-    """Minor release that checks it."""
+    since: ReleaseDifference | None = None
+    """None if every release checks it."""
 
 
 def registered_formats() -> tuple[StringFormat, ...]:
@@ -37,7 +38,7 @@ def find_format(name: Any) -> StringFormat | None:
         return None
     normalized = name.replace("-", "")
     accepts = _FORMATS.get(normalized)
-    return None if accepts is None else StringFormat(name, accepts, _SINCE.get(normalized, 0))
+    return None if accepts is None else StringFormat(name, accepts, _SINCE.get(normalized))
 
 
 def _matching(pattern: str, flags: int = re.ASCII) -> Callable[[str], bool]:
@@ -258,5 +259,4 @@ _FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
     "k8slongname": lambda text: len(text) <= 253 and _LONG_NAME(text),
 }
 
-_SINCE: Final[Mapping[str, int]] = {"k8sshortname": 35, "k8slongname": 35}
-"""Introduced in 1.34; a definition is checked as the release before takes it."""
+_SINCE: Final = {"k8sshortname": NAME_FORMATS, "k8slongname": NAME_FORMATS}

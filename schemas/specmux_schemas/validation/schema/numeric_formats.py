@@ -1,5 +1,4 @@
-"""Numbers of custom resources: whole numbers, and numeric formats, which apiservers enforce since Kubernetes
-1.36.
+"""Numbers of custom resources: whole numbers, and numeric formats.
 
 A value and each of its bounds must conform to type and format (kube-openapi, pkg/validation/validate:
 values.go, IsValueValidAgainstRange).
@@ -13,10 +12,7 @@ from struct import pack
 from typing import Any, Final, TypeAlias
 
 from specmux_converters.deferred_dataclasses import dataclass
-
-SINCE: Final = 36
-"""Minor release of Kubernetes."""
-WHOLE_SINCE: Final = 37
+from specmux_converters.release_differences import NEARLY_WHOLE, NUMERIC_FORMATS
 
 _FORMATS: Final[Mapping[str, tuple[str, ...]]] = {
     "integer": ("int32", "int64"),
@@ -51,7 +47,7 @@ _NEAR: Final = 1e-9
 
 
 def whole_numbers(minor: int) -> IsWhole:
-    return is_whole if minor >= WHOLE_SINCE else was_whole
+    return is_whole if NEARLY_WHOLE.is_in(minor) else was_whole
 
 
 def is_whole(value: float) -> bool:
@@ -73,7 +69,7 @@ def was_whole(value: float) -> bool:
 def numeric_type(schema: Mapping[str, Any], minor: int) -> NumericType | None:
     """None if the range of the number is not restricted."""
     kind, form = schema.get("type"), numeric_format(schema)
-    if minor >= SINCE and (kind == "integer" or (kind == "number" and form == "float")):
+    if NUMERIC_FORMATS.is_in(minor) and (kind == "integer" or (kind == "number" and form == "float")):
         return NumericType(kind, form)
     return None
 

@@ -9,8 +9,18 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from specmux_schemas.validation.releases import NEWEST, OLDEST
-from specmux_schemas.validation.rules.cel.checking.declarations import CelLibrary, Environment
+from specmux_converters.release_differences import (
+    CEL_ADDRESSES,
+    CEL_EXISTS_ONE,
+    CEL_EXTENDED_LISTS,
+    CEL_FORMATS,
+    CEL_INCLUDES,
+    CEL_OPTIONAL_LISTS,
+    CEL_TWO_VARIABLES,
+    CEL_VERSIONS,
+)
+from specmux_converters.releases import NEWEST, OLDEST
+from specmux_schemas.validation.rules.cel.checking.declarations import Environment
 from specmux_schemas.validation.rules.cel.libraries.addresses import ADDRESSES
 from specmux_schemas.validation.rules.cel.libraries.authorization import AUTHORIZATION
 from specmux_schemas.validation.rules.cel.libraries.conversions import CONVERSIONS
@@ -25,26 +35,18 @@ from specmux_schemas.validation.rules.cel.libraries.times import TIMES
 from specmux_schemas.validation.rules.cel.libraries.urls import URLS
 from specmux_schemas.validation.rules.cel.libraries.versions import VERSIONS
 
-_SINCE: Final[tuple[tuple[int, CelLibrary], ...]] = (
-    (0, STANDARD),
-    (0, CONVERSIONS),
-    (0, TIMES),
-    (0, URLS),
-    (0, REGEX),
-    (0, LISTS),
-    (27, AUTHORIZATION),
-    (28, OPTIONAL),
-    (28, QUANTITIES),
-    (29, STRINGS),
-    (29, SETS),
-    (30, ADDRESSES),
-    (31, NAMED_FORMATS),
-    (32, TWO_VARIABLES),
-    (33, VERSIONS),
-    (34, EXTENDED_LISTS),
-    (37, INCLUDES),
+_ALWAYS: Final = [
+    *(STANDARD, CONVERSIONS, TIMES, URLS, REGEX, LISTS, AUTHORIZATION, OPTIONAL, QUANTITIES, STRINGS, SETS)
+]
+_SINCE: Final = (
+    (CEL_ADDRESSES, ADDRESSES),
+    (CEL_FORMATS, NAMED_FORMATS),
+    (CEL_TWO_VARIABLES, TWO_VARIABLES),
+    (CEL_VERSIONS, VERSIONS),
+    (CEL_EXTENDED_LISTS, EXTENDED_LISTS),
+    (CEL_INCLUDES, INCLUDES),
 )
-_WITH_CEL_GO: Final[tuple[tuple[int, CelLibrary], ...]] = ((33, OPTIONAL_LISTS), (33, EXISTS_ONE))
+_WITH_CEL_GO: Final = ((CEL_OPTIONAL_LISTS, OPTIONAL_LISTS), (CEL_EXISTS_ONE, EXISTS_ONE))
 """What came with the version of cel-go that a release is built of."""
 
 
@@ -52,6 +54,6 @@ _WITH_CEL_GO: Final[tuple[tuple[int, CelLibrary], ...]] = ((33, OPTIONAL_LISTS),
 def environment(minor: int = NEWEST, *, is_new: bool = False) -> Environment:
     """``is_new``: for what a definition may say for the first time."""
     known = minor - 1 if is_new else minor
-    libraries = [library for since, library in _SINCE if since <= known]
-    libraries += [library for since, library in _WITH_CEL_GO if since <= minor]
-    return Environment(libraries)
+    added = [library for since, library in _SINCE if since.is_in(known)]
+    added += [library for since, library in _WITH_CEL_GO if since.is_in(minor)]
+    return Environment([*_ALWAYS, *added])
