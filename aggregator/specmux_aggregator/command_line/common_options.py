@@ -1,5 +1,6 @@
 """Options that every command takes, before its name or after it: ``-v``, ``-q``, and ``-o`` where it prints.
 
+``--release`` is the same for every command whose answer depends on a release of Kubernetes.
 A command without an output of its own refuses ``-o`` by name, wherever it stands: ``-o json init`` would
 otherwise print text, and exit with 0.
 """
@@ -7,13 +8,14 @@ otherwise print text, and exit with 0.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final, TypeVar
 
 import click
 
 from specmux_aggregator.command_line.output import group_output
 from specmux_aggregator.console import set_verbosity
 
+Command = TypeVar("Command", bound=Callable[..., object])
 Listener = Callable[[click.Context, click.Parameter, bool], None]
 
 HABITS: Final = {
@@ -37,6 +39,25 @@ HABITS: Final = {
     "--version": "specmux --version",
 }
 """What users of kubectl, kubeconform and kubectl-validate type -> what it is here."""
+
+
+class ReleaseName(click.ParamType[str]):
+    """A release whose rules are known, as "1.37". Most starts name none and import nothing for it."""
+
+    name = "1.N"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from specmux_converters.releases import UnknownRelease, minor_release
+
+        try:
+            return f"1.{minor_release(str(value))}"
+        except UnknownRelease as error:
+            self.fail(str(error), param, ctx)
+
+
+def release_option(help_text: str) -> Callable[[Command], Command]:
+    """The command gets ``release``; None is the newest."""
+    return click.option("--release", type=ReleaseName(), help=f"{help_text}  [default: the newest]")
 
 
 def with_common_options(command: click.Command) -> click.Command:

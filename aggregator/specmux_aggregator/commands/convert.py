@@ -10,10 +10,10 @@ from typing import Final, TypeAlias
 import click
 import orjson
 
+from specmux_aggregator.command_line.common_options import release_option
 from specmux_aggregator.command_line.listing import examples
 from specmux_aggregator.command_line.loss_counts import counted, listed
 from specmux_aggregator.command_line.progress import progress
-from specmux_aggregator.command_line.release_option import release_option
 from specmux_aggregator.exits import reported_errors
 from specmux_aggregator.sources import SourceOptions, source_options
 from specmux_aggregator.sources.disk.document_files import (
@@ -111,7 +111,7 @@ class ConvertOptions:
     report: str | None
     strict: bool
     verify: bool
-    release: str
+    release: str | None
 
     def check(self) -> None:
         """Raises click.UsageError for options that do not go together."""

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 
+from specmux_aggregator.command_line.common_options import release_option
 from specmux_aggregator.command_line.listing import examples
 from specmux_aggregator.command_line.output import format_option, show
-from specmux_aggregator.command_line.release_option import release_option
 from specmux_aggregator.console import warn, write_error, write_line
 from specmux_aggregator.exits import RUNTIME, reported_errors
 from specmux_aggregator.sources import SourceOptions, opened, report_unread, source_options
@@ -38,7 +38,7 @@ class FieldView:
     form: Form
     is_recursive: bool
     depth: int | None
-    release: str
+    release: str | None
 
 
 @click.command(
@@ -68,7 +68,7 @@ def explain(
     all_versions: bool,
     recursive: bool,
     max_depth: int | None,
-    release: str,
+    release: str | None,
     output: Form,
     source: SourceOptions,
 ) -> None:

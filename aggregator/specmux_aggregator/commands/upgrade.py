@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from specmux_aggregator.command_line.common_options import release_option
 from specmux_aggregator.command_line.listing import examples
 from specmux_aggregator.command_line.output import format_option
 from specmux_aggregator.command_line.progress import progress
-from specmux_aggregator.command_line.release_option import release_option
 from specmux_aggregator.command_line.validation_reports import LEVELS
 from specmux_aggregator.console import is_coloured, warn
 from specmux_aggregator.exits import reported_errors
@@ -66,7 +66,7 @@ def upgrade(
     origin: str,
     live: bool,
     allow_unchecked: bool,
-    release: str,
+    release: str | None,
     output: str,
     source: SourceOptions,
 ) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import click
 
+from specmux_aggregator.command_line.common_options import release_option
 from specmux_aggregator.command_line.listing import examples
 from specmux_aggregator.command_line.operation_options import (
     OperationOptions,
@@ -19,7 +20,6 @@ from specmux_aggregator.command_line.operation_options import (
 )
 from specmux_aggregator.command_line.output import format_option
 from specmux_aggregator.command_line.progress import progress
-from specmux_aggregator.command_line.release_option import release_option
 from specmux_aggregator.command_line.stored_output import OBJECT_FORMS, stored_text
 from specmux_aggregator.command_line.validation_reports import report_of
 from specmux_aggregator.console import is_coloured, warn, write_error
@@ -73,7 +73,7 @@ class ValidateOptions:
 
     field_validation: str
     unions: str
-    release: str
+    release: str | None
     skip: tuple[str, ...]
     ignore_missing_schemas: bool
     allow_unchecked: bool

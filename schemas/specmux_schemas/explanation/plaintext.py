@@ -12,8 +12,6 @@ from urllib.parse import unquote
 
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
-from specmux_converters.release_differences import EXTERNAL_DOCS
-from specmux_converters.releases import minor_release
 from specmux_schemas.errors import UnknownField, UnknownKind
 from specmux_schemas.explanation.word_wrap import wrapped
 from specmux_schemas.reports.printing import printable_lines
@@ -66,7 +64,7 @@ def of_kind(
     release: str | None = None,
 ) -> str:
     """The same for any kind of the document, with ``notes`` added after kubectl's output for a field."""
-    has_docs = EXTERNAL_DOCS.is_in(minor_release(release))
+    has_docs = release is None or _has_docs(release)
     text = _body(_Printer(document, recursive, max_depth, notes, has_docs), kind, path)
     group = f"GROUP:      {kind.group}\n" if kind.group else ""
     return printable_lines(f"{group}KIND:       {kind.kind}\nVERSION:    {kind.version}\n\n{text}\n")
@@ -175,6 +173,13 @@ class _Printer:
         if said.get("url"):
             lines.append(_indented(f"URL: {said['url']}", inner))
         return "".join(f"{line}\n" for line in lines)
+
+
+def _has_docs(release: str) -> bool:
+    from specmux_converters.release_differences import EXTERNAL_DOCS  # a start seldom needs them
+    from specmux_converters.releases import minor_release
+
+    return EXTERNAL_DOCS.is_in(minor_release(release))
 
 
 def _kind_of(document: Document, group: str, version: str, plural: str) -> GroupVersionKind:

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from converters.crd.widgets import COMPONENT, widget
-from shared_data import DATA, GOLDEN, load, shared
+from shared_data import DATA, GOLDEN, load, recorded_release, shared
 from specmux_aggregator.commands.convert import convert
 from specmux_converters.yaml.writer import to_yaml
 
@@ -45,6 +45,18 @@ def test_folder_of_manifests_is_split(folder: Path, tmp_path: Path) -> None:
     assert COMPONENT in documents["apis/example.com/v1.json"]["components"]["schemas"]
 
 
+def test_a_release_is_chosen() -> None:
+    texts = {
+        release: run("-", *release, stdin=orjson.dumps(widget())).stdout
+        for release in ((), ("--release", "v1.37"), ("--release", "1.35"))
+    }
+    assert texts[()] == texts["--release", "v1.37"]
+    assert {"shardSelector" in text for text in (texts[()], texts["--release", "1.35"])} == {True, False}
+    refused = run("-", "--release", "1.38", stdin=b"{}")
+    assert refused.exit_code == 2
+    assert 'no release "1.38": give one of 1.30 to 1.37' in refused.stderr
+
+
 def test_one_group_version_goes_to_standard_output(folder: Path) -> None:
     result = run("-", stdin=orjson.dumps(widget()))
     assert "/apis/example.com/v1/widgets" in orjson.loads(result.stdout_bytes)["paths"]
@@ -66,9 +78,10 @@ def test_problems_are_losses(folder: Path, tmp_path: Path) -> None:
 
 @shared
 def test_real_manifests_are_written_as_upstream_publishes_them(tmp_path: Path) -> None:
-    result = run(DATA / "crds" / "cert-manager", "--split", tmp_path, "--strict")
-    assert result.exit_code == 0, result.stderr
     golden = GOLDEN / "crd-openapi-v3" / "cert-manager"
+    release = ("--release", recorded_release(golden.parent))
+    result = run(DATA / "crds" / "cert-manager", "--split", tmp_path, "--strict", *release)
+    assert result.exit_code == 0, result.stderr
     expected = {
         str(path.relative_to(golden)).removesuffix(".gz"): load(path) for path in golden.rglob("*.gz")
     }
