@@ -113,6 +113,7 @@ def test_lint_notices_a_broken_template(fault: str, tmp_path: Path) -> None:
     assert helm("lint", "--strict", str(broken)).returncode == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("version", VERSIONS)
 def test_objects_are_valid(version: str, tally: Callable[[str, int], None]) -> None:
     validator = pytest.importorskip("kubernetes_validate")

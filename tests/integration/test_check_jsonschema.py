@@ -79,6 +79,7 @@ def test_schemas_are_of_their_dialect(written: Path) -> None:
     assert status == 0, told
 
 
+@pytest.mark.long
 @shared
 def test_a_deployment(tmp_path: Path) -> None:
     owner, kind = catalogue.kinds()["apps/v1", "Deployment"]

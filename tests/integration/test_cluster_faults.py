@@ -40,6 +40,8 @@ from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
 from specmux_cache.access.server_access import Credentials
 from specmux_converters.recognise import recognise
 
+pytestmark = pytest.mark.long
+
 V2 = AGGREGATED[0].content_type
 
 MANIFEST = """apiVersion: apiextensions.k8s.io/v1

@@ -17,6 +17,8 @@ from fakes.openapi_thread import serving_in_thread
 from running.image import ENVIRONMENT, REPOSITORY, ImageRoot, Instruction, environment, gathered, instructions
 from running.process import Process, specmux, write_documents
 
+pytestmark = pytest.mark.long
+
 CBOR = "application/cbor"
 SHELLS = re.compile(r"(ba|da|a|z|k|c|tc|fi)?sh|busybox|toybox")
 MODERN = b'{"openapi":"3.0.0","info":{"title":"t","version":"v1"},"paths":{}}'

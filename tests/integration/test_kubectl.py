@@ -289,6 +289,7 @@ async def old_apiserver(swagger: bytes) -> AsyncIterator[str]:
         yield url
 
 
+@pytest.mark.long
 @shared
 @pytest.mark.parametrize("program", [*OLD[-1:], *KUBECTLS[-1:]], ids=lambda path: path.name)
 @pytest.mark.parametrize("openapi_v2", ["passthrough", "merged"])

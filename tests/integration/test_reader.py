@@ -200,6 +200,7 @@ def eat(state: ReaderState) -> int:
     return len(bytearray(1 << 30))
 
 
+@pytest.mark.long
 def test_hanging_and_greedy_jobs_end_the_process_and_nothing_else(tmp_path: Path) -> None:
     async def scenario(client: Client) -> None:
         hasty, patient = Reader(request_seconds=4.0, job_cpu_seconds=1.0), Reader(request_seconds=60.0)

@@ -22,6 +22,8 @@ from shared_data import DATA, shared
 from specmux_aggregator.questions.process import ReaderBusy, ReaderFailed
 from specmux_aggregator.questions.state import ReaderState
 
+pytestmark = pytest.mark.long
+
 CLIENTS = 64
 KILLS = 4
 PAUSE = 1.0

@@ -122,6 +122,7 @@ def recorded() -> list[Any]:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", recorded())
 def test_yaml_language_server(
     address: str, editor: LanguageServer, case: Any, tally: Callable[[str, int], None]

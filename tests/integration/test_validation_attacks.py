@@ -11,12 +11,15 @@ from typing import Any
 
 import aiohttp
 import orjson
+import pytest
 
 from running.validating import KIND, PATIENCE, Shop, head_of, order, request_head, run
 from specmux_aggregator.config.settings import ValidationSettings
 from specmux_aggregator.questions.state import ReaderState
 from specmux_aggregator.questions.validation_endpoint import BODY_MAX
 from specmux_aggregator.server.bodies import BODIES_MAX
+
+pytestmark = pytest.mark.long
 
 ONE = orjson.dumps(order(count=1))
 

@@ -14,6 +14,7 @@ from shutil import copytree
 from typing import Any
 
 import orjson
+import pytest
 from click.testing import CliRunner
 
 from running.validating import KIND, Shop, order, run, write_documents
@@ -24,6 +25,8 @@ from specmux_aggregator.sources.disk.files import FileSource
 from specmux_schemas import validate
 from specmux_schemas.errors import InvalidPath
 from specmux_schemas.validation import ValidationReport, Validator
+
+pytestmark = pytest.mark.long
 
 SIZE = 300
 STRICT = "?report=1&fieldValidation=Strict"

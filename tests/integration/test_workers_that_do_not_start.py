@@ -7,7 +7,11 @@ import math
 import time
 from pathlib import Path
 
+import pytest
+
 from running.process import DEADLINE, specmux, write_documents
+
+pytestmark = pytest.mark.long
 
 KEY = "apis/garden.example.org/v1"
 WORKERS = 4

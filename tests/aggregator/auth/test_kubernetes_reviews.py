@@ -130,6 +130,7 @@ def test_idle_connection_that_the_cluster_closed_is_no_failure(reviewer: Reviewi
         assert started.ask(ALICE).startswith(b"HTTP/1.1 200 ")
 
 
+@pytest.mark.long
 def test_flood_of_tokens_displaces_nobody(reviewer: Reviewing) -> None:
     with guarded(reviewer.fake, cache_seconds=300) as started, started.server.connect() as client:
         assert started.ask(ALICE).startswith(b"HTTP/1.1 200 ")
@@ -157,6 +158,7 @@ class Deciding:
         return AccessVerdict(True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("prefix", ["stranger", "user"])
 def test_ten_thousand_tokens_are_kept_in_bounded_memory_and_as_digests_only(prefix: str) -> None:
     cluster = KubernetesAuthenticator(

@@ -22,6 +22,8 @@ from specmux_aggregator.model.observation import Hash
 from specmux_aggregator.server.connections import Connections
 from specmux_converters.group_versions import GroupVersion
 
+pytestmark = pytest.mark.long
+
 VERSIONS = {
     GroupVersion(f"apis/g{number}.example.com/v1"): PublishedVersion(Hash("A" * 128), BackendName("b"))
     for number in range(40_000)

@@ -89,6 +89,7 @@ def compare(name: str, tally: Callable[[str, int], None], *, is_typed: bool) -> 
         tally(f"golden {name}: {kind}", number)
 
 
+@pytest.mark.long
 @shared
 def test_objects_of_go_types(tally: Callable[[str, int], None]) -> None:
     compare("verdicts-typed", tally, is_typed=True)

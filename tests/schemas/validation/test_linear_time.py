@@ -17,6 +17,8 @@ from specmux_converters.go.regexp_match import Pattern
 from specmux_schemas.validation.schema.formats import StringFormat, registered_formats
 from specmux_schemas.validation.schema.scalars import quantity_fault
 
+pytestmark = pytest.mark.long
+
 SIZE = 100_000
 CPU_SECONDS = 5.0
 """Of this process, for all shapes: a hundred times what is needed. Quadratic time takes minutes."""

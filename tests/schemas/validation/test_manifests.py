@@ -6,13 +6,14 @@ import re
 from collections.abc import Callable
 
 import orjson
+import pytest
 
 from shared_data import DATA, GOLDEN, documents, load, needs_shared, read
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.validation import Validator
 
-pytestmark = needs_shared
+pytestmark = [*needs_shared, pytest.mark.long]
 
 SEPARATOR = re.compile(rb"^---[^\n]*\n", re.MULTILINE)
 

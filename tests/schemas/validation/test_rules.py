@@ -79,6 +79,7 @@ def test_a_rule_that_takes_long_ends_at_its_cost_limit() -> None:
     )
 
 
+@pytest.mark.long
 def test_all_rules_of_an_object_have_one_budget() -> None:
     items = {"type": "array", "items": {"type": "integer"}}
     costly = [{"rule": f"self.all(a, self.all(b, a + b + {index} >= 0))"} for index in range(30)]
@@ -202,6 +203,7 @@ def nodes_in(node: RuleNode) -> Iterator[RuleNode]:
             yield from nodes_in(each)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("marked", [pytest.param(None, marks=needs_shared)])
 def test_rules_of_real_definitions_compile(marked: None, tally: Callable[[str, int], None]) -> None:
     manifests = [

@@ -222,6 +222,7 @@ values = st.recursive(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=200, deadline=None)
 @given(st.dictionaries(keys, values, max_size=4))
 def test_the_form_does_not_matter(fields: dict[str, Any]) -> None:

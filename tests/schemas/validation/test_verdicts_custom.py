@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import orjson
+import pytest
 
 from shared_data import DATA, GOLDEN, needs_shared, read
 from specmux_converters.crd import build
@@ -14,7 +15,7 @@ from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.resources import GroupVersionKind
 from specmux_schemas.validation import Check, ValidationReport, Validator
 
-pytestmark = needs_shared
+pytestmark = [*needs_shared, pytest.mark.long]
 
 MOST_RECORDED = 4
 """Errors of one object that were kept."""
