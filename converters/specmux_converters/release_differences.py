@@ -70,5 +70,9 @@ CEL_OPTIONAL_LISTS: Final = ReleaseDifference(_CEL, "first, last, unwrapOpt (cel
 CEL_EXISTS_ONE: Final = ReleaseDifference(_CEL, "existsOne (cel-go)", 33)
 CEL_EXTENDED_LISTS: Final = ReleaseDifference(_CEL, "flatten, slice, sort, range and others", 34)
 CEL_INCLUDES: Final = ReleaseDifference(_CEL, "includes of lists", 37)
+CEL_EMPTY_PARTS: Final = ReleaseDifference(
+    _CEL, "indexOf and lastIndexOf find an empty text within the text (cel-go 0.29)", 37
+)
+CEL_DURATIONS_OF_INTS: Final = ReleaseDifference(_CEL, "duration takes an int (until cel-go 0.29)", 30, 37)
 
 DIFFERENCES: Final = tuple(each for each in tuple(globals().values()) if isinstance(each, ReleaseDifference))

@@ -24,6 +24,8 @@ from specmux_schemas.validation import Directive, Validator
 from specmux_schemas.validation.messages import status_of
 from specmux_schemas.validation.metadata.kind_names import name_rule
 from specmux_schemas.validation.metadata.object_metadata import metadata_errors
+from specmux_schemas.validation.rules.cel.compiling import compile_expression
+from specmux_schemas.validation.rules.cel.releases import environment
 from specmux_schemas.validation.rules.compiled import RuleCompiler
 from specmux_schemas.validation.rules.declarations import Declarations
 from specmux_schemas.validation.rules.declared import rule_tree
@@ -108,6 +110,10 @@ PROBES: dict[ReleaseDifference, Probe] = {
     table.CEL_EXISTS_ONE: compiled("self.existsOne(v, v > 1)"),
     table.CEL_EXTENDED_LISTS: compiled("self.sort() == self"),
     table.CEL_INCLUDES: compiled("self.includes(1)"),
+    table.CEL_EMPTY_PARTS: lambda minor: compile_expression(
+        "'a'.indexOf('', 9)", environment(minor), {}, {}
+    ).program.evaluate({}, 99)[0],
+    table.CEL_DURATIONS_OF_INTS: compiled("duration(1) == duration('1ns')"),
 }
 """What shows a row: an answer by release."""
 
@@ -122,7 +128,7 @@ def test_a_row_shows_at_the_releases_that_it_names(row: ReleaseDifference) -> No
     later = row is table.CEL_ADDRESSES
     answers = {minor: PROBES[row](minor) for minor in range(OLDEST, NEWEST + 1)}
     changes = [new for old, new in pairwise(answers) if answers[old] != answers[new]]
-    assert changes == [minor + later for minor in (row.since, row.until) if minor + later <= NEWEST]
+    assert changes == [minor + later for minor in (row.since, row.until) if OLDEST < minor + later <= NEWEST]
 
 
 def test_each_release_has_texts_of_its_own_where_upstream_changed_them() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from typing import Any
 
@@ -300,3 +301,75 @@ def test_libraries(text: str, wanted: Any) -> None:
 
 def test_a_zone_that_is_not_known_is_named() -> None:
     assert fault("timestamp(0).getHours('No/Where')") == "unknown time zone No/Where"
+
+
+@pytest.mark.parametrize(("minor", "found"), [(36, [9, -1, 9, -1]), (37, [2, "index out of range: -1"] * 2)])
+def test_empty_text_is_found_within_the_text_since_1_37(minor: int, found: list[Any]) -> None:
+    """cel-go 0.26 and 0.29, ext/strings.go."""
+
+    def answer(text: str) -> Any:
+        program = compile_expression(text, environment(minor), {}, {}).program
+        try:
+            return program.evaluate({}, LIMIT)[0]
+        except CelError as error:
+            return str(error)
+
+    calls = (
+        "'bb'.indexOf('', 9)",
+        "'bb'.indexOf('', -1)",
+        "'bb'.lastIndexOf('', 9)",
+        "'bb'.lastIndexOf('', -1)",
+    )
+    assert [answer(text) for text in calls] == found
+    assert answer("'abcb'.lastIndexOf('b', 2)") == answer("'abcb'.indexOf('b', 1)") == 1
+
+
+def test_number_becomes_a_duration_before_1_37() -> None:
+    """cel-go 0.29 has no int64_to_duration."""
+    assert compile_expression("duration(1)", environment(36), {}, {}).program.evaluate({}, LIMIT)
+    with pytest.raises(InvalidExpression, match="no matching overload for 'duration' applied to '\\(int\\)'"):
+        compile_expression("duration(1)", environment(37), {}, {})
+
+
+@pytest.mark.parametrize(
+    ("key", "of"),
+    [
+        ("b'a'", "types.Bytes"),
+        ("null", "types.Null"),
+        ("[1]", "*types.baseList"),
+        ("{1: 2}", "*types.baseMap"),
+    ],
+)
+def test_keys_of_other_types_are_refused(key: str, of: str) -> None:
+    """cel-go, interpreter/attributes.go: when the program is made, and when it runs."""
+    with pytest.raises(NotInstantiable, match=f"invalid qualifier type: {re.escape(of)}"):
+        value(f"{{}}[{key}]")
+    with pytest.raises(NotInstantiable, match=f"invalid qualifier type: {re.escape(of)}"):
+        value(f"[1][dyn({key})]")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("dyn({1u: 2})[1]", 2),
+        ("dyn({1: 2})[1u]", 2),
+        ("dyn({1: 2})[1.0]", 2),
+        ("{dyn(1): 1, dyn(1u): 2}[1]", 1),
+        ("{dyn(1): 1, dyn(1.0): 2}[1.0]", 2),
+        ("1 in {dyn(1.0): 1}", False),
+        ("{1: 2} == {dyn(1.0): 2}", False),
+        ("dyn({1: 2}) == dyn({1u: 2})", True),
+        ("dyn(type('')).matches('str')", True),
+        ("dyn(type('')).find('str')", "str"),
+        ("dyn(optional.of('a')).matches('a')", True),
+    ],
+)
+def test_values_meet_as_in_cel_go(text: str, found: Any) -> None:
+    """types/map.go, refValMapAccessor; interpreter/optimizations.go. Recorded of apiextensions 0.37.2."""
+    assert value(text) == found
+
+
+def test_a_pattern_that_is_computed_is_refused_in_other_words() -> None:
+    assert fault("dyn(1).matches('x')") == "no such overload"
+    assert fault("dyn(1).matches(s)", s="x") == "no such overload: matches"
+    assert fault("dyn(1.5).find(s)", s="x") == "no such overload: find(double, string)"

@@ -352,6 +352,7 @@ class SetList(TypedList):
     """A list without order. ``+`` is the union, and a set again (from 1.37 on it compares in order)."""
 
     __slots__ = ()
+    go_name = "*common.unstructuredSetList"
 
     def same(self, other: Any) -> bool:
         if not isinstance(other, tuple | ListValue):
@@ -378,6 +379,7 @@ class MapList(TypedList):
     """A list of objects that are told apart by keys; ``+`` merges."""
 
     __slots__ = ()
+    go_name = "*common.unstructuredMapList"
 
     def same(self, other: Any) -> bool:
         if not isinstance(other, tuple | ListValue):

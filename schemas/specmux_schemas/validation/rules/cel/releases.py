@@ -11,6 +11,8 @@ from typing import Final
 
 from specmux_converters.release_differences import (
     CEL_ADDRESSES,
+    CEL_DURATIONS_OF_INTS,
+    CEL_EMPTY_PARTS,
     CEL_EXISTS_ONE,
     CEL_EXTENDED_LISTS,
     CEL_FORMATS,
@@ -23,14 +25,14 @@ from specmux_converters.releases import NEWEST, OLDEST
 from specmux_schemas.validation.rules.cel.checking.declarations import Environment
 from specmux_schemas.validation.rules.cel.libraries.addresses import ADDRESSES
 from specmux_schemas.validation.rules.cel.libraries.authorization import AUTHORIZATION
-from specmux_schemas.validation.rules.cel.libraries.conversions import CONVERSIONS
+from specmux_schemas.validation.rules.cel.libraries.conversions import CONVERSIONS, DURATIONS_OF_INTS
 from specmux_schemas.validation.rules.cel.libraries.lists import EXTENDED_LISTS, INCLUDES, LISTS, SETS
 from specmux_schemas.validation.rules.cel.libraries.matching import REGEX
 from specmux_schemas.validation.rules.cel.libraries.named_formats import NAMED_FORMATS
 from specmux_schemas.validation.rules.cel.libraries.optional import OPTIONAL, OPTIONAL_LISTS
 from specmux_schemas.validation.rules.cel.libraries.quantities import QUANTITIES
 from specmux_schemas.validation.rules.cel.libraries.standard import EXISTS_ONE, STANDARD, TWO_VARIABLES
-from specmux_schemas.validation.rules.cel.libraries.strings import STRINGS
+from specmux_schemas.validation.rules.cel.libraries.strings import EMPTY_PARTS, STRINGS
 from specmux_schemas.validation.rules.cel.libraries.times import TIMES
 from specmux_schemas.validation.rules.cel.libraries.urls import URLS
 from specmux_schemas.validation.rules.cel.libraries.versions import VERSIONS
@@ -46,7 +48,12 @@ _SINCE: Final = (
     (CEL_EXTENDED_LISTS, EXTENDED_LISTS),
     (CEL_INCLUDES, INCLUDES),
 )
-_WITH_CEL_GO: Final = ((CEL_OPTIONAL_LISTS, OPTIONAL_LISTS), (CEL_EXISTS_ONE, EXISTS_ONE))
+_WITH_CEL_GO: Final = (
+    (CEL_OPTIONAL_LISTS, OPTIONAL_LISTS),
+    (CEL_EXISTS_ONE, EXISTS_ONE),
+    (CEL_EMPTY_PARTS, EMPTY_PARTS),
+    (CEL_DURATIONS_OF_INTS, DURATIONS_OF_INTS),
+)
 """What came with the version of cel-go that a release is built of."""
 
 

@@ -58,7 +58,7 @@ def _parameters(of: CelType) -> set[str]:
 
 
 class Environment:
-    """Libraries as one. Later ones add overloads to functions of earlier ones."""
+    """Libraries as one. Later ones add overloads to functions, or replace those of the same id."""
 
     def __init__(
         self, libraries: Iterable[CelLibrary], *, is_optional: bool = True, is_homogeneous: bool = True
@@ -71,7 +71,9 @@ class Environment:
         """Durations, times, patterns and lists that are written out."""
         for library in libraries:
             for name, overloads in library.functions.items():
-                functions[name] = (*functions.get(name, ()), *overloads)
+                new = {each.id for each in overloads}
+                kept = [each for each in functions.get(name, ()) if each.id not in new]
+                functions[name] = (*kept, *overloads)
             self.macros.update(library.macros)
             self.types.update(library.types)
         self.functions: Mapping[str, tuple[Overload, ...]] = functions

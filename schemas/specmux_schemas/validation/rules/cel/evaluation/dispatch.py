@@ -8,14 +8,13 @@ from specmux_schemas.validation.rules.cel.checking.declarations import Apply, Ov
 from specmux_schemas.validation.rules.cel.values.types import DYN_KIND, PARAM_KIND, CelType
 from specmux_schemas.validation.rules.cel.values.values import CelError, no_such_overload, type_name
 
-_OF_TEXTS: Final = frozenset(("contains", "endsWith", "matches", "startsWith"))
-_FINDING: Final = frozenset(("find", "findAll"))
-_BY_TRAIT: Final = frozenset(("size", "sort"))
+_OF_TEXTS: Final = frozenset(("contains", "endsWith", "startsWith"))
+_BY_TRAIT: Final = frozenset(("matches", "size", "sort"))
 _RECEIVERS: Final = frozenset(("google.protobuf.Duration", "google.protobuf.Timestamp", "string"))
 
 
-def bound(function: str, overloads: tuple[Overload, ...]) -> Apply:
-    """Operators look at their values themselves."""
+def bound(function: str, overloads: tuple[Overload, ...], *, is_precompiled: bool = False) -> Apply:
+    """Operators look at their values themselves. ``is_precompiled``: a pattern that is constant."""
     if function[0] in "_!-@":
         apply = overloads[0].apply
         assert apply is not None
@@ -29,15 +28,14 @@ def bound(function: str, overloads: tuple[Overload, ...]) -> Apply:
                 guard is None or guard == name for guard, name in zip(guards, names, strict=True)
             ):
                 return apply(*arguments)
-        raise _refusal(function, names)
+        raise no_such_overload() if is_precompiled else _refusal(function, names)
 
     return call
 
 
 def _refusal(function: str, names: list[str]) -> CelError:
     """Upstream finds it in the dispatcher, by what a value can do, or in the function, each in its words."""
-    is_found = function in _FINDING and names[1] == "string"
-    if is_found or function in _OF_TEXTS or (function in _BY_TRAIT and names[0] in _RECEIVERS):
+    if function in _OF_TEXTS or (function in _BY_TRAIT and names[0] in _RECEIVERS):
         return no_such_overload()
     if function in _BY_TRAIT:
         return CelError(f"no such overload: {function}")

@@ -7,6 +7,7 @@ that cannot be is an error of the expression.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from specmux_converters.deferred_dataclasses import dataclass
@@ -23,7 +24,7 @@ from specmux_schemas.validation.rules.cel.costs.metering import (
 from specmux_schemas.validation.rules.cel.evaluation.dispatch import bound
 from specmux_schemas.validation.rules.cel.evaluation.folds import LOOPS, filler, pairs, singles
 from specmux_schemas.validation.rules.cel.evaluation.frames import Frame, Run
-from specmux_schemas.validation.rules.cel.evaluation.qualifiers import Qualifier, chain
+from specmux_schemas.validation.rules.cel.evaluation.qualifiers import Qualifier, chain, key_of
 from specmux_schemas.validation.rules.cel.parsing.macros import SORTED
 from specmux_schemas.validation.rules.cel.parsing.syntax import (
     Call,
@@ -103,6 +104,13 @@ def plan(checked: CheckedExpression) -> Program:
     return Program(root.run, planner.slots, planner.names)
 
 
+def _on_go_string(apply: Callable[..., Any], text: Any, *others: Any) -> Any:
+    """A constant pattern is applied to whatever Go holds as a string (interpreter/optimizations.go)."""
+    if type(text) is Optional and text.value is not MISSING:
+        return _on_go_string(apply, text.value, *others)
+    return apply(text.name if type(text) is TypeValue else text, *others)
+
+
 def _constant(value: Any) -> _Part:
     return _Part(lambda _: value, value)
 
@@ -161,7 +169,7 @@ class _Planner:
             case Call(function="_[_]" | "_[?_]" | "_?._", arguments=[operand, index]):
                 key = self.part(index)
                 qualifier = Qualifier(
-                    None if key.constant is MISSING else key.constant,
+                    None if key.constant is MISSING else key_of(key.constant),
                     self._root(index) if key.constant is MISSING else None,
                     is_optional=expression.function != "_[_]",
                 )
@@ -212,11 +220,13 @@ class _Planner:
         arguments = [*([call.target] if call.target is not None else ()), *call.arguments]
         parts = [self.part(each) for each in arguments]
         constants = [each.constant for each in parts]
-        apply = bound(call.function, overloads)
-        if call.function in _PATTERNS and isinstance(constants[1], str):
+        is_precompiled = call.function in _PATTERNS and isinstance(constants[1], str)
+        apply = bound(call.function, overloads, is_precompiled=is_precompiled)
+        if is_precompiled:
             fault = pattern_fault(constants[1])
             if fault is not None:
                 raise CelError(fault)
+            apply = partial(_on_go_string, apply)
         if call.function in _CONVERSIONS and len(parts) == 1 and parts[0].constant is not MISSING:
             return _constant(apply(parts[0].constant))
         overload = overloads[0].id if len(overloads) == 1 else ""

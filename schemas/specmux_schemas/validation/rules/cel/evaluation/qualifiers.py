@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_schemas.validation.rules.cel.evaluation.frames import Frame, Run
@@ -16,6 +16,7 @@ from specmux_schemas.validation.rules.cel.values.values import (
     MapValue,
     Optional,
     UInt,
+    go_type,
     native,
     shown,
     type_name,
@@ -29,6 +30,16 @@ class Qualifier:
     """Of a key that is computed."""
     is_optional: bool = False
     is_test: bool = False
+
+
+_KEYS: Final = frozenset((str, int, UInt, bool, float))
+
+
+def key_of(value: Any) -> Any:
+    """The value as a key. Raises CelError for a type of no key (interpreter/attributes.go, newQualifier)."""
+    if type(value) not in _KEYS:
+        raise CelError(f"invalid qualifier type: {go_type(value)}")
+    return value
 
 
 def chain(root: Run, qualifiers: Sequence[Qualifier]) -> Run:
@@ -68,7 +79,7 @@ def _followed(frame: Frame, value: Any, qualifiers: Sequence[Qualifier]) -> Any:
         # An optional is left as what the document has, with names, texts and lists as they are there.
         value = adapted(native(value.value))
     for index, qualifier in enumerate(qualifiers):
-        key = qualifier.key if qualifier.run is None else qualifier.run(frame)
+        key = qualifier.key if qualifier.run is None else key_of(qualifier.run(frame))
         is_optional = is_optional or qualifier.is_optional
         if is_optional or qualifier.is_test:
             value = present(value, key)

@@ -183,7 +183,6 @@ CONVERSIONS: Final = CelLibrary(
         "duration": _readers(
             DURATION,
             ("duration_to_duration", DURATION, _same),
-            ("int64_to_duration", INT, Duration),
             ("string_to_duration", STRING, _duration_of_text),
         ),
         "int": _readers(
@@ -216,3 +215,5 @@ CONVERSIONS: Final = CelLibrary(
         ),
     }
 )
+
+DURATIONS_OF_INTS: Final = CelLibrary({"duration": _readers(DURATION, ("int64_to_duration", INT, Duration))})

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from specmux_schemas.validation.rules.cel.checking.declarations import CelLibrary, member, overload
@@ -103,6 +105,12 @@ def quote(text: str) -> str:
     return f'"{escaped}"'
 
 
+def _clamped(search: Callable[[str, str, int], int], text: str, part: str, start: int) -> int:
+    if start < 0:
+        raise _out_of_range(start)
+    return search(text, part, start) if part else min(start, len(text))
+
+
 STRINGS: Final = CelLibrary(
     {
         "charAt": (member("string_char_at_int", (STRING, INT), STRING, _char_at),),
@@ -137,3 +145,16 @@ STRINGS: Final = CelLibrary(
         ),
     }
 )
+
+EMPTY_PARTS: Final = CelLibrary(
+    {
+        name: (
+            member(f"string_{label}_of_string_int", (STRING, STRING, INT), INT, partial(_clamped, search)),
+        )
+        for name, label, search in (
+            ("indexOf", "index", _index_of),
+            ("lastIndexOf", "last_index", _last_index_of),
+        )
+    }
+)
+"""An empty text is found at the offset or, beyond the end, at the end (cel-go 0.29, ext/strings.go)."""

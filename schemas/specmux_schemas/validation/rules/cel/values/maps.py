@@ -6,13 +6,24 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from specmux_schemas.validation.rules.cel.values.comparison import equal
-from specmux_schemas.validation.rules.cel.values.values import MISSING, CelError, MapValue, shown
+from specmux_schemas.validation.rules.cel.values.values import (
+    INT_MAX,
+    INT_MIN,
+    MISSING,
+    UINT_MAX,
+    CelError,
+    MapValue,
+    UInt,
+    shown,
+)
 
 
 class LiteralMap(MapValue):
-    """A map that an expression made. Keys that are equal as numbers are one; true is no 1."""
+    """A map that an expression made. Keys of different types differ, but an int finds a uint, a uint an int,
+    and a double both (cel-go, types/map.go, refValMapAccessor)."""
 
     __slots__ = ("_entries",)
+    go_name = "*types.baseMap"
 
     def __init__(self, entries: Iterable[tuple[Any, Any]] = ()) -> None:
         self._entries = {_key(key): (key, value) for key, value in entries}
@@ -24,11 +35,11 @@ class LiteralMap(MapValue):
         return (key for key, _ in self._entries.values())
 
     def at_key(self, key: Any) -> Any:
-        try:
-            found = self._entries.get(_key(key))
-        except TypeError:
-            return MISSING
-        return MISSING if found is None else found[1]
+        for each in (key, *_equals(key)):
+            found = self._entries.get(_key(each))
+            if found is not None:
+                return found[1]
+        return MISSING
 
     def insert(self, key: Any, value: Any) -> None:
         """Of a map that nobody else has yet. Raises CelError for a key that is there."""
@@ -49,4 +60,18 @@ class LiteralMap(MapValue):
 
 
 def _key(key: Any) -> Any:
-    return (key,) if type(key) is bool else key
+    return key if type(key) is str else (type(key), key)
+
+
+def _equals(key: Any) -> Iterator[Any]:
+    """Keys of other types that the key finds, in order."""
+    if type(key) is float and key.is_integer():
+        key = int(key)
+        if INT_MIN <= key <= INT_MAX:
+            yield key
+    elif type(key) is UInt:
+        if key <= INT_MAX:
+            yield int(key)
+        return
+    if type(key) is int and 0 <= key <= UINT_MAX:
+        yield UInt(key)

@@ -93,6 +93,7 @@ class ListValue:
     """A list of a document."""
 
     __slots__ = ()
+    go_name = "*common.unstructuredList"
 
     def __len__(self) -> int:
         raise NotImplementedError
@@ -115,6 +116,7 @@ class ListValue:
 
 class MapValue:
     __slots__ = ()
+    go_name = "*common.unstructuredMap"
 
     def __len__(self) -> int:
         raise NotImplementedError
@@ -202,6 +204,7 @@ def size_of(value: Any) -> int:
 
 
 _GO_TYPES: Final = {
+    "list": "*types.baseList",
     "null_type": "types.Null",
     "google.protobuf.Timestamp": "types.Timestamp",
     "google.protobuf.Duration": "types.Duration",
@@ -212,7 +215,9 @@ _GO_TYPES: Final = {
 
 
 def go_type(value: Any) -> str:
-    """Of a value that is no collection; texts name Go's types."""
+    """The name of its type in Go, which texts show."""
+    if isinstance(value, ListValue | MapValue):
+        return value.go_name
     name = type_name(value)
     package, _, bare = name.rpartition(".")
     return _GO_TYPES.get(name) or (f"cel.{bare}" if package else f"types.{name.title()}")
