@@ -54,6 +54,7 @@ from specmux_aggregator.questions.validation_endpoint import validation_of
 from specmux_aggregator.server.listener import HTTPServer
 from specmux_aggregator.tasks import finish, log_failure
 from specmux_aggregator.upstream.body_budget import BODIES
+from specmux_converters.amounts import counted
 
 logger = logging.getLogger(__name__)
 
@@ -158,7 +159,7 @@ class App:
         """Apply a new set of configured backends. All other settings stay as they were at the start."""
         await self._sources.backend_sets.configure(settings.backends)
         self.note_config(error=None)
-        logger.info("configuration reloaded: %d backends", len(settings.backends))
+        logger.info("configuration reloaded: %s", counted(len(settings.backends), "backend"))
 
     def note_config(self, *, error: str | None) -> None:
         """Record the last reading of the configuration; after an error the previous one stays in force."""

@@ -1,4 +1,4 @@
-"""What commands say to people: warnings on standard error, sizes and ages in words, colour on a terminal.
+"""What commands say to people: warnings on standard error, ages in words, colour on a terminal.
 
 Colour is only for a terminal, and never where NO_COLOR is set (no-color.org) or TERM is dumb.
 """
@@ -19,7 +19,8 @@ PATIENCE: Final = 2.0
 """Seconds of waiting for a server before that is said."""
 
 _VERBOSITY: Final = "specmux.verbosity"
-_UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB")
+GAP: Final = "   "
+"""Between the columns of a table."""
 _AGES: Final = ((86400.0, "d"), (3600.0, "h"), (60.0, "m"))
 
 
@@ -95,12 +96,13 @@ def is_coloured(*, error: bool = False) -> bool:
     return stream is not None and stream.isatty() and not is_plain
 
 
-def size(number: int) -> str:
-    """Bytes in the largest unit of which there is one: ``1.4 MiB``."""
-    amount, unit = float(number), 0
-    while amount >= 1024 and unit < len(_UNITS) - 1:
-        amount, unit = amount / 1024, unit + 1
-    return f"{number} B" if unit == 0 else f"{amount:.1f} {_UNITS[unit]}"
+def terminal_width() -> int | None:
+    """Columns of the terminal that shows standard output; None where none does."""
+    if sys.stdout is None or not sys.stdout.isatty():
+        return None
+    import shutil  # most output goes to files and pipes, or has no columns
+
+    return shutil.get_terminal_size().columns
 
 
 def age(seconds: float | None) -> str:
@@ -118,6 +120,6 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     lines = [tuple(head), *(tuple(row) for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
     return [
-        "   ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        GAP.join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
         for line in lines
     ]

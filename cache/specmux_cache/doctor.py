@@ -13,6 +13,7 @@ from specmux_cache.reading.options import CacheOptions
 from specmux_cache.store.disk_store import DiskStore
 from specmux_cache.store.locks import locked
 from specmux_cache.sync import SchemaCache
+from specmux_converters.amounts import counted, size
 from specmux_converters.deferred_dataclasses import dataclass
 
 NETWORK_FILE_SYSTEMS: Final = frozenset(
@@ -42,23 +43,18 @@ def _examine_directory(directory: Path) -> Iterator[DoctorFinding]:
     try:
         with DiskStore.open(directory) as store:
             stats, limits = store.stats(), store.limits
-            yield DoctorFinding(
-                "directory", True, f"{directory}: {stats.entries} entries, {_mebibytes(stats.bytes_used)}"
-            )
+            entries = counted(stats.entries, "entry")
+            yield DoctorFinding("directory", True, f"{directory}: {entries}, {size(stats.bytes_used)}")
             yield _locks(store.directory)
     except StoreError as error:
         yield DoctorFinding("directory", False, str(error))
         return
     free, needed = shutil.disk_usage(directory).free, limits.high_bytes - stats.bytes_used
     yield DoctorFinding(
-        "space", free >= needed, f"{_mebibytes(free)} free, {_mebibytes(max(needed, 0))} may still be used"
+        "space", free >= needed, f"{size(free)} free, the cache may grow by {size(max(needed, 0))}"
     )
     kind = _file_system(directory)
     yield DoctorFinding("file system", kind not in NETWORK_FILE_SYSTEMS, kind or "unknown")
-
-
-def _mebibytes(number: int) -> str:
-    return f"{number / 2**20:.1f} MiB"
 
 
 def _locks(directory: Path) -> DoctorFinding:
@@ -90,7 +86,7 @@ def _examine_server(server: str) -> DoctorFinding:
     except (CacheError, ValueError) as error:
         return DoctorFinding("server", False, str(error))
     hashed = sum(bool(document.hash) for document in paths.documents.values())
-    detail = f"{len(paths.documents)} documents, {hashed} with a hash"
+    detail = f"{counted(len(paths.documents), 'document')}, {hashed} with a hash"
     if paths.refused:
         detail += f", {len(paths.refused)} with a URL that is not the server's"
     if not again.from_cache:

@@ -18,8 +18,10 @@ import yaml
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner, Result
 
+from data.explained_documents import bed
 from fakes.openapi_server import Reference, Reply, Request, document
 from fakes.openapi_thread import serving_in_thread
+from specmux_aggregator import console
 from specmux_aggregator.cli import SECTIONS, main
 from specmux_aggregator.sources import SourceOptions, opened
 from specmux_aggregator.version import VERSION
@@ -270,22 +272,44 @@ def test_quiet_leaves_warnings_out(tmp_path: Path) -> None:
 def test_flags_of_serve_are_shown_in_groups() -> None:
     common, every = run("serve", "--help").stdout, run("serve", "--help-all").stdout
     assert len(common.splitlines()) < 70
-    assert "--help-all lists" in common
+    assert "--help-all adds" in common
     names = {name for each in dict(commands())["serve"].params if not each.hidden for name in each.opts}
     assert sorted(name for name in names if name not in every) == []
     positions = [every.index(f"\n{title}:") for title in ("Sources", "Listen", "Auth", "Limits", "Logging")]
     assert positions == sorted(positions)
 
 
-def test_sizes_and_ages_are_for_people() -> None:
-    from specmux_aggregator.console import age, size
+@pytest.mark.parametrize(("columns", "longest"), [(50, 50), (70, 70), (None, 130)])
+def test_search_fits_the_terminal(
+    columns: int | None, longest: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = {"type": "string", "description": "A word. " + "long " * 30}
+    (tmp_path / "v1.json").write_bytes(orjson.dumps(bed(name=name)))
+    monkeypatch.setattr("specmux_aggregator.commands.search.terminal_width", lambda: columns)
+    lines = run("search", "name", "--directory", str(tmp_path)).stdout.splitlines()
+    assert len(lines) > 1
+    assert max(map(len, lines)) <= longest
+    assert ("DESCRIPTION" in lines[0]) == (columns != 50)
 
-    assert [size(number) for number in (0, 1023, 1024, 1536 * 1024)] == [
-        "0 B",
-        "1023 B",
-        "1.0 KiB",
-        "1.5 MiB",
-    ]
+
+@pytest.mark.parametrize(
+    ("is_terminal", "environment", "is_coloured"),
+    [(True, {}, True), (True, {"TERM": "dumb"}, False), (True, {"NO_COLOR": "1"}, False), (False, {}, False)],
+)
+def test_colour_is_for_terminals(
+    is_terminal: bool, environment: dict[str, str], is_coloured: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)
+    assert console.coloured("up", "green") == ("\x1b[32mup\x1b[0m" if is_coloured else "up")
+
+
+def test_ages_are_for_people() -> None:
+    from specmux_aggregator.console import age
+
     assert [age(seconds) for seconds in (None, 0.4, 59, 61, 7200, 200000)] == [
         "never", "0s", "59s", "1m", "2h", "2d"
     ]  # fmt: skip

@@ -37,6 +37,7 @@ CONFIGS = {
     "same-name": "backends:\n- {name: a, url: 'https://a'}\n- {name: a, url: 'https://b'}\n",
     "dead": "backends:\n- {name: a, url: 'http://127.0.0.1:1'}\n",
     "list": "- a\n- b\n",
+    "id": "severity: {field-removd: warning}\n",
 }
 DEFINITION = """\
 apiVersion: apiextensions.k8s.io/v1
@@ -133,6 +134,10 @@ MISTAKES = [
         SPECMUX_LISTEN_EVENT_LOOP="uvloop",
     ),
     wrong("serve --backend a=http://b", 3, "SPECMUX_LISTEN_PROT: no such setting", SPECMUX_LISTEN_PROT="1"),
+    wrong("demo --port $taken", 1, "cannot listen on 127.0.0.1:$taken: address already in use"),
+    wrong("ui --directory $dir/several --port $taken", 1, "already in use; port 0 takes a free one"),
+    wrong("serve --directory $dir/several --listen-address nope.invalid", 1, "host name does not resolve"),
+    wrong("serve --backend a=http://b", 3, "did you mean SPECMUX_LISTEN_PORT?", SPECMUX_LISTEN_PROT="1"),
     wrong("serve --backend a=http://b --listen-port $taken", 1, "already in use; port 0 takes a free one"),
     # check-config
     wrong("check-config $dir/none.yaml", 3, "No such file"),
@@ -197,6 +202,14 @@ MISTAKES = [
     wrong("get nothing/v1 --server $ok", 1, "has no nothing/v1", "it has api/v1"),
     wrong("get v1 --directory $dir/none", 2, "does not exist"),
     wrong("get api --server $ok", 1, "has no api", "did you mean api/v1?"),
+    wrong("get api/v2 --server $odd", 1, "has no api/v2", "it has api/v1, apis/gone.io/v1"),
+    wrong("get gone.io/v1 --server $odd", 4, "apis/gone.io/v1", "404"),
+    wrong("explain gizmo --server $odd", 1, "1 document not read: apis/gone.io/v1", "404"),
+    wrong("get -w -o json --server $ok", 2, "--watch prints lines of text"),
+    wrong("get --server $redirect", 4, "name https://login.example.com/in, or log in there"),
+    wrong("status $redirect", 4, "redirects to https://login.example.com/in; name that URL, or log in there"),
+    wrong("get --kubeconfig $dir/no-clusters", 2, 'names the cluster "zz"; the kubeconfig has no clusters'),
+    wrong("get", 2, "SPECMUX_SEVER is set and not read; did you mean SPECMUX_SERVER?", SPECMUX_SEVER="http://a"),
     wrong("get", 2, "SPECMUX_SERVER: wants a URL", SPECMUX_SERVER="nonsense"),
     wrong("get --server $html", 4, "text/html", "a login page?"),
     wrong("get v1 --directory $dir/bare", 1, "no document in it", ".yaml"),
@@ -216,6 +229,8 @@ MISTAKES = [
     wrong("validate --file $dir/crd.yaml $dir/crd.yaml", 1, "which is Kubernetes' own", "of a release"),
     wrong("validate --file $dir/crd.yaml --skip widgets $dir/widget.yaml", 0, "did you mean Widget?"),
     wrong("validate --file $dir/sized.yaml $dir/typo.yaml", 1, "typo.yaml:4", 'unknown field "spec.sise"'),
+    wrong("validate --file $dir/crd.yaml $dir/binary.yaml", 1, "binary.yaml:1", "control characters"),
+    wrong("validate --file $dir/crd.yaml $dir/utf16.yaml", 0),
     wrong("validate --file $dir/none.json $dir/widget.yaml", 2, "does not exist"),
     wrong("validate --field-validation strickt $dir/widget.yaml", 2, "'strickt' is not one of", "strict"),
     wrong("validate -o xml $dir/widget.yaml", 2, "'xml' is not one of", "junit"),
@@ -234,6 +249,7 @@ MISTAKES = [
     wrong("explain widget --api-version v3 --file $dir/crd.yaml", 1, "in v3", "it is in example.com/v1"),
     wrong("explain widget spec --file $dir/crd.yaml", 2, "unexpected extra argument", "widget.spec"),
     wrong("explain .spec.x --file $dir/crd.yaml", 2, "a type comes first", "pods.spec.x"),
+    wrong("explain $$.spec.x --file $dir/crd.yaml", 2, "a type comes first", "pods.spec.x"),
     wrong("explain v9/Widget --file $dir/crd.yaml", 1, "in v9"),
     wrong("explain widget --directory $dir/bare", 1, "no document in it", ".json"),
     wrong("explain widget --file $dir/notes.txt", 1, "notes.txt", "not a YAML mapping"),
@@ -256,6 +272,7 @@ MISTAKES = [
     wrong("diff 672BD5C51522 E7060123AAFF -g v1 --server $ok", 2, "the beginning of a hash"),
     wrong("diff $dir/v3.json $dir/v3.json --server $ok", 2, "--server is for two hashes"),
     wrong("diff $dir/v3.json $dir/v3.json --policy $dir/list.yaml", 3, "list.yaml"),
+    wrong("diff $dir/v3.json $dir/v3.json --policy $dir/id.yaml", 3, "id.yaml", "mean field-removed?"),
     wrong("diff $dir/v3.json $dir/v3.json --context prod", 2, "OLD or NEW", "context:NAME"),
     wrong("diff git:nothing $dir/v3.json", 1, "git:REV:PATH"),
     wrong("diff - -", 1, "standard input", "there is nothing in it"),
@@ -311,6 +328,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
     authority, tls = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1").configure_cert(tls)
     documents = Reference({"api/v1": document("api/v1")})
+    more = Reference({"api/v1": document("api/v1"), "apis/gone.io/v1": document("apis/gone.io/v1")})
 
     def refusing(request: Request) -> Reply:
         status = int(request.path.split("/")[1])
@@ -320,8 +338,16 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
     def page(_: Request) -> Reply:
         return Reply(200, b"<html>", [("Content-Type", "text/html")])
 
+    def lacking(request: Request) -> Reply:
+        return Reply(404) if request.path.endswith("/apis/gone.io/v1") else more(request)
+
+    def login(_: Request) -> Reply:
+        return Reply(302, headers=[("Location", "https://login.example.com/in?next=secret@b")])
+
     with (
         serving_in_thread(documents) as ok,
+        serving_in_thread(lacking) as odd,
+        serving_in_thread(login) as redirect,
         serving_in_thread(refusing) as refuser,
         serving_in_thread(page) as html,
         serving_in_thread(documents, tls=tls) as safe,
@@ -337,6 +363,8 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
             "refusing401": f"{refuser.url}/401",
             "refusing403": f"{refuser.url}/403",
             "html": html.url,
+            "odd": odd.url,
+            "redirect": redirect.url,
             "tls": safe.url,
             "tls_as_http": safe.url.replace("https:", "http:"),
             "taken": str(taken.getsockname()[1]),
@@ -365,6 +393,11 @@ def _write(folder: Path) -> None:
     (folder / "token").write_text("s3cret\n")
     (folder / "tokens.csv").write_text("s3cret,alice\n")
     (folder / "kubeconfig").write_text(yaml.safe_dump(KUBECONFIG))
+    here = {"name": "here", "context": {"cluster": "zz", "user": "u"}}
+    bare = {**KUBECONFIG, "current-context": "here", "contexts": [here], "clusters": []}
+    (folder / "no-clusters").write_text(yaml.safe_dump(bare))
+    (folder / "binary.yaml").write_bytes(bytes(range(256)))
+    (folder / "utf16.yaml").write_text(MANIFESTS["widget.yaml"], encoding="utf-16")
 
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.line or "nothing")
@@ -378,11 +411,11 @@ def test_a_mistake_is_told_with_the_next_step(
         "XDG_CACHE_HOME": str(tmp_path / "cache"),
         **dict(mistake.environment),
     }
-    line = string.Template(mistake.line).substitute(places)
+    line, *expected = (string.Template(each).substitute(places) for each in (mistake.line, *mistake.said))
     result = CliRunner(env=environment).invoke(main, line.split(), prog_name="specmux")
     said = " ".join(result.output.split())
     assert isinstance(result.exception, SystemExit | None), result.exception
-    assert [part for part in mistake.said if part not in said] == [], said
+    assert [part for part in expected if part not in said] == [], said
     assert result.exit_code == mistake.code, said
     assert "Traceback" not in said
     assert "s3cret" not in said

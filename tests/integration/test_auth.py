@@ -25,7 +25,7 @@ from specmux_aggregator.config.settings import (
     ProxySettings,
     Settings,
 )
-from specmux_aggregator.errors import InvalidConfig
+from specmux_aggregator.errors import InvalidConfig, SpecmuxError
 
 APPS = "apis/apps/v1"
 ALICE = {"Authorization": "Bearer alice-token"}
@@ -278,6 +278,16 @@ async def test_start_warns_of_what_is_given_away(
     lines = [item.getMessage() for item in caplog.records if item.levelno >= logging.WARNING]
     assert lines == [line for line in lines if said is not None and line.startswith(said)]
     assert (said is None) is not any(said in line for line in lines if said is not None)
+
+
+async def test_nothing_is_given_away_by_an_address_that_cannot_be_bound(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    app = App(Settings(listen=ListenSettings(address="nope.invalid", port=0)), None)
+    with pytest.raises(SpecmuxError, match="does not resolve"):
+        await app.start()
+    await app.stop()
+    assert [item for item in caplog.records if "may read" in item.getMessage()] == []
 
 
 async def test_token_file_guards_the_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,6 +59,14 @@ def test_every_finding_has_a_test() -> None:
         assert all("`tests/" in row.rpartition(" | ")[2] for row in rows)
 
 
+@pytest.mark.parametrize(("heading", "count"), [("| message |", 15), ("| consistency |", 8)])
+def test_every_row_of_newcomers_has_a_test(heading: str, count: int) -> None:
+    text = (ROOT / "tests/findings.md").read_text()
+    rows = text[text.index(heading) :].partition("\n\n")[0].splitlines()[2:]
+    assert len(rows) == count
+    assert all("`tests/" in row.rpartition(" | ")[2] for row in rows)
+
+
 def test_every_finding_of_gates_has_a_test() -> None:
     text = (ROOT / "tests/findings.md").read_text()
     rows = text[text.index("| # | finding |") :].partition("\n\n")[0].splitlines()[2:]

@@ -31,6 +31,7 @@ from specmux_aggregator.sources.kinds import (
 )
 from specmux_aggregator.sources.search_index import SearchIndex
 from specmux_aggregator.sources.source import Source
+from specmux_converters.amounts import counted
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.differences import ServedSide, add_document, compare
@@ -88,7 +89,7 @@ class Library:
         lines = [
             " ".join((_version(each), each.kind.kind, each.names[0], *each.short_names)) for each in shown
         ]
-        return ["\n".join((f"{len(found)} kinds", *lines)), *_more(offset + len(shown), len(found))]
+        return ["\n".join((counted(len(found), "kind"), *lines)), *_more(offset + len(shown), len(found))]
 
     def explain(self, subject: str, version: str = "", recursive: bool = False, offset: int = 0) -> list[str]:
         """Raises SchemasError, SpecmuxError."""

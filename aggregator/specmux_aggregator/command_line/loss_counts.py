@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from specmux_converters import amounts
 from specmux_converters.errors import cut
 from specmux_converters.losses import Grade, Loss
 
@@ -42,5 +43,4 @@ def _counted(grade: Grade, losses: Sequence[Loss]) -> str:
     kinds = Counter(loss.construct for loss in losses if loss.grade is grade)
     named = ", ".join(f"{count} × {cut(kind)}" for kind, count in kinds.most_common(_KINDS_MAX))
     more = f" and {len(kinds) - _KINDS_MAX} other kinds" if len(kinds) > _KINDS_MAX else ""
-    noun = {Grade.LOSS: ("loss", "losses"), Grade.NOTE: ("note", "notes")}[grade][kinds.total() != 1]
-    return f"{kinds.total()} {noun}: {named}{more}"
+    return f"{amounts.counted(kinds.total(), grade.value)}: {named}{more}"

@@ -36,7 +36,8 @@ class SettingsCommand(click.Command):
             formatter.write_dl(_records(ctx, common))
         hidden = len(self.params) - len(common)
         formatter.write_paragraph()
-        formatter.write_text(f"--help-all lists {hidden} more, in groups: {', '.join(GROUPS)}.")
+        groups = ", ".join(GROUPS)
+        formatter.write_text(f"-h and --help show this; --help-all adds {hidden} more, in groups: {groups}.")
 
     def _write_all(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for title, words in GROUPS.items():

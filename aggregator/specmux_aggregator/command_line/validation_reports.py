@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from specmux_aggregator.sources.judged.validated_objects import ObjectVerdict, ValidatedObject, counts
+from specmux_converters.amounts import counted
 from specmux_schemas.reports import Case, FindingReport, Level, ReportFinding, Suite, Where
 from specmux_schemas.validation import Check, Severity, Violation
 
@@ -50,16 +51,8 @@ def _unlooked(checked: Sequence[ValidatedObject]) -> Iterator[str]:
     judged = (each.report for each in checked if each.outcome not in _UNJUDGED and each.report.is_built_in)
     kinds = Counter(report.kind.kind for report in judged if report.kind)
     if kinds:
-        listed = ", ".join(f"{count} {_plural(kind, count)}" for kind, count in sorted(kinds.items()))
+        listed = ", ".join(f"{counted(count, kind)}" for kind, count in sorted(kinds.items()))
         yield f"{listed}: {_IN_CODE}"
-
-
-def _plural(kind: str, count: int) -> str:
-    if count == 1 or kind.endswith("points"):
-        return kind
-    if kind.endswith("y"):
-        return f"{kind[:-1]}ies"
-    return f"{kind}es" if kind.endswith(("s", "x")) else f"{kind}s"
 
 
 def summary_line(checked: Sequence[ValidatedObject]) -> str:
@@ -74,10 +67,7 @@ def summary_line(checked: Sequence[ValidatedObject]) -> str:
         told.append(f"{found[ObjectVerdict.NO_SCHEMA]} without a schema")
     if found[ObjectVerdict.NO_OBJECT]:
         told.append(f"{found[ObjectVerdict.NO_OBJECT]} no object")
-    objects = "object" if len(checked) == 1 else "objects"
-    return (
-        f"Summary: {len(checked)} {objects} in {files} {'file' if files == 1 else 'files'}: {', '.join(told)}"
-    )
+    return f"Summary: {counted(len(checked), 'object')} in {counted(files, 'file')}: {', '.join(told)}"
 
 
 def _case(each: ValidatedObject) -> Case:

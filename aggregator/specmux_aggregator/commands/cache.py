@@ -18,7 +18,7 @@ import click
 from specmux_aggregator.command_line.listing import SuggestingGroup, examples
 from specmux_aggregator.command_line.output import Output, json_of_group, output_of_group, output_option, show
 from specmux_aggregator.command_line.progress import progress
-from specmux_aggregator.console import size, table, warn, write_error
+from specmux_aggregator.console import table, warn, write_error
 from specmux_aggregator.errors import SourceError, SourceUnreachable
 from specmux_aggregator.sources.completion import complete_group_versions
 from specmux_aggregator.sources.options import SourceOptions, server_options
@@ -30,6 +30,7 @@ from specmux_cache.errors import (
     RequestError,
     StoreDamaged,
 )
+from specmux_converters.amounts import size
 
 if TYPE_CHECKING:  # imported where they are used: help and completion need no HTTP library and no index
     from specmux_cache import DiskStore, SchemaCache

@@ -21,6 +21,7 @@ from specmux_aggregator.sources.disk.document_files import reported_refusals, wr
 from specmux_aggregator.sources.given import SourceWord, given
 from specmux_aggregator.sources.source import UnreadSource
 from specmux_aggregator.version import VERSION
+from specmux_converters.amounts import counted
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.reports import FORMS, render
 
@@ -84,7 +85,7 @@ def check(
         with progress("reading"):
             files = given(paths, source, group_versions=[*map(GroupVersion, group_versions)], unread=unread)
         subjects = [Subject(each.name, each.data, each.group_version) for each in files]
-        with progress(f"checking {len(subjects)} documents"):
+        with progress(f"checking {counted(len(subjects), 'document')}"):
             checked = _checked(subjects, source, jobs=jobs, is_kept=not no_cache)
         checked += [unread_document(each.where, each.reason) for each in unread]
         if allow_unchecked:

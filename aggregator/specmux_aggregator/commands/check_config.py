@@ -22,6 +22,7 @@ from specmux_aggregator.kubernetes.cluster_access import Access, chosen
 from specmux_aggregator.model.backend import Backend, BackendKind
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.upstream.client import BackendClient, BackendRoot, NotModified, Payload
+from specmux_converters.amounts import counted
 
 DIRECTORY_FILES_MAX = 10_000
 """Documents of a directory that are counted."""
@@ -134,9 +135,9 @@ async def _asked(client: BackendClient, kind: BackendKind) -> tuple[bool, str]:
     match answer:
         case BackendRoot():
             ignored = f", {len(answer.ignored)} ignored" if answer.ignored else ""
-            return True, f"v3, {len(answer.offers)} group-versions{ignored}"
+            return True, f"v3, {counted(len(answer.offers), 'group-version')}{ignored}"
         case Payload():
-            return True, f"v2, {len(answer.body)} bytes of {answer.media_type or 'unnamed type'}"
+            return True, f"v2, {counted(len(answer.body), 'byte')} of {answer.media_type or 'unnamed type'}"
         case Failure():
             return False, f"{answer.cause}: {answer.detail}"
         case NotModified():
@@ -148,7 +149,7 @@ def _counted(directory: Path) -> tuple[bool, str]:
     files = walked(directory, is_document_name, refuse=lambda error: None)
     count = sum(1 for _ in islice(files, DIRECTORY_FILES_MAX))
     more = " or more" if count == DIRECTORY_FILES_MAX else ""
-    return count > 0, f"directory, {count} files{more}"
+    return count > 0, f"directory, {counted(count, 'file')}{more}"
 
 
 def _facts(backend: Backend) -> Iterator[str]:

@@ -14,7 +14,7 @@ from specmux_aggregator.command_line.progress import progress
 from specmux_aggregator.console import is_coloured
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.exits import FOUND, fail_on_option, reported_errors
-from specmux_aggregator.sources import SourceOptions, group_versions_option, server_options
+from specmux_aggregator.sources import SourceOptions, group_versions_option, side_options
 from specmux_aggregator.sources.disk.document_files import (
     FileRefused,
     read_file,
@@ -104,7 +104,7 @@ _PLACED: Final = ("json", "sarif", "github")
 )
 @format_option(*FORMS)
 @bundled("options", DiffOptions)
-@server_options
+@side_options
 def diff(old: str, new: str, options: DiffOptions, source: SourceOptions) -> None:
     """Compare documents: what changed, and whom it breaks.
 

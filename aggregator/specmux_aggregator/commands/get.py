@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from typing import Final, Literal
+from typing import Final
 
 import click
 
 from specmux_aggregator.command_line.listing import examples
-from specmux_aggregator.command_line.output import document_format
+from specmux_aggregator.command_line.output import Output, output_option, show
 from specmux_aggregator.console import warn
 from specmux_aggregator.exits import reported_errors
 from specmux_aggregator.sources.completion import complete_group_versions
@@ -37,29 +37,32 @@ INTERVAL: Final = 2.0
     type=click.Choice(["components", "schemas"]),
     help="A smaller form: what repeats as components, or schemas alone.",
 )
-@document_format
+@output_option
 @source_options
 def get(
     group_version: str | None,
     watch: bool,
     profile: str | None,
-    output: Literal["json", "yaml"],
+    output: Output,
     source: SourceOptions,
 ) -> None:
     """Print an OpenAPI v3 document, or list the group-versions.
 
-    GROUP_VERSION is apps/v1, v1 or a key of /openapi/v3. Exit codes: 0 ok, 1 not there, 2 usage, 4 no answer.
+    GROUP_VERSION is apps/v1, v1 or a key of /openapi/v3. A document as text is JSON.
+
+    Exit codes: 0 ok, 1 not there, 2 usage, 4 no answer.
     """
     with reported_errors():
         if watch:
+            if output != "text":
+                raise click.UsageError("--watch prints lines of text; omit --output")
             _watch(group_version, source)
         elif group_version is None:
             from specmux_aggregator.sources import opened
 
             with opened(source) as documents:
                 known = documents.group_versions()
-                for key in known:
-                    click.echo(key)
+                show(output, {"groupVersions": list(map(str, known))}, known)
                 if not known:
                     warn(f"{documents.where} publishes no documents")
         else:

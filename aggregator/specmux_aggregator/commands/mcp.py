@@ -37,14 +37,14 @@ def mcp(http: bool, port: int, against: str | None, source: SourceOptions) -> No
     """Run an MCP server: tools for agents that use Kubernetes APIs.
 
     A server of the Model Context Protocol: list_kinds, explain, search, skeleton, validate, and diff where
-    --against is given. It reads and changes nothing.
+    --against is given. It reads and changes nothing, and needs the extra specmux[mcp].
 
     Exit codes: 0 client disconnected, 1 nothing to read, 2 usage, 4 no answer.
     """
     try:
         from specmux_aggregator.agents.server import server_of
     except ModuleNotFoundError as error:
-        raise click.UsageError(f"{error.name} is missing; install specmux[mcp]") from error
+        raise click.UsageError(f"{error.name} is missing: pip install 'specmux[mcp]'") from error
     from specmux_aggregator.agents.library import Library
     from specmux_aggregator.sources.judged.diff_sides import served_by
     from specmux_aggregator.sources.search_index import SearchIndex

@@ -14,11 +14,12 @@ import orjson
 from specmux_aggregator.command_line.listing import examples
 from specmux_aggregator.command_line.progress import progress
 from specmux_aggregator.commands.editor_config import EDITORS
-from specmux_aggregator.console import size, warn, write_line
+from specmux_aggregator.console import warn, write_line
 from specmux_aggregator.exits import reported_errors
 from specmux_aggregator.jobs.schema_examples import example_of
 from specmux_aggregator.sources import SourceOptions, opened, report_unread, source_options
 from specmux_aggregator.sources.disk.document_files import FileRefused, refusals, reported_refusals
+from specmux_converters.amounts import counted, size
 from specmux_converters.errors import ConverterError
 from specmux_converters.json_schema import DocumentSchemas, Kind
 from specmux_converters.json_schema.paths import MASTER
@@ -136,7 +137,9 @@ def _write(
         count, total = count + 1, total + len(data)
         changed += _replaced(folder / path, data)
     removed = 0 if kinds else _removed(folder, before, release)
-    write_line(f"{count} files, {size(total)}: {changed} written, {removed} removed, the rest unchanged")
+    write_line(
+        f"{counted(count, 'file')}, {size(total)}: {changed} written, {removed} removed, the rest unchanged"
+    )
     if left_out:
         raise click.exceptions.Exit(1)
 

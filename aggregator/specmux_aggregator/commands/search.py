@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from specmux_aggregator.command_line.listing import examples
 from specmux_aggregator.command_line.output import Output, output_option, show
 from specmux_aggregator.commands.explain import reported_unknown
-from specmux_aggregator.console import table, warn
+from specmux_aggregator.console import GAP, table, terminal_width, warn
 from specmux_aggregator.exits import RUNTIME, reported_errors
 from specmux_aggregator.sources import SourceOptions, opened, report_unread, source_options
 
@@ -17,6 +17,11 @@ if TYPE_CHECKING:  # the types bring the converters with them, which --help does
     from specmux_aggregator.sources.source import Source
     from specmux_schemas.search_index.index import FieldIndex
     from specmux_schemas.search_index.query import SchemaHit, SearchResult
+
+
+DESCRIPTION_MAX: Final = 80
+DESCRIPTION_MIN: Final = 20
+"""Columns of a description; the column is omitted on a terminal with room for fewer."""
 
 
 @click.command(
@@ -93,7 +98,12 @@ def _index(documents: Source, options: SourceOptions) -> FieldIndex:
 def _lines(found: SearchResult) -> list[str]:
     if not found.rows:
         return ["nothing found"]
-    lines = table(("FIELD", "TYPE", "API VERSION", "DESCRIPTION"), [_cells(row) for row in found.rows])
+    head, rows = ("FIELD", "TYPE", "API VERSION"), [_cells(row) for row in found.rows]
+    lines = table(head, [row[:-1] for row in rows])
+    width = terminal_width()
+    room = DESCRIPTION_MAX if width is None else width - max(map(len, lines)) - len(GAP)
+    if room >= DESCRIPTION_MIN:
+        lines = table((*head, "DESCRIPTION"), [(*row[:-1], row[-1][:room]) for row in rows])
     more = found.total - len(found.rows)
     return [*lines, f"({more} more)"] if more > 0 else lines
 
@@ -105,6 +115,6 @@ def _cells(row: SchemaHit) -> tuple[str, str, str, str]:
 
     version = api_version(row.kind.kind.group, row.kind.kind.version)
     more = f" (+{row.also_in_count})" if row.also_in_count else ""
-    cells = path_text(row), row.type, version + more, row.summary[:80]
+    cells = path_text(row), row.type, version + more, row.summary[:DESCRIPTION_MAX]
     path, type_, version, summary = map(printable, cells)
     return path, type_, version, summary

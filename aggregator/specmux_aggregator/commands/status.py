@@ -10,12 +10,13 @@ import click
 
 from specmux_aggregator.command_line.listing import examples
 from specmux_aggregator.command_line.output import Output, output_option, show
-from specmux_aggregator.console import age, coloured, size, table
+from specmux_aggregator.console import age, coloured, table
 from specmux_aggregator.errors import SourceUnreachable
 from specmux_aggregator.exits import reported_errors
 from specmux_aggregator.sources.options import SourceOptions, is_given, service_options
 from specmux_cache.access.urls import backend_url
 from specmux_cache.errors import BadValue
+from specmux_converters.amounts import counted, size
 
 HASH_SHOWN: Final = 12
 """Digits of a hash in a table."""
@@ -76,7 +77,7 @@ def _url(url: str | None, source: SourceOptions) -> str:
 def _lines(known: Mapping[str, Any], url: str) -> Iterator[str]:
     backends, documents = known["backends"], known["groupVersions"]
     ready = coloured("ready", "green") if known["ready"] else coloured("not ready", "red")
-    counts = f"{len(documents)} group-versions of {len(backends)} backends"
+    counts = f"{counted(len(documents), 'group-version')} of {counted(len(backends), 'backend')}"
     yield f"specmux {known['version']} at {url}: {ready}, {counts}"
     if (known.get("config") or {}).get("error"):
         yield f"configuration: {known['config']['error']}; the one before is in force"
@@ -121,4 +122,4 @@ def _swagger_line(known: Mapping[str, Any]) -> str:
         for count, name, forms in sorted(counts, key=lambda each: (-each[0], each[1]))
     )
     last = age(known["lastRequestAgeSeconds"])
-    return f"/openapi/v2: {known['requests']} requests, the last {last} ago: {', '.join(products)}"
+    return f"/openapi/v2: {counted(known['requests'], 'request')}, the last {last} ago: {', '.join(products)}"

@@ -41,6 +41,7 @@ from specmux_aggregator.sources.judged.validated_objects import (
 from specmux_aggregator.sources.kinds import known_kinds
 from specmux_aggregator.sources.options import STDIN, bundled
 from specmux_aggregator.version import VERSION
+from specmux_converters.amounts import counted
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
@@ -231,10 +232,11 @@ def _hints(
     """What to do about that which no object can be blamed for."""
     others = [each.file for each in checked if each.outcome is ObjectVerdict.NO_OBJECT]
     if others:
-        yield f"{len(others)} documents in {len(set(others))} files are no Kubernetes objects: skipped"
+        documents, files = counted(len(others), "document"), counted(len(set(others)), "file")
+        yield f"{documents} in {files} without a Kubernetes object: skipped"
     unchecked = sum(each.outcome is ObjectVerdict.NOT_CHECKED for each in checked)
     if unchecked:
-        objects = "1 object was" if unchecked == 1 else f"{unchecked} objects were"
+        objects = counted(unchecked, "object")
         yield f"{objects} not checked in full: see the notes; --allow-unchecked accepts that"
     if not inputs:
         yield f"no object in {', '.join(paths)}: nothing was validated"

@@ -75,7 +75,7 @@ class ListenSettings:
     )
     event_loop: str = _setting(
         "auto",
-        "asyncio, which auto means too; no other event loop serves",
+        "the event loop: asyncio, which auto means too",
         choices=("auto", "asyncio"),
         retired={"uvloop": "uvloop is gone: remove listen.event_loop, asyncio serves"},
     )
@@ -87,7 +87,7 @@ class AuthSettings:
 
     mode: str = _setting(
         "none",
-        "none, kubernetes (the cluster reviews tokens and access), token-file or mtls",
+        "authentication: none, kubernetes (the cluster reviews tokens and access), token-file or mtls",
         choices=("none", "kubernetes", "token-file", "mtls"),
     )
     token_file: Path | None = _setting(
@@ -276,7 +276,7 @@ class DocumentSettings:
 
     check: str = _setting(
         "off",
-        "off, or warn: check each once against its standard, beside all else, and report findings",
+        "check each once against its standard, beside all else, and report findings: off or warn",
         choices=("off", "warn"),
     )
     check_timeout: float = _setting(300.0, "seconds for the check of one document", at_least=TICK)
@@ -363,9 +363,9 @@ class PageSettings:
 class LogSettings:
     """What is logged, to standard error."""
 
-    format: str = _setting("text", "text or json", choices=("text", "json"))
+    format: str = _setting("text", "lines as text or json", choices=("text", "json"))
     level: str = _setting(
-        "info", "debug, info, warning or error", choices=("debug", "info", "warning", "error")
+        "info", "least severity: debug, info, warning or error", choices=("debug", "info", "warning", "error")
     )
     slow_request: float = _setting(1.0, "seconds after which a request is logged", at_least=0)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -100,6 +101,16 @@ def environment() -> Mapping[str, str]:
     return MappingProxyType(ours)
 
 
+def unknown_variables(variables: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Each name that nobody reads, with the one that it may be meant for, or ""."""
+    known = {setting.variable for setting in setting_fields()} | CLIENT_VARIABLES | {CONFIG_VARIABLE}
+    for name in sorted(set(variables) - known):
+        if not _SERVICE_VARIABLE.fullmatch(name):
+            suffixes = [each.removeprefix(VARIABLE_PREFIX) for each in sorted(known)]
+            close = get_close_matches(name.removeprefix(VARIABLE_PREFIX), suffixes, n=1, cutoff=0.8)
+            yield name, f"{VARIABLE_PREFIX}{close[0]}" if close else ""
+
+
 def _decoded(text: bytes, path: Path) -> str:
     try:
         return text.decode("utf-8-sig")
@@ -111,16 +122,13 @@ def _decoded(text: bytes, path: Path) -> str:
 def _from_environment(variables: Mapping[str, str]) -> dict[str, object]:
     known = {setting.variable: setting for setting in setting_fields()}
     values: dict[str, object] = {}
-    faults = []
+    faults = [
+        f"{name}: no such setting" + (f"; did you mean {meant}?" if meant else "")
+        for name, meant in unknown_variables(variables)
+    ]
     for name, text in sorted(variables.items()):
         setting = known.get(name)
         if setting is None:
-            if (
-                name != CONFIG_VARIABLE
-                and name not in CLIENT_VARIABLES
-                and not _SERVICE_VARIABLE.fullmatch(name)
-            ):
-                faults.append(f"{name}: no such setting")
             continue
         if not text:
             continue
@@ -129,7 +137,7 @@ def _from_environment(variables: Mapping[str, str]) -> dict[str, object]:
         except BadValue as bad:
             faults.append(f"{name}: {bad}")
     if faults:
-        raise InvalidConfig("\n".join(faults))
+        raise InvalidConfig("\n".join(sorted(faults)))
     return values
 
 

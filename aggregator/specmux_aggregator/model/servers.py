@@ -18,6 +18,7 @@ from typing import Final, NewType
 import orjson
 
 from specmux_aggregator.model.failure import Failure
+from specmux_converters.amounts import counted
 from specmux_converters.group_versions import GroupVersion
 
 Hash = NewType("Hash", str)
@@ -96,7 +97,7 @@ def difference_text(servers: Collection[BackendServer]) -> str:
     """A text for people: how many servers, which releases, and what only some of them have."""
     releases = Counter(server.version or "version unknown" for server in servers)
     counts = ", ".join(f"{count} × {version}" for version, count in sorted(releases.items()))
-    parts = [f"{len(servers)} servers: {counts}"]
+    parts = [f"{counted(len(servers), 'server')}: {counts}"]
     failed = sum(server.failure is not None for server in servers)
     if failed:
         parts.append(f"{failed} of them {'fails' if failed == 1 else 'fail'}")

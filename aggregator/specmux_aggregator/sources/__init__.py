@@ -26,8 +26,8 @@ from specmux_aggregator.sources.options import (
     SourceOptions,
     group_versions_option,
     page_options,
-    server_options,
     service_options,
+    side_options,
     source_options,
 )
 
@@ -37,7 +37,7 @@ __all__ = [
     "opened",
     "page_options",
     "report_unread",
-    "server_options",
     "service_options",
+    "side_options",
     "source_options",
 ]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 import click
 
+from specmux_aggregator.console import warn
 from specmux_converters.deferred_dataclasses import dataclass
 
 if TYPE_CHECKING:  # type checkers alone have it
@@ -98,6 +99,11 @@ def source_options(command: Command) -> Command:
 def server_options(command: Command) -> Command:
     """``source_options`` without files, for commands that ask servers only and have a cache of their own."""
     return _with(command, [*_SERVER, *_CREDENTIALS])
+
+
+def side_options(command: Command) -> Command:
+    """``source_options`` without files, for commands whose arguments name the sources."""
+    return _with(command, [*_SERVER, *_CREDENTIALS, _CACHE])
 
 
 def service_options(command: Command) -> Command:
@@ -228,4 +234,16 @@ def _checked(source: SourceOptions) -> SourceOptions:
         raise click.UsageError("--offline is for servers; --directory and --file ask none anyway")
     if source.client_key and not source.client_certificate:
         raise click.UsageError("--client-key needs --client-certificate")
+    _warn_of_misspelt_variables()
     return source
+
+
+def _warn_of_misspelt_variables() -> None:
+    mine = {option.envvar for option in click.get_current_context().command.params}
+    others = [name for name in os.environ if name.startswith("SPECMUX_") and name not in mine]
+    if others:
+        from specmux_aggregator.config.source import unknown_variables  # which most environments do without
+
+        for name, meant in unknown_variables(others):
+            if meant:
+                warn(f"{name} is set and not read; did you mean {meant}?")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import ssl
 import zipfile
 
@@ -97,10 +98,13 @@ def test_ls_stats_compact_and_clear(run, server):
     run("warm", "--server", server.url)
     listed = json.loads(run("ls", "--json").stdout)
     assert {row["group_version"] for row in listed} == {"/openapi/v3", "api/v1", "apis/apps/v1"}
-    assert "api/v1" in run("ls", "--server", f"{server.url}").stdout
+    lines = run("ls", "--server", f"{server.url}").stdout.splitlines()
+    assert lines[0].split() == ["SERVER", "GROUP-VERSION", "HASH", "SIZE", "STATE", "MEDIA", "TYPE"]
+    assert any(re.search(r" api/v1 +[0-9A-F]{12} +[0-9.]+ (B|KiB) ", line) for line in lines)
     assert run("ls", "--server", "http://other:80").stdout == ""
     assert json.loads(run("stats", "--json").stdout)["entries"] == 3
     assert "entries" in run("stats").stdout
+    assert "bytes_after" in run("compact", "--max-bytes", "5MB", "--dry-run").stdout
     assert json.loads(run("compact", "--max-bytes", "0", "--dry-run", "--json").stdout)["dry_run"]
     assert json.loads(run("stats", "--json").stdout)["entries"] == 3
     run("compact", "--max-age", "1000")

@@ -184,12 +184,12 @@ backends:
         )
     probes = [line.removeprefix("probe ") for line in result.stdout.splitlines() if line.startswith("probe ")]
     assert probes[:1] + probes[2:] == [
-        "modern: v3, 1 group-versions, 1 ignored",
+        "modern: v3, 1 group-version, 1 ignored",
         "v3-only: not_found: answered 404",
         "v2-only: not_found: answered 404",
         "broken: server_error: answered 500",
         "refusing: refused: connection refused",
-        "docs: directory, 1 files",
+        "docs: directory, 1 file",
         "empty: directory, 0 files",
     ]
     assert probes[1].startswith("old: v2, ")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Iterator
 
 import click
@@ -65,8 +67,8 @@ def test_options_of_a_source_come_together(name: str, command: click.Command) ->
         assert mine.keys() >= SERVER
     if "--file" in mine or "--directory" in mine:
         assert name in ("serve", "ui", "check-config") or {"--file", "--directory"} <= mine.keys()
-    if "--cache-directory" in mine:
-        assert "--offline" in mine
+    if not name.startswith("cache "):  # whose group has it
+        assert ("--cache-directory" in mine) == ("--offline" in mine)
 
 
 @pytest.mark.parametrize(("name", "command"), LEAVES)
@@ -79,6 +81,23 @@ def test_help_is_written_alike(name: str, command: click.Command) -> None:
         assert text, label
         assert text[0].isupper() or not text[0].isalpha(), (label, text)
         assert text.partition("  [")[0].rstrip().endswith("."), (label, text)
+
+
+@pytest.mark.parametrize(("name", "command"), LEAVES)
+def test_no_value_has_a_capital_in_help(name: str, command: click.Command) -> None:
+    for label, option in options(command).items():
+        values = [str(each) for each in getattr(option.type, "choices", ())]
+        first = re.split(r"[ ,.]", option.help or "")[0]
+        assert first not in [each.capitalize() for each in values], label
+
+
+def test_mcp_without_its_extra_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    monkeypatch.delitem(sys.modules, "specmux_aggregator.agents.server", raising=False)
+    found = CliRunner().invoke(main, ["mcp", "--file", __file__])
+    assert found.exit_code == 2
+    assert "is missing: pip install 'specmux[mcp]'" in found.output
+    assert "specmux[mcp]" in CliRunner().invoke(main, ["mcp", "--help"]).output
 
 
 @pytest.mark.parametrize(("name", "command"), LEAVES)

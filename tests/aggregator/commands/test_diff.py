@@ -271,8 +271,8 @@ def test_objects_that_exist_are_judged_under_both_sides(tmp_path: Path) -> None:
     assert notes[0].startswith(
         "1 of 4 objects of kind Widget (example.com/v1) would be refused, or lose fields: shop/w2: spec.a: "
     )
-    assert notes[1] == "1 objects of kind Widget are refused before and after"
-    assert "1 objects in" in notes[2]
+    assert notes[1] == "1 object of kind Widget refused before and after"
+    assert "1 object in" in notes[2]
     wider = written(
         tmp_path / "wider.yaml", definition({**OLD, "x-kubernetes-preserve-unknown-fields": True})
     )
@@ -287,7 +287,7 @@ def test_objects_that_cannot_be_judged_are_named(tmp_path: Path) -> None:
     new = written(tmp_path / "new.yaml", definition({**OLD, "x-kubernetes-validations": [unknown]}))
     objects = written(tmp_path / "objects.yaml", stored(1, a="ab"))
     result = run(old, new, "--objects", objects)
-    assert "1 objects of kind Widget were not checked in full; specmux validate says why" in result.output
+    assert "1 object of kind Widget not checked in full; specmux validate says why" in result.output
     envelope = tmp_path / "widget.pb"
     envelope.write_bytes(b"k8s\0\n\x13\n\x0eexample.com/v1\x12\x01W")
     refused = run(old, new, "--objects", envelope)

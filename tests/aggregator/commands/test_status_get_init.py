@@ -63,7 +63,7 @@ def test_status_says_how_everything_is() -> None:
         value = orjson.loads(run("status", url, "-o", "json").stdout)
     lines = result.stdout.splitlines()
     assert result.exit_code == 0
-    assert lines[0].endswith(f"at {url}: ready, 2 group-versions of 1 backends")
+    assert lines[0].endswith(f"at {url}: ready, 2 group-versions of 1 backend")
     (row,) = [line.split() for line in lines if line.startswith("one ")]
     assert row[:4] == ["one", "up", "v3", "2"]
     known = value["groupVersions"]["apis/apps/v1"]
@@ -137,6 +137,10 @@ def test_get_lists_group_versions(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_bytes(document("api/v1"))
     (tmp_path / "b.json").write_bytes(document("apis/apps/v1"))
     assert run("get", "--directory", tmp_path).stdout == "api/v1\napis/apps/v1\n"
+    listed = orjson.loads(run("get", "-o", "json", "--directory", tmp_path).stdout)
+    assert listed == {"groupVersions": ["api/v1", "apis/apps/v1"]}
+    as_text, as_json = (run("get", "v1", "-o", each, "--directory", tmp_path) for each in ("text", "json"))
+    assert as_text.stdout == as_json.stdout != ""
 
 
 @pytest.mark.parametrize(

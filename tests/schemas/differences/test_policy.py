@@ -34,7 +34,7 @@ def test_what_is_allowed_is_counted_and_not_told() -> None:
     assert paths(report) == ['spec["b.c"]', "spec.d"]
     assert report.allowed == 1
     assert report.notes == ()
-    assert "1 places are allowed by the policy" in render(report, "text")
+    assert "1 place allowed by the policy" in render(report, "text")
 
 
 @pytest.mark.parametrize(

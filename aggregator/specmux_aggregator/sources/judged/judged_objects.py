@@ -18,6 +18,7 @@ from specmux_aggregator.sources.judged.diff_sides import Side
 from specmux_aggregator.sources.judged.validated_objects import MEDIA_TYPES, files_below, read_inputs
 from specmux_aggregator.sources.options import CONTEXT
 from specmux_aggregator.sources.remote.answers import answer_of
+from specmux_converters.amounts import counted
 from specmux_converters.crd import build
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
@@ -74,7 +75,7 @@ def judged_objects(
     if not counts:
         raise FileRefused(word, f"no object of a kind that is compared; {others} of others")
     notes = [note for kind in sorted(counts) for note in _notes(kind, counts[kind])]
-    notes += [f"{others} objects in {word} are of kinds that are not compared"] if others else []
+    notes += [f"{counted(others, 'object')} in {word} of kinds that are not compared"] if others else []
     return ObjectVerdicts(tuple(notes), sum(len(count.refused) for count in counts.values()))
 
 
@@ -97,13 +98,14 @@ def _is_refused(report: ValidationReport) -> bool:
 
 def _notes(kind: GroupVersionKind, count: _KindCount) -> Iterator[str]:
     number = len(count.refused)
-    said = f"{number} of {count.judged} objects of kind {kind.kind} ({kind.group or 'core'}/{kind.version})"
+    objects = counted(count.judged, "object")
+    said = f"{number} of {objects} of kind {kind.kind} ({kind.group or 'core'}/{kind.version})"
     shown = "; ".join(count.refused[:SHOWN]) + (f"; and {number - SHOWN} more" if number > SHOWN else "")
     yield f"{said} would be refused, or lose fields" + (f": {shown}" if shown else "")
     if count.refused_before:
-        yield f"{count.refused_before} objects of kind {kind.kind} are refused before and after"
+        yield f"{counted(count.refused_before, 'object')} of kind {kind.kind} refused before and after"
     if count.unchecked:
-        said = f"{count.unchecked} objects of kind {kind.kind} were not checked in full"
+        said = f"{counted(count.unchecked, 'object')} of kind {kind.kind} not checked in full"
         yield f"{said}; specmux validate says why"
 
 

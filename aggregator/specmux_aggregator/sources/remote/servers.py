@@ -196,10 +196,14 @@ class ServerSource:
         from specmux_schemas.built_in_names import built_in_names
         from specmux_schemas.synthesis import named, synthesise
 
-        documents = self.load().documents.documents
+        loaded = self.load()
+        if loaded.unread:
+            from specmux_converters.amounts import counted
+
+            warn(f"{counted(len(loaded.unread), 'document')} not read: {loaded.unread[0]}")
         return {
             key: named(synthesise(document, key), built_in_names(group_and_version[0]))
-            for key, document in documents.items()
+            for key, document in loaded.documents.documents.items()
             if (group_and_version := split(key)) is not None
         }
 

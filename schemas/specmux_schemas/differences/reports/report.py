@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from specmux_converters.amounts import counted
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_schemas.differences.changes import Change, changes_of
 from specmux_schemas.differences.comparison import Comparison
@@ -56,15 +57,15 @@ def report_of(
 def summary_line(report: Report) -> str:
     """A one-sentence summary."""
     parts = [
-        f"{changes} {severity.word}" + (f" at {places} places" if places > changes else "")
+        f"{changes} {severity.word}" + (f" at {counted(places, 'place')}" if places > changes else "")
         for severity, (changes, places) in report.counts().items()
         if changes
     ]
     said = ", ".join(parts) or "no changes"
     if report.documentation:
-        said += f"; documentation alone differs at {report.documentation} places"
+        said += f"; documentation alone differs at {counted(report.documentation, 'place')}"
     if report.allowed:
-        said += f"; {report.allowed} places are allowed by the policy"
+        said += f"; {counted(report.allowed, 'place')} allowed by the policy"
     return said
 
 

@@ -1,0 +1,28 @@
+"""Amounts for people: ``1 object``, ``2 objects``, ``3 NetworkPolicies``, ``1.4 MiB``."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB")
+
+
+def counted(count: int, noun: str) -> str:
+    return f"{count} {plural(noun, count)}"
+
+
+def plural(noun: str, count: int) -> str:
+    """The form of the noun, its last word, beside the number. ``Endpoints`` is its own plural."""
+    if count == 1 or noun.endswith("points"):
+        return noun
+    if noun.endswith("y"):
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if noun.endswith(("s", "x")) else f"{noun}s"
+
+
+def size(number: int) -> str:
+    """Bytes in the largest unit of which there is one: ``1.4 MiB``."""
+    amount, unit = float(number), 0
+    while amount >= 1024 and unit < len(_UNITS) - 1:
+        amount, unit = amount / 1024, unit + 1
+    return f"{number} B" if unit == 0 else f"{amount:.1f} {_UNITS[unit]}"
