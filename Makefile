@@ -38,6 +38,8 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/mypy --strict examples/programs
+	$(BIN)/python -m pip install --quiet --group pyright
+	$(BIN)/basedpyright --pythonpath $(BIN)/python --level error examples/programs
 	$(BIN)/lint-imports
 
 # Helm itself comes from the package index too. Alerts are tested where promtool is (Debian: prometheus).
