@@ -75,4 +75,8 @@ CEL_EMPTY_PARTS: Final = ReleaseDifference(
 )
 CEL_DURATIONS_OF_INTS: Final = ReleaseDifference(_CEL, "duration takes an int (until cel-go 0.29)", 30, 37)
 
+CEL_RANGE_SIZES: Final = ReleaseDifference(
+    _CEL, "lists.range refuses sizes below zero and above a million (cel-go 0.29)", 37
+)
+
 DIFFERENCES: Final = tuple(each for each in tuple(globals().values()) if isinstance(each, ReleaseDifference))

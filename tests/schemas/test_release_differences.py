@@ -25,7 +25,9 @@ from specmux_schemas.validation.messages import status_of
 from specmux_schemas.validation.metadata.kind_names import name_rule
 from specmux_schemas.validation.metadata.object_metadata import metadata_errors
 from specmux_schemas.validation.rules.cel.compiling import compile_expression
+from specmux_schemas.validation.rules.cel.parsing.issues import InvalidExpression
 from specmux_schemas.validation.rules.cel.releases import environment
+from specmux_schemas.validation.rules.cel.values.values import CelError
 from specmux_schemas.validation.rules.compiled import RuleCompiler
 from specmux_schemas.validation.rules.declarations import Declarations
 from specmux_schemas.validation.rules.declared import rule_tree
@@ -81,6 +83,16 @@ def longest_name(minor: int) -> int:
     return declared.fields["metadata"].fields["name"].most
 
 
+def refuses_a_range(minor: int) -> bool:
+    try:
+        compile_expression("lists.range(-1)", environment(minor), {}, {}).program.evaluate({}, 99)
+    except CelError:
+        return True
+    except InvalidExpression:
+        return False
+    return False
+
+
 PROBES: dict[ReleaseDifference, Probe] = {
     table.EMPTY_SELECTABLE_FIELDS: lambda minor: (
         "x-kubernetes-selectable-fields"
@@ -114,6 +126,7 @@ PROBES: dict[ReleaseDifference, Probe] = {
         "'a'.indexOf('', 9)", environment(minor), {}, {}
     ).program.evaluate({}, 99)[0],
     table.CEL_DURATIONS_OF_INTS: compiled("duration(1) == duration('1ns')"),
+    table.CEL_RANGE_SIZES: refuses_a_range,
 }
 """What shows a row: an answer by release."""
 

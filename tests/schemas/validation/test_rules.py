@@ -129,6 +129,14 @@ def test_each_release_has_its_libraries(release: str, rule: str, is_known: bool)
     assert [each.check for each in report.violations] == ([] if is_known else [Check.NOT_CHECKED])
 
 
+def test_a_pattern_that_is_not_understood_is_named() -> None:
+    """Scripts of Unicode; it is no error of the object, and nothing absorbs it."""
+    rule = {"rule": r"self.matches('\\p{Greek}') || true"}
+    report = validator(with_rules({"type": "string"}, rule)).validate(widget("α"))
+    assert [each.check for each in report.violations] == [Check.NOT_CHECKED]
+    assert not report.is_complete
+
+
 def test_an_unknown_release_is_refused() -> None:
     with pytest.raises(UnknownRelease, match=r'no release "1.9": give one of 1.30 to 1.37'):
         validator(with_rules({"type": "integer"}, {"rule": "self > 0"}), release="1.9").validate(widget(1))

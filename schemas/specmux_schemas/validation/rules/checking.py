@@ -15,7 +15,13 @@ from specmux_converters.release_differences import SHOWN_VALUES
 from specmux_schemas.validation.metadata.field_errors import shown
 from specmux_schemas.validation.report import Check, Path, Severity, Violation
 from specmux_schemas.validation.rules.cel.costs.metering import OBJECT_BUDGET, PER_CALL_LIMIT
-from specmux_schemas.validation.rules.cel.values.values import NONE, CelError, CostExceeded, Optional
+from specmux_schemas.validation.rules.cel.values.values import (
+    NONE,
+    CelError,
+    CostExceeded,
+    Optional,
+    Undecided,
+)
 from specmux_schemas.validation.rules.compiled import (
     NOT_INSTANTIATED,
     OLD_SELF,
@@ -167,6 +173,10 @@ class _Walk:
             self._pay(rule, error.cost, typed, place)
             self._refuse(rule, typed, place, _error_text(str(error), rule))
             return
+        except Undecided as error:
+            text = f"the rule {rule.rule.text.strip()!r} is not checked: {error}"
+            self._add(Severity.NOTE, Check.NOT_CHECKED, place, text)
+            return
         self._pay(rule, cost, typed, place)
         if holds is not True:
             self._fail(rule, value, variables, typed, place)
@@ -201,6 +211,8 @@ class _Walk:
             found, cost = rule.message.program.evaluate(variables, PER_CALL_LIMIT)
         except CelError as error:
             self._budget -= error.cost
+            return rule.rule.default_message
+        except Undecided:
             return rule.rule.default_message
         except CostExceeded:
             text = f"{_TOO_COSTLY} messageExpression: {shown(rule.rule.message_expression)}"

@@ -23,7 +23,7 @@ from specmux_schemas.validation.rules.cel.values.values import (
     native,
     no_such_overload,
 )
-from specmux_schemas.validation.rules.declared import RuleNode
+from specmux_schemas.validation.rules.declared import RuleNode, unescaped_name
 from specmux_schemas.validation.schema.formats import find_format
 from specmux_schemas.validation.schema.scalars import base64_fault
 
@@ -252,8 +252,10 @@ class ObjectValue(MapValue):
         return (escaped for escaped, name in self.node.names.items() if name in self.raw)
 
     def at_key(self, key: Any) -> Any:
-        name = self.node.names.get(key)
-        return MISSING if name is None else self.field(name)
+        if type(key) is not str:
+            raise no_such_overload()
+        name = self.node.names.get(key) or unescaped_name(key)
+        return self.field(name) if name in self.node.fields else MISSING
 
     def field(self, name: str) -> Any:
         raw = self.raw.get(name)

@@ -22,6 +22,8 @@ _RESERVED: Final = frozenset(
 """Words of CEL that no field may be called by (apiserver, pkg/cel/escaping.go)."""
 _ESCAPES: Final = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
 _ESCAPED: Final = re.compile(r"__|[./-]")
+_ESCAPE: Final = re.compile("__[^_]+__")
+_UNESCAPES: Final = {escape: name for name, escape in _ESCAPES.items()}
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
@@ -64,6 +66,7 @@ class RuleNode:
     """Of allOf."""
     list_type: str = ""
     list_keys: tuple[str, ...] = ()
+    map_type: str | None = None
     is_nullable: bool = False
     is_int_or_string: bool = False
     is_resource: bool = False
@@ -85,6 +88,11 @@ class RuleNode:
         if not self.is_resource:
             return self.properties
         return {**self.properties, **_resource_fields(self.properties)}
+
+    @property
+    def is_correlated(self) -> bool:
+        """Whether properties have an older value: of a type of map that is not known they have none."""
+        return self.map_type in (None, "atomic", "granular")
 
     @cached_property
     def names(self) -> dict[str, str]:
@@ -116,6 +124,7 @@ def rule_tree(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> RuleNo
         nested=tuple(rule_tree(each, schemas, depth + 1) for each in _objects(schema.get("allOf"))),
         list_type=_text(schema, "x-kubernetes-list-type"),
         list_keys=_texts(schema.get("x-kubernetes-list-map-keys")),
+        map_type=schema.get("x-kubernetes-map-type"),
         is_nullable=schema.get("nullable") is True,
         is_int_or_string=schema.get("x-kubernetes-int-or-string") is True,
         is_resource=is_resource,
@@ -173,6 +182,15 @@ def escaped_name(name: str) -> str | None:
         return f"__{name}__"
     escaped = _ESCAPED.sub(lambda found: _ESCAPES[found[0]], name)
     return escaped if _IDENTIFIER.fullmatch(escaped) else None
+
+
+def unescaped_name(key: str) -> str | None:
+    """The field that a key looks up; None where an escape is none."""
+    if key[2:-2] in _RESERVED and key == f"__{key[2:-2]}__":
+        return key[2:-2]
+    if any(found not in _UNESCAPES for found in _ESCAPE.findall(key)):
+        return None
+    return _ESCAPE.sub(lambda found: _UNESCAPES[found[0]], key)
 
 
 def _rule(value: Mapping[str, Any]) -> ValidationRule:

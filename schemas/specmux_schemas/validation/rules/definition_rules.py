@@ -60,14 +60,15 @@ class _Place:
     """CEL has no type for what is above, as far as it is in scope."""
 
     def field(self, name: str, node: RuleNode) -> _Place:
-        return self._below((*self.path, "properties", name), f"{self.text}.properties[{name}]", node)
+        path, text = (*self.path, "properties", name), f"{self.text}.properties[{name}]"
+        return self._below(path, text, node, "" if node.is_correlated else self.text)
 
     def values(self, node: RuleNode) -> _Place:
         path = (*self.path, "additionalProperties")
         return self._below(path, f"{self.text}.additionalProperties", node)
 
     def items(self, node: RuleNode) -> _Place:
-        uncorrelated = self.uncorrelated or ("" if node.list_type == "map" else self.text)
+        uncorrelated = "" if node.list_type == "map" else self.text
         return self._below((*self.path, "items"), f"{self.text}.items", node, uncorrelated)
 
     def choice(self, index: int) -> _Place:
@@ -78,7 +79,7 @@ class _Place:
         most = _most_inside(node)
         count = None if self.count is None or most is None else min(self.count * most, MOST)
         return replace(
-            self, path=path, text=text, count=count, uncorrelated=uncorrelated or self.uncorrelated
+            self, path=path, text=text, count=count, uncorrelated=self.uncorrelated or uncorrelated
         )
 
 

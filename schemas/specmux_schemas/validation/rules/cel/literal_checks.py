@@ -8,6 +8,7 @@ from typing import Final
 
 from specmux_converters.go.regexp import pattern_fault
 from specmux_schemas.validation.rules.cel.checking.checker import CheckedExpression
+from specmux_schemas.validation.rules.cel.libraries.conversions import at_second, is_in_range
 from specmux_schemas.validation.rules.cel.libraries.formatting import WANTED, BadClause, clauses
 from specmux_schemas.validation.rules.cel.libraries.times import read_duration, read_timestamp
 from specmux_schemas.validation.rules.cel.parsing.issues import Issue
@@ -23,7 +24,7 @@ from specmux_schemas.validation.rules.cel.values.types import CelType, unwrapped
 
 _READS: Final[dict[str, Callable[[str], bool]]] = {
     "duration": lambda text: read_duration(text) is not None,
-    "timestamp": lambda text: read_timestamp(text) is not None,
+    "timestamp": lambda text: (time := read_timestamp(text)) is not None and is_in_range(time),
     "matches": lambda text: pattern_fault(text) is None,
 }
 
@@ -49,7 +50,9 @@ def _call(checked: CheckedExpression, call: Call) -> Iterator[Issue]:
     reads = _READS.get(call.function)
     if reads is not None and call.arguments:
         literal = call.arguments[0]
-        if isinstance(literal, Literal) and isinstance(literal.value, str) and not reads(literal.value):
+        value = literal.value if isinstance(literal, Literal) else None
+        is_late = call.function == "timestamp" and type(value) is int and not is_in_range(at_second(value))
+        if is_late or (isinstance(value, str) and not reads(value)):
             yield Issue(literal.at, f"invalid {call.function} argument")
     if call.function == "format" and isinstance(call.target, Literal) and len(call.arguments) == 1:
         arguments = call.arguments[0]

@@ -18,6 +18,7 @@ from specmux_converters.release_differences import (
     CEL_FORMATS,
     CEL_INCLUDES,
     CEL_OPTIONAL_LISTS,
+    CEL_RANGE_SIZES,
     CEL_TWO_VARIABLES,
     CEL_VERSIONS,
 )
@@ -26,7 +27,13 @@ from specmux_schemas.validation.rules.cel.checking.declarations import Environme
 from specmux_schemas.validation.rules.cel.libraries.addresses import ADDRESSES
 from specmux_schemas.validation.rules.cel.libraries.authorization import AUTHORIZATION
 from specmux_schemas.validation.rules.cel.libraries.conversions import CONVERSIONS, DURATIONS_OF_INTS
-from specmux_schemas.validation.rules.cel.libraries.lists import EXTENDED_LISTS, INCLUDES, LISTS, SETS
+from specmux_schemas.validation.rules.cel.libraries.lists import (
+    EXTENDED_LISTS,
+    INCLUDES,
+    LISTS,
+    RANGE_SIZES,
+    SETS,
+)
 from specmux_schemas.validation.rules.cel.libraries.matching import REGEX
 from specmux_schemas.validation.rules.cel.libraries.named_formats import NAMED_FORMATS
 from specmux_schemas.validation.rules.cel.libraries.optional import OPTIONAL, OPTIONAL_LISTS
@@ -53,6 +60,7 @@ _WITH_CEL_GO: Final = (
     (CEL_EXISTS_ONE, EXISTS_ONE),
     (CEL_EMPTY_PARTS, EMPTY_PARTS),
     (CEL_DURATIONS_OF_INTS, DURATIONS_OF_INTS),
+    (CEL_RANGE_SIZES, RANGE_SIZES),
 )
 """What came with the version of cel-go that a release is built of."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from specmux_schemas.validation.rules.cel.checking.declarations import Apply, Overload
-from specmux_schemas.validation.rules.cel.values.types import DYN_KIND, PARAM_KIND, CelType
+from specmux_schemas.validation.rules.cel.values.types import DYN_KIND, LIST_KIND, PARAM_KIND, CelType
 from specmux_schemas.validation.rules.cel.values.values import CelError, no_such_overload, type_name
 
 _OF_TEXTS: Final = frozenset(("contains", "endsWith", "startsWith"))
@@ -19,13 +19,17 @@ def bound(function: str, overloads: tuple[Overload, ...], *, is_precompiled: boo
         apply = overloads[0].apply
         assert apply is not None
         return apply
-    choices = [(tuple(map(_guard, each.arguments)), each.apply) for each in overloads]
+    choices = [
+        (tuple(map(_guard, each.arguments)), _item_guards(each.arguments), each.apply) for each in overloads
+    ]
 
     def call(*arguments: Any) -> Any:
         names = [type_name(each) for each in arguments]
-        for guards, apply in choices:
-            if apply is not None and all(
-                guard is None or guard == name for guard, name in zip(guards, names, strict=True)
+        for guards, items, apply in choices:
+            if (
+                apply is not None
+                and all(guard is None or guard == name for guard, name in zip(guards, names, strict=True))
+                and all(_begins_with(arguments[index], wanted) for index, wanted in items)
             ):
                 return apply(*arguments)
         raise no_such_overload() if is_precompiled else _refusal(function, names)
@@ -46,3 +50,13 @@ def _refusal(function: str, names: list[str]) -> CelError:
 
 def _guard(of: CelType) -> str | None:
     return None if of.kind in (DYN_KIND, PARAM_KIND) else of.name
+
+
+def _item_guards(arguments: tuple[CelType, ...]) -> tuple[tuple[int, str], ...]:
+    """Of lists, whose first item tells their type (cel-go, defaultIsAssignableRuntimeType)."""
+    wanted = ((index, _guard(of.params[0])) for index, of in enumerate(arguments) if of.kind == LIST_KIND)
+    return tuple((index, name) for index, name in wanted if name is not None)
+
+
+def _begins_with(items: Any, wanted: str) -> bool:
+    return not len(items) or type_name(next(iter(items))) == wanted

@@ -7,6 +7,7 @@ that cannot be is an error of the expression.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
@@ -121,6 +122,8 @@ class _Planner:
         self.slots = 0
         self.names: dict[str, int] = {}
         self._scopes: list[dict[str, int]] = []
+        self._panics = 0
+        """Parts that can end the evaluation."""
 
     def part(self, expression: Expression) -> _Part:
         match expression:
@@ -218,6 +221,7 @@ class _Planner:
     def _function(self, call: Call) -> _Part:
         overloads = self._checked.overloads[id(call)]
         arguments = [*([call.target] if call.target is not None else ()), *call.arguments]
+        panics = self._panics
         parts = [self.part(each) for each in arguments]
         constants = [each.constant for each in parts]
         is_precompiled = call.function in _PATTERNS and isinstance(constants[1], str)
@@ -234,6 +238,9 @@ class _Planner:
         if overload in UNMETERED:
             index, wanted = UNMETERED[overload]
             runs[index] = _panicking(runs[index], wanted)
+            self._panics += 1
+        if len(runs) == 2 and self._panics > panics:
+            runs[0] = _before(*runs)
         cost = call_cost(call.function, overload)
         return _Part(_applied(apply, runs, cost, call.function in NEEDS_RESULT))
 
@@ -444,6 +451,20 @@ def _applied(
         if needs_result and cost is not None:
             frame.pay(cost(arguments, found))
         return found
+
+    return run
+
+
+def _before(first: Run, second: Run) -> Run:
+    """The error of the first of two operands, after the second, which apiservers evaluate all the same."""
+
+    def run(frame: Frame) -> Any:
+        try:
+            return first(frame)
+        except CelError:
+            with suppress(CelError):
+                second(frame)
+            raise
 
     return run
 

@@ -100,7 +100,11 @@ def present(value: Any, key: Any) -> Any:
         return value.at_key(key)
     if type(value) is tuple or isinstance(value, ListValue):
         index = _index(key)
-        return at(value, index) if 0 <= index < len(value) else MISSING
+        if not 0 <= index < len(value):
+            return MISSING
+        if type(key) is not int and isinstance(value, ListValue):
+            raise CelError(f"unsupported index: {shown(key)}")
+        return at(value, index)
     return MISSING
 
 

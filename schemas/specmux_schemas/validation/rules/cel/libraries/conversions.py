@@ -134,14 +134,23 @@ def _timestamp_of_text(text: str) -> Timestamp:
     return _in_range(found)
 
 
+def is_in_range(time: Timestamp) -> bool:
+    return MIN_SECONDS <= time.seconds <= MAX_SECONDS
+
+
+def at_second(seconds: int) -> Timestamp:
+    """Since 1970."""
+    return Timestamp(seconds * NANOS)
+
+
 def _in_range(time: Timestamp) -> Timestamp:
-    if not MIN_SECONDS <= time.seconds <= MAX_SECONDS:
+    if not is_in_range(time):
         raise CelError("timestamp overflow")
     return time
 
 
 def _timestamp_of_int(seconds: int) -> Timestamp:
-    return _in_range(Timestamp(seconds * NANOS))
+    return _in_range(at_second(seconds))
 
 
 def _same(value: Any) -> Any:

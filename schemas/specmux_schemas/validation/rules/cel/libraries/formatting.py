@@ -123,7 +123,10 @@ def as_text(value: Any, _: int | None = None) -> str:
     if kind == "map":
         pairs = sorted((_key(key), _member(value.at_key(key))) for key in value)
         return "{" + ", ".join(f"{key}:{item}" for key, item in pairs) + "}"
-    return "null" if value is None else TEXTS[kind](value)
+    try:
+        return "null" if value is None else TEXTS[kind](value)
+    except CelError as error:
+        raise CelError(f'error during formatting: could not convert argument "{error}" to string') from error
 
 
 def _key(key: Any) -> str:

@@ -46,7 +46,7 @@ _ZEROES: Final[tuple[tuple[CelType, Any], ...]] = (
     (DURATION, Duration(0)),
 )
 MOST_RANGE: Final = 1_000_000
-"""Of ``lists.range``: what the limit of one call allows."""
+"""Of ``lists.range``: a limit of its own from 1.37 on, before what the limit of one call allows."""
 
 
 def _is_sorted(items: Any) -> bool:
@@ -160,17 +160,32 @@ def _sorted_by(items: Any, keys: Any) -> Any:
         raise CelError("list elements must be comparable")
     if any(type_name(key) != kind for key, _ in paired):
         raise CelError("list elements must have the same type")
-    order = cmp_to_key(compare)
+    order = cmp_to_key(_order)
     paired.sort(key=lambda pair: order(pair[0]))
     return tuple(item for _, item in paired)
+
+
+def _order(left: Any, right: Any) -> int:
+    """No number is beside NaN as it was."""
+    return 0 if left != left or right != right else compare(left, right)
 
 
 def _range(count: int) -> tuple[int, ...]:
     if count < 0:
         raise CelError(f"lists.range: size must be non-negative, got {count}")
     if count > MOST_RANGE:
+        raise CelError(f"lists.range: size {count} exceeds maximum allowed ({MOST_RANGE})")
+    return tuple(range(count))
+
+
+def _unlimited_range(count: int) -> tuple[int, ...]:
+    if count > MOST_RANGE:
         raise CostExceeded
     return tuple(range(count))
+
+
+def _ranges(make: Callable[[int], tuple[int, ...]]) -> dict[str, tuple[Overload, ...]]:
+    return {"lists.range": (overload("lists_range", (INT,), list_of(INT), make),)}
 
 
 def _distinct(items: Any) -> Any:
@@ -195,12 +210,16 @@ EXTENDED_LISTS: Final = CelLibrary(
             member(f"list_{of.name}_sortByAssociatedKeys", (_LIST, list_of(of)), _LIST, _sorted_by)
             for of in _COMPARABLE
         ),
-        "lists.range": (overload("lists_range", (INT,), list_of(INT), _range),),
         "reverse": (member("list_reverse", (_LIST,), _LIST, lambda items: tuple(items)[::-1]),),
         "distinct": (member("list_distinct", (_LIST,), _LIST, _distinct),),
+        **_ranges(_unlimited_range),
     },
     {("sortBy", 2, True): macros.sort_by},
 )
+
+
+RANGE_SIZES: Final = CelLibrary(_ranges(_range))
+"""From cel-go 0.29 on (ext/lists.go)."""
 
 
 def _contains(items: Any, others: Any) -> bool:

@@ -9,7 +9,7 @@ from specmux_converters.go.regexp import pattern_fault
 from specmux_converters.go.regexp_match import Pattern, UndecidedMatch
 from specmux_schemas.validation.rules.cel.checking.declarations import CelLibrary, member
 from specmux_schemas.validation.rules.cel.values.types import INT, STRING, list_of
-from specmux_schemas.validation.rules.cel.values.values import CelError
+from specmux_schemas.validation.rules.cel.values.values import CelError, Undecided
 
 _compiled = lru_cache(maxsize=256)(Pattern)
 
@@ -18,14 +18,20 @@ def matches(text: str, pattern: str) -> bool:
     try:
         return _compiled(pattern).matches(text)
     except UndecidedMatch as error:
-        raise CelError(pattern_fault(pattern) or str(error)) from error
+        raise _failure(pattern, error) from error
+
+
+def _failure(pattern: str, error: UndecidedMatch, prefix: str = "") -> CelError | Undecided:
+    """What Go refuses is an error of the rule, all else is not decided."""
+    fault = pattern_fault(pattern)
+    return Undecided(str(error)) if fault is None else CelError(prefix + fault)
 
 
 def _find(text: str, pattern: str) -> str:
     try:
         found = _compiled(pattern).find(text)
     except UndecidedMatch as error:
-        raise CelError(f"Illegal regex: {pattern_fault(pattern) or error}") from error
+        raise _failure(pattern, error, "Illegal regex: ") from error
     return text[slice(*found)] if found else ""
 
 
@@ -37,7 +43,7 @@ def _find_all(text: str, pattern: str, most: int = -1) -> tuple[str, ...]:
                 break
             found.append(text[begin:end])
     except UndecidedMatch as error:
-        raise CelError(f"Illegal regex: {pattern_fault(pattern) or error}") from error
+        raise _failure(pattern, error, "Illegal regex: ") from error
     return tuple(found)
 
 

@@ -12,6 +12,7 @@ from specmux_schemas.validation.rules.cel.values.values import (
     MISSING,
     UINT_MAX,
     CelError,
+    CelPanic,
     MapValue,
     UInt,
     shown,
@@ -35,6 +36,8 @@ class LiteralMap(MapValue):
         return (key for key, _ in self._entries.values())
 
     def at_key(self, key: Any) -> Any:
+        if type(key) is bytes and self._entries:
+            raise CelPanic("internal error: runtime error: hash of unhashable type types.Bytes")
         for each in (key, *_equals(key)):
             found = self._entries.get(_key(each))
             if found is not None:

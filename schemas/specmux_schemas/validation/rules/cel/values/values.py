@@ -31,6 +31,10 @@ class CostExceeded(Exception):
     """The limit of one call is used up; nothing absorbs that."""
 
 
+class Undecided(Exception):
+    """What this evaluator cannot tell; nothing absorbs that."""
+
+
 class _Missing:
     __slots__ = ()
 
