@@ -9,27 +9,78 @@ from __future__ import annotations
 import re
 from base64 import urlsafe_b64encode
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from hashlib import sha256
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import orjson
 
 from specmux_converters.document import Document
+from specmux_converters.group_versions import group_version_of
+from specmux_converters.json_schema.kinds import group_and_version, schemas_in
 from specmux_converters.media_types import JSON, JSON_COMPONENTS, JSON_SCHEMAS, MediaType
-from specmux_converters.references import METHODS
+from specmux_converters.operations import GROUP_VERSION_KIND
+from specmux_converters.references import METHODS, reachable
 
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9._-]")
 _KINDS: Final = ("parameters", "requestBodies", "responses")
 
 
 def schemas_only(document: Document) -> Document:
-    """Without paths, and without components that only paths use."""
-    components = document.get("components")
-    schemas = components.get("schemas") if isinstance(components, dict) else None
+    """Without paths, and without what has no meaning beside them: components of other sections, kinds of
+    other group-versions that no operation is about (``Status``, ``APIResourceList``) with what they alone
+    refer to, and the other group-versions of ``DeleteOptions`` and ``WatchEvent``, which apiservers list no
+    longer since Kubernetes 1.36."""
+    known = document.get("paths")
+    paths = known if isinstance(known, dict) else {}
+    schemas = schemas_in(document)
+    own = _group_versions(paths)
+    if own:
+        subjects = [*_subjects(paths)]
+        answers = reachable(schemas, [n for n, each in schemas.items() if _is_foreign(each, own, subjects)])
+        left_out = answers - reachable(schemas, schemas.keys() - answers)
+        schemas = {
+            name: _with_own_kinds(schema, own) for name, schema in schemas.items() if name not in left_out
+        }
     rest = {key: value for key, value in document.items() if key not in ("paths", "components")}
-    return {**rest, "paths": {}, "components": {"schemas": schemas or {}}}
+    return {**rest, "paths": {}, "components": {"schemas": schemas}}
+
+
+_GroupVersions: TypeAlias = tuple[tuple[str, str], ...]
+
+
+def _group_versions(paths: Mapping[str, Any]) -> _GroupVersions:
+    keys = {group_version_of(path) for path in paths}
+    return tuple(found for key in keys if key and (found := group_and_version(key)))
+
+
+def _subjects(paths: Mapping[str, Any]) -> Iterator[Any]:
+    """The kinds that operations are about."""
+    for item in paths.values():
+        for method in METHODS & item.keys() if isinstance(item, dict) else ():
+            if isinstance(item[method], dict):
+                yield item[method].get(GROUP_VERSION_KIND)
+
+
+def _kinds(schema: Any) -> list[Any]:
+    kinds = schema.get(GROUP_VERSION_KIND) if isinstance(schema, dict) else None
+    return [kind for kind in kinds if isinstance(kind, dict)] if isinstance(kinds, list) else []
+
+
+def _is_own(kind: Document, own: _GroupVersions) -> bool:
+    return (kind.get("group"), kind.get("version")) in own
+
+
+def _is_foreign(schema: Any, own: _GroupVersions, subjects: Collection[Any]) -> bool:
+    kinds = _kinds(schema)
+    return bool(kinds) and not any(_is_own(kind, own) or kind in subjects for kind in kinds)
+
+
+def _with_own_kinds(schema: Any, own: _GroupVersions) -> Any:
+    kinds = _kinds(schema)
+    kept = [kind for kind in kinds if _is_own(kind, own)]
+    return {**schema, GROUP_VERSION_KIND: kept} if kept and len(kept) < len(kinds) else schema
 
 
 def with_shared_components(document: Document) -> Document:

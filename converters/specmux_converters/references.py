@@ -9,7 +9,7 @@ The table below lists where each kind of object contains others (OpenAPI 3.0.3, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
 from specmux_converters.errors import InvalidDocument
@@ -86,6 +86,20 @@ def references(node: Any, kind: str) -> set[str]:
         return ref
 
     rewrite(node, kind, note)
+    return found
+
+
+def reachable(schemas: Mapping[str, Any], names: Iterable[str]) -> set[str]:
+    """The names, with those of all schemas that these refer to, there or not."""
+    found: set[str] = set()
+    wanted = list(names)
+    while wanted:
+        name = wanted.pop()
+        if name in found:
+            continue
+        found.add(name)
+        targets = (name_in(reference, "schemas") for reference in references(schemas.get(name), "schema"))
+        wanted += [target for target in targets if target is not None]
     return found
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from shared_data import documents, load, shared
 from specmux_converters.document import canonical
 from specmux_converters.profiles import schemas_only, with_shared_components
+from specmux_schemas.kinds import kinds_of
 
 RELEASES = ("1.29", "1.30", "1.32", "1.35")
 
@@ -32,18 +33,57 @@ def written_out(node: Any, components: Any) -> Any:
 def test_a_release_means_the_same_with_its_repeats_as_components(
     release: str, tally: Callable[[str, int], None]
 ) -> None:
-    sizes = [0, 0, 0]
-    for path in documents(release).values():
+    sizes, values = [0, 0, 0], [0, 0, 0]
+    for key, path in documents(release).items():
         document = load(path)
         made = with_shared_components(document)
         assert written_out(made["paths"], made["components"]) == document["paths"]
         assert made["components"].get("schemas") == document.get("components", {}).get("schemas")
         alone = schemas_only(document)
+        assert _kinds(alone, key) == _kinds(document, key)
         for index, each in enumerate((document, made, alone)):
             sizes[index] += len(canonical(each))
+            values[index] += _values(each)
     assert sizes[1] < 0.65 * sizes[0]
     assert sizes[2] < 0.4 * sizes[0]
+    print(f"{release}: values {values}, bytes {sizes}")
+    assert values[2] < 0.27 * values[0]  # parsing costs as many
     tally("documents in profiles", len(documents(release)))
+
+
+def _kinds(document: Any, key: Any) -> list[tuple[Any, str]]:
+    return [(found.kind, found.component) for found in kinds_of(document, key)]
+
+
+def _values(node: Any) -> int:
+    items = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+    return 1 + sum(map(_values, items))
+
+
+def test_schemas_keep_what_means_something_without_paths() -> None:
+    mark = "x-kubernetes-group-version-kind"
+    kinds = [{"group": group, "version": "v1", "kind": "K"} for group in ("", "apps", "batch")]
+    listed: dict[str, Any] = {
+        "DeleteOptions": {mark: kinds},
+        "Scale": {mark: kinds[2:]},
+        "Status": {mark: kinds[:1], "items": {"$ref": "#/components/schemas/Details"}},
+        "Details": {"items": {"$ref": "#/components/schemas/Meta"}},
+        "Claim": {mark: kinds[:1]},
+        "Meta": {},
+        "Set": {
+            mark: kinds[1:2],
+            "allOf": [{"$ref": f"#/components/schemas/{n}"} for n in ("Claim", "Meta")],
+        },
+        "Unused": {},
+    }
+    paths = {"/apis/apps/v1/": {"get": {"responses": {}}, "put": {mark: kinds[2]}}}
+    document = {"openapi": "3.0.0", "paths": paths, "components": {"schemas": listed}}
+    alone = schemas_only(document)["components"]["schemas"]
+    assert listed.keys() - alone.keys() == {"Status", "Details"}
+    assert alone["DeleteOptions"] == {mark: kinds[1:2]}
+    assert alone["Scale"] == listed["Scale"]
+    assert schemas_only(schemas_only(document)) == schemas_only(document)
+    assert schemas_only({**document, "paths": {"/version/": {}}})["components"]["schemas"] == listed
 
 
 PARAMETERS = st.lists(

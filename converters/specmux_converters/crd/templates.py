@@ -27,7 +27,7 @@ from specmux_converters.crd.bundled import (
 )
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
-from specmux_converters.references import name_in, references
+from specmux_converters.references import reachable
 from specmux_converters.release_differences import EMPTY_SELECTABLE_FIELDS, EXAMPLES
 from specmux_converters.releases import NEWEST, OLDEST, minor_release, nearest_minor
 
@@ -113,19 +113,9 @@ def _made(
 
 def _closure(schemas: Mapping[str, Any], names: Iterable[str]) -> dict[str, Document] | None:
     """The components with everything that they refer to; None if one is missing."""
-    found: dict[str, Document] = {}
-    wanted = list(names)
-    while wanted:
-        name = wanted.pop()
-        if name in found:
-            continue
-        schema = schemas.get(name)
-        if not isinstance(schema, dict):
-            return None
-        found[name] = schema
-        targets = (name_in(reference, "schemas") for reference in references(schema, "schema"))
-        wanted += [target for target in targets if target is not None]
-    return found
+    wanted = reachable(schemas, names)
+    found = {name: schema for name in wanted if isinstance(schema := schemas.get(name), dict)}
+    return found if len(found) == len(wanted) else None
 
 
 def _of_clients(options: Document, minor: int) -> Document:
