@@ -1,4 +1,4 @@
-"""What a request costs the server, next to nginx that serves the same bytes from files, in one run.
+"""What a request costs the server, next to nginx and Granian that serve the same bytes, in one run.
 
 Run as root on a machine with two cores, after ``apt-get install nginx-light wrk``::
 
@@ -41,6 +41,7 @@ from serving_servers import (
     CLIENT_CORE,
     Server,
     descendants,
+    granian,
     nginx,
     resident,
     specmux,
@@ -188,18 +189,20 @@ def rows(options: argparse.Namespace, run: Path) -> None:
         table = request_kinds(fast, run)
         documents = next(row for row in table if row.name.startswith("50 KB"))
         hash_ = documents.target.rpartition("=")[2]
-        with nginx(run, "on", hash_) as plain, nginx(run, "off", hash_) as copying:
+        with nginx(run, "on", hash_) as plain, nginx(run, "off", hash_) as copying, granian(run) as python:
             table = [with_nginx_etag(row, plain) for row in table if re.search(options.only, row.name)]
-            measured = measure(options, run, table, [fast, plain, copying])
-    print("| request | client | nginx | specmux | ratio |")
-    print("|---|---|---|---|---|")
+            measured = measure(options, run, table, [fast, plain, copying, python])
+    print("| request | client | nginx | Granian | specmux | ratio to nginx | to Granian |")
+    print("|---|---|---|---|---|---|---|")
     for row in table:
         for client, unique in CLIENTS.items():
             for peer in ("nginx", "nginx without sendfile") if row.big else ("nginx",):
                 base = measured[row.name, unique, peer]
                 cost = measured[row.name, unique, "specmux"]
                 name = row.name if peer == "nginx" else f"{row.name}, {peer}"
-                print(f"| {name} | {client} | {base:.1f} | {cost:.1f} | {cost / base:.2f} |")
+                other = measured[row.name, unique, "Granian"]
+                figures = f"{base:.1f} | {other:.1f} | {cost:.1f} | {cost / base:.2f} | {cost / other:.2f}"
+                print(f"| {name} | {client} | {figures} |")
     print("\nCPU microseconds of the server per request.\n")
     servers = ("specmux", "nginx")
     keep(

@@ -1,4 +1,4 @@
-"""The servers that a serving benchmark compares: specmux and nginx, each on a port and a core of its own."""
+"""The servers that a serving benchmark compares: specmux, nginx and Granian, on one core."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import os
 import re
+import socket
 import ssl
 import subprocess
 import sys
@@ -66,8 +67,9 @@ class Server:
         return self.name.startswith("nginx")
 
     def cpu(self) -> int:
-        """Nanoseconds that its main thread has run."""
-        return int(Path(f"/proc/{self.pid}/schedstat").read_text().split()[0])
+        """Nanoseconds that its threads have run."""
+        tasks = Path(f"/proc/{self.pid}/task").iterdir()
+        return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks)
 
     def rss(self) -> float:
         """MiB, without children."""
@@ -166,6 +168,42 @@ def nginx(run: Path, sendfile: str, hash_: str, *, certificate: Path | None = No
                 raise SystemExit("nginx did not start")
             time.sleep(0.1)
         yield Server(name, port, workers[0], is_encrypted=certificate is not None)
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+@contextlib.contextmanager
+def granian(run: Path) -> Iterator[Server]:
+    """One worker of Granian with one thread, which serves ``run/files`` from memory."""
+    port = 18102
+    program = Path(sys.executable).with_name("granian")
+    options = [
+        "--interface",
+        "rsgi",
+        "--port",
+        str(port),
+        "--workers",
+        "1",
+        "--runtime-threads",
+        "1",
+        "--no-ws",
+    ]
+    process = subprocess.Popen(
+        ["taskset", "-c", SERVER_CORE, str(program), *options, "--log-level", "error", "granian_app:app"],
+        cwd=Path(__file__).parent,
+        env={**os.environ, "SERVED_FILES": str(run / "files")},
+    )
+    try:
+        deadline = time.monotonic() + LIMIT
+        while True:
+            with contextlib.suppress(OSError):
+                socket.create_connection(("127.0.0.1", port)).close()
+                break
+            if time.monotonic() > deadline:
+                raise SystemExit("Granian did not start")
+            time.sleep(0.1)
+        yield Server("Granian", port, descendants(process.pid)[-1])
     finally:
         process.terminate()
         process.wait(10)
