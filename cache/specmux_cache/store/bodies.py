@@ -10,7 +10,6 @@ import contextlib
 import hashlib
 import os
 import re
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -64,7 +63,7 @@ class Bodies:
 
     def write(self, data: bytes) -> Path:
         """A temporary file with these bytes, for ``publish``. Leaves no file behind when it raises."""
-        path = Path(self._temporary, secrets.token_hex(16))
+        path = Path(self._temporary, os.urandom(16).hex())
         try:
             descriptor = os.open(path, CREATE_FLAGS, 0o600)
         except FileNotFoundError:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 import sqlite3
 import stat
 from pathlib import Path
@@ -179,7 +178,7 @@ def _read(path: Path) -> str:
 def _write_once(path: Path, text: str) -> None:
     if path.exists():
         return
-    beside = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+    beside = path.with_name(f"{path.name}.{os.urandom(8).hex()}")
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "w", encoding="ascii") as file:
         file.write(text)

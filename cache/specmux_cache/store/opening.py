@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
@@ -60,7 +59,7 @@ def open_store(
                 warn(f"cache directory {directory}: {error.strerror or error}; using memory instead")
         except StoreError as error:
             warn(f"{error}; using memory instead")
-    return memory_store(clock), None, secrets.token_bytes(SECRET_BYTES)
+    return memory_store(clock), None, os.urandom(SECRET_BYTES)
 
 
 def memory_store(clock: Callable[[], float]) -> MemoryStore:
@@ -74,7 +73,7 @@ def _overlaid(store: DiskStore, clock: Callable[[], float]) -> tuple[Store, None
     """A caller that cannot read the secret uses entries of anonymous or named partitions."""
     from specmux_cache.store.overlaid_store import OverlaidStore
 
-    secret = secrets.token_bytes(SECRET_BYTES)
+    secret = os.urandom(SECRET_BYTES)
     with contextlib.suppress(OSError):
         secret = _read_secret(store.directory / PARTITION_KEY) or secret
     return OverlaidStore(store, memory_store(clock)), None, secret
@@ -93,10 +92,10 @@ def _secret(path: Path) -> bytes:
             if (found := _read_secret(path)) is not None:
                 return found
             path.unlink()
-        beside = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+        beside = path.with_name(f"{path.name}.{os.urandom(8).hex()}")
         descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
-            os.write(descriptor, secrets.token_bytes(SECRET_BYTES))
+            os.write(descriptor, os.urandom(SECRET_BYTES))
         finally:
             os.close(descriptor)
         with contextlib.suppress(FileExistsError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import SequenceMatcher
 from typing import Final
 
 MOST: Final = 3
@@ -14,6 +13,8 @@ _LEAST: Final = 0.5
 
 def similar_to(name: str, names: Iterable[str]) -> tuple[str, ...]:
     """At most three of the names, closest first, ignoring case."""
+    from difflib import SequenceMatcher  # needed only for a mistake
+
     matcher = SequenceMatcher(b=name.casefold()[:100], autojunk=False)
     rated = []
     for _, other in zip(range(_COMPARED), dict.fromkeys(names), strict=False):
