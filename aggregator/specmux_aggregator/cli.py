@@ -57,7 +57,7 @@ SECTIONS: Final = {
             f"{_COMMANDS}.merge:merge", "Merge all group-versions into one OpenAPI v3 document."
         ),
         "upgrade": LazyCommand(
-            f"{_COMMANDS}.upgrade:upgrade", "Tell which objects have to be changed before an upgrade."
+            f"{_COMMANDS}.upgrade:upgrade", "List the objects that must change before an upgrade."
         ),
         "diff": LazyCommand(f"{_COMMANDS}.diff:diff", "Compare documents: what changed, and whom it breaks."),
     },

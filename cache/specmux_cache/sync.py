@@ -147,7 +147,7 @@ class SchemaCache(ServerClient):
     def follow(self, *, interval: float = 2.0) -> Iterator[Publication]:
         """Blocks until something is published. Raises RuntimeError without a background."""
         if not self._has_background:
-            raise RuntimeError("what is published is followed in the background, and there is none")
+            raise RuntimeError("documents are followed in the background, and there is none")
         publications = self._cache.follow(interval=interval)
         try:
             while True:

@@ -58,7 +58,7 @@ LISTED_OPERATIONS: Final = ReleaseDifference(
 )
 
 APPLIED_PATCHES: Final = ReleaseDifference(_APPLY, "errors of apply speak of a patch, no longer of YAML", 37)
-PATCH_SYNTAX: Final = ReleaseDifference(_APPLY, "what is no JSON is an invalid JSON patch", 37)
+PATCH_SYNTAX: Final = ReleaseDifference(_APPLY, "text that is no JSON is an invalid JSON patch", 37)
 
 SHOWN_VALUES: Final = ReleaseDifference(_CEL, "a failure shows the value instead of its type", 35)
 SHORT_NAMES: Final = ReleaseDifference(_CEL, "names of objects are known to be short: cost", 37)

@@ -179,7 +179,7 @@ MISTAKES = [
     wrong("cache paths --server $refusing403", 4, "403: Unauthorized by policy", "system:discovery"),
     wrong("cache paths --server $html", 4, "of another type", "check the URL"),
     wrong("cache get nothing/v1 --server $ok", 1, "has no nothing/v1"),
-    wrong("cache get v1 --server $ok --media xml", 4, "406", "leave --media out"),
+    wrong("cache get v1 --server $ok --media xml", 4, "406", "omit --media"),
     wrong("cache get v1 --server $ok --offline", 1, "is not in the cache", "without --offline"),
     wrong("cache get --server $ok", 2, "Missing argument"),
     wrong("cache paths --server $ok --token-file $dir/tokens.csv", 2, "holds token,name", "the token alone"),

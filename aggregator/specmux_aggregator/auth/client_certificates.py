@@ -11,7 +11,7 @@ from specmux_aggregator.auth.peer import peer_certificate
 from specmux_aggregator.server.protocols import ClientConnection, Permission
 
 _MISSING: Final = AuthRefusal(RefusalReason.NO_CREDENTIALS, "a client certificate is wanted")
-_OTHER: Final = AuthRefusal(RefusalReason.FORBIDDEN, "the client certificate's name is not one that may ask")
+_OTHER: Final = AuthRefusal(RefusalReason.FORBIDDEN, "no client of this certificate's name is allowed")
 
 
 class ClientCertificates:

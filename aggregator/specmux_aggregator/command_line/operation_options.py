@@ -95,11 +95,11 @@ def _checked(asked: OperationOptions, others: Mapping[str, Any]) -> OperationOpt
     if asked.old is not None and asked.old_from_cluster:
         raise click.UsageError("--old and --old-from-cluster name different objects; give one of them")
     if asked.patch is not None and (has_old or asked.operation is not None):
-        raise click.UsageError("--patch patches the objects in PATH: leave out --old and --operation")
+        raise click.UsageError("--patch patches the objects in PATH: omit --old and --operation")
     if asked.operation == "update" and not has_old:
         raise click.UsageError("--operation update needs the stored objects: --old OLD, --old-from-cluster")
     if asked.operation == "create" and has_old:
-        raise click.UsageError("--old is for updates: leave out --operation create")
+        raise click.UsageError("--old is for updates: omit --operation create")
     if not others["paths"] and not asked.applies:
         raise click.UsageError("Missing argument '[PATH…|-]'.")
     return asked
@@ -116,7 +116,7 @@ _OPTIONS: Final = (
     ),
     click.option(
         "--operation", type=click.Choice(OPERATIONS),
-        help="With update, each object must have a stored one.  [default: update for what is stored]",
+        help="With update, each object must have a stored one.  [default: update for stored ones]",
     ),
     click.option("--patch", metavar="FILE", help="Judge this patch of the objects in PATH: JSON or YAML."),
     click.option(

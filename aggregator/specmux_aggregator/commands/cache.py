@@ -68,10 +68,10 @@ def with_server(command: Command) -> Command:
     "cache",
     cls=SuggestingGroup,
     epilog=examples(
-        ("what the cluster of the current context publishes", "specmux cache paths"),
+        ("the group-versions of the current context", "specmux cache paths"),
         ("fetch all of it, then read it without a server", "specmux cache warm"),
         "specmux cache get apps/v1 --offline",
-        ("what is stored, and how much", "specmux cache ls -o json"),
+        ("stored documents with their sizes", "specmux cache ls -o json"),
         "specmux cache stats",
     ),
 )
@@ -120,7 +120,7 @@ def paths(directory: Path, /, output: Output, source: SourceOptions, partition: 
 @cache.command(
     epilog=examples(
         "specmux cache get apps/v1 --pretty",
-        ("what is known of it instead of the document", "specmux cache get apps/v1 -o json"),
+        ("its metadata instead of the document", "specmux cache get apps/v1 -o json"),
     )
 )
 @click.argument("group_version", shell_complete=complete_group_versions)
@@ -139,7 +139,7 @@ def get(
     source: SourceOptions,
     partition: str | None,
 ) -> None:
-    """Print a document. With -o json or yaml, print what is known of it instead."""
+    """Print a document. With -o json or yaml, print its metadata instead."""
     with failures(), opened(directory, source, partition) as client:
         schema = client.schema(group_version, media="json" if pretty else media)
         if output == "text":
@@ -165,7 +165,7 @@ def warm(
     source: SourceOptions,
     partition: str | None,
 ) -> None:
-    """Fetch what is not stored yet: these group-versions, or all."""
+    """Fetch missing documents: of these group-versions, or all."""
     with failures(), progress("fetching"), opened(directory, source, partition) as client:
         done = client.prefetch(group_versions or None)
     failed = {name: str(error) for name, error in done.failed.items()}
@@ -184,7 +184,7 @@ def warm(
 @with_output
 @click.pass_obj
 def list_entries(directory: Path, prefix: str | None, output: Output) -> None:
-    """List what is stored."""
+    """List stored documents."""
     if prefix is not None and not prefix.lower().startswith(("http://", "https://")):
         raise click.BadParameter("wants a URL that begins with http:// or https://", param_hint="--server")
     with failures(), store_of(directory) as store:
@@ -218,20 +218,20 @@ def list_entries(directory: Path, prefix: str | None, output: Output) -> None:
 @with_output
 @click.pass_obj
 def stats(directory: Path, output: Output) -> None:
-    """Count what is stored, in entries and in bytes on disk."""
+    """Show how many entries and bytes are stored."""
     with failures(), store_of(directory) as store:
         value = asdict(store.stats())
         show(output, value, _numbers(value))
 
 
 @cache.command(
-    epilog=examples("specmux cache verify", ("remove what is damaged", "specmux cache verify --fix"))
+    epilog=examples("specmux cache verify", ("remove damaged entries", "specmux cache verify --fix"))
 )
-@click.option("--fix", is_flag=True, help="Remove what is wrong; safe beside programs that use the cache.")
+@click.option("--fix", is_flag=True, help="Remove damaged entries; safe beside programs that use the cache.")
 @with_output
 @click.pass_obj
 def verify(directory: Path, fix: bool, output: Output) -> None:
-    """Read everything, and say what is not as it was stored. Exits 3 when something is left that is wrong."""
+    """Read everything and report damage. Exits 3 if damage remains."""
     with failures(), store_of(directory) as store:
         problems = store.check(fix=fix)
         listed = [asdict(problem) for problem in problems]
@@ -239,7 +239,7 @@ def verify(directory: Path, fix: bool, output: Output) -> None:
         show(output, listed, table(("WHAT", "STATE", "DETAIL"), rows) if rows else ["nothing wrong"])
     if any(not problem.is_fixed for problem in problems):
         if not fix:
-            warn('"specmux cache verify --fix" removes what is wrong; it is fetched again when it is needed')
+            warn('"specmux cache verify --fix" removes damaged entries; they are fetched again when needed')
         raise SystemExit(CORRUPTION)
 
 
@@ -271,9 +271,9 @@ class _ByteCount(click.ParamType[int]):
     "--max-age",
     metavar="SECONDS",
     type=click.FloatRange(min=0),
-    help="Remove entries that were not used for so long.",
+    help="Remove entries unused for longer.",
 )
-@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
 @with_output
 @click.pass_obj
 def compact(
@@ -303,7 +303,7 @@ def clear(directory: Path, output: Output) -> None:
 def export_bundle(
     directory: Path, /, bundle: Path, output: Output, source: SourceOptions, partition: str | None
 ) -> None:
-    """Write what is stored of a server into one file."""
+    """Write the stored documents of a server into one file."""
     with failures(), opened(directory, source, partition) as client:
         count = client.export(bundle)
         show(output, {"exported": count}, [f"{count} exported"])
@@ -322,7 +322,7 @@ def export_bundle(
 def import_bundle(
     directory: Path, /, bundle: Path, output: Output, source: SourceOptions, partition: str | None
 ) -> None:
-    """Store what a file holds as this server's."""
+    """Store the documents of a file as this server's."""
     with failures(), opened(directory, source, partition) as client:
         count = client.import_(bundle)
         show(output, {"imported": count}, [f"{count} imported"])

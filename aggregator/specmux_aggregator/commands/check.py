@@ -50,10 +50,10 @@ if TYPE_CHECKING:  # what checks is imported when something is checked
     metavar="N",
     type=click.IntRange(min=1),
     default=lambda: len(os.sched_getaffinity(0)),
-    help="Processes to check with.  [default: one for each processor]",
+    help="Number of worker processes.  [default: one for each processor]",
 )
-@click.option("--allow-unchecked", is_flag=True, help="Take what cannot be checked for a warning.")
-@click.option("--no-cache", is_flag=True, help="Check again what was checked before.")
+@click.option("--allow-unchecked", is_flag=True, help="Report documents that cannot be checked as warnings.")
+@click.option("--no-cache", is_flag=True, help="Ignore cached findings.")
 @format_option(*FORMS)
 @source_options
 def check(
@@ -69,10 +69,10 @@ def check(
     """Check OpenAPI documents and CustomResourceDefinitions for errors.
 
     OpenAPI v3 and Swagger 2.0 are checked with openapi-spec-validator, which fetches nothing; and for
-    references that lead nowhere, ids of operations that exist twice, paths of another group-version, and what
-    conversion would lose. CustomResourceDefinitions are built as an apiserver would publish them.
+    unresolved references, duplicate operation ids, paths of another group-version, and losses of a
+    conversion. CustomResourceDefinitions are built as an apiserver would publish them.
 
-    What was found is kept by the hash of the document, beside the disk cache.
+    Findings are cached by the hash of the document, beside the disk cache.
 
     Exit codes: 0 nothing as severe as --fail-on, 5 found, 1 refused, 2 usage, 4 no answer.
     """

@@ -28,12 +28,12 @@ ANSWER_MAX = 64 * 1024 * 1024
     epilog=examples(
         ("a service on this machine", "specmux conformance http://127.0.0.1:8080"),
         ("the current context's cluster, for CI", "specmux conformance -o junit > conformance.xml"),
-        ("a look at three documents", "specmux conformance http://127.0.0.1:8001 --documents 3"),
+        ("three documents alone", "specmux conformance http://127.0.0.1:8001 --documents 3"),
     )
 )
 @click.argument("url", required=False)
 @click.option(
-    "--documents", metavar="N", type=click.IntRange(min=1), help="Try so many documents.  [default: all]"
+    "--documents", metavar="N", type=click.IntRange(min=1), help="Number of documents to try.  [default: all]"
 )
 @fail_on_option("error", "warning", of="promises of this level that are not kept")
 @format_option(*FORMS)
@@ -47,11 +47,11 @@ def conformance(
 ) -> None:
     """Try what KEP-2896 promises of /openapi/v3 against a server.
 
-    Any server that publishes OpenAPI v3: an apiserver, kube-aggregator, kcp, specmux. Asked are the root,
-    each document in JSON and Protobuf, a stale hash, entity tags and caching. A promise that could not be
-    tried counts as one that is not kept.
+    Any server that publishes OpenAPI v3: an apiserver, kube-aggregator, kcp, specmux. It asks for the
+    root, each document in JSON and Protobuf, a stale hash, entity tags and caching. A promise that could
+    not be tried counts as broken.
 
-    Exit codes: 0 all kept that --fail-on asks for, 5 some are not, 2 usage, 4 no answer.
+    Exit codes: 0 every promise kept, 5 some broken (see --fail-on), 2 usage, 4 no answer.
     """
     with reported_errors():
         from specmux_aggregator.checking.conformance import report_of, tried

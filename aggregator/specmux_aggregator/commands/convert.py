@@ -142,7 +142,7 @@ class ConvertOptions:
         ),
         ("the schema of structured-merge-diff", "specmux convert apps-v1.json --to smd"),
         ("Swagger 2.0 of all documents of a folder", "specmux convert documents/ --to v2"),
-        ("what was lost on the way", "specmux convert swagger.json --losses text > v3.json"),
+        ("the losses", "specmux convert swagger.json --losses text > v3.json"),
     )
 )
 @click.argument("words", metavar="[SOURCE|-]...", nargs=-1, type=SourceWord())
@@ -151,7 +151,7 @@ class ConvertOptions:
     type=click.Choice(["kubernetes", "oas"]),
     default="kubernetes",
     show_default=True,
-    help="As Kubernetes publishes v3, or as the OpenAPI Specification has it.",
+    help="Follow Kubernetes' v3, or the OpenAPI Specification.",
 )
 @click.option(
     "--split",
@@ -164,7 +164,7 @@ class ConvertOptions:
     "--losses",
     "report",
     type=click.Choice(["text", "json"]),
-    help="List losses on standard error, and notes: what is written in another way.",
+    help="List losses on standard error, and notes: constructs expressed differently.",
 )
 @click.option(
     "--strict",
@@ -175,7 +175,7 @@ class ConvertOptions:
 @click.option(
     "--verify",
     is_flag=True,
-    help="With --to pb: read back with the protobuf library what is written.",
+    help="With --to pb: read the output back with the protobuf library.",
 )
 @click.option(
     "-o",
@@ -195,11 +195,11 @@ def convert(words: tuple[str, ...], options: ConvertOptions, source: SourceOptio
 
     SOURCE is a file, a folder, the URL of a document or a server, git:REV:PATH, context:NAME of a kubeconfig,
     or a bundle of "specmux cache export". A document may be Swagger 2.0 as JSON, YAML or Protobuf, or OpenAPI
-    v3 in any encoding, which is only encoded anew; CustomResourceDefinitions as JSON or YAML. Several
+    v3 in any encoding, which is re-encoded only, or CustomResourceDefinitions as JSON or YAML. Several
     documents are converted with --split, all CustomResourceDefinitions together.
 
     Without --split one document is written to standard output or --output-file, else DIR/apis/apps/v1.json
-    and so on. What cannot be carried over is reported on standard error.
+    and so on. Losses are reported on standard error.
 
     With --to v2 the other way: OpenAPI v3 and CustomResourceDefinitions become one document of Swagger 2.0.
 

@@ -52,7 +52,7 @@ SILENT_FOR = 5.0
 def demo(port: int) -> None:
     """Run the service with example backends on this machine.
 
-    The backends are real HTTP servers on loopback with documents of ours. Ctrl-C ends it.
+    The backends are real HTTP servers on loopback with example documents. Ctrl-C ends it.
     """
     configure_logging(LogSettings(level="warning"))
     with reported_errors():

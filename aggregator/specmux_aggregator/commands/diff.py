@@ -87,7 +87,7 @@ _PLACED: Final = ("json", "sarif", "github")
 @click.option(
     "--objects",
     metavar="PATH|context:NAME",
-    help="Judge objects that exist, too: manifests of a file or folder, or what a cluster stores.",
+    help="Judge existing objects too: manifests of a file or folder, or those of a cluster.",
 )
 @click.option(
     "--allow-unread",
@@ -100,7 +100,7 @@ _PLACED: Final = ("json", "sarif", "github")
     "state",
     metavar="DIR",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="Where a service keeps documents: OLD and NEW may be their hashes then.",
+    help="State directory of a service: OLD and NEW can be hashes of its documents.",
 )
 @format_option(*FORMS)
 @bundled("options", DiffOptions)

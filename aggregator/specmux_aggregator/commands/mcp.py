@@ -16,7 +16,7 @@ from specmux_aggregator.sources import SourceOptions, opened, source_options
     epilog=examples(
         ("over standard input and output, as clients start it", "specmux mcp"),
         ("over files", "specmux mcp --directory documents/"),
-        ("with a tool that says what an upgrade breaks", "specmux mcp --against openapi-1.34/"),
+        ("with a tool that shows what an upgrade breaks", "specmux mcp --against openapi-1.34/"),
         ("over HTTP on loopback", "specmux mcp --http --port 8765"),
     )
 )

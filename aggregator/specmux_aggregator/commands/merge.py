@@ -57,8 +57,8 @@ def merge(
     """Merge all group-versions into one OpenAPI v3 document.
 
     SOURCE is a folder, a file, the URL of a server or of a document, git:REV:PATH, context:NAME of a
-    kubeconfig, or a bundle of "specmux cache export". Components of one name that differ are renamed;
-    what cannot be said twice is reported.
+    kubeconfig, or a bundle of "specmux cache export". Components that differ under one name are renamed;
+    other conflicts are reported.
 
     Exit codes: 0 ok, 1 refused or not reached, 2 usage.
     """

@@ -37,9 +37,9 @@ _INDEX_MAX: Final = 64 * 1024 * 1024
 @click.command(
     epilog=examples(
         ("of the cluster of the current context", "specmux schemas schemas/"),
-        ("only what kubeconform reads", "specmux schemas schemas/ --layout standalone --release v1.35.0"),
+        ("only files for kubeconform", "specmux schemas schemas/ --layout standalone --release v1.35.0"),
         ("of a folder of CustomResourceDefinitions", "specmux schemas schemas/ --directory crds/"),
-        ("what kustomize reads as openapi: path:", "specmux schemas schemas/ --layout kustomize"),
+        ("for kustomize, as openapi: path:", "specmux schemas schemas/ --layout kustomize"),
         ("for generators of typed models", "specmux schemas schemas/ --layout models"),
         ("two kinds", "specmux schemas schemas/ --kinds Deployment --kinds '*.cert-manager.io'"),
         ("the settings of an editor", "specmux schemas schemas/ --print-editor-config vscode"),
@@ -81,8 +81,8 @@ def schemas(
 ) -> None:
     """Write JSON Schemas of all kinds, for editors and CI.
 
-    They are of draft-07 and say what Kubernetes' strict decoding and validation say. A file that would not
-    change keeps its time; files of kinds that are gone since the last run are removed.
+    The schemas are draft-07 and accept what Kubernetes' strict decoding and validation accept. Unchanged
+    files keep their timestamp; files of kinds removed since the last run are deleted.
 
     Exit codes: 0 ok, 1 refused or not reached, or a kind could not be converted, 2 usage.
     """

@@ -41,12 +41,12 @@ DESCRIPTION_MIN: Final = 20
     type=click.IntRange(1, 200),
     default=20,
     show_default=True,
-    help="At most so many rows.",
+    help="Maximum number of rows.",
 )
 @click.option(
-    "--offset", metavar="N", type=click.IntRange(0, 1000), default=0, help="Skip so many rows first."
+    "--offset", metavar="N", type=click.IntRange(0, 1000), default=0, help="Number of rows to skip."
 )
-@click.option("--group", metavar="GROUP", help='Kinds of this API group alone; "" is the core group.')
+@click.option("--group", metavar="GROUP", help='Only kinds of this API group; "" is the core group.')
 @output_option
 @source_options
 def search(
@@ -54,8 +54,8 @@ def search(
 ) -> None:
     """Search kinds and fields by words.
 
-    Words count by their beginning, in any case: of names, of what stands above a field, of descriptions. A
-    field that many kinds have is one row.
+    Words match the beginnings of words, ignoring case: in names, parents of a field and descriptions. A field
+    that many kinds have is one row.
 
     Exit codes: 0 found, 1 nothing found, or nothing to read, 2 usage, 4 no answer.
     """

@@ -22,8 +22,8 @@ if TYPE_CHECKING:  # the types bring the service with them, which --help does no
 @click.command(
     epilog=examples(
         ("the current context's cluster", "specmux ui"),
-        ("another one's", "specmux ui --context production"),
-        ("one server's", "specmux ui --server http://127.0.0.1:8001"),
+        ("another context", "specmux ui --context production"),
+        ("one server", "specmux ui --server http://127.0.0.1:8001"),
         ("files", "specmux ui --directory documents/"),
     )
 )

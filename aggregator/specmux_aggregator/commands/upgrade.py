@@ -31,7 +31,7 @@ NOT_READY: Final = 1
         ("this cluster's manifests, before 1.35", "specmux upgrade --to openapi-1.35/ manifests/"),
         ("a release of Helm", "helm get manifest web | specmux upgrade --to openapi-1.35/ -"),
         ("without a cluster", "specmux upgrade --from openapi-1.34/ --to openapi-1.35/ manifests/"),
-        ("what a cluster stores", "specmux upgrade --context production --live --to context:staging"),
+        ("a cluster's objects", "specmux upgrade --context production --live --to context:staging"),
     )
 )
 @click.argument("paths", metavar="[PATH…|-]", nargs=-1)
@@ -40,22 +40,24 @@ NOT_READY: Final = 1
     "target",
     metavar="DOCS",
     required=True,
-    help="What will serve the objects: files, a folder, a URL, git:REV:PATH or context:NAME.",
+    help="Documents after the upgrade: files, a folder, a URL, git:REV:PATH or context:NAME.",
 )
 @click.option(
     "--from",
     "origin",
     metavar="DOCS",
     default="",
-    help="What serves them now, named as --to.  [default: the server or files of the options below]",
+    help="Documents before it, in the same forms.  [default: the server or files of the options below]",
 )
 @click.option(
     "--live",
     is_flag=True,
-    help="Judge what the cluster stores, too: that of --from, or of the options below.",
+    help="Judge stored objects too, of the cluster of --from or of the options below.",
 )
 @click.option(
-    "--allow-unchecked", is_flag=True, help="Accept objects of which something could not be checked."
+    "--allow-unchecked",
+    is_flag=True,
+    help="Accept objects with a rule or field that could not be checked.",
 )
 @release_option("After the upgrade judge as this release of Kubernetes.")
 @format_option(*FORMS)
@@ -70,14 +72,14 @@ def upgrade(
     output: str,
     source: SourceOptions,
 ) -> None:
-    """Tell which objects have to be changed before an upgrade.
+    """List the objects that must change before an upgrade.
 
-    Each object is judged under the documents that serve it now and under those of --to. Reported are kinds
-    that are gone and where they live now, fields that are gone or refused, defaults and values that changed,
-    Roles that name what is gone, and definitions that the new ones cannot replace. PATH is a file, a folder,
-    or - for standard input.
+    Each object is judged under the documents that serve it now and under those of --to. Kinds are reported
+    that are removed, with the group-version that serves them now, fields that are removed or refused,
+    defaults and values that changed, Roles that name removed resources, and definitions that the new ones
+    cannot replace. PATH is a file, a folder, or - for standard input.
 
-    Exit codes: 0 all ready, 1 something is not, or was not checked, 2 usage, 4 the server was not reached.
+    Exit codes: 0 all ready, 1 some not ready or not checked, 2 usage, 4 the server was not reached.
     """
     from specmux_aggregator.sources.judged.upgraded_objects import Upgrade
     from specmux_schemas.upgrades.verdicts import UpgradeOutcome

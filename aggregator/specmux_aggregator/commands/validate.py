@@ -114,9 +114,12 @@ def _ignored_field(text: str) -> IgnoredField:
 @click.command(
     epilog=examples(
         ("against the cluster of the current context", "specmux validate manifests/"),
-        ("what a branch changes", "specmux validate --old git:main:manifests manifests/"),
+        ("the changes of a branch", "specmux validate --old git:main:manifests manifests/"),
         ("a patch", "specmux validate deploy.yaml --patch scale.yaml --patch-type strategic"),
-        ("what Helm renders, without a cluster", "helm template . | specmux validate --directory schemas/ -"),
+        (
+            "the output of Helm, without a cluster",
+            "helm template . | specmux validate --directory schemas/ -",
+        ),
         ("in CI, as annotations", "specmux validate -o github --server https://specmux.example manifests/"),
     )
 )
@@ -143,18 +146,18 @@ def _ignored_field(text: str) -> IgnoredField:
 @click.option(
     "--allow-unchecked",
     is_flag=True,
-    help="Accept objects of which something could not be checked, such as a rule.",
+    help="Accept objects with a rule or field that could not be checked.",
 )
 @click.option(
     "--skip-non-objects",
     is_flag=True,
-    help="Skip and count what is no Kubernetes object: values, package.json, templates of charts.",
+    help="Skip and count files without Kubernetes objects: values, package.json, templates of charts.",
 )
 @click.option(
     "--ignore-field",
     metavar="[KIND:]/PATH",
     multiple=True,
-    help="Judge objects as if they had not this field: /sops, Secret:/sops. Repeatable.",
+    help="Judge objects without this field: /sops, Secret:/sops. Repeatable.",
 )
 @click.option(
     "--ignore-filename-pattern",
@@ -182,11 +185,11 @@ def validate(
 
     Unknown and duplicate fields, types, the schemas of custom resources, and metadata are reported in the
     apiserver's words, with file, line and column. PATH is a file, a folder, git:REV:PATH, or - for standard
-    input. Kinds of CustomResourceDefinitions among the files count, too. With --old the objects are updates
+    input. CustomResourceDefinitions among the files define their kinds. With --old the objects are updates
     of those that are stored; with --patch they are stored, and patched. With -o yaml or -o object-json the
     valid objects are printed as they would be stored.
 
-    Exit codes: 0 all valid, 1 something is not, or was not checked, 2 usage, 4 the server was not reached.
+    Exit codes: 0 all valid, 1 some invalid or not checked, 2 usage, 4 the server was not reached.
     """
     output = options.output
     if "-" in paths and STDIN in source.files:

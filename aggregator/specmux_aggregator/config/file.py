@@ -72,7 +72,7 @@ def _switch(node: yaml.Node | None, settings: list[SettingField]) -> SettingFiel
 def _texts(reader: YAMLReader, node: yaml.Node, key: str) -> tuple[str, ...]:
     nodes = reader.items(node, key)
     if isinstance(node, yaml.SequenceNode) and not nodes:
-        reader.fault(node, key, "lists nothing; leave the key out for the default")
+        reader.fault(node, key, "lists nothing; omit the key for the default")
     read = [
         reader.scalar(item, f"{key}[{index}]", str, lambda text: scalar(text, str))
         for index, item in enumerate(nodes)

@@ -31,7 +31,7 @@ Try, in another terminal:
   # a document under its hash, cacheable for ever
   curl -si '{hash_url}' | head -12
 
-  # one that its backend has as Swagger 2.0 only
+  # a document whose backend has Swagger 2.0 only
   curl -s {url}/openapi/v3/{converted}
 
   # as Protobuf, and as CBOR

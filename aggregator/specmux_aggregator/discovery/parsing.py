@@ -105,7 +105,7 @@ def texts(parent: Document, name: str, where: str, notes: Complaints) -> tuple[s
         return ()
     found = dict.fromkeys(item for item in items if isinstance(item, str) and item)
     if len(found) != len(items):
-        notes.add(where, f'"{name}" holds what is empty, repeated or no string')
+        notes.add(where, f'"{name}" holds a value that is empty, repeated or no string')
     return tuple(found)
 
 

@@ -184,7 +184,7 @@ class Exchange:
         target = self._server.target(first(answer.fields, "location") or "", beside=wanted.target)
         if target is None:
             raise RedirectRefused(
-                "a redirect that leaves the server", url=url, target=first(answer.fields, "location") or ""
+                "a redirect to another server", url=url, target=first(answer.fields, "location") or ""
             )
         if _path(target) != _path(wanted.target):
             raise RedirectRefused("a redirect to another document", url=url)

@@ -33,7 +33,7 @@ def stored_in_cluster(
 ) -> StoredObjects:
     """The stored ones of ``values``, as far as documents tell their paths. Raises SourceError."""
     if source.is_local or source.offline:
-        raise SourceError("--old-from-cluster asks a server: leave out --directory, --file and --offline")
+        raise SourceError("--old-from-cluster asks a server: omit --directory, --file and --offline")
     access = access_of(source)
     paths = dict.fromkeys(_paths(values, documents))
     found = asyncio.run(_asked(access, list(paths), source.request_timeout))

@@ -276,7 +276,7 @@ def next_step(error: CacheError) -> str:
         case UnexpectedStatus(status=403):
             return "; the user needs the ClusterRole system:discovery, or another --context"
         case MediaTypeRefused():
-            return "; it has the document in other media types only: leave --media out"
+            return "; it has the document in other media types only: omit --media"
         case BadAnswer() if "text/html" in error.reason:
             return "; a login page? log in, or check the URL, its path included"
         case BadAnswer():

@@ -93,7 +93,7 @@ def _has_pattern(value: str, pattern: str, trace: Trace) -> bool:
             return Pattern(pattern).matches(value)
     except UndecidedMatch:
         pass
-    trace.note("default", "whether it fits its pattern cannot be told; kept")
+    trace.note("default", "not known whether it fits its pattern; kept")
     return True
 
 
