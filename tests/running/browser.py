@@ -110,6 +110,12 @@ class Opened:
         """Pixels by which the page is wider than the window."""
         return int(self.page.evaluate("document.documentElement.scrollWidth - innerWidth"))
 
+    def until_text(self, selector: str, text: str) -> None:
+        """Wait until an element has this text."""
+        from playwright.sync_api import expect
+
+        expect(self.page.locator(selector)).to_have_text(text, timeout=30_000)
+
     def timing(self) -> tuple[float, float]:
         """Milliseconds to the load event, and of long tasks beyond 50 ms each."""
         load = "performance.getEntriesByType('navigation')[0].loadEventEnd"

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import base64
+import io
 import sys
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ PAGES = {
     "missing": "kind/api/v1/Pdo",
     "unknown": "kind/api/v1/Pod#spec.containers.nosuch",
 }
+COLOURS = 48
 WIDTHS = {390: 844, 1280: 900, 1920: 1080}
 MANIFEST = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: web\nspec:\n  containers:\n  - nam: app\n"
 
@@ -78,8 +80,15 @@ def sheet(browser: Any, options: argparse.Namespace, scheme: str) -> None:
     rows = ("".join(shown[:3]), "".join(shown[3:]))
     style = "body{margin:10px;background:#888}div{display:flex;gap:10px;margin-bottom:10px}"
     page.set_content(f"<style>{style}</style>" + "".join(f"<div>{row}</div>" for row in rows))
-    page.screenshot(path=options.folder / f"page-widths-{scheme}.jpg", type="jpeg", quality=60)
+    save(page.screenshot(), options.folder / f"page-widths-{scheme}.png")
     page.close()
+
+
+def save(data: bytes, path: Path) -> None:
+    """As a PNG with a palette: a third of the size, and text stays sharp."""
+    from PIL import Image
+
+    Image.open(io.BytesIO(data)).convert("RGB").quantize(COLOURS).save(path, optimize=True)
 
 
 def picture(
@@ -92,8 +101,8 @@ def picture(
         page.fill("textarea", MANIFEST)
         page.click("#validate button")
         page.wait_for_selector(".lines")
-    page.wait_for_timeout(150)
-    page.screenshot(path=options.folder / f"{name}.png")
+    page.wait_for_load_state("networkidle")
+    save(page.screenshot(), options.folder / f"{name}.png")
     context.close()
 
 

@@ -155,9 +155,20 @@ def test_path_of_the_field_stays_in_sight(page: Browsed) -> None:
     opened.page.click("#crumbs a >> text=name")
     assert opened.page.url.endswith("#spec.containers.name")
     opened.page.evaluate("document.getElementById('spec.activeDeadlineSeconds').scrollIntoView()")
-    opened.page.wait_for_timeout(300)
-    assert opened.page.evaluate(CRUMBS) == "Pod › spec › activeDeadlineSeconds"
+    opened.until_text("#crumbs", "Pod › spec › activeDeadlineSeconds")
     assert opened.violations() == []
+
+
+@shared
+def test_kind_opens_with_spec_first_sentences_and_links_to_types(page: Browsed) -> None:
+    opened = page.opened(POD, script=False, width=1280)
+    assert opened.page.locator("[id='spec.containers'] > summary").is_visible()
+    assert opened.page.locator("[id='spec.affinity'] > summary > span").inner_text().startswith("If spec")
+    assert opened.page.locator("[id='spec.affinity'] > p").first.is_hidden()
+    opened.page.click("text=[]Container >> nth=0")
+    assert opened.page.url.endswith("/type/api/v1/io.k8s.api.core.v1.Container")
+    opened.page.click(".side >> text=Secret")
+    assert opened.page.url.endswith("/kind/api/v1/Secret")
 
 
 @shared
@@ -217,6 +228,12 @@ def test_kind_has_columns_where_there_is_room(page: Browsed) -> None:
         boxes = [opened.page.locator(part).bounding_box() for part in parts]
         beside = {box["x"] for box in boxes if box}
         assert len(beside) == seen, width
+        if seen > 1:
+            opened.page.mouse.wheel(0, 600)
+            opened.page.wait_for_selector("#crumbs a >> nth=1", state="attached")
+            header = opened.page.locator("header").bounding_box()
+            example = opened.page.locator("#example").bounding_box()
+            assert header["y"] + header["height"] <= example["y"] < 200, "the right column stays"
 
 
 @shared
@@ -331,5 +348,5 @@ def test_weight_and_time(page: Browsed, tally: Callable[[str, int], None]) -> No
 
 
 def test_script_and_style_are_small() -> None:
-    assert len(gzip.compress(assets()["page.js"].body)) <= 4600
+    assert len(gzip.compress(assets()["page.js"].body)) <= 4500
     assert len(gzip.compress(assets()["page.css"].body)) <= 4000

@@ -11,13 +11,17 @@ from typing import Final
 from urllib.parse import unquote
 
 from specmux_aggregator.http.answers import (
+    REASONS,
     PreparedAnswer,
     Representation,
     delivered,
+    refusal,
     settled,
     status_reply,
 )
 from specmux_aggregator.http.messages import Request
+from specmux_aggregator.http.query import BadParameters, flag, number, parameters
+from specmux_aggregator.http.representations import passing, represented
 from specmux_aggregator.model.snapshot import SnapshotEntry
 from specmux_aggregator.questions.answers import (
     ExplainRequest,
@@ -27,17 +31,8 @@ from specmux_aggregator.questions.answers import (
     explain,
     search_rows,
 )
-from specmux_aggregator.questions.reading import (
-    BadParameters,
-    Reading,
-    Unready,
-    flag,
-    number,
-    parameters,
-    passing,
-    refused,
-    represented,
-)
+from specmux_aggregator.questions.process import Unready
+from specmux_aggregator.questions.reading import Reading
 from specmux_aggregator.questions.state import ReaderState, Wants
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON
@@ -200,3 +195,14 @@ def _answered(
     if isinstance(found, ReaderAnswer):
         return delivered(representation, found.body)
     return refused(request, found, route=representation.route)
+
+
+def refused(request: Request, refused_as: QuestionRefusal | Unready, *, route: str) -> PreparedAnswer:
+    """An error as Kubernetes words it; those that pass have a ``Retry-After``."""
+    message = refused_as.message if isinstance(refused_as, QuestionRefusal) else str(refused_as)
+    reasons = {**REASONS, 429: "TooManyRequests"}
+    fields = [("Retry-After", "1")] if refused_as.code in (429, 503) else []
+    is_head = request.method == "HEAD"
+    return refusal(
+        refused_as.code, reasons[refused_as.code], message, fields=fields, is_head=is_head, route=route
+    )

@@ -14,6 +14,7 @@ from markupsafe import Markup, escape
 
 _PACKAGE: Final = "specmux_aggregator.questions"
 _WORDS: Final = re.compile(r"(?<=[.])(?=.)|(?<=[a-z0-9])(?=[A-Z])")
+_COMMENTS: Final = re.compile(rb"^ *//.*\n", re.MULTILINE)
 CONTENT_TYPES: Final = {
     "css": "text/css; charset=utf-8",
     "html": "text/html; charset=utf-8",
@@ -47,7 +48,9 @@ def assets() -> dict[str, Asset]:
     """By name without the hash."""
     found = {}
     for file in sorted(files(_PACKAGE).joinpath("assets").iterdir(), key=lambda each: each.name):
-        found[file.name] = asset_of(file.name, file.read_bytes())
+        # Comments stay here: a browser has no use for them.
+        body = _COMMENTS.sub(b"", file.read_bytes()) if file.name.endswith(".js") else file.read_bytes()
+        found[file.name] = asset_of(file.name, body)
     return found
 
 

@@ -15,9 +15,10 @@ from specmux_aggregator.http.answers import (
     settled,
 )
 from specmux_aggregator.http.messages import ETag, Request
+from specmux_aggregator.http.representations import passing
 from specmux_aggregator.questions.answers import QuestionRefusal, ReaderAnswer
 from specmux_aggregator.questions.frames import assets, bare_error
-from specmux_aggregator.questions.reading import Unready, passing
+from specmux_aggregator.questions.process import Unready
 
 PREFIX: Final = "/openapi/ui/"
 HTML: Final = "text/html; charset=utf-8"

@@ -9,6 +9,8 @@ from urllib.parse import unquote
 
 from specmux_aggregator.http.answers import PreparedAnswer, Representation, delivered, settled
 from specmux_aggregator.http.messages import Coding, ETag, Request
+from specmux_aggregator.http.query import BadParameters, number, parameters
+from specmux_aggregator.http.representations import passing, represented
 from specmux_aggregator.model.snapshot import SnapshotEntry
 from specmux_aggregator.questions.answers import QuestionRefusal, ReaderAnswer, SearchRequest
 from specmux_aggregator.questions.change_pages import ENTRIES_MAX, ChangesRequest, changes_page
@@ -37,18 +39,8 @@ from specmux_aggregator.questions.pages import (
     status_page,
     validate_page,
 )
-from specmux_aggregator.questions.reading import (
-    ALIGN_SECONDS,
-    PAGE_SECONDS,
-    BadParameters,
-    JobOfAll,
-    Reading,
-    Unready,
-    number,
-    parameters,
-    passing,
-    represented,
-)
+from specmux_aggregator.questions.process import Unready
+from specmux_aggregator.questions.reading import ALIGN_SECONDS, PAGE_SECONDS, JobOfAll, Reading
 from specmux_converters.byte_bounded import ByteBounded
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.explanation.similar import similar_to

@@ -24,10 +24,10 @@ from specmux_schemas.search_index.query import SchemaHit, SearchResult, search
 _FIRST: Final = ("", "apps", "batch")
 """Groups that most people look for."""
 PROVENANCES: Final = {
-    "native": "as its server publishes it",
+    "native": "as published by its server",
     "converted": "converted from Swagger 2.0",
     "file": "from a file",
-    "crd": "made from a CustomResourceDefinition",
+    "crd": "built from a CustomResourceDefinition",
 }
 
 
@@ -187,12 +187,16 @@ def _backend(name: str, told: dict[str, Any], status: dict[str, Any]) -> dict[st
         "name": name,
         "is_ok": told["state"] == "up",
         "state": told["state"] if error is None else error["cause"],
-        "reason": "" if error is None else f"{error['cause']}: {error['detail']}"[:300],
-        "since": "never answered" if age is None else f"since {duration(age)} ago, the last answer",
+        "reason": "" if error is None else _reason(**error),
+        "since": "no answer yet" if age is None else f"since its last answer, {duration(age)} ago",
         "documents": len(owned),
         "age": "never" if age is None else f"{duration(age)} ago",
         "losses": sum(each["losses"] for each in owned),
     }
+
+
+def _reason(cause: str, detail: str, **_: Any) -> str:
+    return (detail if cause in detail else f"{cause}: {detail}")[:300]
 
 
 def duration(seconds: float) -> str:

@@ -46,6 +46,14 @@ class ReaderFault(SpecmuxError):
     """The job raised an exception; the process continues."""
 
 
+class Unready(Exception):
+    """The answer cannot be had now."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
 class Reader:
     """``counted`` is called with the result of each job: ok, busy, failed, timeout."""
 

@@ -8,31 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Concatenate, Final, ParamSpec, TypeAlias, TypeVar
-from urllib.parse import parse_qsl
 
 from specmux_aggregator.documents.repository import DocumentRepository
-from specmux_aggregator.http.answers import (
-    NO_STORE,
-    REASONS,
-    PreparedAnswer,
-    Representation,
-    prepare,
-    refusal,
-)
-from specmux_aggregator.http.messages import Coding, ETag, Request
-from specmux_aggregator.http.negotiation import coding_for
+from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.observation import Provenance
 from specmux_aggregator.model.snapshot import Snapshot, SnapshotEntry
 from specmux_aggregator.questions.answers import QuestionRefusal, ReaderAnswer
-from specmux_aggregator.questions.process import Reader, ReaderBusy, ReaderFailed, ReaderFault
+from specmux_aggregator.questions.process import Reader, ReaderBusy, ReaderFailed, ReaderFault, Unready
 from specmux_aggregator.questions.state import ReaderState, Wants, add, align, follow, keep
 from specmux_aggregator.tasks import log_failure
-from specmux_aggregator.version import VERSION
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON
 from specmux_schemas.resources import split
@@ -44,12 +32,9 @@ R = TypeVar("R")
 
 JobOfAll: TypeAlias = Callable[[ReaderState, str, tuple[str, ...]], ReaderAnswer | QuestionRefusal | Wants]
 
-RENDERER: Final = f"{VERSION}-4"
-"""Part of every ETag: what renders anew has another. The number rises with what is rendered."""
-
 ALIGN_SECONDS: Final = 3.0
 """For which a request waits for documents that are not in the index yet."""
-PAGE_SECONDS: Final = 0.25
+PAGE_SECONDS: Final = 0.1
 """The same for pages that say of the rest that it is not read yet."""
 _LOOKS_AGAIN: Final = 0.1
 PER_BACKEND: Final = 2
@@ -60,19 +45,6 @@ _ATTEMPTS: Final = 3
 _ATTEMPTS_TO_FIND: Final = 6
 """The first two tell the reader what is published and hand it the document; while a service starts, what is
 published changes in between."""
-_PARAMETERS_MAX: Final = 20
-
-
-class BadParameters(ValueError):
-    """What is wrong with a query."""
-
-
-class Unready(Exception):
-    """The answer cannot be had now."""
-
-    def __init__(self, code: int, message: str) -> None:
-        super().__init__(message)
-        self.code = code
 
 
 class Reading:
@@ -102,7 +74,7 @@ class Reading:
     ) -> ReaderAnswer | QuestionRefusal:
         """The result of a job about one document. Raises Unready."""
         for _ in range(_ATTEMPTS):
-            found = await self._ask(job, *args, **kwargs)
+            found = await self.of_state(job, *args, **kwargs)
             if not isinstance(found, Wants):
                 return found
             await self._hand(entry)
@@ -124,7 +96,7 @@ class Reading:
             if task.cancelled() or task.exception() is not None or task.result() is not None:
                 continue  # on a machine that is busy the process takes longer to start than a request waits
             with contextlib.suppress(Unready):
-                await self._ask(job, version, tuple(sorted(self._missing)))
+                await self.of_state(job, version, tuple(sorted(self._missing)))
                 if version == self.version:
                     return
 
@@ -143,7 +115,7 @@ class Reading:
         for _ in range(_ATTEMPTS + len(entries)):
             version = self.version
             await self._align(version, seconds)
-            found = await self._ask(job, version, tuple(sorted(self._missing)))
+            found = await self.of_state(job, version, tuple(sorted(self._missing)))
             match found:
                 case Wants(None):
                     self._aligned = ""
@@ -162,11 +134,11 @@ class Reading:
         it is told. Raises Unready."""
         for _ in range(_ATTEMPTS_TO_FIND):
             snapshot, version = self._snapshot(), self.version
-            found = await self._ask(job, version, *args, **kwargs)
+            found = await self.of_state(job, version, *args, **kwargs)
             match found:
                 case Wants(None):
                     hashes = {key: str(entry.key.hash) for key, entry in snapshot.entries.items()}
-                    await self._ask(follow, version, hashes)
+                    await self.of_state(follow, version, hashes)
                 case Wants(wanted) if wanted and snapshot.entries.keys() >= set(wanted):
                     for group_version in wanted:
                         await self._hand(snapshot.entries[group_version])
@@ -175,12 +147,6 @@ class Reading:
                 case _:
                     return found
         raise Unready(503, "documents change faster than they are read")
-
-    async def of_state(
-        self, job: Callable[Concatenate[ReaderState, P], R], *args: P.args, **kwargs: P.kwargs
-    ) -> R:
-        """The result of a job that wants no document. Raises Unready."""
-        return await self._ask(job, *args, **kwargs)
 
     @property
     def version(self) -> str:
@@ -203,12 +169,13 @@ class Reading:
         body = await self._documents.obtain(entry.key, JSON, Coding.IDENTITY)
         if not isinstance(body, bytes):
             raise Unready(503, "the document is not available now: its backend failed or changed it")
-        if not await self._ask(keep, str(entry.key.hash), body):
+        if not await self.of_state(keep, str(entry.key.hash), body):
             raise Unready(503, "the document of the backend cannot be read")
 
-    async def _ask(
+    async def of_state(
         self, job: Callable[Concatenate[ReaderState, P], R], *args: P.args, **kwargs: P.kwargs
     ) -> R:
+        """The result of a job that wants no document. Raises Unready."""
         try:
             return await self._reader.ask(job, *args, **kwargs)
         except ReaderBusy as error:
@@ -234,25 +201,16 @@ class Reading:
                 raise unready
 
     def _following(self, version: str, *, fetches: bool = True) -> asyncio.Task[Unready | None]:
-        work = self._follow(self._snapshot(), version, fetches=fetches)
+        work = self._hand_over(self._snapshot(), version, fetches=fetches)
         task = asyncio.create_task(work, name="reader")
         log_failure(task, logger, "the index could not follow")
         return task
 
-    async def _follow(self, snapshot: Snapshot, version: str, *, fetches: bool) -> Unready | None:
-        """What kept the index from following, which is no bug and not logged as one: the reader says it."""
-        try:
-            await self._hand_over(snapshot, version, fetches=fetches)
-        except Unready as error:
-            return error
-        return None
-
-    async def _hand_over(self, snapshot: Snapshot, version: str, *, fetches: bool) -> None:
-        """Without ``fetches``, only documents that no backend is asked for. Raises Unready."""
+    async def _hand_over(self, snapshot: Snapshot, version: str, *, fetches: bool) -> Unready | None:
+        """What kept the index from following, which is no bug and not logged as one: the reader says it.
+        Without ``fetches``, only documents that no backend is asked for."""
         wanted = {key: entry for key, entry in snapshot.entries.items() if split(key) is not None}
         hashes = {key: str(entry.key.hash) for key, entry in wanted.items()}
-        missing = await self._ask(align, version, hashes)
-        self._missing = dict.fromkeys(missing, "on its way")
         at_once, in_turn = asyncio.Semaphore(HANDED_AT_ONCE), asyncio.Lock()
         per_backend: dict[BackendName, asyncio.Semaphore] = {}
 
@@ -263,92 +221,27 @@ class Reading:
                 if isinstance(body, bytes):
                     # Who asks meanwhile waits for one document, not for those that are at hand already.
                     async with in_turn:
-                        is_read = await self._ask(add, entry.group_version, str(entry.key.hash), body)
+                        is_read = await self.of_state(add, entry.group_version, str(entry.key.hash), body)
                     if is_read:
                         self._missing.pop(entry.group_version, None)
                 else:
                     self._missing[entry.group_version] = "its backend failed"
 
         try:
+            missing = await self.of_state(align, version, hashes)
+            self._missing = dict.fromkeys(missing, "on its way")
             async with asyncio.TaskGroup() as group:
                 for key in missing:
                     if fetches or self._is_at_hand(wanted[key]):
                         group.create_task(hand(wanted[key]))
         except* Unready as errors:
-            raise errors.exceptions[0] from None
-        if fetches or not self._missing:
-            self._aligned = version
+            failed = errors.exceptions[0]
+        else:
+            if fetches or not self._missing:
+                self._aligned = version
+            return None
+        return failed if isinstance(failed, Unready) else Unready(503, "documents could not be read")
 
     def _is_at_hand(self, entry: SnapshotEntry) -> bool:
         is_native = entry.offer.provenance is Provenance.NATIVE
         return not is_native or self._documents.held(entry.key) is not None
-
-
-def parameters(query: str) -> Mapping[str, str]:
-    """By name, the last of one name. Raises BadParameters."""
-    try:
-        found = parse_qsl(query, keep_blank_values=True, max_num_fields=_PARAMETERS_MAX, errors="strict")
-        return dict(found)
-    except (ValueError, UnicodeDecodeError) as error:
-        raise BadParameters("the query cannot be read") from error
-
-
-def number(given: Mapping[str, str], name: str, default: int, *, least: int, most: int) -> int:
-    """Raises BadParameters."""
-    text = given.get(name, str(default))
-    if not (text.isascii() and text.isdecimal() and len(text) < 9 and least <= int(text) <= most):
-        raise BadParameters(f"{name} is a number from {least} to {most}")
-    return int(text)
-
-
-def flag(given: Mapping[str, str], name: str) -> bool:
-    """Raises BadParameters."""
-    text = given.get(name, "false").lower()
-    if text not in ("", "1", "true", "0", "false"):
-        raise BadParameters(f"{name} is true or false")
-    return text in ("", "1", "true")
-
-
-def represented(
-    request: Request, *what: str, content_type: str, route: str, format: str, is_private: bool,
-    fields: tuple[tuple[str, str], ...] = (),
-) -> Representation:  # fmt: skip
-    """The representation of what is asked for; its ETag follows from ``what`` it is made of."""
-    coding = coding_for(request.accept_encoding)
-    named = "\0".join((RENDERER, coding.value, request.query, *what))
-    return Representation(
-        content_type=content_type,
-        etag=ETag(f'"{hashlib.sha256(named.encode()).hexdigest()[:32]}"'),
-        route=route,
-        format=format,
-        coding=coding,
-        is_private=is_private,
-        is_head=request.method == "HEAD",
-        fields=fields,
-    )
-
-
-def passing(representation: Representation, body: bytes, code: int = 200) -> PreparedAnswer:
-    """An answer that nobody keeps: the same question has another one soon."""
-    fields = [("Content-Type", representation.content_type), NO_STORE, *representation.fields]
-    if representation.coding is not Coding.IDENTITY:
-        fields.append(("Content-Encoding", representation.coding.value))
-    return prepare(
-        code,
-        fields,
-        body,
-        is_head=representation.is_head,
-        route=representation.route,
-        format=representation.format,
-    )
-
-
-def refused(request: Request, refused_as: QuestionRefusal | Unready, *, route: str) -> PreparedAnswer:
-    """An error as Kubernetes words it; those that pass have a ``Retry-After``."""
-    message = refused_as.message if isinstance(refused_as, QuestionRefusal) else str(refused_as)
-    reasons = {**REASONS, 429: "TooManyRequests"}
-    fields = [("Retry-After", "1")] if refused_as.code in (429, 503) else []
-    is_head = request.method == "HEAD"
-    return refusal(
-        refused_as.code, reasons[refused_as.code], message, fields=fields, is_head=is_head, route=route
-    )

@@ -20,6 +20,7 @@ from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.documents.repository import DocumentRepository
 from specmux_aggregator.http.answers import NO_STORE, PreparedAnswer, prepare, refusal
 from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.http.query import BadParameters, flag, parameters
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.model.snapshot import Snapshot
 from specmux_aggregator.questions.answers import QuestionRefusal
@@ -30,8 +31,8 @@ from specmux_aggregator.questions.judging import (
     ValidationRequest,
     validate,
 )
-from specmux_aggregator.questions.process import Reader
-from specmux_aggregator.questions.reading import BadParameters, Reading, Unready, flag, parameters
+from specmux_aggregator.questions.process import Reader, Unready
+from specmux_aggregator.questions.reading import Reading
 from specmux_aggregator.server.bodies import (
     BodiesFull,
     BodyBroken,

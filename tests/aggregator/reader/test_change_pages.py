@@ -116,7 +116,7 @@ def test_what_is_gone_or_new_is_said_and_not_led_to() -> None:
 
 @pytest.mark.parametrize("name", [None, KEY])
 def test_log_that_is_off_or_empty_is_said(name: GroupVersion | None) -> None:
-    assert "changes.enabled is false" in words(page(name=name, is_logged=False))
+    assert "Set changes.enabled: true" in words(page(name=name, is_logged=False))
     assert "since the log began" in words(page(name=name))
 
 
@@ -135,7 +135,7 @@ def test_what_is_left_off_is_counted() -> None:
     many = change(kinds=tuple(f"Kind{number:02}" for number in range(PLACES_MAX + 3)))
     assert "and 3 more" in words(page(entry(many)))
     told = words(page(entry(*[change(path=f"spec.f{number}") for number in range(CHANGES_MAX + 4)])))
-    assert "4 more are not shown here." in told
+    assert "4 more not shown." in told
     assert f"{CHANGES_MAX + 4} breaking" in told
 
 

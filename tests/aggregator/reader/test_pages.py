@@ -127,7 +127,7 @@ def test_home_begins_with_what_most_look_for_and_has_a_kind_once() -> None:
 def test_home_leads_to_documents_that_are_not_read_yet() -> None:
     html = text_of(home(SiteParts(), Coding.IDENTITY, state_of(GARDEN), "all", ("apis/late/v1",)))
     assert '<a href="./group-version/apis/late/v1">apis/late/v1</a>' in html
-    assert "1 group-version is not read yet. Reload to see its kinds." in words(html)
+    assert "1 group-version is missing Not read yet, or the backend is down" in words(html)
 
 
 def test_kind_is_shown_with_all_that_is_known_of_it() -> None:
@@ -153,8 +153,8 @@ def test_kind_is_shown_with_all_that_is_known_of_it() -> None:
         f"changes/{KEY}",
     ):
         assert f'href="../../../../{link}"' in html, link
-    assert '<a href="Bed" aria-current="page">Bed</a>' in html
-    assert "<b>GET</b> gives application/json, application/cbor" in html
+    assert '<a href="../../../../kind/apis/garden.example.org/v1/Bed" aria-current="page">Bed</a>' in html
+    assert "<b>GET</b> returns application/json, application/cbor" in html
     example = yaml.safe_load(
         unescape(html.partition("<pre")[2].partition("<code>")[2].partition("</code>")[0])
     )
@@ -244,7 +244,7 @@ def test_version_that_is_not_read_yet_is_named() -> None:
     for page, name in ((kind_page, "Bed"), (group_version_page, "")):
         request = DocumentRequest(below=f"kind/{KEY}/Bed", origin=origin(KEY), name=name, entries=())
         html = text_of(document_page(page, SiteParts(), request, Coding.IDENTITY, state, "all", ()))
-        assert f"Not read yet: {late} . Reload to see it." in words(html), page
+        assert f"Not read yet: {late} . Reload the page to see it." in words(html), page
 
 
 @pytest.mark.parametrize(
@@ -277,10 +277,8 @@ def test_status_shows_who_is_down_since_when_and_why() -> None:
         status_page(SiteParts(is_logged=True), ReaderState(), orjson.dumps(status), Coding.IDENTITY)
     )
     text = words(html)
-    assert "1 of 2 backends down. Documents fetched before are still served." in text
-    assert (
-        "b Down since 2 h ago, the last answer Reason refused: connection <refused> Serves 1 document" in text
-    )
+    assert "1 of 2 backends down. Documents fetched earlier are still served." in text
+    assert "b Down since its last answer, 2 h ago Reason connection <refused> Still served 1 document" in text
     assert f'href="./../v3/{KEY}?hash={"A" * 128}"' in html
     assert f'href="./group-version/{KEY}"' in html
 

@@ -13,6 +13,7 @@ from specmux_aggregator.questions.document_pages.page import (
     fields_of,
     origin_of,
     schema_file,
+    siblings_of,
     unread_of,
 )
 from specmux_aggregator.questions.frames import SiteParts, rendered
@@ -21,7 +22,7 @@ from specmux_aggregator.questions.state import ReaderState
 from specmux_converters.document import Document
 from specmux_converters.operations import KindOperation, operations_of
 from specmux_schemas.explanation.example import example
-from specmux_schemas.explanation.kind_names import KindName, names_in
+from specmux_schemas.explanation.kind_names import KindName
 from specmux_schemas.resources import GroupVersionKind
 from specmux_schemas.search_index.versions import beside
 
@@ -32,7 +33,6 @@ def kind_page(site: SiteParts, state: ReaderState, request: DocumentRequest, doc
     key = request.origin.group_version
     name, found = kind_called(document, key, request.name)
     operations = _operations(document, name.kind)
-    siblings = {each.kind.kind for each in names_in(document, key) if each.is_resource}
     return rendered(
         "kind.html",
         title=f"{name.kind.kind} {version_text(name.kind)}",
@@ -44,7 +44,8 @@ def kind_page(site: SiteParts, state: ReaderState, request: DocumentRequest, doc
         versions=_versions(state, name),
         unread=unread_of(state, key),
         operations=operations,
-        siblings=sorted(siblings),
+        current_kind=name.kind.kind,
+        siblings=siblings_of(document, key),
         schema_file=schema_file(name.kind) if site.has_schemas and operations else "",
         entries=shown_entries(request.entries or (), group_version=key, kind=name.kind.kind),
         most_entries=ENTRIES_MAX,

@@ -21,6 +21,7 @@ from specmux_aggregator.questions.tree import tree_html
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.errors import SchemasError
+from specmux_schemas.explanation.kind_names import names_in
 from specmux_schemas.explanation.tree import MOST_FIELDS, FieldPlace, tree_of
 from specmux_schemas.resources import GroupVersionKind, api_version, split
 
@@ -116,6 +117,11 @@ def origin_of(request: DocumentRequest) -> dict[str, Any]:
 def text_of(key: GroupVersion) -> str:
     parts = split(key)
     return key if parts is None else api_version(*parts)
+
+
+def siblings_of(document: Document, key: GroupVersion) -> list[str]:
+    """Kinds of the document's resources."""
+    return sorted({each.kind.kind for each in names_in(document, key) if each.is_resource})
 
 
 def schema_file(kind: GroupVersionKind) -> str:

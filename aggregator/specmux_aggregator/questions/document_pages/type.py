@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from specmux_aggregator.questions.document_pages.page import DocumentRequest, fields_of, origin_of
+from specmux_aggregator.questions.document_pages.page import (
+    DocumentRequest,
+    fields_of,
+    origin_of,
+    siblings_of,
+)
 from specmux_aggregator.questions.frames import SiteParts, rendered
 from specmux_aggregator.questions.state import ReaderState
 from specmux_converters.document import Document
@@ -33,6 +38,8 @@ def type_page(site: SiteParts, state: ReaderState, request: DocumentRequest, doc
         component=request.name,
         has_fields=bool(fields["tree"]),
         uses=list(_uses(document, request.origin.group_version, request.name))[:_USES_MAX],
+        current_kind="",
+        siblings=siblings_of(document, request.origin.group_version),
         **fields,
         **origin_of(request),
     )
