@@ -23,6 +23,8 @@ from specmux_aggregator.config.settings import ChangeSettings, PageSettings, Val
 PREFIX = "/clusters/one"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
+READ_SECONDS = 60.0
+
 LONG_TASKS = """
 window.blocked = 0;
 const add = (list) => {
@@ -58,7 +60,7 @@ def served(
                 before(client.base, PREFIX) as proxy,
             ):
                 await client.ready()
-                await client.get("/openapi/ui/")
+                await _read(client)
                 await _change(client, Path(name), changed or {})
                 address[:] = [client.base, proxy.url]
                 started.set()
@@ -67,7 +69,7 @@ def served(
         thread = threading.Thread(target=lambda: loop.run_until_complete(scenario()), daemon=True)
         thread.start()
         try:
-            assert started.wait(60), "the service did not start"
+            assert started.wait(2 * READ_SECONDS), "the service did not start"
             yield address[0], address[1]
         finally:
             loop.call_soon_threadsafe(ended.set)
@@ -80,6 +82,16 @@ def _write(folder: Path, documents: Mapping[Any, Any]) -> None:
         path = folder / f"{key}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(orjson.dumps(document))
+
+
+async def _read(client: Client) -> None:
+    """Wait until the reader has every document: the first pages of a busy machine are those of a start."""
+    async with asyncio.timeout(READ_SECONDS):
+        while True:
+            status, _, body = await client.get("/openapi/ui/")
+            if status == 200 and b"missing</summary>" not in body:
+                return
+            await asyncio.sleep(0.1)
 
 
 async def _change(client: Client, folder: Path, documents: Mapping[Any, Any]) -> None:
