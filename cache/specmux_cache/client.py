@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, Unpack
 
 from specmux_cache.access.field_values import checked_fields
@@ -24,21 +24,19 @@ from specmux_cache.errors import (
 )
 from specmux_cache.http.media_types import CBOR, JSON, accepted_for
 from specmux_cache.http.server import Server
-from specmux_cache.reading.calls import IN_THREADS, Calls, ClientRuntime, Flights
 from specmux_cache.reading.decoding import read_document
-from specmux_cache.reading.documents import ServerDocuments
-from specmux_cache.reading.events import CacheStats, Event, EventLog
-from specmux_cache.reading.opening import OpenCache, opened
+from specmux_cache.reading.documents import NOT_OPEN, OpenCache, ServerDocuments
+from specmux_cache.reading.opening import opened
 from specmux_cache.reading.options import CacheOptions
 from specmux_cache.reading.results import (
+    CacheStats,
     MediaTypes,
     MergedDocument,
-    Paths,
     PrefetchResult,
     Publication,
-    Resource,
     Schema,
 )
+from specmux_cache.reading.runtime import IN_THREADS, Calls, ClientRuntime, Event, EventLog, Flights
 from specmux_cache.store.keys import partition_of
 
 if TYPE_CHECKING:  # a client that is offline needs nothing of them
@@ -47,7 +45,6 @@ if TYPE_CHECKING:  # a client that is offline needs nothing of them
     from specmux_cache.store.compaction import CompactionReport
     from specmux_converters.byte_bounded import ByteBounded
 
-NOT_OPEN: Final = "the cache is not open: use it as a context manager, or call open() first"
 IS_OPEN: Final = "the cache is open already: it is closed before it is opened again"
 WAIT_FIRST: Final = 0.2
 """Seconds before ``wait_for`` asks again; doubled each time."""
@@ -83,7 +80,7 @@ class ServerClient:
         return sorted(name for name in super().__dir__() if not name.startswith("_"))
 
 
-class AsyncSchemaCache(ServerClient):
+class AsyncSchemaCache(ServerClient, ServerDocuments):
     """Use as an asynchronous context manager, in one event loop. Calls may run at the same time.
 
     Raises, beside what each call says: RequestError when the server gave nothing to use and nothing stored
@@ -117,6 +114,7 @@ class AsyncSchemaCache(ServerClient):
             self.options = replace(self.options, partition=self._access.partition)
         if timeout is not None:
             self.options = replace(self.options, timeout=timeout)
+        self._accepted = self.options.accepted
         self._headers = checked_fields(self._access.headers)
         if warn is None:
             from specmux_cache.log import logger
@@ -127,7 +125,6 @@ class AsyncSchemaCache(ServerClient):
         self._events = EventLog(on_event)
         self._transport: Any = None
         self._opened: OpenCache | None = None
-        self._documents: ServerDocuments | None = None
 
     @cached_property
     def _unsupported(self) -> UnsupportedRequests:
@@ -208,28 +205,14 @@ class AsyncSchemaCache(ServerClient):
     ) -> None:
         if self._opened is None:
             return
-        opened, self._opened, self._documents = self._opened, None, None
+        opened, self._opened = self._opened, None
         await opened.exchange.close()
         await self._transport.__aexit__(kind, error, trace)
         await opened.entry_store.close()
 
-    async def paths(self, *, refresh: bool = False) -> Paths:
-        """The discovery root. ``refresh`` asks the server even within ``root_ttl``."""
-        return await self._reading.paths(refresh=refresh)
-
-    async def schema(self, group_version: str, *, media: str | None = None) -> Schema:
-        """The document as bytes. ``media``: a media type, or json, cbor, protobuf; None goes by the options.
-        ``schemas`` is JSON without paths where the server has that, else all of it.
-
-        A group-version is a key of the root; ``apps/v1`` and ``v1`` will do for ``apis/apps/v1`` and
-        ``api/v1``. Raises GroupVersionNotFound; MediaTypeRefused for a media type that the server does not
-        give it in.
-        """
-        return await self._reading.schema(group_version, media)
-
     async def spec(self, group_version: str) -> Mapping[str, Any]:
         """The document decoded; read-only, for all callers share it. Raises GroupVersionNotFound."""
-        return await self._decode(await self._reading.schema(group_version))
+        return await self._decode(await self.schema(group_version))
 
     async def wait_for(self, group_version: str, *, within: float = 30.0) -> Schema:
         """The document as soon as the server publishes it, such as after a CRD was created.
@@ -334,7 +317,7 @@ class AsyncSchemaCache(ServerClient):
         accepted = None if media is None else accepted_for(media)
 
         async def fetch(group_version: str) -> bool:
-            found = await self._reading.represented(root, root.document(group_version), accepted)
+            found = await self._represented(root, root.document(group_version), accepted)
             return found.from_cache
 
         from specmux_cache.reading.prefetching import prefetched
@@ -347,17 +330,9 @@ class AsyncSchemaCache(ServerClient):
 
         root = await self._open.catalog.root()
         names = root.discovery.documents if group_versions is None else group_versions
-        schemas = [await self._reading.represented(root, root.document(name)) for name in names]
+        schemas = [await self._represented(root, root.document(name)) for name in names]
         specs = {schema.group_version: await self._decode(schema) for schema in schemas}
         return await self._calls.run(merge_documents, specs)
-
-    async def resource(self, path: str, *, headers: Mapping[str, str] = MappingProxyType({})) -> Resource:
-        """Any GET below /api, /apis or /openapi, by RFC 9111. Any status is a result; only 200 is ever
-        stored.
-
-        Raises ValueError for a path elsewhere, and for headers that are not one request's to set.
-        """
-        return await self._reading.resource(path, headers)
 
     async def invalidate(self, group_version: str | None = None) -> int:
         """Forget a group-version, or all of this server's in this partition; how many entries went."""
@@ -409,19 +384,6 @@ class AsyncSchemaCache(ServerClient):
         stored = await import_bundle(Path(path), self._open.entry_store, limits=self.options.limits)
         self._open.catalog.forget()
         return stored
-
-    @property
-    def _open(self) -> OpenCache:
-        if self._opened is None:
-            raise RuntimeError(NOT_OPEN)
-        return self._opened
-
-    @property
-    def _reading(self) -> ServerDocuments:
-        opened = self._open
-        if self._documents is None:
-            self._documents = ServerDocuments(self.server, opened, options=self.options, clock=self._clock)
-        return self._documents
 
     async def _hashes(self) -> dict[str, str]:
         paths = await self.paths(refresh=True)

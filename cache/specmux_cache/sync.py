@@ -14,16 +14,15 @@ from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, Unpack
 
 from specmux_cache.access.server_access import AccessArguments
-from specmux_cache.client import IS_OPEN, NOT_OPEN, AsyncSchemaCache, ServerClient
+from specmux_cache.client import IS_OPEN, AsyncSchemaCache, ServerClient
 from specmux_cache.errors import CacheError
-from specmux_cache.http.header_fields import Fields
 from specmux_cache.http.media_types import accepted_for
-from specmux_cache.http.responses import Answer
+from specmux_cache.http.messages import Answer, Fields
 from specmux_cache.http.server import Server
-from specmux_cache.reading.calls import IN_PLACE, OwnFlights, finished
-from specmux_cache.reading.events import CacheStats, Event
+from specmux_cache.reading.documents import NOT_OPEN, Root
 from specmux_cache.reading.options import CacheOptions
 from specmux_cache.reading.results import (
+    CacheStats,
     MediaTypes,
     MergedDocument,
     Paths,
@@ -32,7 +31,7 @@ from specmux_cache.reading.results import (
     Resource,
     Schema,
 )
-from specmux_cache.reading.root import Root
+from specmux_cache.reading.runtime import IN_PLACE, Event, OwnFlights, finished
 
 if TYPE_CHECKING:  # what a client without a background does not need, or not before it asks
     from specmux_cache.http.blocking_transport import BlockingTransport
@@ -262,7 +261,7 @@ class _InPlace(AsyncSchemaCache):
 
         def fetch(name: str) -> None:
             try:
-                finished(self._reading.represented(root, root.document(name), accepted))
+                finished(self._represented(root, root.document(name), accepted))
             except CacheError as error:
                 failed[name] = error
 

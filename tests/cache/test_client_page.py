@@ -16,8 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "client.md").read_text(encoding="utf-8")
 CALLS = [
     name
-    for name, member in vars(AsyncSchemaCache).items()
-    if inspect.isfunction(member) and not name.startswith("_")
+    for name, member in inspect.getmembers(AsyncSchemaCache, inspect.isfunction)
+    if not name.startswith("_")
 ]
 
 

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from specmux_cache.http.responses import StoredHead
+from specmux_cache.http.messages import StoredHead
 from specmux_cache.reading.entries import EntryStore
 from specmux_cache.store.disk_store import DiskStore
 from specmux_cache.store.limits import StoreLimits

@@ -20,8 +20,8 @@ def reference() -> Reference:
 def calls(kind: type) -> dict[str, inspect.Signature]:
     return {
         name: inspect.signature(member)
-        for name, member in vars(kind).items()
-        if inspect.isfunction(member) and not name.startswith("_")
+        for name, member in inspect.getmembers(kind, inspect.isfunction)
+        if not name.startswith("_")
     }
 
 

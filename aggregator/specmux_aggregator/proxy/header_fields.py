@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from specmux_aggregator.http.answers import TOKEN, VALUE
-from specmux_cache.http.header_fields import HOP_BY_HOP
+from specmux_cache.http.messages import HOP_BY_HOP
 
 Field = tuple[str, str]
 

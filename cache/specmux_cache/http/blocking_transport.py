@@ -26,8 +26,7 @@ from specmux_cache.http.connections.blocking_reader import (
     send,
 )
 from specmux_cache.http.connections.wire import Wire
-from specmux_cache.http.header_fields import Fields
-from specmux_cache.http.responses import Answer
+from specmux_cache.http.messages import Answer, Fields
 from specmux_cache.http.server import Server
 from specmux_cache.http.unpacking import ACCEPT_ENCODING, is_packed, unpacked
 

@@ -13,8 +13,11 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final
 
-from specmux_cache.http.header_fields import (
+from specmux_cache.http.messages import (
+    Answer,
     Fields,
+    Selecting,
+    StoredHead,
     directives,
     end_to_end,
     first,
@@ -24,7 +27,6 @@ from specmux_cache.http.header_fields import (
     replaced,
     seconds,
 )
-from specmux_cache.http.responses import Answer, Selecting, StoredHead
 from specmux_converters.deferred_dataclasses import dataclass
 
 CLOCK_SKEW: Final = 5.0

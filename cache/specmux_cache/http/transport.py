@@ -19,8 +19,7 @@ import aiohttp
 from specmux_cache.errors import BadAnswer, ServerUnreachable
 from specmux_cache.http.connection_faults import reason_of
 from specmux_cache.http.connections.connector import CheckedConnector
-from specmux_cache.http.header_fields import Fields, fields_of
-from specmux_cache.http.responses import Answer
+from specmux_cache.http.messages import Answer, Fields, fields_of
 from specmux_cache.http.unpacking import ACCEPT_ENCODING, is_packed, unpacked
 from specmux_converters.deferred_dataclasses import dataclass
 

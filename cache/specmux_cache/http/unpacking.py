@@ -13,8 +13,7 @@ from typing import Final
 import zstandard
 
 from specmux_cache.errors import BadAnswer
-from specmux_cache.http.header_fields import listed
-from specmux_cache.http.responses import Answer
+from specmux_cache.http.messages import Answer, listed
 
 ACCEPT_ENCODING: Final = "zstd, gzip"
 ZSTD_PIECE: Final = 512

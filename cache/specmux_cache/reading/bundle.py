@@ -19,12 +19,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from specmux_cache.errors import BundleError
-from specmux_cache.http.responses import Entry, held_from, metadata_of
-from specmux_cache.reading.entries import EntryStore
-from specmux_cache.store.bodies import digest_of, is_digest
+from specmux_cache.reading.entries import Entry, EntryStore, held_from, metadata_of
+from specmux_cache.store.bodies import digest_of
 from specmux_cache.store.keys import Key
 from specmux_cache.store.limits import StoreLimits
-from specmux_cache.store.rows import Digest
+from specmux_cache.store.rows import Digest, is_digest
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.errors import cut
 from specmux_converters.json_text import may_have_more_values

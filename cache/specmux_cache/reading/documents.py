@@ -9,57 +9,196 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from specmux_cache.errors import UnexpectedStatus
+from specmux_cache.errors import GroupVersionNotFound, UnexpectedStatus
 from specmux_cache.http.freshness import FreshnessRule, age_of
-from specmux_cache.http.header_fields import AGE_MAX, fields_of, replaced
-from specmux_cache.http.media_types import accepted_for
-from specmux_cache.http.server import Server, name_of
+from specmux_cache.http.media_types import JSON, accepted_for
+from specmux_cache.http.messages import AGE_MAX, fields_of, replaced
+from specmux_cache.http.server import ROOT_PATH, Server, name_of
 from specmux_cache.reading.decoding import check_document
-from specmux_cache.reading.discovery import Document
-from specmux_cache.reading.exchange import ExchangeRequest, ExchangeResult
-from specmux_cache.reading.opening import OpenCache
+from specmux_cache.reading.discovery import Discovery, Document, parse_discovery
+from specmux_cache.reading.entries import EntryStore
+from specmux_cache.reading.exchange import CHECK_INLINE, Exchange, ExchangeRequest, ExchangeResult
 from specmux_cache.reading.options import CacheOptions
 from specmux_cache.reading.results import Paths, Resource, Schema
-from specmux_cache.reading.root import Root
+from specmux_cache.reading.runtime import Calls
+from specmux_converters.deferred_dataclasses import dataclass
 
+NOT_OPEN: Final = "the cache is not open: use it as a context manager, or call open() first"
 NOT_PER_REQUEST: Final = frozenset(
     {"authorization", "cookie", "if-modified-since", "if-none-match", "proxy-authorization", "range"}
 )
 """Fields that identify the caller, which only the client may set, and those that the cache decides on."""
 
 
-class ServerDocuments:
-    """The documents of one server. Raises what Exchange raises."""
+@dataclass(frozen=True, slots=True)
+class Root:
+    """The discovery root as of one request."""
+
+    server: str
+    discovery: Discovery
+    obtained: ExchangeResult
+
+    def document(self, group_version: str) -> Document:
+        """Its location. ``apps/v1`` and ``v1`` are accepted for keys that start with ``apis/`` and ``api/``.
+
+        Raises GroupVersionNotFound.
+        """
+        documents = self.discovery.documents
+        found = documents.get(group_version)
+        if found is None:
+            prefix = "apis" if "/" in group_version else "api"
+            found = documents.get(f"{prefix}/{group_version}")
+        if found is None:
+            raise GroupVersionNotFound(group_version, server=self.server)
+        return found
+
+
+class Catalog:
+    """The root of one server. Raises what Exchange raises."""
 
     def __init__(
-        self, server: Server, opened: OpenCache, *, options: CacheOptions, clock: Callable[[], float]
+        self,
+        server: Server,
+        exchange: Exchange,
+        *,
+        options: CacheOptions,
+        calls: Calls,
+        clock: Callable[[], float],
     ) -> None:
         self._server = server
-        self._opened = opened
-        self._accepted = options.accepted
+        self._url = str(server)
+        self._calls = calls
+        self._exchange = exchange
+        self._options = options
         self._clock = clock
+        self._absent: dict[str, float] = {}
+        self._parsed: tuple[str, Discovery] | None = None
+        self._wanted = ExchangeRequest(
+            name=ROOT_PATH,
+            target=ROOT_PATH,
+            rule=FreshnessRule.REVALIDATED,
+            accepted=(JSON,),
+            check=lambda body, _: parse_discovery(body, server),
+        )
+
+    async def root(self, *, refresh: bool = False) -> Root:
+        """``refresh`` asks the server even if the root is still trusted; offline, the server is never
+        asked."""
+        obtained = await self._exchange.obtain(self._wanted, refresh=refresh)
+        entry = obtained.entry
+        if self._parsed is None or self._parsed[0] != entry.digest:
+            if len(entry.body) <= CHECK_INLINE:
+                discovery = parse_discovery(entry.body, self._server)
+            else:
+                discovery = await self._calls.run(parse_discovery, entry.body, self._server)
+            self._parsed = entry.digest, discovery
+        return Root(self._url, self._parsed[1], obtained)
+
+    async def find(self, group_version: str, *, refresh: bool = False) -> tuple[Root, Document]:
+        """The document, after requesting the root again if it was cached. Raises GroupVersionNotFound."""
+        if 0 < self._absent.get(group_version, 0) - self._clock() <= self._options.not_found_ttl:
+            raise GroupVersionNotFound(group_version, server=self._url)
+        root = await self.root(refresh=refresh)
+        try:
+            return root, root.document(group_version)
+        except GroupVersionNotFound:
+            if root.obtained.is_confirmed or self._options.offline:
+                self._miss(group_version)
+                raise
+        root = await self.root(refresh=True)
+        try:
+            return root, root.document(group_version)
+        except GroupVersionNotFound:
+            self._miss(group_version)
+            raise
+
+    def forget(self, group_version: str | None = None) -> None:
+        """Forget that it was absent; None: all of them."""
+        if group_version is None:
+            self._absent.clear()
+        else:
+            self._absent.pop(group_version, None)
+
+    def _miss(self, group_version: str) -> None:
+        now = self._clock()
+        self._absent = {name: until for name, until in self._absent.items() if until > now}
+        self._absent[group_version] = now + self._options.not_found_ttl
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCache:
+    """The parts of an open client, on one event loop or in place. Its owner closes the exchange, then the
+    store."""
+
+    entry_store: EntryStore
+    exchange: Exchange
+    catalog: Catalog
+
+
+class ServerDocuments:
+    """The part of a client that reads. Raises what Exchange raises."""
+
+    server: Server
+    _accepted: tuple[str, ...]
+    _clock: Callable[[], float]
+    _opened: OpenCache | None = None
 
     async def paths(self, *, refresh: bool = False) -> Paths:
-        root = await self._opened.catalog.root(refresh=refresh)
+        """The discovery root. ``refresh`` asks the server even within ``root_ttl``."""
+        root = await self._open.catalog.root(refresh=refresh)
         found, obtained = root.discovery, root.obtained
         age = self._since(obtained)
         return Paths(found.documents, found.refused, obtained.from_cache, obtained.is_stale, age)
 
-    async def schema(self, group_version: str, media: str | None = None) -> Schema:
-        """Raises GroupVersionNotFound, MediaTypeRefused."""
+    async def schema(self, group_version: str, *, media: str | None = None) -> Schema:
+        """The document as bytes. ``media``: a media type, or json, cbor, protobuf; None goes by the options.
+        ``schemas`` is JSON without paths where the server has that, else all of it.
+
+        A group-version is a key of the root; ``apps/v1`` and ``v1`` will do for ``apis/apps/v1`` and
+        ``api/v1``. Raises GroupVersionNotFound; MediaTypeRefused for a media type that the server does not
+        give it in.
+        """
+        catalog = self._open.catalog
         accepted = None if media is None else accepted_for(media)
-        catalog = self._opened.catalog
         root, document = await catalog.find(group_version)
         try:
-            return await self.represented(root, document, accepted)
+            return await self._represented(root, document, accepted)
         except UnexpectedStatus as error:
             # The root with its URL was not requested now, and the document may have moved since.
             if error.status not in (404, 410) or root.obtained.is_confirmed:
                 raise
         root, document = await catalog.find(group_version, refresh=True)
-        return await self.represented(root, document, accepted)
+        return await self._represented(root, document, accepted)
 
-    async def represented(
+    async def resource(self, path: str, *, headers: Mapping[str, str] = MappingProxyType({})) -> Resource:
+        """Any GET below /api, /apis or /openapi, by RFC 9111. Any status is a result; only 200 is ever
+        stored.
+
+        Raises ValueError for a path elsewhere, and for headers that are not one request's to set.
+        """
+        target = self.server.target(path) if path.startswith("/") else None
+        if target is None:
+            raise ValueError("a path of this server below /api, /apis or /openapi")
+        fields = fields_of(headers.items())
+        if not NOT_PER_REQUEST.isdisjoint(name for name, _ in fields):
+            raise ValueError("credentials go with the client; conditions and ranges are the cache's")
+        obtained = await self._open.exchange.obtain(
+            ExchangeRequest(name_of(target), target, FreshnessRule.PLAIN, fields=fields)
+        )
+        held = obtained.entry.held
+        age = min(age_of(held, now=self._clock()), float(AGE_MAX))
+        kept = replaced(held.fields, (("age", str(int(age))),)) if obtained.from_cache else held.fields
+        return Resource(
+            obtained.status, kept, obtained.entry.body, obtained.from_cache, obtained.is_stale, age
+        )
+
+    @property
+    def _open(self) -> OpenCache:
+        if self._opened is None:
+            raise RuntimeError(NOT_OPEN)
+        return self._opened
+
+    async def _represented(
         self, root: Root, document: Document, accepted: tuple[str, ...] | None = None
     ) -> Schema:
         """The document in the best of these media types, by default those of the options."""
@@ -71,7 +210,7 @@ class ServerDocuments:
             accepted=accepted or self._accepted,
             check=check_document,
         )
-        obtained = await self._opened.exchange.obtain(wanted)
+        obtained = await self._open.exchange.obtain(wanted)
         entry = obtained.entry
         return Schema(
             group_version=document.group_version,
@@ -84,25 +223,6 @@ class ServerDocuments:
             stale=obtained.is_stale or root.obtained.is_stale,
             age=self._since(obtained),
             lossy=entry.held.is_lossy,
-        )
-
-    async def resource(self, path: str, headers: Mapping[str, str] = MappingProxyType({})) -> Resource:
-        """Raises ValueError for a path elsewhere, and for header fields that a single request must not
-        set."""
-        target = self._server.target(path) if path.startswith("/") else None
-        if target is None:
-            raise ValueError("a path of this server below /api, /apis or /openapi")
-        fields = fields_of(headers.items())
-        if not NOT_PER_REQUEST.isdisjoint(name for name, _ in fields):
-            raise ValueError("credentials go with the client; conditions and ranges are the cache's")
-        obtained = await self._opened.exchange.obtain(
-            ExchangeRequest(name_of(target), target, FreshnessRule.PLAIN, fields=fields)
-        )
-        held = obtained.entry.held
-        age = min(age_of(held, now=self._clock()), float(AGE_MAX))
-        kept = replaced(held.fields, (("age", str(int(age))),)) if obtained.from_cache else held.fields
-        return Resource(
-            obtained.status, kept, obtained.entry.body, obtained.from_cache, obtained.is_stale, age
         )
 
     def _since(self, obtained: ExchangeResult) -> float:

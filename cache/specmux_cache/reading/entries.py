@@ -6,18 +6,30 @@ Invariant: a failure of the store costs a request, never an answer, and is repor
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any, TypeVar
 
 from specmux_cache.errors import StoreError, StoreUnavailable
-from specmux_cache.http.responses import Entry, StoredHead, held_from, metadata_of
-from specmux_cache.reading.calls import IN_THREADS, Calls
+from specmux_cache.http.messages import StoredHead, fields_from_text, fields_to_text
+from specmux_cache.reading.runtime import IN_THREADS, Calls
 from specmux_cache.store.disk_store import DiskStore
 from specmux_cache.store.keys import Key
 from specmux_cache.store.opening import Store, memory_store
-from specmux_cache.store.rows import Row, StoredEntry
+from specmux_cache.store.rows import Digest, Metadata, Row, StoredEntry
+from specmux_converters.deferred_dataclasses import dataclass
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A stored answer with its verified body."""
+
+    key: Key
+    held: StoredHead
+    body: bytes
+    digest: Digest
 
 
 class EntryStore:
@@ -107,6 +119,37 @@ class EntryStore:
             return otherwise
         except StoreError:
             return otherwise
+
+
+def metadata_of(held: StoredHead) -> Metadata:
+    """The metadata of a row. ``selecting`` was already reduced to what may be stored."""
+    return {
+        "fields": fields_to_text(held.fields),
+        "requested_at": held.requested_at,
+        "received_at": held.received_at,
+        "selecting": fields_to_text(tuple((name, value or "") for name, value in held.selecting.items())),
+        "absent": ",".join(name for name, value in held.selecting.items() if value is None),
+        "lossy": held.is_lossy,
+    }
+
+
+def held_from(metadata: Mapping[str, Any]) -> StoredHead | None:
+    """None for metadata that ``metadata_of`` did not write; counts as absent."""
+    try:
+        absent = set(str(metadata["absent"]).split(","))
+        return StoredHead(
+            fields=fields_from_text(metadata["fields"]),
+            requested_at=float(metadata["requested_at"]),
+            received_at=float(metadata["received_at"]),
+            selecting=MappingProxyType(
+                {
+                    name: None if name in absent else value
+                    for name, value in fields_from_text(metadata["selecting"])
+                }
+            ),
+        )
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def _entry(stored: StoredEntry) -> Entry | None:

@@ -31,15 +31,14 @@ from specmux_cache.http.freshness import (
     selects,
     usage,
 )
-from specmux_cache.http.header_fields import Fields, fields_to_text, first
 from specmux_cache.http.media_types import accept_field, answered_type, canonical
+from specmux_cache.http.messages import Answer, Fields, Selecting, fields_to_text, first, held_of, sentence_of
 from specmux_cache.http.refusals import Refusals
-from specmux_cache.http.responses import Answer, Entry, Selecting, held_from, held_of, sentence_of
 from specmux_cache.http.server import Server, hash_in, name_of
-from specmux_cache.reading.calls import ClientRuntime
-from specmux_cache.reading.entries import EntryStore
+from specmux_cache.reading.entries import Entry, EntryStore, held_from
 from specmux_cache.reading.flight_locks import FlightLocks
 from specmux_cache.reading.options import CacheOptions
+from specmux_cache.reading.runtime import ClientRuntime
 from specmux_cache.store.bodies import digest_of
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.errors import cut

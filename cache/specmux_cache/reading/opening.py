@@ -1,4 +1,4 @@
-"""The parts of an open client."""
+"""Open the parts of a client."""
 
 from __future__ import annotations
 
@@ -6,23 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from specmux_cache.http.server import Server
-from specmux_cache.reading.calls import ClientRuntime
+from specmux_cache.reading.documents import Catalog, OpenCache
 from specmux_cache.reading.entries import EntryStore
 from specmux_cache.reading.exchange import Exchange, ExchangeResult, GetTransport
 from specmux_cache.reading.flight_locks import FlightLocks
 from specmux_cache.reading.options import CacheOptions
-from specmux_cache.reading.root import Catalog
+from specmux_cache.reading.runtime import ClientRuntime
 from specmux_cache.store.opening import Store, open_store
-from specmux_converters.deferred_dataclasses import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class OpenCache:
-    """Lives on one event loop, or in place. Its owner closes the exchange, then the store."""
-
-    entry_store: EntryStore
-    exchange: Exchange
-    catalog: Catalog
 
 
 async def opened(

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from specmux_cache.errors import CacheError
-from specmux_cache.http.header_fields import Fields
+from specmux_cache.http.messages import Fields
 from specmux_cache.reading.discovery import Document
+from specmux_cache.reading.runtime import EventKind
+from specmux_cache.store.disk_store import StoreStats
 from specmux_cache.store.rows import Digest
 from specmux_converters.deferred_dataclasses import dataclass
 
@@ -115,3 +117,15 @@ class MediaTypes:
         if "*/*" in self.consumes:
             return media_type in self.produces
         return media_type in self.consumes
+
+
+@dataclass(frozen=True, slots=True)
+class CacheStats:
+    """Counters of one client, and the state of its directory."""
+
+    events: Mapping[EventKind, int]
+    bytes_fetched: int
+    decoded: int
+    """Decoded documents in memory."""
+    store: StoreStats | None
+    """None in memory."""

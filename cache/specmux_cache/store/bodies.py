@@ -7,20 +7,19 @@ Invariant: a file here is complete, unless the machine lost power.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
-import re
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import zstandard
 
-from specmux_cache.store.directory import open_file
-from specmux_cache.store.rows import Digest, Encoding
+from specmux_cache.store.rows import Digest, Encoding, is_digest
 from specmux_converters.deferred_dataclasses import dataclass
 
-DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 TEMPORARY: Final = "tmp"
 BLOCK: Final = 4096
 """Allocation unit of file systems; sizes of files are rounded up to it."""
@@ -126,12 +125,17 @@ class Bodies:
                 Path(directory).rmdir()
 
 
+def open_file(path: str | Path, flags: int) -> int:
+    """A descriptor of a regular file. Raises OSError for others: a FIFO would block."""
+    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    raise OSError(errno.EINVAL, "not a regular file", str(path))
+
+
 def digest_of(body: bytes) -> Digest:
     return Digest(hashlib.sha256(body).hexdigest())
-
-
-def is_digest(text: str) -> bool:
-    return DIGEST.fullmatch(text) is not None
 
 
 def pack(body: bytes, *, compress: bool) -> tuple[Encoding, bytes]:

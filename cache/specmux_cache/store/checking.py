@@ -61,7 +61,7 @@ def _strangers(contents: Contents, *, fix: bool) -> Iterator[StoreProblem]:
 def _entries(contents: Contents, *, fix: bool) -> Iterator[StoreProblem]:
     low, high = key_range()
     after = ""
-    while page := contents.index.entries(low, high, after=after, with_body=True):
+    while page := contents.index.rows.page(low, high, after=after, with_body=True):
         after = page[-1].key
         for raw in page:
             if contents.is_whole(raw):

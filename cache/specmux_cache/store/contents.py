@@ -22,23 +22,24 @@ from specmux_cache.store.bodies import (
     allocated,
     allocated_at,
     digest_of,
-    is_digest,
     pack,
     unpack,
 )
 from specmux_cache.store.directory import release_reserve
-from specmux_cache.store.index import Index, RawEntry, Victim
+from specmux_cache.store.index import Index, Victim
 from specmux_cache.store.keys import Key
 from specmux_cache.store.limits import StoreLimits
 from specmux_cache.store.rows import (
     Digest,
     Metadata,
+    RawEntry,
     Row,
     StoredEntry,
+    is_digest,
     key_range,
     key_text,
     seal,
-    unseal,
+    unsealed,
 )
 from specmux_converters.errors import cut
 
@@ -92,7 +93,7 @@ class Contents:
 
     def load(self, key: Key) -> StoredEntry | None:
         """The entry with its verified body. A damaged one is removed and counts as absent."""
-        raw = self.index.entry(key_text(key))
+        raw = self.index.rows.get(key_text(key))
         if raw is None:
             return None
         row = unsealed(raw, key)
@@ -107,7 +108,7 @@ class Contents:
     def fault_of(self, key: str, *, remove: bool) -> Literal["row", "body"] | None:
         """The fault of this entry, checked under the lock; with ``remove`` it is removed."""
         with self.index.database.transaction():
-            raw = self.index.entry(key)
+            raw = self.index.rows.get(key)
             row = unsealed(raw) if raw is not None else None
             if raw is None or (row is not None and self._body(row, raw.data) is not None):
                 return None
@@ -160,7 +161,7 @@ class Contents:
     def update(self, key: Key, *, metadata: Metadata, now: float) -> bool:
         """Update times and the named metadata fields; False if there is no entry."""
         with self.index.database.transaction():
-            raw = self.index.entry(key_text(key))
+            raw = self.index.rows.get(key_text(key))
             row = unsealed(raw, key) if raw is not None else None
             if raw is None or row is None:
                 if raw is not None:
@@ -194,7 +195,7 @@ class Contents:
         """Remove the row of this key unless it unseals."""
 
         def choose() -> list[RawEntry]:
-            raw = self.index.entry(key)
+            raw = self.index.rows.get(key)
             return [raw] if raw is not None and unsealed(raw) is None else []
 
         self.damaged += self.drop(choose)
@@ -266,14 +267,14 @@ class Contents:
     def _body_or_discard(self, row: Row) -> bytes | None:
         with self.index.database.transaction():
             # It may have been stored again meanwhile.
-            raw = self.index.entry(key_text(row.key))
+            raw = self.index.rows.get(key_text(row.key))
             body = self._body(row, None if raw is None else raw.data)
             if body is None:
                 self.damaged += 1
                 if raw is not None and raw.is_inline:
                     self.index.delete_rows([raw.rowid])
                 else:
-                    self.index.delete_rows(entry.rowid for entry in self.index.entries_of(row.digest))
+                    self.index.delete_rows(entry.rowid for entry in self.index.rows.of_body(row.digest))
                     self._remove_unreferenced([row.digest])
         return body
 
@@ -379,20 +380,3 @@ def refused(error: OSError, directory: Path) -> StoreError:
     """The store's error for a failed system call."""
     kind = DiskFull if error.errno in NO_SPACE else StoreUnavailable
     return kind(cut(error.strerror or str(error)), directory=str(directory))
-
-
-def unsealed(raw: RawEntry, key: Key | None = None) -> Row | None:
-    """The row; None if it was not sealed for this key and digest. ``key``: that of the row."""
-    if not (raw.is_sound and is_digest(raw.digest)):
-        return None
-    try:
-        return unseal(
-            raw.value,
-            key=raw.key,
-            digest=raw.digest,
-            accessed_at=raw.accessed_at,
-            superseded=raw.standing is not None,
-            of=key,
-        )
-    except (ValueError, TypeError):
-        return None

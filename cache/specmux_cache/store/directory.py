@@ -6,7 +6,6 @@ Invariant: a directory that is refused is unchanged.
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import sqlite3
 import stat
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from specmux_cache.errors import StoreUnavailable
+from specmux_cache.store.bodies import open_file
 from specmux_converters.errors import cut
 
 VERSION: Final = 1
@@ -98,15 +98,6 @@ def _refuse_foreign(directory: Path, *, is_read_only: bool = False) -> None:
     for name in ("bodies", "tmp"):
         if (directory / name).is_symlink():
             raise StoreUnavailable(f"its {name} is a symlink", directory=str(directory))
-
-
-def open_file(path: str | Path, flags: int) -> int:
-    """A descriptor of a regular file. Raises OSError for others: a FIFO would block."""
-    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
-    if stat.S_ISREG(os.fstat(descriptor).st_mode):
-        return descriptor
-    os.close(descriptor)
-    raise OSError(errno.EINVAL, "not a regular file", str(path))
 
 
 def _refuse_version(directory: Path) -> None:

@@ -20,7 +20,7 @@ from specmux_cache.errors import (
     StoreReadOnly,
     StoreUnavailable,
 )
-from specmux_cache.store.contents import ACCESS_SECONDS, Contents, refused, unsealed
+from specmux_cache.store.contents import ACCESS_SECONDS, Contents, refused
 from specmux_cache.store.directory import (
     DAMAGED_FILE,
     INDEX_FILE,
@@ -30,11 +30,19 @@ from specmux_cache.store.directory import (
     prepare,
     release_reserve,
 )
-from specmux_cache.store.index import RawEntry
 from specmux_cache.store.keys import Key
 from specmux_cache.store.limits import StoreLimits
 from specmux_cache.store.locks import locked
-from specmux_cache.store.rows import Digest, Metadata, Row, StoredEntry, key_range, key_text
+from specmux_cache.store.rows import (
+    Digest,
+    Metadata,
+    RawEntry,
+    Row,
+    StoredEntry,
+    key_range,
+    key_text,
+    unsealed,
+)
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.errors import cut
 
@@ -199,7 +207,7 @@ class DiskStore:
 
         def delete(contents: Contents) -> bool:
             text = key_text(key)
-            return contents.drop(lambda: [entry for entry in [contents.index.entry(text)] if entry]) > 0
+            return contents.drop(lambda: [entry for entry in [contents.index.rows.get(text)] if entry]) > 0
 
         self._refuse_read_only()
         return self._attempt(delete)
@@ -211,7 +219,7 @@ class DiskStore:
         low, high = key_range(*prefix)
 
         def page_after(key: str) -> list[RawEntry]:
-            return self._attempt(lambda contents: contents.index.entries(low, high, after=key))
+            return self._attempt(lambda contents: contents.index.rows.page(low, high, after=key))
 
         page = page_after("")
         while page:
@@ -277,7 +285,7 @@ class DiskStore:
         self._refuse_read_only()
         removed = 0
         while count := self._attempt(
-            lambda contents: contents.drop(lambda: contents.index.entries(*key_range(), limit=CLEARED))
+            lambda contents: contents.drop(lambda: contents.index.rows.page(*key_range(), limit=CLEARED))
         ):
             removed += count
         return removed

@@ -16,19 +16,18 @@ from pathlib import Path
 from typing import Any, Final
 
 from specmux_cache.store.database import OWN_PREFIX, Database
-from specmux_cache.store.rows import ENCODINGS, Digest, Encoding
+from specmux_cache.store.rows import (
+    ENCODINGS,
+    FILE_PREFIX,
+    Digest,
+    Encoding,
+    EntryRows,
+    bound,
+    packed_in,
+    raw_value,
+)
 from specmux_converters.deferred_dataclasses import dataclass
 
-ENTRY: Final = (
-    "SELECT rowid, key, tag, value, access_time, expire_time, typeof(key) = 'text' AND raw = 1 AND mode = 1"
-    " AND typeof(filename) IN ('null', 'blob') AND typeof(value) = 'text' AND typeof(tag) = 'text',"
-    " filename IS NOT NULL"
-)
-WITH_BODY: Final = (
-    ", filename, CASE WHEN filename IS NULL THEN"
-    " (SELECT tag FROM Cache body WHERE body.key = 'body ' || entry.tag AND body.raw = 1) END"
-)
-"""The part of an entry's body in the index: all of a small one, the digest of another's file."""
 VICTIM: Final = (
     "SELECT rowid, tag, filename IS NOT NULL,"
     " 2 * length(key) + 2 * length(tag) + length(value) + COALESCE(length(filename), 0),"
@@ -41,13 +40,8 @@ SUM_MAX: Final = 1 << 60
 SIZE_MAX: Final = 1 << 40
 """Bytes of one row; a size beyond, or below zero, is foreign and counts as nothing."""
 VALUES_MAX: Final = 256
-PAGE: Final = 256
-"""Entries read at a time."""
 ENTRY_RANGE: Final = ("[", "\\")
 BODY_RANGE: Final = ("body ", "body!")
-FILE_PREFIX: Final = "file "
-"""Prefix of the digest of a body's file. The plain digest as tag belongs to an entry with those bytes as
-body."""
 
 
 class RowStanding(float, Enum):
@@ -58,25 +52,6 @@ class RowStanding(float, Enum):
     SUPERSEDED = 2.0
     PENDING = 3.0
     """A body being written; its file may not exist yet."""
-
-
-@dataclass(frozen=True, slots=True)
-class RawEntry:
-    """An entry before unsealing. ``is_sound`` is False if a column has the wrong type."""
-
-    rowid: int
-    key: str
-    digest: str
-    value: str
-    accessed_at: float
-    standing: float | None
-    is_sound: bool
-    is_inline: bool
-    """Whether its body is in the row."""
-    data: bytes | None = None
-    """The stored bytes of a body in the row, if requested."""
-    packed: str | None = None
-    """The digest of the body's file, if requested and recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,25 +88,7 @@ class Index:
 
     def __init__(self, directory: Path, *, busy_timeout: float, is_read_only: bool = False) -> None:
         self.database = Database(directory, busy_timeout=busy_timeout, is_read_only=is_read_only)
-
-    def entry(self, key: str) -> RawEntry | None:
-        """The entry with the part of its body in the index."""
-        where = f"WHERE key = {_bound(key)} ORDER BY raw DESC LIMIT 1"
-        found = self._entries(where, (_raw(key),), with_body=True)
-        return found[0] if found else None
-
-    def entries(
-        self, low: str, high: str, *, after: str = "", limit: int = PAGE, with_body: bool = False
-    ) -> list[RawEntry]:
-        """In the order of their keys, after ``after``."""
-        # A single lower bound: with two, SQLite seeks by the first and scans from there for each page.
-        lower = f"key > {_bound(after)}" if after >= low else "key >= ?"
-        where = f"WHERE {lower} AND key < ? ORDER BY key LIMIT ?"
-        return self._entries(where, (_raw(after) if after >= low else low, high, limit), with_body=with_body)
-
-    def entries_of(self, digest: str) -> list[RawEntry]:
-        """Entries whose body is a file with this digest."""
-        return self._entries("WHERE tag = ? AND filename IS NULL", (digest,))
+        self.rows = EntryRows(self.database)
 
     def by_standing(self, standing: RowStanding, *, limit: int, offset: int = 0) -> list[Victim]:
         return self._victims("WHERE expire_time = ? LIMIT ? OFFSET ?", (standing.value, limit, offset))
@@ -189,7 +146,7 @@ class Index:
 
     def body(self, digest: str) -> KnownBody | None:
         key = _body_key(digest)
-        found = self._bodies(f"WHERE key = {_bound(key)}", (_raw(key),))
+        found = self._bodies(f"WHERE key = {bound(key)}", (raw_value(key),))
         return found[0] if found else None
 
     def bodies(self, *, after: str = "", limit: int = 256) -> list[KnownBody]:
@@ -326,13 +283,11 @@ class Index:
         rows: list[tuple[Any, ...]] = []
         for start in range(0, len(values), VALUES_MAX):
             part = values[start : start + VALUES_MAX]
-            bound = ",".join(map(_bound, part))
-            rows += self.database.execute(f"{statement} ({bound}){end}", [_raw(value) for value in part])
+            places = ",".join(map(bound, part))
+            rows += self.database.execute(
+                f"{statement} ({places}){end}", [raw_value(value) for value in part]
+            )
         return rows
-
-    def _entries(self, where: str, values: Sequence[object], *, with_body: bool = False) -> list[RawEntry]:
-        statement = f"{ENTRY}{WITH_BODY if with_body else ''} FROM Cache entry {where}"
-        return [_raw_entry(columns) for columns in self.database.execute(statement, values)]
 
     def _victims(self, where: str, values: Sequence[object]) -> list[Victim]:
         return [
@@ -344,25 +299,6 @@ class Index:
         return [_known_body(*columns) for columns in self.database.execute(f"{BODY} {where}", values)]
 
 
-def _raw_entry(columns: Sequence[Any]) -> RawEntry:
-    """From the columns of ENTRY, and those of WITH_BODY if requested."""
-    rowid, key, tag, value, accessed_at, standing, is_sound, is_inline, *body = columns
-    data, packed = body or (None, None)
-    is_timed = isinstance(accessed_at, int | float)
-    return RawEntry(
-        rowid=rowid,
-        key=str(key),
-        digest=str(tag),
-        value=str(value),
-        accessed_at=float(accessed_at) if is_timed else 0.0,
-        standing=standing if isinstance(standing, float) else None,
-        is_sound=bool(is_sound) and is_timed,
-        is_inline=bool(is_inline),
-        data=data if isinstance(data, bytes) else None,
-        packed=_packed(packed),
-    )
-
-
 def _known_body(
     digest: object, encoding: Any, size: Any, standing: Any, since: Any, tag: object
 ) -> KnownBody:
@@ -372,24 +308,8 @@ def _known_body(
         encoding=encoding if is_whole else "identity",
         allocated=size if isinstance(size, int) else 0,
         pending_since=math.inf if is_whole else float(since) if isinstance(since, int | float) else 0.0,
-        packed=_packed(tag),
+        packed=packed_in(tag),
     )
-
-
-def _packed(tag: object) -> str | None:
-    return tag.removeprefix(FILE_PREFIX) if isinstance(tag, str) else None
-
-
-def _bound(value: object) -> str:
-    """The SQL parameter for a value that was read."""
-    return "CAST(? AS TEXT)" if isinstance(value, str) and not value.isascii() else "?"
-
-
-def _raw(value: object) -> object:
-    """The value as stored in the database: text is ASCII, and damaged text is its raw bytes."""
-    if isinstance(value, str) and not value.isascii():
-        return value.encode("utf-8", "surrogateescape")
-    return value
 
 
 def _body_key(digest: str) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 from specmux_cache.errors import StoreError
-from specmux_cache.store.directory import open_file
+from specmux_cache.store.bodies import open_file
 from specmux_cache.store.disk_store import DiskStore
 from specmux_cache.store.keys import Key
 from specmux_cache.store.limits import StoreLimits

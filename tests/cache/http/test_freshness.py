@@ -21,8 +21,8 @@ from specmux_cache.http.freshness import (
     selects,
     usage,
 )
-from specmux_cache.http.header_fields import first
-from specmux_cache.http.responses import Answer, StoredHead, held_from, held_of, metadata_of
+from specmux_cache.http.messages import Answer, StoredHead, first, held_of
+from specmux_cache.reading.entries import held_from, metadata_of
 
 NOW = 1_800_000_000.0
 STRICT = Tolerance(stale_if_error=0.0)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from specmux_cache.http.connections.wire import PIECE, Wire
-from specmux_cache.http.header_fields import Fields, fields_of, joined, listed
+from specmux_cache.http.messages import Fields, fields_of, joined, listed
 
 LINE_MAX: Final = 64 * 1024
 FIELDS_MAX: Final = 100

@@ -1,4 +1,4 @@
-"""How blocking calls run: in threads beside an event loop, or in place.
+"""What a client runs with: how blocking calls run, how runs are shared, and the log of its events.
 
 The rules of the cache are written once, as coroutines. With ``InPlace`` they never wait for an event loop, so
 a program without one runs them with ``finished``.
@@ -7,10 +7,11 @@ a program without one runs them with ``finished``.
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Hashable
-from typing import Any, Final, Generic, Protocol, TypeVar
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Mapping
+from types import MappingProxyType
+from typing import Any, Final, Generic, Literal, Protocol, TypeAlias, TypeVar, get_args
 
-from specmux_cache.reading.events import EventLog
 from specmux_converters.deferred_dataclasses import dataclass
 
 T = TypeVar("T")
@@ -62,6 +63,49 @@ class Flights(Protocol[T]):
     async def run(self, key: Hashable, work: Callable[[], Awaitable[T]]) -> T: ...
     def start(self, key: Hashable, work: Callable[[], Awaitable[T]]) -> object: ...
     async def close(self) -> None: ...
+
+
+EventKind: TypeAlias = Literal[
+    "hit",  # answered from the cache without a request
+    "stale",  # answered from the cache although a request was due
+    "revalidated",  # 304
+    "fetched",  # a body came from the server
+    "redirected",  # a stale hash
+    "refused",  # 406 or 415
+    "not_stored",  # fetched but not stored: no-store, or no room
+    "failed",  # the server returned nothing usable
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event. ``name``: a group-version, or a path with its leading slash."""
+
+    kind: EventKind
+    name: str
+    size: int = 0
+    """Bytes of the body."""
+    seconds: float = 0.0
+    """From the request to the complete answer."""
+
+
+class EventLog:
+    """Counts events and passes them on. The hook is called on the event loop: it must not block or raise."""
+
+    def __init__(self, hook: Callable[[Event], None] | None) -> None:
+        self._hook = hook
+        self._counts: Counter[EventKind] = Counter(dict.fromkeys(get_args(EventKind), 0))
+        self.bytes_fetched = 0
+
+    def record(self, kind: EventKind, name: str, *, size: int = 0, seconds: float = 0.0) -> None:
+        self._counts[kind] += 1
+        if kind == "fetched":
+            self.bytes_fetched += size
+        if self._hook is not None:
+            self._hook(Event(kind, name, size, seconds))
+
+    def counts(self) -> Mapping[EventKind, int]:
+        return MappingProxyType(dict(self._counts))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
-"""Parse HTTP header fields by RFC 9110 and RFC 9111.
+"""Answers of servers: header fields by RFC 9110 and RFC 9111, and the part that is stored beside the body.
 
-Invariant: nothing here raises; a malformed field counts as absent, or as the safe choice.
+Invariant: a malformed field raises nothing; it counts as absent, or as the safe choice.
 """
 
 from __future__ import annotations
@@ -10,6 +10,10 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Final, TypeAlias
+
+import orjson
+
+from specmux_converters.deferred_dataclasses import dataclass
 
 Fields: TypeAlias = tuple[tuple[str, str], ...]
 """(lower-case name, value), in the order received."""
@@ -33,6 +37,33 @@ HOP_BY_HOP: Final = frozenset(
 )
 """Fields of the connection rather than the answer (RFC 9110 7.6.1, RFC 9111 3.1)."""
 
+LOSSES: Final = "specmux-losses"
+"""Response field: number of constructs that a document lost in conversion from Swagger 2.0."""
+KEPT_FIELDS: Final = frozenset(
+    {
+        "age",
+        "cache-control",
+        "content-type",
+        "date",
+        "etag",
+        "expires",
+        "last-modified",
+        LOSSES,
+        "vary",
+        "warning",
+    }
+)
+"""The fields that are stored of an answer with too many."""
+SENTENCE_MAX: Final = 400
+"""Characters of a refusal's message."""
+STATUS_MAX: Final = 64 * 1024
+"""Bytes of the largest Status that is parsed."""
+FIELDS_TEXT_MAX: Final = 8192
+"""Characters of the stored fields as text."""
+
+Selecting: TypeAlias = "Mapping[str, str | None]"
+"""Request field in Vary -> its value in the request; None if absent (RFC 9111 4.1)."""
+
 _DIRECTIVE: Final = re.compile(r"""\s*([^\s,;="]+)\s*(?:=\s*("(?:[^"\\]|\\.)*"|[^\s,]*))?[^,]*(?:,|$)""")
 _FIXDATE: Final = re.compile(r"[A-Z][a-z]{2}, (\d\d) ([A-Z][a-z]{2}) (\d{4}) (\d\d):(\d\d):(\d\d) GMT")
 _MONTHS: Final = {
@@ -45,6 +76,36 @@ _OLDER_DATE: Final = (
     r"(?:[A-Z][a-z]+day, \d\d-[A-Z][a-z]{2}-\d\d \d\d:\d\d:\d\d GMT"
     r"|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4})"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A complete answer; gzip or zstd of its body is decoded. Times are seconds since the epoch."""
+
+    status: int
+    fields: Fields
+    body: bytes
+    requested_at: float
+    received_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class StoredHead:
+    """A stored answer without its body."""
+
+    fields: Fields
+    requested_at: float
+    received_at: float
+    """When it was stored or last confirmed by the server."""
+    selecting: Selecting
+
+    @property
+    def etag(self) -> str | None:
+        return first(self.fields, "etag")
+
+    @property
+    def is_lossy(self) -> bool:
+        return (first(self.fields, LOSSES) or "0") != "0"
 
 
 def fields_of(pairs: Iterable[tuple[str, str]]) -> Fields:
@@ -132,3 +193,26 @@ def fields_from_text(text: str) -> Fields:
     if not isinstance(pairs, list):
         raise ValueError("not header fields")
     return tuple((str(name), str(value)) for name, value in pairs)
+
+
+def sentence_of(answer: Answer) -> str:
+    """The message of a refusal: of a Kubernetes Status, or the first line of plain text."""
+    media_type = (first(answer.fields, "content-type") or "").partition(";")[0].strip().lower()
+    if media_type == "text/plain":
+        return answer.body[:SENTENCE_MAX].decode(errors="replace").strip().partition("\n")[0]
+    if media_type != "application/json" or len(answer.body) > STATUS_MAX:
+        return ""
+    try:
+        status = orjson.loads(answer.body)
+    except orjson.JSONDecodeError:
+        return ""
+    message = status.get("message") if isinstance(status, dict) else None
+    return message[:SENTENCE_MAX] if isinstance(message, str) else ""
+
+
+def held_of(answer: Answer, selecting: Selecting) -> StoredHead:
+    """The part of an answer to store."""
+    fields = end_to_end(answer.fields)
+    if len(fields_to_text(fields)) > FIELDS_TEXT_MAX:
+        fields = tuple((name, value[:512]) for name, value in fields if name in KEPT_FIELDS)
+    return StoredHead(fields, answer.requested_at, answer.received_at, selecting)
