@@ -21,16 +21,16 @@ from specmux_aggregator.origins.sightings import Sightings
 from specmux_aggregator.upstream.client import BackendClient, BackendRoot, fresh_client
 from specmux_converters.group_versions import GroupVersion
 
-LOOKS: Final = 4
+PROBES_AFTER_RETURN: Final = 4
 """New connections that are tried where a root went back."""
 
-PROBES: Final = 2
+PROBES_OF_SEVERAL: Final = 2
 """New connections of each check where there are several servers."""
 
-TRIES: Final = 12
+REQUESTS: Final = 12
 """New connections by which a document is asked for, where there are several."""
 
-TRIES_ALONE: Final = 6
+REQUESTS_ALONE: Final = 6
 """The same, where the root listed what the server then denied, and no other was seen."""
 
 PAUSE_MAX: Final = 60.0
@@ -96,7 +96,7 @@ class ListedServer:
         if self.offers.get(group_version) != hash:
             return
         yield partial(self.client.document, group_version, hash=hash, accept_gzip=True)
-        for _ in range(TRIES if self.hides_several else TRIES_ALONE):
+        for _ in range(REQUESTS if self.hides_several else REQUESTS_ALONE):
             yield partial(self._document_anew, group_version, hash)
 
     async def close(self) -> None:
@@ -106,7 +106,7 @@ class ListedServer:
         await self.client.close()
 
     async def _look(self, name: str) -> None:
-        count = PROBES if self.hides_several else LOOKS
+        count = PROBES_OF_SEVERAL if self.hides_several else PROBES_AFTER_RETURN
         roots = await asyncio.gather(*(self._root_anew() for _ in range(count)))
         for root in roots:
             if isinstance(root, BackendRoot):

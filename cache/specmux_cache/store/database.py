@@ -31,9 +31,11 @@ from specmux_cache.errors import (
     StoreReadOnly,
     StoreUnavailable,
 )
-from specmux_cache.store.directory import INDEX_FILE, UNTOUCHED
 from specmux_converters.errors import cut
 
+INDEX_FILE: Final = "cache.db"
+UNTOUCHED: Final = "?mode=ro&immutable=1"
+"""URI parameters for opening the index read-only."""
 SCHEMA_VERSION: Final = 1
 OWN_PREFIX: Final = "specmux_"
 """Of our rows in diskcache's table of settings."""

@@ -14,6 +14,7 @@ from typing import Final
 
 from specmux_cache.errors import StoreUnavailable
 from specmux_cache.store.bodies import open_file
+from specmux_cache.store.database import INDEX_FILE, UNTOUCHED
 from specmux_converters.errors import cut
 
 VERSION: Final = 1
@@ -26,9 +27,6 @@ TAG_TEXT: Final = (
     "# See https://bford.info/cachedir/\n"
 )
 RESERVE_FILE: Final = "reserve"
-INDEX_FILE: Final = "cache.db"
-UNTOUCHED: Final = "?mode=ro&immutable=1"
-"""URI parameters for opening the index read-only."""
 DAMAGED_FILE: Final = "damaged.db"
 """An unreadable index, kept for diagnosis."""
 

@@ -21,9 +21,9 @@ from specmux_cache.errors import (
     StoreUnavailable,
 )
 from specmux_cache.store.contents import ACCESS_SECONDS, Contents, refused
+from specmux_cache.store.database import INDEX_FILE
 from specmux_cache.store.directory import (
     DAMAGED_FILE,
-    INDEX_FILE,
     accept_read_only,
     fill_reserve,
     is_read_only,

@@ -15,8 +15,7 @@ import pytest
 
 from running.open_files import needs_proc, open_in
 from specmux_cache.errors import StoreDamaged, StoreUnavailable
-from specmux_cache.store.database import Database
-from specmux_cache.store.directory import INDEX_FILE
+from specmux_cache.store.database import INDEX_FILE, Database
 from specmux_cache.store.disk_store import Digest, DiskStore
 from specmux_cache.store.keys import Key
 from specmux_cache.store.plain_disk import PlainDisk
