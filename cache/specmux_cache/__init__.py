@@ -17,9 +17,9 @@ from specmux_converters.lazy_names import lazy_names
 if TYPE_CHECKING:  # type checkers and editors; at run time __getattr__ does it
     from specmux_cache.client import AsyncSchemaCache
     from specmux_cache.errors import CacheError, GroupVersionNotFound, KindNotFound, KubeconfigError
+    from specmux_cache.reading.client_runtime import Event
     from specmux_cache.reading.options import CacheOptions
     from specmux_cache.reading.results import Schema
-    from specmux_cache.reading.runtime import Event
     from specmux_cache.store.disk_store import DiskStore, StoreLimits
     from specmux_cache.sync import SchemaCache
 
@@ -43,7 +43,7 @@ _MODULES = {
     "reading.options": "CacheOptions",
     "store.disk_store": "DiskStore StoreLimits",
     "reading.results": "Schema",
-    "reading.runtime": "Event",
+    "reading.client_runtime": "Event",
     "sync": "SchemaCache",
 }
 

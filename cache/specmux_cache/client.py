@@ -24,6 +24,7 @@ from specmux_cache.errors import (
 )
 from specmux_cache.http.media_types import CBOR, JSON, accepted_for
 from specmux_cache.http.server import Server
+from specmux_cache.reading.client_runtime import IN_THREADS, Calls, ClientRuntime, Event, EventLog, Flights
 from specmux_cache.reading.decoding import read_document
 from specmux_cache.reading.documents import NOT_OPEN, OpenCache, ServerDocuments
 from specmux_cache.reading.opening import opened
@@ -36,7 +37,6 @@ from specmux_cache.reading.results import (
     Publication,
     Schema,
 )
-from specmux_cache.reading.runtime import IN_THREADS, Calls, ClientRuntime, Event, EventLog, Flights
 from specmux_cache.store.keys import partition_of
 
 if TYPE_CHECKING:  # a client that is offline needs nothing of them

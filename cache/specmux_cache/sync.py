@@ -19,6 +19,7 @@ from specmux_cache.errors import CacheError
 from specmux_cache.http.media_types import accepted_for
 from specmux_cache.http.messages import Answer, Fields
 from specmux_cache.http.server import Server
+from specmux_cache.reading.client_runtime import IN_PLACE, Event, OwnFlights, finished
 from specmux_cache.reading.documents import NOT_OPEN, Root
 from specmux_cache.reading.options import CacheOptions
 from specmux_cache.reading.results import (
@@ -31,7 +32,6 @@ from specmux_cache.reading.results import (
     Resource,
     Schema,
 )
-from specmux_cache.reading.runtime import IN_PLACE, Event, OwnFlights, finished
 
 if TYPE_CHECKING:  # what a client without a background does not need, or not before it asks
     from specmux_cache.http.blocking_transport import BlockingTransport

@@ -14,13 +14,13 @@ from specmux_cache.http.freshness import FreshnessRule, age_of
 from specmux_cache.http.media_types import JSON, accepted_for
 from specmux_cache.http.messages import AGE_MAX, fields_of, replaced
 from specmux_cache.http.server import ROOT_PATH, Server, name_of
+from specmux_cache.reading.client_runtime import Calls
 from specmux_cache.reading.decoding import check_document
 from specmux_cache.reading.discovery import Discovery, Document, parse_discovery
 from specmux_cache.reading.entries import EntryStore
 from specmux_cache.reading.exchange import CHECK_INLINE, Exchange, ExchangeRequest, ExchangeResult
 from specmux_cache.reading.options import CacheOptions
 from specmux_cache.reading.results import Paths, Resource, Schema
-from specmux_cache.reading.runtime import Calls
 from specmux_converters.deferred_dataclasses import dataclass
 
 NOT_OPEN: Final = "the cache is not open: use it as a context manager, or call open() first"

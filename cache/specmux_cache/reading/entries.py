@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from specmux_cache.errors import StoreError, StoreUnavailable
 from specmux_cache.http.messages import StoredHead, fields_from_text, fields_to_text
-from specmux_cache.reading.runtime import IN_THREADS, Calls
+from specmux_cache.reading.client_runtime import IN_THREADS, Calls
 from specmux_cache.store.disk_store import DiskStore
 from specmux_cache.store.keys import Key
 from specmux_cache.store.opening import Store, memory_store

@@ -35,10 +35,10 @@ from specmux_cache.http.media_types import accept_field, answered_type, canonica
 from specmux_cache.http.messages import Answer, Fields, Selecting, fields_to_text, first, held_of, sentence_of
 from specmux_cache.http.refusals import Refusals
 from specmux_cache.http.server import Server, hash_in, name_of
+from specmux_cache.reading.client_runtime import ClientRuntime
 from specmux_cache.reading.entries import Entry, EntryStore, held_from
 from specmux_cache.reading.flight_locks import FlightLocks
 from specmux_cache.reading.options import CacheOptions
-from specmux_cache.reading.runtime import ClientRuntime
 from specmux_cache.store.bodies import digest_of
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.errors import cut

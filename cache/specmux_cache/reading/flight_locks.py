@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
-from specmux_cache.reading.runtime import Calls
+from specmux_cache.reading.client_runtime import Calls
 
 STRIPES: Final = 64
 """A fixed number of lock files; two keys that share one at worst wait for each other."""

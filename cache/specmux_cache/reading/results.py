@@ -7,8 +7,8 @@ from dataclasses import field
 
 from specmux_cache.errors import CacheError
 from specmux_cache.http.messages import Fields
+from specmux_cache.reading.client_runtime import EventKind
 from specmux_cache.reading.discovery import Document
-from specmux_cache.reading.runtime import EventKind
 from specmux_cache.store.disk_store import StoreStats
 from specmux_cache.store.rows import Digest
 from specmux_converters.deferred_dataclasses import dataclass

@@ -16,7 +16,7 @@ from specmux_cache.errors import BadAnswer, ServerUnreachable
 from specmux_cache.http.blocking_transport import BlockingTransport
 from specmux_cache.http.messages import Answer
 from specmux_cache.http.server import Server
-from specmux_cache.reading.runtime import finished
+from specmux_cache.reading.client_runtime import finished
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 NOT_MODIFIED = b"HTTP/1.1 304 Not Modified\r\n\r\n"
