@@ -172,9 +172,15 @@ def published_of(
 
 
 def cluster_version_of(sources: Sources) -> Callable[[], str | None]:
-    """The ``gitVersion`` of the backend that answers ``/version``; None if unknown."""
-    discovery = sources.discovery
-    return lambda: None if discovery is None else git_version(discovery.index.directory.version)
+    """The ``gitVersion`` of the backend that answers ``/version``, else the release that the documents of the
+    cluster tell; None if unknown."""
+    discovery, cluster = sources.discovery, sources.cluster
+
+    def version() -> str | None:
+        told = None if discovery is None else git_version(discovery.index.directory.version)
+        return told if told is not None or cluster is None else cluster.release
+
+    return version
 
 
 def prefetch_of(settings: Settings, published: Published) -> DocumentPrefetch | None:

@@ -23,8 +23,14 @@ def minor_release(release: str | None) -> int:
     return int(release.rpartition(".")[2])
 
 
+def release_in(version: Any) -> str | None:
+    """ "v1.34" of a version ("v1.34.4-eks-1"); None if it is no release of Kubernetes."""
+    match = re.match(r"v?(1\.\d{1,3})(?!\d)", version) if isinstance(version, str) else None
+    return None if match is None else f"v{match[1]}"
+
+
 def nearest_minor(version: Any) -> int:
     """The minor version of the known release nearest to a version ("v1.34.4-eks-1"), by default the newest:
     for a version that is no release of Kubernetes."""
-    match = re.match(r"v?1\.(\d{1,3})(?!\d)", version) if isinstance(version, str) else None
-    return NEWEST if match is None else min(max(int(match[1]), OLDEST), NEWEST)
+    release = release_in(version)
+    return NEWEST if release is None else min(max(int(release.removeprefix("v1.")), OLDEST), NEWEST)

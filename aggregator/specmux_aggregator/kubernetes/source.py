@@ -154,6 +154,11 @@ class ClusterSource:
         return self._definitions.manifests
 
     @property
+    def release(self) -> str | None:
+        """That the cluster's own documents tell, as "v1.34"."""
+        return self._templates.release
+
+    @property
     def watches(self) -> Mapping[str, WatchState]:
         """The state of each watch, by the name of its resource."""
         return {name: watch.state for name, watch in self._watches()}

@@ -61,6 +61,8 @@ class ClusterTemplates:
         self._limits = limits
         self._changed = changed
         self._templates = BUNDLED
+        self.release: str | None = None
+        """That the cluster's document tells ("v1.34"); None until it is read."""
         self._key: DocumentKey | None = None
         self._reading: asyncio.Task[None] | None = None
         self._is_closed = False
@@ -122,6 +124,7 @@ class ClusterTemplates:
             read = None
         templates = read or self._templates
         is_other, self._templates = templates != self._templates, templates
+        self.release = self.release if read is None else read.release
         self._is_known.set()
         if is_other:
             logger.info("OpenAPI specs of definitions follow the cluster's own release now")

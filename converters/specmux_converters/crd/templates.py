@@ -29,7 +29,7 @@ from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
 from specmux_converters.references import reachable
 from specmux_converters.release_differences import EMPTY_SELECTABLE_FIELDS, EXAMPLES
-from specmux_converters.releases import NEWEST, OLDEST, minor_release, nearest_minor
+from specmux_converters.releases import NEWEST, OLDEST, minor_release, nearest_minor, release_in
 
 MAX_BYTES: Final = 1024 * 1024
 """Of all templates as JSON; Kubernetes' own have 40 KB."""
@@ -64,6 +64,8 @@ class Templates:
     """Whether ``example`` and ``externalDocs`` of a schema are published."""
     has_empty_fields: bool = field(compare=False)
     """Whether a version without selectable fields has an empty list."""
+    release: str | None = field(default=None, compare=False)
+    """"v1.34", if the document tells one."""
     has_unions: bool = field(default=False, compare=False)
     """Whether to keep ``x-kubernetes-unions`` of a schema, which no apiserver does."""
 
@@ -75,11 +77,12 @@ def templates_of(document: Document) -> Templates | None:
     """
     schemas = _objects(_objects(document.get("components")).get("schemas"))
     parameters = _parameters(_objects(document.get("paths")))
-    minor = nearest_minor(_objects(document.get("info")).get("version"))
+    version = _objects(document.get("info")).get("version")
     try:
-        return None if parameters is None else _made(schemas, parameters, minor)
+        made = None if parameters is None else _made(schemas, parameters, nearest_minor(version))
     except orjson.JSONEncodeError:
         return None
+    return None if made is None else replace(made, release=release_in(version))
 
 
 def _made(
