@@ -17,6 +17,7 @@ import orjson
 import pytest
 import trustme
 
+from data.crd_manifests import manifests
 from fakes.apiserver import FakeAPIServer, document, hash_of, serving
 from fakes.cluster import API_SERVICES, CRDS, FakeCluster, api_service
 from running.cluster_service import (
@@ -35,11 +36,11 @@ from running.cluster_service import (
 )
 from running.process import specmux
 from running.service import backend, service
-from shared_data import DATA, GOLDEN, load, read, shared
+from shared_data import DATA, shared
 from specmux_aggregator.config.settings import KubernetesSettings
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_cache.access.server_access import Credentials
-from specmux_converters.recognise import recognise
+from specmux_converters.crd import build
 
 
 def run(scenario: Callable[[FakeCluster], Any]) -> None:
@@ -427,24 +428,20 @@ def test_what_is_switched_off_is_not_watched() -> None:
 
 @shared
 def test_real_definitions_are_served_as_upstream_builds_them() -> None:
-    operators = ("cert-manager", "prometheus-operator")
+    """As ``build`` builds them, which golden documents prove for each release."""
+    folders = [DATA / "crds" / operator for operator in ("cert-manager", "prometheus-operator")]
+    found = [manifest for folder in folders for manifest in manifests(folder)]
 
     async def scenario(cluster: FakeCluster) -> None:
-        for operator in operators:
-            for path in sorted((DATA / "crds" / operator).rglob("*.yaml*")):
-                for manifest in recognise(read(path)).documents:
-                    established = {"conditions": [{"type": "Established", "status": "True"}]}
-                    cluster.put(CRDS, {**manifest, "status": established})
+        for manifest in found:
+            established = {"conditions": [{"type": "Established", "status": "True"}]}
+            cluster.put(CRDS, {**manifest, "status": established})
         async with serves(cluster) as client:
             paths = await client.paths()
-            compared = 0
-            for operator in operators:
-                folder = GOLDEN / "crd-openapi-v3" / operator
-                for path in folder.rglob("*.json.gz"):
-                    key = path.relative_to(folder).as_posix().removesuffix(".json.gz")
-                    assert orjson.loads((await client.get(paths[key]))[2]) == load(path), key
-                    compared += 1
-            assert compared == len(paths) - 1 > 0
+            documents = build(found).documents
+            for key in documents:
+                assert orjson.loads((await client.get(paths[key]))[2]) == documents[key], key
+            assert len(documents) == len(paths) - 1 > 0
 
     run(scenario)
 
