@@ -1,9 +1,14 @@
-"""Releases of Kubernetes whose rules are known, by minor version."""
+"""Releases of Kubernetes whose rules are known, by minor version, and what differs between them as a table.
+
+Texts that documents of custom resources share are data of their own, by release: ``crd/templates.json``.
+"""
 
 from __future__ import annotations
 
 import re
 from typing import Any, Final
+
+from specmux_converters.deferred_dataclasses import dataclass
 
 OLDEST: Final = 30
 NEWEST: Final = 37
@@ -34,3 +39,73 @@ def nearest_minor(version: Any) -> int:
     for a version that is no release of Kubernetes."""
     release = release_in(version)
     return NEWEST if release is None else min(max(int(release.removeprefix("v1.")), OLDEST), NEWEST)
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseDifference:
+    """``since``: the first minor release that does it; ``until``: the first that no longer does."""
+
+    where: str
+    what: str
+    since: int
+    until: int = NEWEST + 1
+
+    def is_in(self, minor: int) -> bool:
+        return self.since <= minor < self.until
+
+
+_CRD: Final = "documents of custom resources"
+_SCHEMA: Final = "schemas of custom resources"
+_META: Final = "metadata"
+_APPLY: Final = "patches"
+_CEL: Final = "rules"
+
+EMPTY_SELECTABLE_FIELDS: Final = ReleaseDifference(
+    _CRD, "a version without selectable fields publishes an empty list (builder.go)", 32, 33
+)
+EXAMPLES: Final = ReleaseDifference(_CRD, "example and externalDocs are published (kubeopenapi.go)", 36)
+NULLABLE: Final = ReleaseDifference(
+    "merge schemas", "a type reference says whether null is allowed (structured-merge-diff 6.4)", 37
+)
+EXTERNAL_DOCS: Final = ReleaseDifference("explain -o plaintext", "shows EXTERNAL DOCS (plaintext.tmpl)", 36)
+
+NAME_FORMATS: Final = ReleaseDifference(
+    _SCHEMA, "k8s-short-name and k8s-long-name are checked: introduced in 1.34, as the release after it", 35
+)
+NUMERIC_FORMATS: Final = ReleaseDifference(
+    _SCHEMA, "int32, int64, float and double limit numbers; a string's format counts for strings alone", 36
+)
+NEARLY_WHOLE: Final = ReleaseDifference(
+    _SCHEMA, "a number near an integer is whole from below and below zero, too (swag 0.27)", 37
+)
+
+LABEL_KEYS: Final = ReleaseDifference(
+    _META, "a qualified name is called a label key, and its limits are in bytes (api/validate/content)", 35
+)
+RELAXED_SERVICES: Final = ReleaseDifference(_META, "a Service's name may begin with a digit (KEP-5311)", 36)
+INDEXED_OWNERS: Final = ReleaseDifference(
+    _META, "faults of owners name the owner's place (apimachinery, api/validation/objectmeta.go)", 37
+)
+LISTED_OPERATIONS: Final = ReleaseDifference(
+    _META, "faults of a managed field's operation list the supported ones (ValidateManagedFields)", 37
+)
+
+APPLIED_PATCHES: Final = ReleaseDifference(_APPLY, "errors of apply speak of a patch, no longer of YAML", 37)
+PATCH_SYNTAX: Final = ReleaseDifference(_APPLY, "what is no JSON is an invalid JSON patch", 37)
+
+SHOWN_VALUES: Final = ReleaseDifference(_CEL, "a failure shows the value instead of its type", 35)
+SHORT_NAMES: Final = ReleaseDifference(_CEL, "names of objects are known to be short: cost", 37)
+CEL_ADDRESSES: Final = ReleaseDifference(_CEL, "ip and cidr", 30)
+CEL_FORMATS: Final = ReleaseDifference(_CEL, "format", 31)
+CEL_TWO_VARIABLES: Final = ReleaseDifference(_CEL, "comprehensions with two variables", 32)
+CEL_VERSIONS: Final = ReleaseDifference(_CEL, "semver", 33)
+CEL_OPTIONAL_LISTS: Final = ReleaseDifference(_CEL, "first, last, unwrapOpt (cel-go)", 33)
+CEL_EXISTS_ONE: Final = ReleaseDifference(_CEL, "existsOne (cel-go)", 33)
+CEL_EXTENDED_LISTS: Final = ReleaseDifference(_CEL, "flatten, slice, sort, range and others", 34)
+CEL_INCLUDES: Final = ReleaseDifference(_CEL, "includes of lists", 37)
+CEL_EMPTY_PARTS: Final = ReleaseDifference(
+    _CEL, "indexOf and lastIndexOf find an empty text within the text (cel-go 0.29)", 37
+)
+CEL_DURATIONS_OF_INTS: Final = ReleaseDifference(_CEL, "duration takes an int (until cel-go 0.29)", 30, 37)
+
+DIFFERENCES: Final = tuple(each for each in tuple(globals().values()) if isinstance(each, ReleaseDifference))

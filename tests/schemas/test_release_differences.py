@@ -11,12 +11,19 @@ import pytest
 
 from converters.crd.widgets import KEY, of_spec, widget
 from data.explained_documents import KIND, bed
-from specmux_converters import release_differences as table
+from specmux_converters import releases as table
 from specmux_converters.crd import build, templates_for
 from specmux_converters.crd.bundled import _DATA as TEMPLATES
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.release_differences import DIFFERENCES, ReleaseDifference
-from specmux_converters.releases import NEWEST, OLDEST, RELEASES, UnknownRelease, minor_release
+from specmux_converters.releases import (
+    DIFFERENCES,
+    NEWEST,
+    OLDEST,
+    RELEASES,
+    ReleaseDifference,
+    UnknownRelease,
+    minor_release,
+)
 from specmux_converters.smd import to_merge_schema
 from specmux_schemas.explanation.plaintext import of_kind
 from specmux_schemas.kinds import DocumentSet
@@ -108,6 +115,7 @@ PROBES: dict[ReleaseDifference, Probe] = {
     table.NUMERIC_FORMATS: judged({"type": "integer", "format": "int32"}, 1 << 31),
     table.NEARLY_WHOLE: judged({"type": "number", "multipleOf": 1}, 0.99999999999),
     table.RELAXED_SERVICES: lambda minor: name_rule("", "Service", minor),
+    table.LABEL_KEYS: told({"labels": {"a/b/c": ""}}),
     table.INDEXED_OWNERS: told({"ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "p"}]}),
     table.LISTED_OPERATIONS: told({"managedFields": [{"operation": "Delete"}]}),
     table.APPLIED_PATCHES: patched(b"a: [", "application/apply-patch+yaml"),

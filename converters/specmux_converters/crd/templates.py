@@ -28,8 +28,15 @@ from specmux_converters.crd.bundled import (
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
 from specmux_converters.references import reachable
-from specmux_converters.release_differences import EMPTY_SELECTABLE_FIELDS, EXAMPLES
-from specmux_converters.releases import NEWEST, OLDEST, minor_release, nearest_minor, release_in
+from specmux_converters.releases import (
+    EMPTY_SELECTABLE_FIELDS,
+    EXAMPLES,
+    NEWEST,
+    OLDEST,
+    minor_release,
+    nearest_minor,
+    release_in,
+)
 
 MAX_BYTES: Final = 1024 * 1024
 """Of all templates as JSON; Kubernetes' own have 40 KB."""

@@ -14,8 +14,7 @@ from typing import Any, Final
 from specmux_converters.document import Document
 from specmux_converters.errors import InvalidDocument, InvalidSchemas, LimitExceeded
 from specmux_converters.losses import pointer_to
-from specmux_converters.release_differences import NULLABLE
-from specmux_converters.releases import minor_release
+from specmux_converters.releases import NULLABLE, minor_release
 from specmux_converters.smd.relationships import list_relationship, map_relationship
 
 ATOMIC_TYPE: Final = "__untyped_atomic_"

@@ -176,8 +176,10 @@ class _Printer:
 
 
 def _has_docs(release: str) -> bool:
-    from specmux_converters.release_differences import EXTERNAL_DOCS  # a start seldom needs them
-    from specmux_converters.releases import minor_release
+    from specmux_converters.releases import (
+        EXTERNAL_DOCS,  # a start seldom needs them
+        minor_release,
+    )
 
     return EXTERNAL_DOCS.is_in(minor_release(release))
 

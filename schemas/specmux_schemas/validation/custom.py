@@ -70,7 +70,7 @@ def check_custom(
         *own,
         *(Violation(Severity.ERROR, Check.SCHEMA, error.path, error.text) for error in schema_errors),
         *around,
-        *_finalizer_warnings(metadata),
+        *_finalizer_warnings(metadata, minor),
         *(
             Violation(Severity.NOTE, Check.NOT_CHECKED, path, reason)
             for path, reason in dict.fromkeys(walk.undecided)
@@ -100,12 +100,12 @@ def _blocks_rules(violation: Violation) -> bool:
     return violation.message.partition(": ")[2].startswith(_BLOCKING)
 
 
-def _finalizer_warnings(metadata: Any) -> Iterator[Violation]:
+def _finalizer_warnings(metadata: Any, minor: int) -> Iterator[Violation]:
     """Warnings of an apiserver under any directive (registry/customresource/validator.go)."""
     finalizers = metadata.get("finalizers") if isinstance(metadata, dict) else None
     texts = {each for each in finalizers if isinstance(each, str)} if isinstance(finalizers, list) else set()
     for text in sorted(texts):
-        faults = qualified_name_faults(text)
+        faults = qualified_name_faults(text, minor)
         if "/" not in text and text not in _STANDARD_FINALIZERS:
             path = " including a path (/)" if "." in text else ""
             faults.append(

@@ -11,7 +11,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
-from specmux_converters.release_differences import RELAXED_SERVICES
+from specmux_converters.releases import RELAXED_SERVICES
 from specmux_schemas.validation.metadata.names import (
     label_1035_faults,
     label_faults,

@@ -7,8 +7,7 @@ from typing import Any, Final
 
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.go.text import json_text, size_of
-from specmux_converters.release_differences import INDEXED_OWNERS, LISTED_OPERATIONS
-from specmux_converters.releases import NEWEST
+from specmux_converters.releases import INDEXED_OWNERS, LISTED_OPERATIONS, NEWEST
 from specmux_schemas.validation.decoding.type_meta import parse_group_version
 from specmux_schemas.validation.errors import Undecodable
 from specmux_schemas.validation.metadata.field_errors import field_path, shown
@@ -52,28 +51,31 @@ def metadata_errors(
     ``is_namespaced`` is None where the scope is not known: then a namespace may be there or not.
     ``rule`` is that of the name; None for no check. ``minor`` is the release of Kubernetes.
     """
-    checks = _Checks(metadata, path, place)
+    checks = _Checks(metadata, path, place, minor)
     if rule is not None:
         yield from checks.names(rule, needs_name=needs_name)
     yield from checks.namespace(is_namespaced)
     yield from checks.generation()
     yield from checks.labels()
     yield from checks.annotations()
-    yield from checks.owners(is_indexed=INDEXED_OWNERS.is_in(minor))
+    yield from checks.owners()
     yield from checks.finalizers()
-    yield from checks.managed_fields(is_listed=LISTED_OPERATIONS.is_in(minor))
+    yield from checks.managed_fields()
 
 
-def template_errors(metadata: Mapping[str, Any], path: Path, place: str) -> Iterator[MetadataError]:
+def template_errors(
+    metadata: Mapping[str, Any], path: Path, place: str, minor: int
+) -> Iterator[MetadataError]:
     """Labels and annotations of the metadata of a template at ``place`` (core ValidatePodTemplateSpec)."""
-    checks = _Checks(metadata, path, place)
+    checks = _Checks(metadata, path, place, minor)
     yield from checks.labels()
     yield from checks.annotations()
 
 
 class _Checks:
-    def __init__(self, metadata: Mapping[str, Any], path: Path, place: str) -> None:
+    def __init__(self, metadata: Mapping[str, Any], path: Path, place: str, minor: int) -> None:
         self._metadata = metadata
+        self._minor = minor
         self._path = path
         self._place = place
 
@@ -101,19 +103,21 @@ class _Checks:
 
     def labels(self) -> Iterator[MetadataError]:
         for key, value in self._texts("labels").items():
-            yield from self._invalid(("labels",), key, qualified_name_faults(key), at=key)
-            yield from self._invalid(("labels",), value, label_value_faults(value), at=key)
+            yield from self._invalid(("labels",), key, qualified_name_faults(key, self._minor), at=key)
+            yield from self._invalid(("labels",), value, label_value_faults(value, self._minor), at=key)
 
     def annotations(self) -> Iterator[MetadataError]:
         annotations = self._texts("annotations")
         for key in annotations:
-            yield from self._invalid(("annotations",), key, qualified_name_faults(key.lower()), at=key)
+            yield from self._invalid(
+                ("annotations",), key, qualified_name_faults(key.lower(), self._minor), at=key
+            )
         size = sum(size_of(key) + size_of(value) for key, value in annotations.items())
         if size > MOST_ANNOTATIONS:
             yield self._error(("annotations",), f"Too long: may not be more than {MOST_ANNOTATIONS} bytes")
 
-    def owners(self, *, is_indexed: bool) -> Iterator[MetadataError]:
-        owners = self._objects("ownerReferences")
+    def owners(self) -> Iterator[MetadataError]:
+        owners, is_indexed = self._objects("ownerReferences"), INDEXED_OWNERS.is_in(self._minor)
         # Said once for each controller: of thousands the end is left out.
         listed = ",".join(map(_owner_text, owners[:_MOST_OWNERS]))
         listed += ",…" if len(owners) > _MOST_OWNERS else ""
@@ -154,20 +158,22 @@ class _Checks:
         listed = self._metadata.get("finalizers")
         finalizers = [each or "" for each in listed] if isinstance(listed, list) else []
         for finalizer in finalizers:
-            yield from self._invalid(("finalizers",), finalizer, qualified_name_faults(finalizer))
+            yield from self._invalid(
+                ("finalizers",), finalizer, qualified_name_faults(finalizer, self._minor)
+            )
         if _ORPHAN in finalizers and _FOREGROUND in finalizers:
             detail = f"finalizer {_ORPHAN} and {_FOREGROUND} cannot be both set"
             yield from self._invalid(("finalizers",), finalizers, [detail])
 
-    def managed_fields(self, *, is_listed: bool) -> Iterator[MetadataError]:
+    def managed_fields(self) -> Iterator[MetadataError]:
         for index, entry in enumerate(self._objects("managedFields")):
-            yield from self._managed(("managedFields", index), entry, is_listed=is_listed)
+            yield from self._managed(("managedFields", index), entry)
 
-    def _managed(self, place: Path, entry: Mapping[str, Any], *, is_listed: bool) -> Iterator[MetadataError]:
+    def _managed(self, place: Path, entry: Mapping[str, Any]) -> Iterator[MetadataError]:
         operation = entry.get("operation") or ""
         if operation not in ("Apply", "Update"):
             detail = f"Invalid value: {shown(operation)}: must be `Apply` or `Update`"
-            if is_listed:
+            if LISTED_OPERATIONS.is_in(self._minor):
                 supported = f'Unsupported value: {shown(operation)}: supported values: "Apply", "Update"'
                 detail = supported if operation else "Required value: must not be empty"
             yield self._error((*place, "operation"), detail)
@@ -178,6 +184,11 @@ class _Checks:
             value = entry.get(name) or ""
             if size_of(value) > most:
                 yield self._error((*place, name), f"Too long: may not be more than {most} bytes")
+            elif name == "manager":
+                for at, mark in enumerate(value):
+                    if not mark.isprintable():
+                        fault = f"invalid character U+{ord(mark):04X} (at position {size_of(value[:at])})"
+                        yield from self._invalid((*place, name), value, [fault])
 
     def _invalid(
         self, field: Path, value: Any, faults: list[str], at: str | None = None

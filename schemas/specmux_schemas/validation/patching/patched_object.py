@@ -11,8 +11,7 @@ from typing import Any, Final
 import orjson
 
 from specmux_converters.deferred_dataclasses import dataclass
-from specmux_converters.release_differences import APPLIED_PATCHES, PATCH_SYNTAX
-from specmux_converters.releases import NEWEST
+from specmux_converters.releases import APPLIED_PATCHES, NEWEST, PATCH_SYNTAX
 from specmux_converters.smd.go_format import plain
 from specmux_schemas.kinds import KindSchema
 from specmux_schemas.references import reference_to, schemas_of

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from specmux_converters.deferred_dataclasses import dataclass
-from specmux_converters.release_differences import SHOWN_VALUES
+from specmux_converters.releases import SHOWN_VALUES
 from specmux_schemas.validation.metadata.field_errors import shown
 from specmux_schemas.validation.report import Check, Path, Severity, Violation
 from specmux_schemas.validation.rules.cel.costs.metering import OBJECT_BUDGET, PER_CALL_LIMIT

@@ -10,8 +10,7 @@ from dataclasses import field
 from typing import Final
 
 from specmux_converters.deferred_dataclasses import dataclass
-from specmux_converters.release_differences import SHORT_NAMES
-from specmux_converters.releases import NEWEST
+from specmux_converters.releases import NEWEST, SHORT_NAMES
 from specmux_schemas.validation.rules.cel.values.types import (
     BOOL,
     BYTES,

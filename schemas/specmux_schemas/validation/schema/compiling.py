@@ -13,8 +13,7 @@ from typing import Any, Final
 from specmux_converters.crd.keywords import EMBEDDED_RESOURCE, INT_OR_STRING
 from specmux_converters.crd.nested import EITHER
 from specmux_converters.go.regexp_match import Pattern
-from specmux_converters.release_differences import NUMERIC_FORMATS
-from specmux_converters.releases import NEWEST
+from specmux_converters.releases import NEWEST, NUMERIC_FORMATS
 from specmux_schemas.references import resolved
 from specmux_schemas.validation.decoding.structural import META_FIELDS, MOST_DEPTH
 from specmux_schemas.validation.schema.formats import StringFormat, find_format

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.go.text import size_of
-from specmux_converters.release_differences import NAME_FORMATS, ReleaseDifference
+from specmux_converters.releases import NAME_FORMATS, ReleaseDifference
 from specmux_schemas.validation.schema.mail_addresses import is_mail_address
 from specmux_schemas.validation.schema.scalars import date_is_real
 

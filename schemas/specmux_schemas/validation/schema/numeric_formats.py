@@ -12,7 +12,7 @@ from struct import pack
 from typing import Any, Final, TypeAlias
 
 from specmux_converters.deferred_dataclasses import dataclass
-from specmux_converters.release_differences import NEARLY_WHOLE, NUMERIC_FORMATS
+from specmux_converters.releases import NEARLY_WHOLE, NUMERIC_FORMATS
 
 _FORMATS: Final[Mapping[str, tuple[str, ...]]] = {
     "integer": ("int32", "int64"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from specmux_converters.release_differences import (
+from specmux_converters.releases import (
     CEL_ADDRESSES,
     CEL_DURATIONS_OF_INTS,
     CEL_EMPTY_PARTS,
@@ -21,8 +21,9 @@ from specmux_converters.release_differences import (
     CEL_RANGE_SIZES,
     CEL_TWO_VARIABLES,
     CEL_VERSIONS,
+    NEWEST,
+    OLDEST,
 )
-from specmux_converters.releases import NEWEST, OLDEST
 from specmux_schemas.validation.rules.cel.checking.declarations import Environment
 from specmux_schemas.validation.rules.cel.libraries.addresses import ADDRESSES
 from specmux_schemas.validation.rules.cel.libraries.authorization import AUTHORIZATION
