@@ -91,7 +91,7 @@ LISTED_OPERATIONS: Final = ReleaseDifference(
 )
 
 APPLIED_PATCHES: Final = ReleaseDifference(_APPLY, "errors of apply speak of a patch, no longer of YAML", 37)
-PATCH_SYNTAX: Final = ReleaseDifference(_APPLY, "what is no JSON is an invalid JSON patch", 37)
+PATCH_SYNTAX: Final = ReleaseDifference(_APPLY, "text that is no JSON is an invalid JSON patch", 37)
 
 SHOWN_VALUES: Final = ReleaseDifference(_CEL, "a failure shows the value instead of its type", 35)
 SHORT_NAMES: Final = ReleaseDifference(_CEL, "names of objects are known to be short: cost", 37)
@@ -107,5 +107,8 @@ CEL_EMPTY_PARTS: Final = ReleaseDifference(
     _CEL, "indexOf and lastIndexOf find an empty text within the text (cel-go 0.29)", 37
 )
 CEL_DURATIONS_OF_INTS: Final = ReleaseDifference(_CEL, "duration takes an int (until cel-go 0.29)", 30, 37)
+CEL_RANGE_SIZES: Final = ReleaseDifference(
+    _CEL, "lists.range refuses sizes below zero and above a million (cel-go 0.29)", 37
+)
 
 DIFFERENCES: Final = tuple(each for each in tuple(globals().values()) if isinstance(each, ReleaseDifference))
