@@ -163,7 +163,7 @@ def test_demo_prints_lines_that_work() -> None:
                 for command in commands
             ]
             assert "As printed on the spine" in told[0]
-            assert "What is picked from it" in told[1]
+            assert "Fruit that is picked from it" in told[1]
             kinds = {line.split()[0] for line in told[2].splitlines()[1:]}
             assert kinds >= {"plants", "books", "trees", "stations"}
         assert process.stop(signal.SIGINT) == 0

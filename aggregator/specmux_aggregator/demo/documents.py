@@ -63,7 +63,7 @@ TREES = DemoResource(
     "Tree",
     "trees",
     "Tree bears fruit, and is defined by a CustomResourceDefinition.",
-    (("variety", "What is picked from it."), ("row", "The row it stands in.")),
+    (("variety", "Fruit that is picked from it."), ("row", "The row it stands in.")),
 )
 STATIONS = DemoResource(
     "weather.example.org",

@@ -148,11 +148,11 @@ def custom_schema(node: Any, trace: Trace, *, is_root: bool = False) -> dict[str
     if is_nullable or preserves:
         for key in ("items", "properties"):
             if result.pop(key, None):
-                trace.lose(key, "kubectl takes none of what is nullable or preserved; left out", key)
+                trace.lose(key, "kubectl takes no nullable or preserved schemas; omitted", key)
     kind = result.get("type")
     is_open = is_nullable or (kind == "array" and "items" not in result) or (kind == "object" and preserves)
     if is_open and result.pop("type", None) is not None:
-        trace.lose("type", "kubectl takes none of what is nullable or preserved; left out", "type")
+        trace.lose("type", "kubectl takes no nullable or preserved schemas; omitted", "type")
     if preserves and node.get(_EMBEDDED) is True and isinstance(result.get("required"), list):
         # In v3 the builder adds these two, but not in v2 (builder.go, addEmbeddedProperties).
         result["required"] = [name for name in result["required"] if name not in ("kind", "apiVersion")]

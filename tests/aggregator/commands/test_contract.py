@@ -83,6 +83,17 @@ def test_help_is_written_alike(name: str, command: click.Command) -> None:
         assert text.partition("  [")[0].rstrip().endswith("."), (label, text)
 
 
+UNWANTED = re.compile(
+    r"\b(what is|told|leaves?|of ours|one that|whoever|hands out|passes over)\b", re.IGNORECASE
+)
+
+
+@pytest.mark.parametrize(("name", "command"), LEAVES)
+def test_help_has_plain_words(name: str, command: click.Command) -> None:
+    texts = [command.help, command.epilog, *(option.help for option in options(command).values())]
+    assert [found[0] for text in texts if (found := UNWANTED.search(text or ""))] == []
+
+
 @pytest.mark.parametrize(("name", "command"), LEAVES)
 def test_no_value_has_a_capital_in_help(name: str, command: click.Command) -> None:
     for label, option in options(command).items():

@@ -217,7 +217,7 @@ def applied(
         if metadata_of(old).get("managedFields"):
             unread = (
                 "managedFields of the stored object are not read: conflicts with other managers, and fields "
-                "that this one applied before and leaves out now, are not known"
+                "that this one applied before and omits now, are not known"
             )
     duplicates = source.duplicates
     strict = (f"error converting YAML to JSON: {strict_yaml_error(duplicates)}",) if duplicates else ()
