@@ -6,6 +6,7 @@ none: the tests that want it are skipped.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -32,34 +33,42 @@ def kubeconform() -> Path | None:
     found = shutil.which("kubeconform")
     if found is not None:
         return Path(found)
-    program = CACHE / "bin" / "kubeconform"
+    return go_program(KUBECONFORM)
+
+
+def go_program(module: str) -> Path | None:
+    """That of a package with its version."""
+    program = CACHE / "bin" / module.rpartition("@")[0].rpartition("/")[2]
     go = shutil.which("go", path=f"{os.environ.get('PATH', '')}{os.pathsep}/usr/local/go/bin")
     if not program.exists() and go is not None:
-        _tried([go, "install", KUBECONFORM], GOBIN=str(program.parent))
+        tried([go, "install", module], GOBIN=str(program.parent))
     return program if program.exists() else None
 
 
 @cache
-def node_modules() -> Path | None:
-    """With the packages above in it."""
-    folder = CACHE / "npm"
+def node_modules(packages: tuple[str, ...] = PACKAGES, folder: Path = CACHE / "npm") -> Path | None:
+    """With the packages in it."""
     npm = shutil.which("npm")
-    wanted = [folder / "node_modules" / package.rpartition("@")[0] for package in PACKAGES]
+    wanted = [folder / "node_modules" / package.rpartition("@")[0] for package in packages]
     if npm is not None and not all(path.exists() for path in wanted):
         folder.mkdir(parents=True, exist_ok=True)
-        _tried([npm, "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(folder), *PACKAGES])
+        tried([npm, "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(folder), *packages])
     return folder / "node_modules" if npm is not None and all(path.exists() for path in wanted) else None
 
 
-def _tried(command: list[str], **environment: str) -> None:
+def tried(command: list[str], **environment: str) -> None:
+    """One installation at a time: other test processes may want the same."""
+    CACHE.mkdir(parents=True, exist_ok=True)
     try:
-        subprocess.run(
-            command,
-            env={**os.environ, **environment},
-            capture_output=True,
-            timeout=_INSTALL_LIMIT,
-            check=False,
-        )
+        with (CACHE / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            subprocess.run(
+                command,
+                env={**os.environ, **environment},
+                capture_output=True,
+                timeout=_INSTALL_LIMIT,
+                check=False,
+            )
     except (OSError, subprocess.TimeoutExpired):
         return
 
