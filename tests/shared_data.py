@@ -71,6 +71,10 @@ _RELEASE = re.compile(r"v?[01]\.(\d\d)")
 _MADE_BY = re.compile(r"(?i)(?:k8s\.io|kube|apiextensions)[^\n|]*?\bv?[01]\.(3\d)\b")
 
 
+PAIRS = tuple(sorted(found.parent.name for found in DATA.glob("k8s-pairs/*/v2"))) or ("none",)
+"""The releases in both forms: more where more lie there."""
+
+
 def documents(release: str) -> dict[str, Path]:
     """Discovery key -> file of a release's native v3 documents below ``data/k8s-pairs``."""
     folder = DATA / "k8s-pairs" / release / "v3"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shared_data import DATA, load, read, shared
+from shared_data import DATA, PAIRS, load, read, shared
 from specmux_converters.codecs import protobuf_v2
 from specmux_converters.document import Limits
 from specmux_converters.errors import Unrepresentable
@@ -28,7 +28,7 @@ def test_bytes_are_those_of_an_apiserver(tally: Callable[[str, int], None]) -> N
 
 
 @shared
-@pytest.mark.parametrize("release", ["1.29", "1.35"])
+@pytest.mark.parametrize("release", PAIRS)
 def test_a_release_comes_back(release: str) -> None:
     document = load(DATA / "k8s-pairs" / release / "v2" / "swagger.json.gz")
     again = protobuf_v2.decode(protobuf_v2.encode(document), limits=Limits())
