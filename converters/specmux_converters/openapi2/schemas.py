@@ -153,11 +153,8 @@ def custom_schema(node: Any, trace: Trace, *, is_root: bool = False) -> dict[str
     is_open = is_nullable or (kind == "array" and "items" not in result) or (kind == "object" and preserves)
     if is_open and result.pop("type", None) is not None:
         trace.lose("type", "kubectl takes no nullable or preserved schemas; omitted", "type")
-    if preserves and node.get(_EMBEDDED) is True and isinstance(result.get("required"), list):
-        # In v3 the builder adds these two, but not in v2 (builder.go, addEmbeddedProperties).
-        result["required"] = [name for name in result["required"] if name not in ("kind", "apiVersion")]
-        if not result["required"]:
-            del result["required"]
+    if preserves and node.get(_EMBEDDED) is True:
+        _drop_added(result)
     _require(result, trace)
     if is_nullable and not preserves and native:
         result["properties"] = {name: native[name] for name in _NATIVE if name in native}
@@ -174,6 +171,16 @@ def custom_schema(node: Any, trace: Trace, *, is_root: bool = False) -> dict[str
 _EMBEDDED: Final = "x-kubernetes-embedded-resource"
 _NATIVE: Final = ("apiVersion", "kind", "metadata")
 _OF_KIND: Final = frozenset({"x-kubernetes-group-version-kind", "x-kubernetes-selectable-fields"})
+
+
+def _drop_added(result: dict[str, Any]) -> None:
+    """What the builder appends to ``required`` in v3 alone (builder.go, addEmbeddedProperties), and not where
+    the definition itself has it: sorted, as controller-gen does, it has ``apiVersion`` before ``kind``."""
+    required = result.get("required")
+    if isinstance(required, list) and required[-1:] == ["apiVersion"]:
+        result["required"] = required[: -2 if required[-2:-1] == ["kind"] else -1]
+        if not result["required"]:
+            del result["required"]
 
 
 def _require(result: dict[str, Any], trace: Trace) -> None:

@@ -72,6 +72,24 @@ def test_a_schema_of_a_definition(node: Any, written: Any) -> None:
     assert found["properties"]["spec"] == written
 
 
+@pytest.mark.parametrize(
+    ("required", "kept"),
+    [
+        (["kind", "apiVersion"], None),
+        (["a", "kind", "apiVersion"], ["a"]),
+        (["kind", "a", "apiVersion"], ["kind", "a"]),
+        (["apiVersion", "kind"], ["apiVersion", "kind"]),
+        (["apiVersion", "a", "kind"], ["apiVersion", "a", "kind"]),
+    ],
+)
+def test_an_embedded_resource_requires_what_its_definition_does(required: Any, kept: Any) -> None:
+    node = {"type": "object", "required": required,
+            "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True}  # fmt: skip
+    whole = {"type": "object", "properties": {"spec": node}, "x-kubernetes-group-version-kind": KIND}
+    found, _ = schema(whole, "kubernetes", "com.example.v1.Widget")
+    assert found["properties"]["spec"].get("required") == kept
+
+
 def test_a_definition_that_keeps_unknown_fields_is_an_open_object() -> None:
     node = {"type": "object", "properties": {"a": {}}, "x-kubernetes-preserve-unknown-fields": True,
             "x-kubernetes-group-version-kind": KIND}  # fmt: skip
