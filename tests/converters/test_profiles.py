@@ -12,6 +12,7 @@ from specmux_converters.document import canonical
 from specmux_converters.profiles import schemas_only, with_shared_components
 from specmux_schemas.kinds import kinds_of
 
+
 def written_out(node: Any, components: Any) -> Any:
     """Without references to parameters, bodies and responses."""
     if isinstance(node, list):

@@ -19,6 +19,7 @@ from specmux_converters.openapi2.conversion import joined, piece_of
 from specmux_converters.openapi2.encoded import encoded_piece, joined_json
 from specmux_converters.swagger2.paths.operations import METHODS
 
+
 def as_said(item: dict[str, Any], unsaid: Counter[str]) -> dict[str, Any]:
     """A published path item without what its v3 form does not say."""
     result = dict(item)
