@@ -7,23 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from data.written_components import written_out
 from shared_data import PAIRS, documents, load, shared
 from specmux_converters.document import canonical
 from specmux_converters.profiles import schemas_only, with_shared_components
 from specmux_schemas.kinds import kinds_of
-
-
-def written_out(node: Any, components: Any) -> Any:
-    """Without references to parameters, bodies and responses."""
-    if isinstance(node, list):
-        return [written_out(item, components) for item in node]
-    if not isinstance(node, dict):
-        return node
-    ref = node.get("$ref")
-    if isinstance(ref, str) and ref.startswith("#/components/") and "/schemas/" not in ref:
-        _, _, kind, name = ref.split("/")
-        return written_out(components[kind][name], components)
-    return {key: written_out(item, components) for key, item in node.items()}
 
 
 @shared

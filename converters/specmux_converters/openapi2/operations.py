@@ -8,12 +8,9 @@ from typing import Any, Final
 from specmux_converters.document import Document
 from specmux_converters.openapi2.parameters import convert_body, convert_header, convert_parameter, one_schema
 from specmux_converters.openapi2.source import OpenAPISource, items_of, list_of
-from specmux_converters.swagger2.paths.operations import METHODS
+from specmux_converters.swagger2.paths.operations import COPIED, METHODS
 from specmux_converters.swagger2.reading.trace import Trace
 
-_COPIED: Final = frozenset(
-    {"tags", "summary", "description", "operationId", "externalDocs", "deprecated", "security"}
-)
 _LOST: Final = ("callbacks", "servers")
 _KUBERNETES_ORDER: Final = (
     "*/*",
@@ -56,7 +53,7 @@ def convert_path_item(node: Any, source: OpenAPISource, trace: Trace) -> Documen
 
 
 def _operation(node: Document, source: OpenAPISource, trace: Trace) -> Document:
-    result = {key: value for key, value in node.items() if key in _COPIED or key.startswith("x-")}
+    result = {key: value for key, value in node.items() if key in COPIED or key.startswith("x-")}
     for key in _LOST:
         if node.get(key):
             trace.lose(f"field {key}", "Swagger 2.0 has no such field here; left out", key)

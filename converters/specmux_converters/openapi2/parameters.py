@@ -9,11 +9,11 @@ from specmux_converters.errors import cut
 from specmux_converters.openapi2.schemas import published_schema, valid_schema
 from specmux_converters.openapi2.source import OpenAPISource, items_of, list_of
 from specmux_converters.swagger2.paths.bodies import MULTIPART, URLENCODED, USUAL_NAME
-from specmux_converters.swagger2.paths.parameters import LOCATIONS, SCHEMA_KEYS, STYLES
+from specmux_converters.swagger2.paths.parameters import KEPT, LOCATIONS, SCHEMA_KEYS, STYLES
 from specmux_converters.swagger2.reading.trace import Trace
 from specmux_converters.swagger2.schema.keywords import TYPES
 
-_KEPT: Final = frozenset({"name", "in", "description", "required", "allowEmptyValue"})
+_KEPT: Final = frozenset({*KEPT, "allowEmptyValue"})
 _FORMS: Final = (MULTIPART, URLENCODED)
 _DEPTH_MAX: Final = 8
 """Deepest nesting of lists: a schema may be recursive, and a parameter has no references."""

@@ -10,16 +10,15 @@ from typing import Any, Final
 
 from specmux_converters.openapi2.source import items_of, written_reference
 from specmux_converters.swagger2.reading.trace import Trace
-from specmux_converters.swagger2.schema.keywords import FIELDS
+from specmux_converters.swagger2.schema.schemas import CONVERTERS
 
 ONLY_V3: Final = ("oneOf", "anyOf", "not", "nullable", "writeOnly", "deprecated")
 """Keywords that Swagger 2.0 does not have."""
 
-_KEPT: Final = (FIELDS.keys() - set(ONLY_V3)) | {"type", "required", "enum", "externalDocs", "xml", "default"}
+_NESTING: Final = ("properties", "items", "additionalProperties", "allOf", "discriminator")
+_KEPT: Final = (CONVERTERS.keys() | {"type"}) - {*ONLY_V3, *_NESTING}
 _REF: Final = "$ref"
-_CHANGED: Final = frozenset(
-    (_REF, "properties", "items", "additionalProperties", "allOf", "default", "discriminator", *ONLY_V3)
-)
+_CHANGED: Final = frozenset((_REF, *_NESTING, "default", *ONLY_V3))
 """Keywords that are not copied to a published schema; most schemas have none."""
 
 

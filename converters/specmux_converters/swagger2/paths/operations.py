@@ -21,7 +21,7 @@ from specmux_converters.swagger2.reading.trace import Trace
 
 METHODS: Final = frozenset({"get", "put", "post", "delete", "options", "head", "patch"})
 
-_COPIED: Final = {
+COPIED: Final = {
     **dict.fromkeys(("summary", "description", "operationId"), TEXT),
     "tags": ARRAY,
     "externalDocs": OBJECT,
@@ -107,7 +107,7 @@ def _operation(
 ) -> dict[str, Any]:
     if not isinstance(node, dict):
         trace.refuse("an operation object is required")
-    result = kept(node, _COPIED, _MOVED, trace)
+    result = kept(node, COPIED, _MOVED, trace)
     if "tags" in result:
         result["tags"] = _tags(result, trace)
     if "security" in result:

@@ -22,7 +22,7 @@ SCHEMA_KEYS: Final = frozenset(
         "multipleOf",
     }
 )  # fmt: skip
-_KEPT: Final = {"name": TEXT, "in": TEXT, "description": TEXT, "required": FLAG}
+KEPT: Final = {"name": TEXT, "in": TEXT, "description": TEXT, "required": FLAG}
 _SCALAR_KEYS: Final = {"type": TEXT, "format": TEXT, "pattern": TEXT, "uniqueItems": FLAG}
 """Keywords of most parameters, which need no conversion."""
 
@@ -63,7 +63,7 @@ def convert_parameter(node: dict[str, Any], source: SwaggerSource, trace: Trace)
     schema: dict[str, Any] = {}
     result: dict[str, Any] = {"schema": schema}
     for key, value in node.items():
-        if value.__class__ in _KEPT.get(key, NEVER):
+        if value.__class__ in KEPT.get(key, NEVER):
             result[key] = value
         elif value.__class__ in _SCALAR_KEYS.get(key, NEVER):
             schema[key] = value
@@ -79,7 +79,7 @@ def convert_parameter(node: dict[str, Any], source: SwaggerSource, trace: Trace)
 def _full_parameter(
     node: dict[str, Any], location: str, source: SwaggerSource, trace: Trace
 ) -> dict[str, Any]:
-    result = kept(node, _KEPT, _QUERY_MOVED if location == "query" else MOVED, trace)
+    result = kept(node, KEPT, _QUERY_MOVED if location == "query" else MOVED, trace)
     result["schema"] = value_schema(node, source, trace)
     if location == "path" and node.get("required") is not True:
         trace.note("optional path parameter", "a path parameter is always required")

@@ -79,7 +79,7 @@ def _keywords(node: dict[str, Any], source: SwaggerSource, trace: Trace) -> dict
     for key, value in node.items():
         if value.__class__ is PLAIN.get(key):
             continue
-        convert = _CONVERTERS.get(key)
+        convert = CONVERTERS.get(key)
         if convert is None:
             is_plain = is_plain and key[:2] == "x-"
             continue
@@ -218,7 +218,7 @@ def _without_v2(node: dict[str, Any], trace: Trace) -> dict[str, Any]:
     """A copy without what exists only in Swagger 2.0: unknown keywords, ``x-nullable``, several types."""
     result: dict[str, Any] = {}
     for key, value in node.items():
-        if key == "type" or key in _CONVERTERS or key[:2] == "x-":
+        if key == "type" or key in CONVERTERS or key[:2] == "x-":
             result[key] = value
         else:
             trace.keep_unknown(key, value, result)
@@ -271,7 +271,7 @@ def _target(ref: str, source: SwaggerSource, trace: Trace) -> dict[str, Any]:
     return found.node
 
 
-_CONVERTERS: Final[dict[str, Convert]] = {
+CONVERTERS: Final[dict[str, Convert]] = {
     **dict.fromkeys(FIELDS, _field),
     **dict.fromkeys(_OBJECTS, _object),
     **dict.fromkeys(("allOf", "anyOf", "oneOf"), _alternatives),
