@@ -45,6 +45,7 @@ from specmux_aggregator.parts import (
     swagger_routes,
 )
 from specmux_aggregator.proxy.handler import ProxyHandler
+from specmux_aggregator.questions.document_pages.kind import load_pages
 from specmux_aggregator.questions.frames import SiteParts
 from specmux_aggregator.questions.opening import question_routes
 from specmux_aggregator.questions.pages import home
@@ -150,7 +151,9 @@ class App:
         self._run(self.published.workers.warm_up(), "the workers could not be started ahead")
         known = self._sources.first_look
         warm = self._reading.warm_up(
-            partial(home, self._site, Coding.IDENTITY), is_known=lambda: not known.runs()
+            partial(home, self._site, Coding.IDENTITY),
+            first=load_pages,
+            is_known=lambda: not known.runs(),
         )
         self._run(warm, "the reader could not be started ahead")
         return bound

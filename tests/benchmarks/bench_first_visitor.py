@@ -24,6 +24,7 @@ import orjson  # noqa: E402
 
 from data.explained_documents import release  # noqa: E402
 from running.process import Process, specmux, write_documents  # noqa: E402
+from running.processor_time import cpu_of  # noqa: E402
 from shared_data import DATA  # noqa: E402
 
 PAGES = {"home": "/openapi/ui/", "Pod": "/openapi/ui/kind/api/v1/Pod"}
@@ -46,20 +47,23 @@ def main() -> None:
         for after in AFTER:
             for page, target in PAGES.items():
                 visits = [visited(folder, target, after) for _ in range(options.rounds)]
-                waited, busy = (statistics.median(each) for each in zip(*visits, strict=True))
-                print(f"{page}, {after:.0f} s after readiness: {waited:.2f} s, busy {busy:.1f}")
+                waited, used, busy = (statistics.median(each) for each in zip(*visits, strict=True))
+                print(
+                    f"{page}, {after:.0f} s after readiness: "
+                    f"{waited:.2f} s, CPU {used:.2f} s, busy {busy:.1f}"
+                )
 
 
-def visited(folder: Path, target: str, after: float) -> tuple[float, float]:
-    """Seconds until the first visitor has the page, and how busy the machine was meanwhile."""
+def visited(folder: Path, target: str, after: float) -> tuple[float, float, float]:
+    """Seconds until the first visitor has the page, those of processor time, and how busy the machine was."""
     with specmux("serve", "--directory", str(folder), "--listen-port", "0") as service:
         while not is_ready(service):
             time.sleep(0.05)
         time.sleep(after)
-        started = time.monotonic()
+        started, before = time.monotonic(), cpu_of(service.pid)
         if service.get(target)[0] != 200:
             sys.exit(f"{target}: no page")
-        return time.monotonic() - started, busy()
+        return time.monotonic() - started, cpu_of(service.pid) - before, busy()
 
 
 def is_ready(service: Process) -> bool:

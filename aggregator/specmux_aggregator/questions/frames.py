@@ -76,6 +76,12 @@ def _environment() -> Any:
     return environment
 
 
+def load(*templates: str) -> None:
+    """Import Jinja2 and compile these ahead of the first page."""
+    for template in templates:
+        _environment().get_template(template)
+
+
 def breakable(name: str) -> Markup:
     """A name with places where a line may break: behind a dot, before a word."""
     return Markup("<wbr>").join(_WORDS.split(name))

@@ -34,8 +34,7 @@ JobOfAll: TypeAlias = Callable[[ReaderState, str, tuple[str, ...]], ReaderAnswer
 
 ALIGN_SECONDS: Final = 3.0
 """For which a request waits for documents that are not in the index yet."""
-PAGE_SECONDS: Final = 0.1
-"""The same for pages that say of the rest that it is not read yet."""
+PAGE_SECONDS: Final = 0.1  # for pages, which name the rest
 _LOOKS_AGAIN: Final = 0.1
 PER_BACKEND: Final = 2
 HANDED_AT_ONCE: Final = 4
@@ -80,10 +79,14 @@ class Reading:
             await self._hand(entry)
         raise Unready(503, "more documents are asked for than the reader can hold")
 
-    async def warm_up(self, job: JobOfAll, *, is_known: Callable[[], bool]) -> None:
-        """Start the process, and do a job about all documents as soon as it is known which there are: before
-        anybody asks. No backend is asked for a document: natives that are not at hand stay missing."""
+    async def warm_up(
+        self, job: JobOfAll, *, first: Callable[[ReaderState], None], is_known: Callable[[], bool]
+    ) -> None:
+        """Do the ``first`` job while backends are asked, that about all documents once they are known. It
+        asks no backend for a document: natives that are not at hand stay missing."""
         await self._reader.start()
+        with contextlib.suppress(Unready):
+            await self.of_state(first)
         while not is_known():
             await asyncio.sleep(_LOOKS_AGAIN)
         for _ in range(_ATTEMPTS):

@@ -11,6 +11,7 @@ from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
 from specmux_aggregator.model.snapshot import Snapshot
 from specmux_aggregator.questions.answers import ReaderAnswer
+from specmux_aggregator.questions.document_pages.kind import load_pages
 from specmux_aggregator.questions.reading import PAGE_SECONDS, Reading
 from specmux_aggregator.questions.state import ReaderState, Wants, add, align
 from specmux_converters.group_versions import GroupVersion
@@ -74,15 +75,15 @@ async def until(condition: Callable[[], bool]) -> None:
 async def test_process_starts_at_once_and_is_filled_when_documents_are_known() -> None:
     reader, is_known = FakeReader(), False
     reading = reading_of(reader, Provenance.FILE)
-    warming = asyncio.create_task(reading.warm_up(home, is_known=lambda: is_known))
-    await until(lambda: reader.jobs == ["start"])
+    warming = asyncio.create_task(reading.warm_up(home, first=load_pages, is_known=lambda: is_known))
+    await until(lambda: reader.jobs == ["start", "load_pages"])
     is_known = True
     for _ in KEYS:
         await until(lambda: reader.jobs[-1] == "add" and not reader.may_add.is_set())
         reader.may_add.set()
         await until(lambda: not reader.may_add.is_set())
     await asyncio.wait_for(warming, 10)
-    assert reader.jobs == ["start", align.__name__, *["add"] * len(KEYS), "home"]
+    assert reader.jobs == ["start", "load_pages", align.__name__, *["add"] * len(KEYS), "home"]
     # The first visitor waits for the page alone.
     found = await reading.of_all(home, seconds=0)
     assert (found.body, reader.jobs[-2:]) == (b"", ["home", "home"])  # type: ignore[union-attr]
@@ -92,14 +93,14 @@ async def test_process_starts_at_once_and_is_filled_when_documents_are_known() -
 async def test_visitor_before_that_waits_for_one_document_at_most() -> None:
     reader = FakeReader()
     reading = reading_of(reader, Provenance.FILE)
-    warming = asyncio.create_task(reading.warm_up(home, is_known=lambda: True))
+    warming = asyncio.create_task(reading.warm_up(home, first=load_pages, is_known=lambda: True))
     await until(lambda: "add" in reader.jobs)
     visitor = asyncio.create_task(reading.of_all(home, seconds=PAGE_SECONDS))
     await asyncio.sleep(PAGE_SECONDS + 0.1)
     reader.may_add.set()
     found = await asyncio.wait_for(visitor, 10)
     # The document that was under way, then the page, which names the rest.
-    assert reader.jobs[: reader.jobs.index("home") + 1] == ["start", "align", "add", "home"]
+    assert reader.jobs[: reader.jobs.index("home") + 1] == ["start", "load_pages", "align", "add", "home"]
     assert len(found.body.split(b",")) >= len(KEYS) - 1  # type: ignore[union-attr]
     warming.cancel()
     await reading.close()
@@ -108,6 +109,6 @@ async def test_visitor_before_that_waits_for_one_document_at_most() -> None:
 async def test_backends_are_not_asked_for_documents_before_somebody_comes() -> None:
     reader = FakeReader()
     reading = reading_of(reader, Provenance.NATIVE)
-    await asyncio.wait_for(reading.warm_up(home, is_known=lambda: True), 10)
-    assert reader.jobs == ["start", "align", "home"]
+    await asyncio.wait_for(reading.warm_up(home, first=load_pages, is_known=lambda: True), 10)
+    assert reader.jobs == ["start", "load_pages", "align", "home"]
     assert not reading.is_complete
