@@ -11,12 +11,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from specmux_aggregator.config.settings import PollingSettings
+from specmux_aggregator.model.backend import BackendKind
 from specmux_aggregator.model.failure import Failure
-from specmux_aggregator.model.observation import Dialect, Observation
+from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.origins.outcome import BackendOffers, Outcome, Unchanged
 from specmux_converters.group_versions import GroupVersion
 
-OVER_HTTP: Final = frozenset({Dialect.V3, Dialect.V2})
+OVER_HTTP: Final = frozenset({BackendKind.V3, BackendKind.V2})
 """Dialects of servers, which take time to start; a directory is always complete."""
 
 

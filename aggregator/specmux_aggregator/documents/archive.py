@@ -21,8 +21,8 @@ from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.documents.repository import CodedBody
 from specmux_aggregator.http.content_codings import decoded
 from specmux_aggregator.http.messages import Coding
-from specmux_aggregator.model.backend import Backend, BackendName
-from specmux_aggregator.model.observation import Dialect, Hash, Observation, Offer, Provenance
+from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
+from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
 from specmux_aggregator.model.snapshot import DocumentKey
 from specmux_cache.errors import StoreError
 from specmux_cache.store.disk_store import DiskStore, StoreLimits
@@ -263,7 +263,9 @@ def read_manifest(body: bytes, backend: Backend) -> Observation | None:
             for key, (digest, provenance, size, losses, examples) in manifest["offers"].items()
             if backend.owns(GroupVersion(key))
         }
-        dialect = Dialect(manifest["dialect"])
+        dialect = BackendKind(manifest["dialect"])
     except (orjson.JSONDecodeError, AttributeError, KeyError, TypeError, ValueError):
+        return None
+    if dialect is BackendKind.AUTO:
         return None
     return Observation(backend=backend, dialect=dialect, offers=offers, attempted=True)

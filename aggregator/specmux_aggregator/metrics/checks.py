@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from specmux_aggregator.metrics.instruments import Metrics
+from specmux_aggregator.model.backend import BackendKind
 from specmux_aggregator.model.failure import Failure
-from specmux_aggregator.model.observation import Dialect, Observation
+from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.origins.outcome import BackendOffers, Outcome
 
 
@@ -14,13 +15,13 @@ def count_check(metrics: Metrics, observation: Observation, outcome: Outcome, se
         metrics.timed("poll", "failed", seconds)
         metrics.backend_failures.labels(observation.backend.name, outcome.cause.value).inc()
         return
-    is_built = isinstance(outcome, BackendOffers) and outcome.dialect is not Dialect.V3 and outcome.bodies
+    is_built = isinstance(outcome, BackendOffers) and outcome.dialect is not BackendKind.V3 and outcome.bodies
     metrics.timed("convert" if is_built else "poll", "ok", seconds)
     if not isinstance(outcome, BackendOffers):
         return
     for duration in outcome.seconds.values():
         metrics.crd_aggregation.observe(duration)
-    if outcome.dialect is Dialect.V2:
+    if outcome.dialect is BackendKind.V2:
         for group_version in outcome.bodies:
             is_lossy = bool(outcome.offers[group_version].losses)
             metrics.conversions.labels("true" if is_lossy else "false").inc()

@@ -15,15 +15,6 @@ from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.resources import Resources
 
 
-class Dialect(StrEnum):
-    """What a backend spoke when last seen."""
-
-    V3 = "v3"
-    V2 = "v2"
-    DIRECTORY = "directory"
-    CRDS = "crds"
-
-
 class Provenance(StrEnum):
     """How a document became OpenAPI v3."""
 
@@ -52,7 +43,8 @@ class Observation:
     """What is known of one backend: its last good offers, and how the last attempt ended."""
 
     backend: Backend
-    dialect: Dialect | None = None
+    dialect: BackendKind | None = None
+    """What it spoke when last seen; never AUTO."""
     offers: Mapping[GroupVersion, Offer] = field(default_factory=lambda: MappingProxyType({}))
     failure: Failure | None = None
     attempted: bool = False

@@ -16,9 +16,9 @@ from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.jobs.crds import CRDsBuilt, Manifest
 from specmux_aggregator.jobs.documents import build_manifests
 from specmux_aggregator.jobs.worker import Worker
-from specmux_aggregator.model.backend import Backend
+from specmux_aggregator.model.backend import Backend, BackendKind
 from specmux_aggregator.model.failure import Cause, Failure
-from specmux_aggregator.model.observation import Dialect, Hash, Observation
+from specmux_aggregator.model.observation import Hash, Observation
 from specmux_aggregator.origins.outcome import Outcome, Unchanged, seen_of
 from specmux_aggregator.upstream.client import MovedDocument, Payload
 from specmux_converters.crd import BUNDLED, Templates
@@ -91,7 +91,7 @@ class CRDsOrigin:
         offered = {document.group_version for document in built.documents}
         kept = {key: listed for key, listed in last.resources.items() if key in offered}
         return seen_of(
-            Dialect.CRDS,
+            BackendKind.CRDS,
             built.documents,
             notes=(*notes, *built.notes),
             seconds=built.seconds,

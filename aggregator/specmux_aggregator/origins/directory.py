@@ -16,9 +16,9 @@ from specmux_aggregator.errors import NoWorker, WorkerFailed
 from specmux_aggregator.jobs.built import BuiltDocument, FileBuilt
 from specmux_aggregator.jobs.documents import build_file
 from specmux_aggregator.jobs.worker import Worker
-from specmux_aggregator.model.backend import Backend
+from specmux_aggregator.model.backend import Backend, BackendKind
 from specmux_aggregator.model.failure import Cause, Failure
-from specmux_aggregator.model.observation import Dialect, Hash, Observation, Provenance
+from specmux_aggregator.model.observation import Hash, Observation, Provenance
 from specmux_aggregator.origins.files import Fingerprint, Folder
 from specmux_aggregator.origins.outcome import BackendOffers, Outcome, Unchanged
 from specmux_aggregator.upstream.client import MovedDocument, Payload
@@ -83,7 +83,7 @@ class DirectoryOrigin:
         self._files = files
         winners = _winners(files)
         return BackendOffers(
-            Dialect.DIRECTORY,
+            BackendKind.DIRECTORY,
             {key: built.offer for key, (_, built) in winners.items()},
             {key: bodies[name, key] for key, (name, _) in winners.items() if (name, key) in bodies},
             tuple(f"{cut(name)}: {file.note}" for name, file in sorted(files.items()) if file.note),

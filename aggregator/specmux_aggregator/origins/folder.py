@@ -13,9 +13,9 @@ from typing import Final
 
 from specmux_aggregator.jobs.crds import ManifestFile
 from specmux_aggregator.jobs.worker import Worker
-from specmux_aggregator.model.backend import Backend
+from specmux_aggregator.model.backend import Backend, BackendKind
 from specmux_aggregator.model.failure import Cause, Failure
-from specmux_aggregator.model.observation import Dialect, Hash, Observation
+from specmux_aggregator.model.observation import Hash, Observation
 from specmux_aggregator.origins.crds import CRDsOrigin, Unreadable
 from specmux_aggregator.origins.directory import DirectoryOrigin
 from specmux_aggregator.origins.files import Fingerprint, Folder
@@ -25,7 +25,7 @@ from specmux_converters.crd import Templates
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
 
-_NOTHING: Final = BackendOffers(Dialect.DIRECTORY, {})
+_NOTHING: Final = BackendOffers(BackendKind.DIRECTORY, {})
 
 
 class FolderOrigin:
@@ -103,7 +103,7 @@ class _Manifests:
 def _joined(documents: BackendOffers, built: BackendOffers) -> BackendOffers:
     outdone = documents.offers.keys() & built.offers.keys()
     return BackendOffers(
-        Dialect.DIRECTORY,
+        BackendKind.DIRECTORY,
         {**built.offers, **documents.offers},
         {**{key: body for key, body in built.bodies.items() if key not in outdone}, **documents.bodies},
         (

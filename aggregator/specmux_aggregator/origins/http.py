@@ -21,7 +21,7 @@ from specmux_aggregator.jobs.lowering import states_other_version
 from specmux_aggregator.jobs.worker import Worker
 from specmux_aggregator.model.backend import Backend, BackendKind
 from specmux_aggregator.model.failure import Cause, Failure
-from specmux_aggregator.model.observation import Dialect, Hash, Observation, Offer, Provenance
+from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
 from specmux_aggregator.model.servers import BackendServer
 from specmux_aggregator.origins.lowered_documents import LoweredDocuments
 from specmux_aggregator.origins.outcome import BackendOffers, Outcome, Unchanged, seen_of
@@ -79,7 +79,7 @@ class HTTPOrigin:
         """None until a document may have been 3.1."""
 
     async def observe(self, last: Observation) -> Outcome:
-        speaks_v2 = last.dialect is Dialect.V2
+        speaks_v2 = last.dialect is BackendKind.V2
         if self._backend.kind is BackendKind.V2 or (speaks_v2 and time.monotonic() < self._next_v3_probe):
             return await self._observe_v2(last)
         outcome = await self._observe_v3(last)
@@ -89,7 +89,7 @@ class HTTPOrigin:
         ):
             return outcome
         self._missed_v3 += 1
-        if last.dialect is Dialect.V3 and self._missed_v3 < 2:
+        if last.dialect is BackendKind.V3 and self._missed_v3 < 2:
             return outcome
         self._next_v3_probe = time.monotonic() + self._v3_probe_interval
         return await self._observe_v2(last)
@@ -146,7 +146,7 @@ class HTTPOrigin:
         return offer.hash == hash
 
     async def _observe_v3(self, last: Observation) -> Outcome:
-        held = self._root if last.dialect is Dialect.V3 else None
+        held = self._root if last.dialect is BackendKind.V3 else None
         if self._peers is not None:
             await self._peers.find(last.backend)
         if self._peers is not None and self._peers.are_known:
@@ -210,7 +210,7 @@ class HTTPOrigin:
                 if downloaded.cause in UNREACHABLE:
                     return replace(downloaded, detail=f"{group_version}: {downloaded.detail}")
                 notes.append(f"{group_version}: {downloaded.cause}: {downloaded.detail}")
-                if last.dialect is Dialect.V3 and group_version in last.offers:
+                if last.dialect is BackendKind.V3 and group_version in last.offers:
                     offers[group_version] = last.offers[group_version]
                 if kept is not None:
                     unhashed[group_version] = kept
@@ -220,7 +220,7 @@ class HTTPOrigin:
             if body is not None:
                 bodies[group_version] = body
         self._unhashed = unhashed
-        return BackendOffers(Dialect.V3, offers, bodies, tuple(notes), servers=self._servers())
+        return BackendOffers(BackendKind.V3, offers, bodies, tuple(notes), servers=self._servers())
 
     async def _download_unhashed(
         self, group_version: GroupVersion, known: _UnhashedDocument | None
@@ -267,7 +267,7 @@ class HTTPOrigin:
         return offer, payload.body if payload.coding is Coding.GZIP else encoded(plain, Coding.GZIP)
 
     async def _observe_v2(self, last: Observation) -> Outcome:
-        is_v2 = last.dialect is Dialect.V2
+        is_v2 = last.dialect is BackendKind.V2
         payload = await self._client.swagger(etag=self._swagger_etag if is_v2 else None)
         match payload:
             case Failure():
@@ -293,4 +293,4 @@ class HTTPOrigin:
             return built
         self._swagger_etag = payload.etag
         self._has_delivered = True
-        return seen_of(Dialect.V2, built)
+        return seen_of(BackendKind.V2, built)

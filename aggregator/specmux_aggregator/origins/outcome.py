@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from specmux_aggregator.jobs.built import BuiltDocument
+from specmux_aggregator.model.backend import BackendKind
 from specmux_aggregator.model.failure import Failure
-from specmux_aggregator.model.observation import Dialect, Offer
+from specmux_aggregator.model.observation import Offer
 from specmux_aggregator.model.servers import BackendServer
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.resources import Resources
@@ -18,7 +19,7 @@ from specmux_schemas.resources import Resources
 class BackendOffers:
     """Everything that the backend offers now."""
 
-    dialect: Dialect
+    dialect: BackendKind
     offers: Mapping[GroupVersion, Offer]
     bodies: Mapping[GroupVersion, bytes] = field(default_factory=lambda: MappingProxyType({}))
     """Gzipped JSON of documents that are new to the caller and cannot be requested by hash."""
@@ -41,7 +42,7 @@ Outcome = BackendOffers | Unchanged | Failure
 
 
 def seen_of(
-    dialect: Dialect,
+    dialect: BackendKind,
     built: Iterable[BuiltDocument],
     *,
     notes: tuple[str, ...] = (),

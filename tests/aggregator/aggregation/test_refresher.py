@@ -11,9 +11,9 @@ import pytest
 from specmux_aggregator.aggregation.checks import after, delay
 from specmux_aggregator.aggregation.refresher import Refresher
 from specmux_aggregator.config.settings import PollingSettings
-from specmux_aggregator.model.backend import Backend, BackendName, ClusterFacts
+from specmux_aggregator.model.backend import Backend, BackendKind, BackendName, ClusterFacts
 from specmux_aggregator.model.failure import Cause, Failure
-from specmux_aggregator.model.observation import Dialect, Hash, Observation, Offer, Provenance
+from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
 from specmux_aggregator.origins.outcome import BackendOffers, Outcome, Unchanged
 from specmux_aggregator.upstream.client import MovedDocument, Payload
 from specmux_converters.group_versions import GroupVersion
@@ -26,7 +26,7 @@ FAST = PollingSettings(interval=0.01, backoff_min=0.01, backoff_max=0.02, revali
 
 
 def seen(hash: str = "A") -> BackendOffers:
-    return BackendOffers(Dialect.V3, {APPS: Offer(hash=Hash(hash), provenance=Provenance.NATIVE)})
+    return BackendOffers(BackendKind.V3, {APPS: Offer(hash=Hash(hash), provenance=Provenance.NATIVE)})
 
 
 class FakeOrigin:
@@ -89,7 +89,7 @@ def test_backend_that_answers_again_is_up(outcome: Outcome) -> None:
 
 BATCH = GroupVersion("apis/batch/v1")
 BOTH = BackendOffers(
-    Dialect.V3, {**seen().offers, BATCH: Offer(hash=Hash("B"), provenance=Provenance.NATIVE)}
+    BackendKind.V3, {**seen().offers, BATCH: Offer(hash=Hash("B"), provenance=Provenance.NATIVE)}
 )
 FULL = after(FIRST, BOTH, now=0, monotonic=0, grace=15)
 
@@ -129,7 +129,7 @@ def test_what_the_cluster_says_exists_is_never_gone_and_what_it_took_back_is_at_
 
 def test_directory_and_a_grace_of_nothing_take_away_at_once() -> None:
     assert set(step(FULL, seen(), 10, grace=0).offers) == {APPS}
-    files = replace(seen(), dialect=Dialect.DIRECTORY)
+    files = replace(seen(), dialect=BackendKind.DIRECTORY)
     assert set(step(FULL, files, 10).offers) == {APPS}
 
 

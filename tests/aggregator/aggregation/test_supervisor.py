@@ -12,9 +12,9 @@ from specmux_aggregator.aggregation.supervisor import Backends
 from specmux_aggregator.config.settings import PollingSettings
 from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.http.messages import Coding
-from specmux_aggregator.model.backend import Backend, ClusterFacts
+from specmux_aggregator.model.backend import Backend, BackendKind, ClusterFacts
 from specmux_aggregator.model.failure import Failure
-from specmux_aggregator.model.observation import Dialect, Hash, Observation, Offer, Provenance
+from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
 from specmux_aggregator.model.snapshot import DocumentKey
 from specmux_aggregator.origins.outcome import BackendOffers, Outcome
 from specmux_aggregator.upstream.client import MovedDocument, Payload
@@ -38,7 +38,7 @@ class ChangingOrigin:
         await asyncio.sleep(0.001)
         self.number += 1
         offer = Offer(hash=Hash(f"{id(self):X}x{self.number}"), provenance=Provenance.CONVERTED)
-        return BackendOffers(Dialect.V2, {APPS: offer}, {APPS: offer.hash.encode()})
+        return BackendOffers(BackendKind.V2, {APPS: offer}, {APPS: offer.hash.encode()})
 
     async def document(
         self, group_version: GroupVersion, *, hash: Hash, accept_gzip: bool

@@ -17,9 +17,9 @@ from specmux_aggregator.documents.archive import MANIFEST_FORMAT, StateDirectory
 from specmux_aggregator.documents.repository import CodedBody
 from specmux_aggregator.http.content_codings import encoded
 from specmux_aggregator.http.messages import Coding
-from specmux_aggregator.model.backend import Backend, BackendName, ClusterFacts
+from specmux_aggregator.model.backend import Backend, BackendKind, BackendName, ClusterFacts
 from specmux_aggregator.model.failure import Cause, Failure
-from specmux_aggregator.model.observation import Dialect, Hash, Observation, Offer, Provenance
+from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
 from specmux_aggregator.model.snapshot import DocumentKey
 from specmux_cache.errors import DiskFull
 from specmux_converters.group_versions import GroupVersion
@@ -34,7 +34,7 @@ def observation(of: Backend = ONE) -> Observation:
     offer = Offer(
         hash=Hash("AB"), provenance=Provenance.CONVERTED, size=len(BODY), losses=1, loss_examples=("x",)
     )
-    return Observation(backend=of, dialect=Dialect.V2, offers={APPS: offer}, attempted=True)
+    return Observation(backend=of, dialect=BackendKind.V2, offers={APPS: offer}, attempted=True)
 
 
 def key(hash: str = "AB") -> DocumentKey:

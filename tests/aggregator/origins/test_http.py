@@ -14,7 +14,7 @@ from specmux_aggregator.config.settings import LimitSettings
 from specmux_aggregator.jobs.worker import Worker
 from specmux_aggregator.model.backend import BackendKind
 from specmux_aggregator.model.failure import Cause, Failure
-from specmux_aggregator.model.observation import Dialect, Hash, Observation
+from specmux_aggregator.model.observation import Hash, Observation
 from specmux_aggregator.origins.http import HTTPOrigin
 from specmux_aggregator.origins.outcome import BackendOffers, Outcome, Unchanged
 from specmux_aggregator.upstream.client import BackendClient, MovedDocument, Payload
@@ -176,15 +176,15 @@ def test_what_is_offered_can_be_served_through_every_change_of_dialect() -> None
         for _ in range(3):
             at.server.documents = native
             assert isinstance(await at.check(), BackendOffers)
-            assert at.last.dialect is Dialect.V3
+            assert at.last.dialect is BackendKind.V3
             assert (VERSION, at.hash(VERSION)) in at.held
             at.server.documents = None
             missed = await at.check()
             assert isinstance(missed, Failure)
             assert missed.cause is Cause.NOT_FOUND
-            assert at.last.dialect is Dialect.V3
+            assert at.last.dialect is BackendKind.V3
             assert isinstance(await at.check(), BackendOffers)
-            assert at.last.dialect is Dialect.V2
+            assert at.last.dialect is BackendKind.V2
             assert at.held == {(APPS, at.hash(APPS))}
 
     run(with_version(), scenario)
