@@ -52,7 +52,7 @@ from specmux_aggregator.upstream.identities import Identities
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedParts:
     """The Snapshot, the bytes of its documents, and the workers that build them."""
 
     publisher: Publisher
@@ -69,7 +69,7 @@ class Sources:
         self,
         settings: Settings,
         metrics: Metrics,
-        published: Published,
+        published: PublishedParts,
         *,
         cluster: Backend | None,
         timing: Timing | None,
@@ -117,7 +117,7 @@ class Sources:
         )
 
     def _cluster_of(
-        self, server: Backend | None, published: Published, timing: Timing
+        self, server: Backend | None, published: PublishedParts, timing: Timing
     ) -> ClusterSource | None:
         """A new source; whoever asks for it runs it. None where there is no cluster, or none to take backends
         from."""
@@ -149,7 +149,7 @@ class Sources:
 
 def published_of(
     settings: Settings, metrics: Metrics, state: StateDirectory | None, sources: Callable[[], Sources]
-) -> Published:
+) -> PublishedParts:
     """``sources``: returns the sources made with it, which are asked when a document is fetched."""
     representations = Representations(max_bytes=settings.memory.documents_bytes)
     workers = Workers(settings)
@@ -168,7 +168,7 @@ def published_of(
         timed=metrics.timed,
         failure_of=failure_of,
     )
-    return Published(publisher, representations, documents, workers, state)
+    return PublishedParts(publisher, representations, documents, workers, state)
 
 
 def cluster_version_of(sources: Sources) -> Callable[[], str | None]:
@@ -183,7 +183,7 @@ def cluster_version_of(sources: Sources) -> Callable[[], str | None]:
     return version
 
 
-def prefetch_of(settings: Settings, published: Published) -> DocumentPrefetch | None:
+def prefetch_of(settings: Settings, published: PublishedParts) -> DocumentPrefetch | None:
     """A new prefetch that follows publications; None if it is off. The caller runs it."""
     wanted = settings.documents.prefetch
     if wanted == "off":
@@ -197,7 +197,7 @@ def prefetch_of(settings: Settings, published: Published) -> DocumentPrefetch | 
     return prefetch
 
 
-def schema_files_of(settings: Settings, published: Published, sources: Sources) -> SchemaFiles | None:
+def schema_files_of(settings: Settings, published: PublishedParts, sources: Sources) -> SchemaFiles | None:
     """None if JSON Schemas are off. Their release is the cluster's unless the settings name one."""
     wanted = settings.schemas
     if not wanted.enabled:
@@ -216,7 +216,9 @@ def schema_files_of(settings: Settings, published: Published, sources: Sources) 
     )
 
 
-def merged_swagger_of(settings: Settings, published: Published, sources: Sources) -> MergedSwagger | None:
+def merged_swagger_of(
+    settings: Settings, published: PublishedParts, sources: Sources
+) -> MergedSwagger | None:
     """None if the service does not merge ``/openapi/v2``."""
     if settings.documents.openapi_v2 != "merged":
         return None
@@ -232,7 +234,7 @@ def merged_swagger_of(settings: Settings, published: Published, sources: Sources
 
 
 def service_of(
-    settings: Settings, published: Published, sources: Sources, *, routes: Iterable[Route]
+    settings: Settings, published: PublishedParts, sources: Sources, *, routes: Iterable[Route]
 ) -> Service:
     return Service(
         published.publisher,
@@ -247,7 +249,11 @@ def service_of(
 
 
 def state_of(
-    published: Published, sources: Sources, *, document_checks: DocumentChecks | None, config: ConfigState
+    published: PublishedParts,
+    sources: Sources,
+    *,
+    document_checks: DocumentChecks | None,
+    config: ConfigState,
 ) -> ServiceState:
     return ServiceState(
         publisher=published.publisher,

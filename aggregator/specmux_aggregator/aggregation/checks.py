@@ -14,7 +14,7 @@ from specmux_aggregator.config.settings import PollingSettings
 from specmux_aggregator.model.backend import BackendKind
 from specmux_aggregator.model.failure import Failure
 from specmux_aggregator.model.observation import Observation
-from specmux_aggregator.origins.outcome import BackendOffers, Outcome, Unchanged
+from specmux_aggregator.origins.outcome import BackendOffers, Outcome, UnchangedOffers
 from specmux_converters.group_versions import GroupVersion
 
 OVER_HTTP: Final = frozenset({BackendKind.V3, BackendKind.V2})
@@ -47,7 +47,7 @@ def after(
                 return last
             # A server that failed may be restarting, so the grace period begins anew after a failure.
             return replace(last, failure=outcome, attempted=True, missing={}, changed_at=now)
-        case Unchanged():
+        case UnchangedOffers():
             missing = _still_missing(last, last.missing, monotonic, grace)
             if last.attempted and last.failure is None and missing == last.missing:
                 return last

@@ -11,11 +11,13 @@ from specmux_aggregator.changes.metrics import ChangeMetrics
 from specmux_aggregator.changes.stream import ChangeStreams
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.endpoints.routes import Route
-from specmux_aggregator.parts import Published
+from specmux_aggregator.parts import PublishedParts
 from specmux_aggregator.server.protocols import Guard, StreamingHandler
 
 
-def change_history(settings: Settings, published: Published, registry: CollectorRegistry) -> History | None:
+def change_history(
+    settings: Settings, published: PublishedParts, registry: CollectorRegistry
+) -> History | None:
     """A new, subscribed history; the caller starts and closes it. None if it is off."""
     if not settings.changes.enabled:
         return None

@@ -30,7 +30,7 @@ from specmux_aggregator.discovery.state import (
 from specmux_aggregator.discovery.synthesis import Synthesis
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Observation
-from specmux_aggregator.origins.outcome import Unchanged
+from specmux_aggregator.origins.outcome import UnchangedOffers
 from specmux_schemas.resources import split
 
 logger = logging.getLogger(__name__)
@@ -164,7 +164,10 @@ class DiscoveryFollower:
         else:
             self._troubles += 1
         pause = delay(
-            self._polling, trouble or Unchanged(), failures=self._troubles, random_unit=self._random_unit()
+            self._polling,
+            trouble or UnchangedOffers(),
+            failures=self._troubles,
+            random_unit=self._random_unit(),
         )
         return min(pause, self._polling.interval * (1 + self._polling.jitter))
 

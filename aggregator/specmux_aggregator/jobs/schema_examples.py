@@ -40,7 +40,7 @@ def example_of(document: Document, kind: Kind, schema: Schema) -> dict[str, Any]
 
 
 def _takes(schema: Schema, value: dict[str, Any]) -> bool:
-    """Raises Undecided for an unsupported pattern, and whatever jsonschema raises for a keyword."""
+    """Raises UndecidedMatch for an unsupported pattern, and whatever jsonschema raises for a keyword."""
     return bool(_validator()(schema).is_valid(value))
 
 

@@ -19,7 +19,7 @@ from specmux_aggregator.jobs.worker import Worker
 from specmux_aggregator.model.backend import Backend, BackendKind
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Observation
-from specmux_aggregator.origins.outcome import Outcome, Unchanged, seen_of
+from specmux_aggregator.origins.outcome import Outcome, UnchangedOffers, seen_of
 from specmux_aggregator.upstream.client import MovedDocument, Payload
 from specmux_converters.crd import BUNDLED, Templates
 from specmux_converters.document import Limits as DocumentLimits
@@ -80,7 +80,7 @@ class CRDsOrigin:
         known = {name: sent.fingerprint for name, sent in self._sent.items()}
         is_known = found == known and templates == self._templates
         if is_known and last.failure is None and last.attempted:
-            return Unchanged()
+            return UnchangedOffers()
         # A document restored from an earlier run must be delivered once by this one.
         held = {key: offer.hash for key, offer in last.offers.items()} if self._sent else {}
         try:

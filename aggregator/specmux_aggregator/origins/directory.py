@@ -20,7 +20,7 @@ from specmux_aggregator.model.backend import Backend, BackendKind
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Observation, Provenance
 from specmux_aggregator.origins.files import Fingerprint, Folder
-from specmux_aggregator.origins.outcome import BackendOffers, Outcome, Unchanged
+from specmux_aggregator.origins.outcome import BackendOffers, Outcome, UnchangedOffers
 from specmux_aggregator.upstream.client import MovedDocument, Payload
 from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.errors import cut
@@ -68,7 +68,7 @@ class DirectoryOrigin:
             return found
         changed = [name for name, fingerprint in found.items() if self._is_due(name, fingerprint)]
         if not changed and found.keys() == self._files.keys() and last.failure is None and last.attempted:
-            return Unchanged()
+            return UnchangedOffers()
         # A document restored from an earlier run must be delivered once by this one.
         held = {key: offer.hash for key, offer in last.offers.items()} if self._files else {}
         bodies: dict[tuple[str, GroupVersion], bytes] = {}

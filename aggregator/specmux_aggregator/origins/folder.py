@@ -19,7 +19,7 @@ from specmux_aggregator.model.observation import Hash, Observation
 from specmux_aggregator.origins.crds import CRDsOrigin, Unreadable
 from specmux_aggregator.origins.directory import DirectoryOrigin
 from specmux_aggregator.origins.files import Fingerprint, Folder
-from specmux_aggregator.origins.outcome import BackendOffers, Outcome, Unchanged
+from specmux_aggregator.origins.outcome import BackendOffers, Outcome, UnchangedOffers
 from specmux_aggregator.upstream.client import MovedDocument, Payload
 from specmux_converters.crd import Templates
 from specmux_converters.document import Limits
@@ -57,11 +57,11 @@ class FolderOrigin:
         built = await self._built(last)
         if isinstance(built, Failure):
             return built
-        if isinstance(documents, Unchanged) and isinstance(built, Unchanged):
-            return Unchanged()
+        if isinstance(documents, UnchangedOffers) and isinstance(built, UnchangedOffers):
+            return UnchangedOffers()
         before_documents, before_built = self._seen
-        documents = before_documents if isinstance(documents, Unchanged) else documents
-        built = before_built if isinstance(built, Unchanged) else built
+        documents = before_documents if isinstance(documents, UnchangedOffers) else documents
+        built = before_built if isinstance(built, UnchangedOffers) else built
         self._seen = (replace(documents, bodies={}), replace(built, bodies={}, seconds={}))
         return _joined(documents, built)
 
@@ -79,7 +79,7 @@ class FolderOrigin:
     async def _built(self, last: Observation) -> Outcome:
         """Skips the worker if there are no manifests now and there were none before."""
         if not self._documents.manifests and not self._seen[1].offers:
-            return Unchanged()
+            return UnchangedOffers()
         return await self._manifests.observe(last)
 
 

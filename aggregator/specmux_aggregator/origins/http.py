@@ -24,7 +24,7 @@ from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
 from specmux_aggregator.model.servers import BackendServer
 from specmux_aggregator.origins.lowered_documents import LoweredDocuments
-from specmux_aggregator.origins.outcome import BackendOffers, Outcome, Unchanged, seen_of
+from specmux_aggregator.origins.outcome import BackendOffers, Outcome, UnchangedOffers, seen_of
 from specmux_aggregator.origins.peers import Peers
 from specmux_aggregator.origins.shared_documents import SharedDocuments
 from specmux_aggregator.upstream.client import BackendClient, BackendRoot, MovedDocument, NotModified, Payload
@@ -160,7 +160,7 @@ class HTTPOrigin:
                 return answer
             case NotModified() if held is not None and self._is_settled(held, last):
                 self._missed_v3 = 0
-                return Unchanged()
+                return UnchangedOffers()
             case NotModified() if held is not None:
                 root = held
             case NotModified():
@@ -169,7 +169,7 @@ class HTTPOrigin:
                 answer == held and self._servers() == last.servers and self._is_settled(answer, last)
             ):
                 self._missed_v3 = 0
-                return Unchanged()
+                return UnchangedOffers()
             case BackendRoot():
                 root = answer
         self._missed_v3 = 0
@@ -273,7 +273,7 @@ class HTTPOrigin:
             case Failure():
                 return payload
             case NotModified():
-                return Unchanged()
+                return UnchangedOffers()
         held = (
             {key: offer.hash for key, offer in last.offers.items()} if is_v2 and self._has_delivered else {}
         )

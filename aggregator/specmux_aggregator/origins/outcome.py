@@ -34,11 +34,11 @@ class BackendOffers:
 
 
 @dataclass(frozen=True, slots=True)
-class Unchanged:
+class UnchangedOffers:
     """The backend was asked and offers the same as before."""
 
 
-Outcome = BackendOffers | Unchanged | Failure
+Outcome = BackendOffers | UnchangedOffers | Failure
 
 
 def seen_of(

@@ -14,7 +14,7 @@ from specmux_aggregator.config.settings import PollingSettings
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName, ClusterFacts
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
-from specmux_aggregator.origins.outcome import BackendOffers, Outcome, Unchanged
+from specmux_aggregator.origins.outcome import BackendOffers, Outcome, UnchangedOffers
 from specmux_aggregator.upstream.client import MovedDocument, Payload
 from specmux_converters.group_versions import GroupVersion
 
@@ -74,14 +74,14 @@ def test_resources_that_become_known_of_the_same_documents_change_nothing() -> N
 
 def test_check_that_changes_nothing_is_the_same_observation() -> None:
     up = after(FIRST, seen(), now=1)
-    assert after(up, Unchanged(), now=2) is up
+    assert after(up, UnchangedOffers(), now=2) is up
     assert after(up, seen(), now=2) is up
     down = after(up, DOWN, now=2)
     assert after(down, Failure(Cause.REFUSED, "other words"), now=3) is down
     assert after(down, Failure(Cause.TIMEOUT, ""), now=3) is not down
 
 
-@pytest.mark.parametrize("outcome", [Unchanged(), seen()])
+@pytest.mark.parametrize("outcome", [UnchangedOffers(), seen()])
 def test_backend_that_answers_again_is_up(outcome: Outcome) -> None:
     down = after(after(FIRST, seen(), now=1), DOWN, now=2)
     assert after(down, outcome, now=3).failure is None
@@ -102,8 +102,8 @@ def test_group_version_that_is_missing_from_a_root_is_gone_when_that_has_lasted(
     less = step(FULL, seen(), 10)
     assert (less.offers, dict(less.missing)) == (FULL.offers, {BATCH: 10})
     assert step(less, seen(), 20) is less
-    assert step(less, Unchanged(), 20) is less
-    for outcome in (seen(), Unchanged()):
+    assert step(less, UnchangedOffers(), 20) is less
+    for outcome in (seen(), UnchangedOffers()):
         gone = step(less, outcome, 25)
         assert (set(gone.offers), dict(gone.missing)) == ({APPS}, {})
 
@@ -136,9 +136,9 @@ def test_directory_and_a_grace_of_nothing_take_away_at_once() -> None:
 @pytest.mark.parametrize(
     ("outcome", "failures", "random_unit", "expected"),
     [
-        (Unchanged(), 0, 0.5, 10),
-        (Unchanged(), 0, 1.0, 11),
-        (Unchanged(), 0, 0.0, 9),
+        (UnchangedOffers(), 0, 0.5, 10),
+        (UnchangedOffers(), 0, 1.0, 11),
+        (UnchangedOffers(), 0, 0.0, 9),
         (DOWN, 1, 0.5, 1),
         (DOWN, 4, 0.5, 8),
         (DOWN, 60, 0.5, 60),
@@ -164,7 +164,7 @@ async def running(
 
 
 async def test_every_change_is_published_and_nothing_else() -> None:
-    origin, published = FakeOrigin(seen("A"), Unchanged(), DOWN, DOWN, seen("B"), Unchanged()), []
+    origin, published = FakeOrigin(seen("A"), UnchangedOffers(), DOWN, DOWN, seen("B"), UnchangedOffers()), []
     refresher = await running(origin, published)
     task = asyncio.create_task(refresher.run())
     async with asyncio.timeout(5):
@@ -188,7 +188,7 @@ async def test_a_check_vouches_for_nothing_before_clients_can_see_what_it_found(
         await seen_by_clients.wait()
 
     refresher = Refresher(
-        FakeOrigin(seen("B"), Unchanged()),
+        FakeOrigin(seen("B"), UnchangedOffers()),
         step(FIRST, seen("A"), 0),
         polling=replace(FAST, interval=60, revalidate_interval=60),
         publish=publish,

@@ -17,7 +17,7 @@ from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.origins.crds import CRDsOrigin
-from specmux_aggregator.origins.outcome import BackendOffers, Outcome, Unchanged
+from specmux_aggregator.origins.outcome import BackendOffers, Outcome, UnchangedOffers
 from specmux_converters.crd import BUNDLED, Templates
 from specmux_converters.document import Limits as DocumentLimits
 
@@ -105,7 +105,7 @@ def test_heartbeat_of_a_status_builds_nothing() -> None:
         beaten["metadata"] |= {"resourceVersion": "2", "managedFields": [{"manager": "x"}]}
         beaten["status"]["conditions"].append({"type": "NamesAccepted", "status": "True"})
         cluster.has(beaten)
-        assert isinstance(await cluster.check(), Unchanged)
+        assert isinstance(await cluster.check(), UnchangedOffers)
         beaten = orjson.loads(orjson.dumps(beaten))
         beaten["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["description"] = "changed"
         cluster.has(beaten)

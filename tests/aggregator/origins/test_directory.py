@@ -20,7 +20,7 @@ from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.origins.directory import READ_ATTEMPTS, DirectoryOrigin
 from specmux_aggregator.origins.files import Folder
-from specmux_aggregator.origins.outcome import BackendOffers, Outcome, Unchanged
+from specmux_aggregator.origins.outcome import BackendOffers, Outcome, UnchangedOffers
 from specmux_converters.document import Limits as DocumentLimits
 
 APPS, BATCH = "apis/apps/v1", "apis/batch/v1"
@@ -100,7 +100,7 @@ def test_build_that_failed_is_tried_again_a_few_times(tmp_path: Path) -> None:
         outcome = await at.check()
         assert isinstance(outcome, BackendOffers)
         assert set(outcome.bodies) == {APPS}
-        assert await at.check() == Unchanged()
+        assert await at.check() == UnchangedOffers()
         write(tmp_path, f"{APPS}.json", document(APPS, "2"))
         at.worker.failures, at.worker.builds = 1000, 0
         for _ in range(READ_ATTEMPTS + 3):

@@ -16,7 +16,7 @@ from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
 from specmux_aggregator.model.observation import Observation, Provenance
 from specmux_aggregator.origins.files import Folder
 from specmux_aggregator.origins.folder import FolderOrigin
-from specmux_aggregator.origins.outcome import BackendOffers, Outcome, Unchanged
+from specmux_aggregator.origins.outcome import BackendOffers, Outcome, UnchangedOffers
 from specmux_converters.document import DEFAULT_LIMITS
 from specmux_converters.group_versions import GroupVersion
 
@@ -94,7 +94,7 @@ async def test_definitions_beside_documents_are_published(tmp_path: Path, worker
     }
     assert [each.short_names for each in seen.resources[CUSTOM]] == [("ga",), ("wi",)]
     assert seen.notes == ()
-    assert isinstance(await watched.look(), Unchanged)
+    assert isinstance(await watched.look(), UnchangedOffers)
 
 
 @on_a_loop
@@ -121,7 +121,7 @@ async def test_the_last_definition_that_goes_takes_its_document_with_it(
     seen = await watched.look()
     assert isinstance(seen, BackendOffers)
     assert list(seen.offers) == ["api/v1"]
-    assert isinstance(await watched.look(), Unchanged)
+    assert isinstance(await watched.look(), UnchangedOffers)
 
 
 @on_a_loop

@@ -16,7 +16,7 @@ from specmux_aggregator.model.backend import BackendKind
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Observation
 from specmux_aggregator.origins.http import HTTPOrigin
-from specmux_aggregator.origins.outcome import BackendOffers, Outcome, Unchanged
+from specmux_aggregator.origins.outcome import BackendOffers, Outcome, UnchangedOffers
 from specmux_aggregator.upstream.client import BackendClient, MovedDocument, Payload
 from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.group_versions import GroupVersion
@@ -194,7 +194,7 @@ def test_unchanged_swagger_costs_no_build_and_keeps_what_is_held() -> None:
     async def scenario(at: Watch) -> None:
         assert isinstance(await at.check(), BackendOffers)
         held = set(at.held)
-        assert await at.check() == Unchanged()
+        assert await at.check() == UnchangedOffers()
         at.server.swagger_document = None
         assert isinstance(await at.check(), Failure)
         at.server.swagger_document = swagger(BATCH)

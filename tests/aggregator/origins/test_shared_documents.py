@@ -10,7 +10,7 @@ from aiohttp import web
 from aggregator.origins.test_http import Watch, run
 from fakes.apiserver import FakeAPIServer, document, hash_of
 from specmux_aggregator.model.observation import Hash
-from specmux_aggregator.origins.outcome import BackendOffers, Unchanged
+from specmux_aggregator.origins.outcome import BackendOffers, UnchangedOffers
 from specmux_aggregator.origins.shared_documents import REFERENCE
 from specmux_aggregator.upstream.client import Payload
 from specmux_converters.group_versions import GroupVersion
@@ -108,7 +108,7 @@ def test_what_cannot_be_told_is_left_out_and_tried_again() -> None:
     async def scenario(at: Watch) -> None:
         await at.check()
         assert set(at.last.offers) == {REFERENCE}
-        assert not isinstance(await at.check(), Unchanged)
+        assert not isinstance(await at.check(), UnchangedOffers)
         server.documents |= server.variants[1]  # type: ignore[operator]
         await at.check()
         assert set(at.last.offers) == {REFERENCE, APIS, VERSION}

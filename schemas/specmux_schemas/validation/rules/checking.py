@@ -20,7 +20,7 @@ from specmux_schemas.validation.rules.cel.values.values import (
     CelError,
     CostExceeded,
     Optional,
-    Undecided,
+    UndecidedRule,
 )
 from specmux_schemas.validation.rules.compiled import (
     NOT_INSTANTIATED,
@@ -173,7 +173,7 @@ class _Walk:
             self._pay(rule, error.cost, typed, place)
             self._refuse(rule, typed, place, _error_text(str(error), rule))
             return
-        except Undecided as error:
+        except UndecidedRule as error:
             text = f"the rule {rule.rule.text.strip()!r} is not checked: {error}"
             self._add(Severity.NOTE, Check.NOT_CHECKED, place, text)
             return
@@ -212,7 +212,7 @@ class _Walk:
         except CelError as error:
             self._budget -= error.cost
             return rule.rule.default_message
-        except Undecided:
+        except UndecidedRule:
             return rule.rule.default_message
         except CostExceeded:
             text = f"{_TOO_COSTLY} messageExpression: {shown(rule.rule.message_expression)}"

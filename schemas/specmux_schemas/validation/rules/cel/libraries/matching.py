@@ -9,7 +9,7 @@ from specmux_converters.go.regexp import pattern_fault
 from specmux_converters.go.regexp_match import Pattern, UndecidedMatch
 from specmux_schemas.validation.rules.cel.checking.declarations import CelLibrary, member
 from specmux_schemas.validation.rules.cel.values.types import INT, STRING, list_of
-from specmux_schemas.validation.rules.cel.values.values import CelError, Undecided
+from specmux_schemas.validation.rules.cel.values.values import CelError, UndecidedRule
 
 _compiled = lru_cache(maxsize=256)(Pattern)
 
@@ -21,10 +21,10 @@ def matches(text: str, pattern: str) -> bool:
         raise _failure(pattern, error) from error
 
 
-def _failure(pattern: str, error: UndecidedMatch, prefix: str = "") -> CelError | Undecided:
+def _failure(pattern: str, error: UndecidedMatch, prefix: str = "") -> CelError | UndecidedRule:
     """What Go refuses is an error of the rule, all else is not decided."""
     fault = pattern_fault(pattern)
-    return Undecided(str(error)) if fault is None else CelError(prefix + fault)
+    return UndecidedRule(str(error)) if fault is None else CelError(prefix + fault)
 
 
 def _find(text: str, pattern: str) -> str:

@@ -31,7 +31,7 @@ class CostExceeded(Exception):
     """The limit of one call is used up; nothing absorbs that."""
 
 
-class Undecided(Exception):
+class UndecidedRule(Exception):
     """What this evaluator cannot tell; nothing absorbs that."""
 
 
