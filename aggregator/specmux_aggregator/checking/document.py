@@ -21,6 +21,7 @@ from specmux_converters.group_versions import GroupVersion, group_version_of
 from specmux_converters.losses import Grade, Loss, pointer_to, tokens_of
 from specmux_converters.recognise import DocumentKind, RecognisedInput, recognise
 from specmux_converters.references import METHODS, references
+from specmux_converters.releases import minor_release
 from specmux_converters.swagger2.conversion import convert_whole
 from specmux_schemas.reports import Level
 from specmux_schemas.validation.definitions.faults import definition_faults
@@ -36,13 +37,17 @@ _BY_NAME: Final = ("operationIds", "securitySchemes")
 
 
 def check(
-    data: bytes, group_version: GroupVersion | None = None, *, limits: Limits = DEFAULT_LIMITS
+    data: bytes,
+    group_version: GroupVersion | None = None,
+    release: str | None = None,
+    *,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> tuple[DocumentFinding, ...]:
-    """The faults of a document in any form, sorted by level and place. Never raises because of its
-    content."""
+    """The faults of a document in any form, sorted by level and place; definitions as ``release`` judges
+    them. Never raises because of its content."""
     try:
         recognised = recognise(data, limits=limits)
-        found = list(_findings(recognised, group_version))
+        found = list(_findings(recognised, group_version, release))
     except ConverterError as error:
         return (DocumentFinding(Level.ERROR, "unread", error.pointer, error.reason),)
     found.sort(key=lambda each: ([*Level].index(each.level), each.pointer, each.rule, each.message))
@@ -54,11 +59,13 @@ def check(
     return tuple(with_lines(found, data, recognised.documents[0]))
 
 
-def _findings(found: RecognisedInput, group_version: GroupVersion | None) -> Iterator[DocumentFinding]:
+def _findings(
+    found: RecognisedInput, group_version: GroupVersion | None, release: str | None
+) -> Iterator[DocumentFinding]:
     yield from map(_of_loss, found.losses)
     match found.kind:
         case DocumentKind.CRDS:
-            yield from _of_definitions(found.documents)
+            yield from _of_definitions(found.documents, release)
         case DocumentKind.SWAGGER_2:
             (document,) = found.documents
             yield from against_standard(document, found.kind)
@@ -72,11 +79,11 @@ def _findings(found: RecognisedInput, group_version: GroupVersion | None) -> Ite
                 yield from _foreign_paths(document, group_version)
 
 
-def _of_definitions(manifests: Sequence[Document]) -> Iterator[DocumentFinding]:
+def _of_definitions(manifests: Sequence[Document], release: str | None) -> Iterator[DocumentFinding]:
     """What an apiserver refuses, or why a definition is not published unchanged."""
     refused = set()
     for manifest in manifests:
-        for fault in definition_faults(manifest):
+        for fault in definition_faults(manifest, minor=minor_release(release)):
             refused.add(shown_name(manifest))
             message = f"{shown_name(manifest)}: {fault.text}"
             yield DocumentFinding(Level.ERROR, "definition", pointer_to(*fault.path), message)

@@ -48,6 +48,8 @@ class Subject:
     name: str
     data: bytes
     group_version: GroupVersion | None = None
+    release: str | None = None
+    """Of Kubernetes ("1.34"), which definitions are judged by; None is the newest."""
 
 
 @dataclass(frozen=True, slots=True)

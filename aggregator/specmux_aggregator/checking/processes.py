@@ -16,11 +16,14 @@ def check_all(subjects: Sequence[Subject], *, jobs: int) -> Iterator[tuple[Subje
     """In order of completion; the largest starts first. A single document needs no process."""
     if len(subjects) < 2:
         for subject in subjects:
-            yield subject, DocumentReport(subject.name, check(subject.data, subject.group_version))
+            yield (
+                subject,
+                DocumentReport(subject.name, check(subject.data, subject.group_version, subject.release)),
+            )
         return
     ordered = sorted(subjects, key=lambda subject: len(subject.data), reverse=True)
     with InterruptiblePool(min(jobs, len(ordered))) as pool:
-        asked = {pool.submit(check, each.data, each.group_version): each for each in ordered}
+        asked = {pool.submit(check, each.data, each.group_version, each.release): each for each in ordered}
         for done in as_completed(asked):
             subject = asked[done]
             try:

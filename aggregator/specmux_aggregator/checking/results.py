@@ -63,6 +63,6 @@ class Results:
 
     def _file(self, subject: Subject) -> Path:
         digest = sha256(self._versions)
-        digest.update(f"\n{subject.group_version or ''}\n".encode())
+        digest.update(f"\n{subject.group_version or ''}\n{subject.release or ''}\n".encode())
         digest.update(subject.data)
         return self._folder / f"{digest.hexdigest()}.json"

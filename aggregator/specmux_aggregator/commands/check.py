@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from specmux_aggregator.command_line.common_options import release_option
 from specmux_aggregator.command_line.listing import examples
 from specmux_aggregator.command_line.output import format_option
 from specmux_aggregator.command_line.progress import progress
@@ -19,14 +20,26 @@ from specmux_aggregator.sources import (
 )
 from specmux_aggregator.sources.disk.document_files import reported_refusals, write_out
 from specmux_aggregator.sources.given import SourceWord, given
+from specmux_aggregator.sources.options import bundled
 from specmux_aggregator.sources.source import UnreadSource
 from specmux_aggregator.version import VERSION
 from specmux_converters.amounts import counted
+from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.reports import FORMS, render
 
 if TYPE_CHECKING:  # what checks is imported when something is checked
     from specmux_aggregator.checking.findings import DocumentReport, Subject
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOptions:
+    """How it is checked."""
+
+    jobs: int
+    release: str | None
+    allow_unchecked: bool
+    no_cache: bool
 
 
 @click.command(
@@ -52,18 +65,18 @@ if TYPE_CHECKING:  # what checks is imported when something is checked
     default=lambda: len(os.sched_getaffinity(0)),
     help="Number of worker processes.  [default: one for each processor]",
 )
+@release_option("Judge CustomResourceDefinitions as this release of Kubernetes.")
 @click.option("--allow-unchecked", is_flag=True, help="Report documents that cannot be checked as warnings.")
 @click.option("--no-cache", is_flag=True, help="Ignore cached findings.")
 @format_option(*FORMS)
+@bundled("options", CheckOptions)
 @source_options
 def check(
     paths: tuple[str, ...],
     output: str,
     fail_on: str,
     group_versions: tuple[str, ...],
-    jobs: int,
-    allow_unchecked: bool,
-    no_cache: bool,
+    options: CheckOptions,
     source: SourceOptions,
 ) -> None:
     """Check OpenAPI documents and CustomResourceDefinitions for errors.
@@ -84,11 +97,11 @@ def check(
         unread: list[UnreadSource] = []
         with progress("reading"):
             files = given(paths, source, group_versions=[*map(GroupVersion, group_versions)], unread=unread)
-        subjects = [Subject(each.name, each.data, each.group_version) for each in files]
+        subjects = [Subject(each.name, each.data, each.group_version, options.release) for each in files]
         with progress(f"checking {counted(len(subjects), 'document')}"):
-            checked = _checked(subjects, source, jobs=jobs, is_kept=not no_cache)
+            checked = _checked(subjects, source, jobs=options.jobs, is_kept=not options.no_cache)
         checked += [unread_document(each.where, each.reason) for each in unread]
-        if allow_unchecked:
+        if options.allow_unchecked:
             checked = [each.with_unchecked_allowed() for each in checked]
         from specmux_aggregator.checking.reports import report_of
 

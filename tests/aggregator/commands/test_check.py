@@ -10,6 +10,7 @@ import orjson
 import pytest
 from click.testing import CliRunner, Result
 
+from converters.crd.widgets import widget
 from shared_data import DATA, shared
 from specmux_aggregator.checking import processes
 from specmux_aggregator.commands.check import check
@@ -125,3 +126,15 @@ def test_a_definition_that_an_apiserver_refuses_is_an_error_with_its_line(tmp_pa
     assert result.exit_code == 5
     text = 'metadata.name: Invalid value: "cron.example.org": must be spec.names.plural+"."+spec.group'
     assert f"crd.yaml:4:3: error: /metadata/name: cron.example.org: {text} [definition]" in result.stdout
+
+
+def test_a_definition_is_judged_by_a_release(tmp_path: Path) -> None:
+    """By what the release before it knew; findings are kept by release, too."""
+    spec = {"type": "integer", "x-kubernetes-validations": [{"rule": "isSemver('1.2.3')"}]}
+    file = tmp_path / "crd.json"
+    file.write_bytes(orjson.dumps(widget({"type": "object", "properties": {"spec": spec}})))
+    assert run(tmp_path, file).exit_code == 0
+    refused = run(tmp_path, file, "--release", "1.33")
+    assert (refused.exit_code, "undeclared reference to 'isSemver'" in refused.stdout) == (5, True)
+    assert run(tmp_path, file, "--release", "v1.34").exit_code == 0
+    assert 'no release "1.29"' in run(tmp_path, file, "--release", "1.29").stderr
