@@ -110,5 +110,8 @@ CEL_DURATIONS_OF_INTS: Final = ReleaseDifference(_CEL, "duration takes an int (u
 CEL_RANGE_SIZES: Final = ReleaseDifference(
     _CEL, "lists.range refuses sizes below zero and above a million (cel-go 0.29)", 37
 )
+CEL_OPTIONAL_VALUES: Final = ReleaseDifference(
+    _CEL, "a field of an optional has its type: null is none, names are escaped (cel-go 0.29)", 37
+)
 
 DIFFERENCES: Final = tuple(each for each in tuple(globals().values()) if isinstance(each, ReleaseDifference))

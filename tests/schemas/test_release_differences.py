@@ -90,6 +90,16 @@ def longest_name(minor: int) -> int:
     return declared.fields["metadata"].fields["name"].most
 
 
+null_of_an_optional = judged(
+    {
+        "type": "object",
+        "properties": {"a": {**STRING, "nullable": True}},
+        "x-kubernetes-validations": [{"rule": "optional.of(self).a.hasValue()"}],
+    },
+    {"a": None},
+)
+
+
 def refuses_a_range(minor: int) -> bool:
     try:
         compile_expression("lists.range(-1)", environment(minor), {}, {}).program.evaluate({}, 99)
@@ -135,6 +145,7 @@ PROBES: dict[ReleaseDifference, Probe] = {
     ).program.evaluate({}, 99)[0],
     table.CEL_DURATIONS_OF_INTS: compiled("duration(1) == duration('1ns')"),
     table.CEL_RANGE_SIZES: refuses_a_range,
+    table.CEL_OPTIONAL_VALUES: lambda minor: bool(null_of_an_optional(minor)),
 }
 """What shows a row: an answer by release."""
 

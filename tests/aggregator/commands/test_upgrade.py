@@ -20,6 +20,34 @@ from specmux_schemas.kind_places import REMOVED
 from specmux_schemas.reports import FORMS
 
 PAIRS = DATA / "k8s-pairs"
+PLUTO = """
+    1.16 apps/v1beta1 Deployment StatefulSet
+    1.16 apps/v1beta2 DaemonSet Deployment ReplicaSet StatefulSet
+    1.16 extensions/v1beta1 DaemonSet Deployment NetworkPolicy PodSecurityPolicy ReplicaSet
+    1.17 scheduling.k8s.io/v1alpha1 PriorityClass
+    1.22 admissionregistration.k8s.io/v1beta1 MutatingWebhookConfiguration ValidatingWebhookConfiguration
+    1.22 apiextensions.k8s.io/v1beta1 CustomResourceDefinition
+    1.22 apiregistration.k8s.io/v1beta1 APIService
+    1.22 authentication.k8s.io/v1beta1 TokenReview
+    1.22 certificates.k8s.io/v1beta1 CertificateSigningRequest
+    1.22 coordination.k8s.io/v1beta1 Lease
+    1.22 extensions/v1beta1 Ingress
+    1.22 networking.k8s.io/v1beta1 Ingress IngressClass
+    1.23 rbac.authorization.k8s.io/v1alpha1 ClusterRole ClusterRoleBinding Role RoleBinding
+    1.22 rbac.authorization.k8s.io/v1beta1 ClusterRole ClusterRoleBinding Role RoleBinding
+    1.22 scheduling.k8s.io/v1beta1 PriorityClass
+    1.22 storage.k8s.io/v1beta1 CSIDriver CSINode StorageClass VolumeAttachment
+    1.25 autoscaling/v2beta1 HorizontalPodAutoscaler
+    1.25 batch/v1beta1 CronJob
+    1.25 discovery.k8s.io/v1beta1 EndpointSlice
+    1.25 events.k8s.io/v1beta1 Event
+    1.25 node.k8s.io/v1beta1 RuntimeClass
+    1.25 policy/v1beta1 PodDisruptionBudget PodSecurityPolicy
+    1.26 autoscaling/v2beta2 HorizontalPodAutoscaler
+    1.27 storage.k8s.io/v1beta1 CSIStorageCapacity
+"""
+"""What pluto's versions.yaml (0c240f6) has of Kubernetes: the release, the version and its kinds. Its lists
+are opened. Its FlowControl is no kind, apps/v1beta1 never had ReplicaSet, and rbac v1alpha1 went in 1.23."""
 REMOVED_KINDS = {f"{version} {kind}" for version, kind in REMOVED}
 STRING = {"type": "string"}
 
@@ -196,6 +224,23 @@ def test_every_kind_that_kubernetes_removed_is_found(tally: Callable[[str, int],
     tally("kinds that Kubernetes removed, found", len(lines))
     assert len(lines) == len(REMOVED)
     assert all(removal.now in line for (_, removal), line in zip(sorted(REMOVED.items()), lines, strict=True))
+
+
+@shared
+def test_every_kind_that_pluto_knows_is_found(tally: Callable[[str, int], None]) -> None:
+    rows = [line.split() for line in PLUTO.strip().splitlines()]
+    wanted = [(release, version, kind) for release, version, *kinds in rows for kind in kinds]
+    item = {"metadata": {"name": "a"}}
+    bodies = [{"apiVersion": version, "kind": kind, **item} for _, version, kind in wanted]
+    bodies += [{"apiVersion": version, "kind": f"{kind}List", "items": [item]} for _, version, kind in wanted]
+    result = run(
+        "--from", PAIRS / "1.29/v3", "--to", PAIRS / "1.35/v3", "-", stdin=yaml.safe_dump_all(bodies).encode()
+    )
+    lines = [line for line in told(result) if "is not served any more" in line]
+    tally("rows of pluto, found", len(wanted))
+    assert len(lines) == 2 * len(wanted)
+    said = zip(2 * wanted, lines, strict=True)
+    assert [line for (since, *kind), line in said if f"{since} removed {' '.join(kind)}" not in line] == []
 
 
 @shared

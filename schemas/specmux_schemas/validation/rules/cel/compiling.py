@@ -43,7 +43,7 @@ def compile_expression(
     if wanted is not None and checked.result != wanted:
         raise WrongResult(f"must evaluate to a {wanted}")
     try:
-        program = plan(checked)
+        program = plan(checked, opens_typed=environment.opens_typed)
     except CelError as error:
         raise NotInstantiable(str(error)) from error
     used = frozenset(name for name in checked.names.values() if name in variables)

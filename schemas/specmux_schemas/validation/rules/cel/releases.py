@@ -18,6 +18,7 @@ from specmux_converters.releases import (
     CEL_FORMATS,
     CEL_INCLUDES,
     CEL_OPTIONAL_LISTS,
+    CEL_OPTIONAL_VALUES,
     CEL_RANGE_SIZES,
     CEL_TWO_VARIABLES,
     CEL_VERSIONS,
@@ -72,4 +73,4 @@ def environment(minor: int = NEWEST, *, is_new: bool = False) -> Environment:
     known = minor - 1 if is_new else minor
     added = [library for since, library in _SINCE if since.is_in(known)]
     added += [library for since, library in _WITH_CEL_GO if since.is_in(minor)]
-    return Environment([*_ALWAYS, *added])
+    return Environment([*_ALWAYS, *added], opens_typed=CEL_OPTIONAL_VALUES.is_in(minor))

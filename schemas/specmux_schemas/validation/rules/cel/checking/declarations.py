@@ -61,14 +61,14 @@ class Environment:
     """Libraries as one. Later ones add overloads to functions, or replace those of the same id."""
 
     def __init__(
-        self, libraries: Iterable[CelLibrary], *, is_optional: bool = True, is_homogeneous: bool = True
+        self, libraries: Iterable[CelLibrary], *, is_optional: bool = True, opens_typed: bool = True
     ) -> None:
         functions: dict[str, tuple[Overload, ...]] = {}
         self.macros: dict[tuple[str, int, bool], Macro] = {}
         self.types: dict[str, CelType] = {}
         self.takes_optional = is_optional
-        self.checks_literals = is_homogeneous
-        """Durations, times, patterns and lists that are written out."""
+        self.opens_typed = opens_typed
+        """A field of an optional is one of a typed value, not of what the document has."""
         for library in libraries:
             for name, overloads in library.functions.items():
                 new = {each.id for each in overloads}

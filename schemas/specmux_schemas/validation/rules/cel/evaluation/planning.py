@@ -98,9 +98,9 @@ class _Part:
     constant: Any = MISSING
 
 
-def plan(checked: CheckedExpression) -> Program:
+def plan(checked: CheckedExpression, *, opens_typed: bool = True) -> Program:
     """Raises CelError for a constant that cannot be."""
-    planner = _Planner(checked)
+    planner = _Planner(checked, opens_typed)
     root = planner.part(checked.root)
     return Program(root.run, planner.slots, planner.names)
 
@@ -117,8 +117,9 @@ def _constant(value: Any) -> _Part:
 
 
 class _Planner:
-    def __init__(self, checked: CheckedExpression) -> None:
+    def __init__(self, checked: CheckedExpression, opens_typed: bool) -> None:
         self._checked = checked
+        self._opens_typed = opens_typed
         self.slots = 0
         self.names: dict[str, int] = {}
         self._scopes: list[dict[str, int]] = []
@@ -181,7 +182,7 @@ class _Planner:
                 chosen = self._attribute(first, rest).run, self._attribute(second, rest).run
                 return _Part(_conditional(self._run(condition), *chosen))
         root = self._root(expression)
-        return _Part(chain(root, rest)) if rest else self.part(expression)
+        return _Part(chain(root, rest, self._opens_typed)) if rest else self.part(expression)
 
     def _root(self, expression: Expression) -> Run:
         """Without the cost of a name, which its chain pays."""
@@ -312,6 +313,8 @@ class _Planner:
         members = over.constant
         if type(members) is not tuple:
             return _Part(_applied(apply, [item, over.run], cost))
+        if not members:  # what is looked for is not even evaluated
+            return _constant(False)
         known = frozenset(members) if all(type(each) is str for each in members) else None
 
         def run(frame: Frame) -> bool:

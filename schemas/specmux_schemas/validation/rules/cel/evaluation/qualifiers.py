@@ -42,7 +42,7 @@ def key_of(value: Any) -> Any:
     return value
 
 
-def chain(root: Run, qualifiers: Sequence[Qualifier]) -> Run:
+def chain(root: Run, qualifiers: Sequence[Qualifier], opens_typed: bool) -> Run:
     cost = len(qualifiers) + 1 - (1 if qualifiers[-1].is_test else 0)
     is_plain = all(each.run is None and not each.is_optional and not each.is_test for each in qualifiers)
     keys = tuple(each.key for each in qualifiers)
@@ -51,7 +51,7 @@ def chain(root: Run, qualifiers: Sequence[Qualifier]) -> Run:
         value = root(frame)
         frame.cost += cost
         if type(value) is Optional:
-            return _followed(frame, value, qualifiers)
+            return _followed(frame, value, qualifiers, opens_typed)
         for key in keys:
             if isinstance(value, MapValue):
                 found = value.at_key(key)
@@ -65,19 +65,19 @@ def chain(root: Run, qualifiers: Sequence[Qualifier]) -> Run:
     def followed(frame: Frame) -> Any:
         value = root(frame)
         frame.cost += cost
-        return _followed(frame, value, qualifiers)
+        return _followed(frame, value, qualifiers, opens_typed)
 
     return plain if is_plain else followed
 
 
-def _followed(frame: Frame, value: Any, qualifiers: Sequence[Qualifier]) -> Any:
+def _followed(frame: Frame, value: Any, qualifiers: Sequence[Qualifier], opens_typed: bool) -> Any:
     is_optional = type(value) is Optional
     if is_optional:
         if value.value is MISSING:
             frame.cost -= len(qualifiers)
             return False if qualifiers[-1].is_test else value
-        # An optional is left as what the document has, with names, texts and lists as they are there.
-        value = adapted(native(value.value))
+        # Without types names, texts and lists are as the document has them.
+        value = value.value if opens_typed else adapted(native(value.value))
     for index, qualifier in enumerate(qualifiers):
         key = qualifier.key if qualifier.run is None else key_of(qualifier.run(frame))
         is_optional = is_optional or qualifier.is_optional

@@ -57,11 +57,11 @@ def clauses(text: str, count: int) -> Iterator[str | tuple[str, int | None]]:
             yield "%"
             at += 2
             continue
+        if at + 1 >= len(text):
+            raise BadClause("unexpected end of string")
         if used >= count:
             raise BadClause(f"index {used} out of range")
         used += 1
-        if at + 1 >= len(text):
-            raise BadClause("unexpected end of string")
         clause, precision, at = _clause(text, at + 1)
         yield clause, precision
 

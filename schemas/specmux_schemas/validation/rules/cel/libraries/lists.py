@@ -11,7 +11,7 @@ from specmux_schemas.validation.rules.cel.checking.declarations import CelLibrar
 from specmux_schemas.validation.rules.cel.libraries.standard import contained
 from specmux_schemas.validation.rules.cel.parsing import macros
 from specmux_schemas.validation.rules.cel.values.arithmetic import add
-from specmux_schemas.validation.rules.cel.values.comparison import compare, equal, is_ordered
+from specmux_schemas.validation.rules.cel.values.comparison import compare, is_ordered, is_same
 from specmux_schemas.validation.rules.cel.values.types import (
     BOOL,
     BYTES,
@@ -79,24 +79,16 @@ def _extreme(name: str, sign: int) -> Callable[[Any], Any]:
     return find
 
 
-def _is_same(left: Any, right: Any) -> bool:
-    """An error is no equality."""
-    try:
-        return equal(left, right)
-    except CelError:
-        return False
-
-
 def _index_of(items: Any, wanted: Any) -> int:
-    return next((index for index, item in enumerate(items) if _is_same(item, wanted)), -1)
+    return next((index for index, item in enumerate(items) if is_same(item, wanted)), -1)
 
 
 def _last_index_of(items: Any, wanted: Any) -> int:
-    return max((index for index, item in enumerate(items) if _is_same(item, wanted)), default=-1)
+    return max((index for index, item in enumerate(items) if is_same(item, wanted)), default=-1)
 
 
 def _includes(target: Any, wanted: Any) -> bool:
-    return any(_is_same(item, wanted) for item in target) if is_list(target) else _is_same(target, wanted)
+    return any(is_same(item, wanted) for item in target) if is_list(target) else is_same(target, wanted)
 
 
 def _each(name: str, apply: Callable[[Any], Any], result: CelType | None = None) -> tuple[Overload, ...]:
@@ -191,7 +183,7 @@ def _ranges(make: Callable[[int], tuple[int, ...]]) -> dict[str, tuple[Overload,
 def _distinct(items: Any) -> Any:
     found: list[Any] = []
     for item in items:
-        if not any(_is_same(item, each) for each in found):
+        if not any(is_same(item, each) for each in found):
             found.append(item)
     return tuple(found)
 

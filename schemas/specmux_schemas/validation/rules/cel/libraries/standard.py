@@ -9,7 +9,7 @@ from specmux_schemas.validation.rules.cel.checking.declarations import CelLibrar
 from specmux_schemas.validation.rules.cel.libraries.matching import matches
 from specmux_schemas.validation.rules.cel.parsing import macros
 from specmux_schemas.validation.rules.cel.values import arithmetic
-from specmux_schemas.validation.rules.cel.values.comparison import equal
+from specmux_schemas.validation.rules.cel.values.comparison import equal, is_same
 from specmux_schemas.validation.rules.cel.values.types import (
     BOOL,
     BYTES,
@@ -27,7 +27,13 @@ from specmux_schemas.validation.rules.cel.values.types import (
     map_of,
     param,
 )
-from specmux_schemas.validation.rules.cel.values.values import MISSING, ListValue, MapValue, no_such_overload
+from specmux_schemas.validation.rules.cel.values.values import (
+    MISSING,
+    CelError,
+    ListValue,
+    MapValue,
+    no_such_overload,
+)
 
 A, B = param("A"), param("B")
 _LIST, _MAP = list_of(A), map_of(A, B)
@@ -70,7 +76,18 @@ def contained(item: Any, over: Any) -> bool:
         return over.at_key(item) is not MISSING
     if not isinstance(over, tuple | ListValue):
         raise no_such_overload()
-    return any(equal(each, item) for each in over)
+    if isinstance(over, tuple):
+        return any(is_same(item, each) for each in over)
+    error: CelError | None = None
+    for each in over:
+        try:
+            if equal(each, item):
+                return True
+        except CelError as raised:
+            error = error or raised
+    if error is not None:
+        raise error
+    return False
 
 
 def _size(value: Any) -> int:

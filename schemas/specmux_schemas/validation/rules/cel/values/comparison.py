@@ -45,6 +45,14 @@ def equal(left: Any, right: Any) -> bool:
     return False
 
 
+def is_same(left: Any, right: Any) -> bool:
+    """An error is no equality."""
+    try:
+        return equal(left, right)
+    except CelError:
+        return False
+
+
 def _same_items(left: tuple[Any, ...], right: Any) -> bool:
     if not isinstance(right, tuple | ListValue) or len(left) != len(right):
         return False

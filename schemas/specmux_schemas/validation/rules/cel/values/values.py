@@ -222,6 +222,8 @@ def go_type(value: Any) -> str:
     """The name of its type in Go, which texts show."""
     if isinstance(value, ListValue | MapValue):
         return value.go_name
+    if getattr(value, "is_computed", False):  # a sum of quantities is a pointer to one
+        return f"*cel.{type_name(value).rpartition('.')[2]}"
     name = type_name(value)
     package, _, bare = name.rpartition(".")
     return _GO_TYPES.get(name) or (f"cel.{bare}" if package else f"types.{name.title()}")
