@@ -4,6 +4,7 @@
 //	peer answer protobuf|cbor    for each document: 0 and the bytes, or 1 and why not, with a length as above
 //	peer time protobuf|cbor N    encodes all of them N times; prints the CPU nanoseconds of each round, as JSON
 //	peer answer uncbor           for each CBOR item: 0 and its JSON, or 1 and why not
+//	peer answer swagger          for each Swagger 2.0 document: 0 and gnostic's Protobuf, or 1 and why not
 //	peer answer upgrade          for each Swagger 2.0 document: 0 and kube-openapi's OpenAPI v3, or 1 and why not
 package main
 
@@ -18,6 +19,8 @@ import (
 	"strconv"
 	"syscall"
 
+	openapi_v2 "github.com/google/gnostic-models/openapiv2"
+	"google.golang.org/protobuf/proto"
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 	kubejson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/kube-openapi/pkg/handler3"
@@ -43,6 +46,13 @@ var converts = map[string]convert{
 		}
 		return json.Marshal(openapiconv.ConvertV2ToV3(&swagger))
 	},
+	"swagger": func(document []byte) ([]byte, error) { // as handler.ToProtoBinary
+		swagger, err := openapi_v2.ParseDocument(document)
+		if err != nil {
+			return nil, err
+		}
+		return proto.Marshal(swagger)
+	},
 	"uncbor": func(item []byte) ([]byte, error) {
 		var value any
 		if err := direct.Unmarshal(item, &value); err != nil {
@@ -54,7 +64,7 @@ var converts = map[string]convert{
 
 func main() {
 	if len(os.Args) < 3 || converts[os.Args[2]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: peer answer|time protobuf|cbor|uncbor|upgrade [rounds]")
+		fmt.Fprintln(os.Stderr, "usage: peer answer|time protobuf|cbor|swagger|uncbor|upgrade [rounds]")
 		os.Exit(2)
 	}
 	run := converts[os.Args[2]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -25,6 +26,28 @@ def test_bytes_are_those_of_an_apiserver(tally: Callable[[str, int], None]) -> N
     assert files
     assert not unlike
     tally("golden openapi.v2 protobuf: equal to an apiserver's", len(files))
+
+
+GO = {
+    "1.29": "c717a274d20a28a04580793023a4802ceb1bf288eb5f1bcf270da209541c44a2",
+    "1.30": "c6e670df9da4a8795ca01538efe12d91026c6766e66a96a1a28211380b1fd8cb",
+    "1.32": "0ed8e26e980755a75c7836d7fe131b7c203fc5f11d5a1fd8a71c00ef709d081d",
+    "1.35": "ceacbb5387dec718ff2d39e5775e0eaf7c490dc0444033daebda69a4469563eb",
+}
+"""SHA-256 of ``tests/benchmarks/go``, ``peer answer swagger``, for the published documents without spaces."""
+
+
+@shared
+def test_bytes_of_releases_are_those_of_go(tally: Callable[[str, int], None]) -> None:
+    made = {
+        release: sha256(protobuf_v2.encode(load(DATA / "k8s-pairs" / release / "v2" / "swagger.json.gz")))
+        for release in PAIRS
+        if release in GO
+    }
+    print(f"openapi-v2-protobuf: releases without a record: {len(set(PAIRS) - made.keys())}")
+    assert made
+    assert {release: digest.hexdigest() for release, digest in made.items()} == {r: GO[r] for r in made}
+    tally("golden openapi.v2 protobuf of releases: equal to Go", len(made))
 
 
 @shared
