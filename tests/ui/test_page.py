@@ -99,6 +99,7 @@ def test_repeated_field_is_a_link_to_where_it_stands_without_a_script(page: Brow
 
 
 @shared
+@pytest.mark.timeout(400)  # axe over all 1,347 fields
 def test_repeated_fields_are_copied_where_they_are_opened(page: Browsed) -> None:
     opened = page.opened(f"{POD}#{REPEATED}")
     assert opened.page.locator(f"[id='{REPEATED}'] > summary").is_visible()
