@@ -30,8 +30,9 @@ $(STAMP): pyproject.toml
 demo: $(RUNTIME)
 	$(BIN)/specmux demo
 
+# Some machines set PYTHONDONTWRITEBYTECODE; then each worker and each started process compiles all modules anew.
 test: $(SETUP)
-	$(BIN)/python -m pytest -n $(WORKERS) -m "$(SELECTION)" $(PYTEST_FLAGS)
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n $(WORKERS) -m "$(SELECTION)" $(PYTEST_FLAGS)
 
 lint: setup
 	$(BIN)/ruff check .

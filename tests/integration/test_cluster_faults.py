@@ -307,6 +307,7 @@ def test_login_page_in_place_of_what_an_apiserver_says_keeps_what_was_known(path
     run(scenario)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [*UNUSUAL, *BROKEN, *NOTED])
 async def test_manifest_of_any_kind_costs_no_neighbour(name: str, tmp_path: Path) -> None:
     good = (
@@ -330,6 +331,7 @@ async def test_manifest_of_any_kind_costs_no_neighbour(name: str, tmp_path: Path
             await client.until(lambda: len(listed(client)) == 1000, "listed")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", UNUSUAL)
 def test_definition_of_any_kind_costs_no_neighbour(name: str) -> None:
     (made,) = recognise((MANIFEST.format(plural="bads", kind="Bad") + UNUSUAL[name]).encode()).documents

@@ -109,6 +109,7 @@ def test_wheel_that_the_dockerfile_builds_has_all_it_needs() -> None:
     assert {"pyproject.toml", "hatch_build.py", "README.md", "LICENSE"} <= copied
 
 
+@pytest.mark.long
 def test_image_has_no_shell_and_nothing_that_raises_privileges(image: ImageRoot) -> None:
     files = [path for path in image.path.rglob("*") if path.is_file() and not path.is_symlink()]
     assert [path for path in files if SHELLS.fullmatch(path.name)] == []
@@ -118,12 +119,14 @@ def test_image_has_no_shell_and_nothing_that_raises_privileges(image: ImageRoot)
     assert all(re.fullmatch(r"specmux|python[0-9.]*", name) for name in programs), programs
 
 
+@pytest.mark.long
 def test_image_has_the_time_zones_that_rules_name(image: ImageRoot) -> None:
     zones = Path("/usr/share/zoneinfo")
     if zones.is_dir():
         assert (image.path / "usr/share/zoneinfo/America/New_York").read_bytes().startswith(b"TZif")
 
 
+@pytest.mark.long
 def test_scanners_find_the_packages_of_the_libraries(image: ImageRoot) -> None:
     folder = image.path / "var/lib/dpkg/status.d"
     if not folder.exists():
@@ -135,6 +138,7 @@ def test_scanners_find_the_packages_of_the_libraries(image: ImageRoot) -> None:
         assert re.search(r"^Version: \S+", text, re.MULTILINE)
 
 
+@pytest.mark.long
 def test_process_in_the_image_is_nobody_and_can_write_nowhere(image: ImageRoot, config: Path) -> None:
     script = (
         "import errno, os, ssl\n"
@@ -156,6 +160,7 @@ def test_process_in_the_image_is_nobody_and_can_write_nowhere(image: ImageRoot, 
     assert int(status["CapEff"], 16) == 0
 
 
+@pytest.mark.long
 def test_every_module_of_the_service_imports_in_the_image(image: ImageRoot, config: Path) -> None:
     script = (
         "import importlib, pkgutil\n"
@@ -174,6 +179,7 @@ def test_every_module_of_the_service_imports_in_the_image(image: ImageRoot, conf
     assert re.search(r"No module named '_?curses'", done.stderr), done.stderr
 
 
+@pytest.mark.long
 def test_image_serves_from_its_state_when_the_backend_is_gone(
     image: ImageRoot, config: Path, tmp_path: Path
 ) -> None:
@@ -197,6 +203,7 @@ def test_image_serves_from_its_state_when_the_backend_is_gone(
         expect_quick_end(process)
 
 
+@pytest.mark.long
 def test_image_needs_no_place_to_write_to(image: ImageRoot, config: Path) -> None:
     """No state, no volume at /tmp: the workers' sockets and semaphores lie in /dev/shm."""
     with specmux(program=serve_command(), under=image.inside(config=config)) as process:
@@ -205,6 +212,7 @@ def test_image_needs_no_place_to_write_to(image: ImageRoot, config: Path) -> Non
     assert "Traceback" not in process.output
 
 
+@pytest.mark.long
 def test_service_that_cannot_start_its_worker_says_so_and_lives(image: ImageRoot, config: Path) -> None:
     with specmux(program=serve_command(), under=image.inside(config=config, shm=False)) as process:
         process.until_printed("the worker process does not start, so nothing is converted or encoded: .+")

@@ -55,6 +55,7 @@ def longest(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
     gc.enable()
 
 
+@pytest.mark.long
 @shared
 async def test_loop_does_little_at_a_time_while_the_reader_is_killed(
     longest: list[float], tally: Callable[[str, int], None], caplog: pytest.LogCaptureFixture

@@ -65,6 +65,7 @@ def golden(name: str) -> str:
     return str(GOLDEN / "json-schema" / name)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("options", [(), OF_RELEASE, ("-kubernetes-version", "1.35.7")])
 @pytest.mark.parametrize("layout", ["", f"/{GROUPED}"])
 def test_kubeconform(

@@ -144,6 +144,7 @@ COSTLY: list[tuple[bytes, str, set[int]]] = [
 ]
 
 
+@pytest.mark.long
 def test_costly_bodies_are_answered(tmp_path: Path) -> None:
     async def scenario(shop: Shop) -> None:
         assert (await shop.post(order(count=1)))[0] == 200

@@ -106,6 +106,7 @@ def by_agent(folder: Path, body: bytes) -> list[str]:
     return [VALID if each["valid"] else INVALID for each in answer["objects"]]
 
 
+@pytest.mark.long
 def test_every_door_says_the_same(tmp_path: Path, tally: Callable[[str, int], None]) -> None:
     (tmp_path / "documents").mkdir()
     write_documents(tmp_path / "documents")
@@ -245,6 +246,7 @@ def test_odd_texts_are_judged_the_same(tmp_path: Path, tally: Callable[[str, int
     tally("odd texts with one verdict at five doors", len(ODD))
 
 
+@pytest.mark.long
 @shared
 def test_mistakes_are_judged_the_same(tmp_path: Path, tally: Callable[[str, int], None]) -> None:
     """Over HTTP those that bring no definition: they are judged by what is in the same text."""

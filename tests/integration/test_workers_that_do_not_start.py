@@ -31,6 +31,7 @@ os.nice = refuses
 """As where a filter of system calls refuses what a worker begins with (``jobs/worker.py``)."""
 
 
+@pytest.mark.long
 def test_starts_that_fail_are_told_once_and_made_seldom(tmp_path: Path) -> None:
     document = {"openapi": "3.0.0", "info": {"title": "garden", "version": "v1"}, "paths": {}}
     folder = write_documents(tmp_path / "documents", {KEY: json.dumps(document).encode()})

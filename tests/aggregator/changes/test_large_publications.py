@@ -49,6 +49,7 @@ def parts(client: Client) -> tuple[Followers, Connections]:
     return client.app.history.followers, connections
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", ["text/event-stream", "application/cbor-seq"])
 async def test_those_who_read_nothing_share_one_copy(tmp_path: Path, form: str) -> None:
     async with service() as client:

@@ -146,6 +146,7 @@ def test_scalars(tally: Callable[[str, int], None]) -> None:
     tally("golden scalars: one-digit hours, commas", len(cases) - found.count(None))
 
 
+@pytest.mark.long
 @shared
 @pytest.mark.parametrize("form", [STRICT, SchemaForm(is_strict=False), SchemaForm(is_named=True), PARTIAL])
 def test_every_schema_is_one(form: SchemaForm, tally: Callable[[str, int], None]) -> None:

@@ -113,6 +113,7 @@ def rules_of(place: str, node: RuleNode, compiler: RuleCompiler) -> Iterator[tup
             yield from rules_of(f"{place}[*]", inner, compiler)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("marked", [pytest.param(None, marks=needs_shared)])
 def test_costs_of_real_definitions_are_estimated_to_the_unit(
     marked: None, tally: Callable[[str, int], None]

@@ -83,6 +83,7 @@ def test_each_expression_ends_with_each_shape(matches: Callable[[Any], object], 
                 matches(text.encode("utf-8", "replace") if is_bytes else text)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pattern", ["^(a+)+$", "(a|aa)+$", r"^(\w+\.?)*@", "a{50}b", "(.*)(.*)(.*)x$"])
 def test_each_pattern_ends_with_each_shape(pattern: str) -> None:
     compiled = Pattern(pattern)

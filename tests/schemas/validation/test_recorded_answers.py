@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+import pytest
 
 from specmux_converters.crd import build
 from specmux_schemas.kinds import DocumentSet
@@ -78,6 +79,7 @@ def test_numeric_formats_are_enforced_from_1_36_on(tally: Callable[[str, int], N
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.long
 def test_the_newest_release(tally: Callable[[str, int], None]) -> None:
     """Digests of what 0.37.2 says of the schemas and lists of the same 700: 48 answers are others there."""
     digests = orjson.loads(RECORDED.with_name("custom-resources-1.37.json").read_bytes())

@@ -42,6 +42,7 @@ def with_rules(inner: dict[str, Any], *rules: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": {"spec": {**inner, "x-kubernetes-validations": list(rules)}}}
 
 
+@pytest.mark.long
 def test_every_recorded_answer_is_ours(tally: Callable[[str, int], None]) -> None:
     cases = [orjson.loads(line) for line in gzip.decompress(RECORDED.read_bytes()).splitlines()]
     wrong, unchecked = [], 0

@@ -46,6 +46,7 @@ def texts(report: ValidationReport) -> list[str]:
     return sorted(each.message for each in report.violations if each.check in (Check.SCHEMA, Check.LIST))
 
 
+@pytest.mark.long
 def test_verdicts_and_texts(tally: Callable[[str, int], None]) -> None:
     manifests = definitions()
     validator = Validator(
