@@ -5,6 +5,7 @@ A tool is the one on PATH, or is installed once into the tests' cache, in the pa
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -57,7 +58,14 @@ def search_path() -> str:
 
 
 def missing_tool(recipe: Recipe) -> str | None:
-    """The first that is neither here nor in its registry."""
+    """The first that is neither here nor in its registry. One process at a time: it may be half installed."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / "generators.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return _missing_tool(recipe)
+
+
+def _missing_tool(recipe: Recipe) -> str | None:
     for attempt in range(2):
         words = [line.split()[0] for line in recipe.lines.splitlines() if line[:1].strip()]
         missing = next((word for word in words if shutil.which(word, path=search_path()) is None), None)
