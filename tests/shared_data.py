@@ -15,7 +15,11 @@ from typing import Any
 import orjson
 import pytest
 
-SHARED = Path(os.environ.get("SPECMUX_SHARED") or Path(__file__).resolve().parents[2] / "shared").resolve()
+# The service refuses a variable with its prefix that is no setting: what tests start inherits another name.
+_INHERITED = "REFERENCE_DATA_OF_TESTS"
+if _given := os.environ.pop("SPECMUX_SHARED", None):
+    os.environ[_INHERITED] = str(Path(_given).resolve())
+SHARED = Path(os.environ.get(_INHERITED) or Path(__file__).resolve().parents[2] / "shared").resolve()
 DATA = SHARED / "data"
 GOLDEN = SHARED / "golden"
 REASON = "no reference data beside the checkout"
