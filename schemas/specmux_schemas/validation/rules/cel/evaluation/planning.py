@@ -7,7 +7,6 @@ that cannot be is an error of the expression.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
@@ -18,9 +17,19 @@ from specmux_schemas.validation.rules.cel.costs.metering import (
     NEEDS_RESULT,
     NO_LIST,
     UNMETERED,
-    CallCost,
     call_cost,
     equality_cost,
+)
+from specmux_schemas.validation.rules.cel.evaluation.closures import (
+    applied,
+    before,
+    conditional,
+    logical,
+    map_maker,
+    or_value,
+    panicking,
+    variable,
+    without_absent,
 )
 from specmux_schemas.validation.rules.cel.evaluation.dispatch import bound
 from specmux_schemas.validation.rules.cel.evaluation.folds import LOOPS, filler, pairs, singles
@@ -39,7 +48,6 @@ from specmux_schemas.validation.rules.cel.parsing.syntax import (
     StructLiteral,
 )
 from specmux_schemas.validation.rules.cel.values.comparison import compare, equal, is_ordered
-from specmux_schemas.validation.rules.cel.values.maps import LiteralMap
 from specmux_schemas.validation.rules.cel.values.types import BOOL, BYTES, INT, STRING, TYPE_KIND
 from specmux_schemas.validation.rules.cel.values.values import (
     MISSING,
@@ -48,8 +56,6 @@ from specmux_schemas.validation.rules.cel.values.values import (
     CostExceeded,
     Optional,
     TypeValue,
-    no_such_overload,
-    type_name,
 )
 
 _CONVERSIONS: Final = frozenset(
@@ -162,7 +168,7 @@ class _Planner:
             slot = self.names.get(name)
             if slot is None:
                 slot = self.names[name] = self._slot()
-        return _Part(_variable(slot))
+        return _Part(variable(slot))
 
     def _attribute(self, expression: Expression, rest: tuple[Qualifier, ...]) -> _Part:
         """A chain of selections, read from its end."""
@@ -180,7 +186,7 @@ class _Planner:
                 return self._attribute(operand, (qualifier, *rest))
             case Call(function="_?_:_", arguments=[condition, first, second]) if rest:
                 chosen = self._attribute(first, rest).run, self._attribute(second, rest).run
-                return _Part(_conditional(self._run(condition), *chosen))
+                return _Part(conditional(self._run(condition), *chosen))
         root = self._root(expression)
         return _Part(chain(root, rest, self._opens_typed)) if rest else self.part(expression)
 
@@ -200,9 +206,9 @@ class _Planner:
     def _call(self, call: Call) -> _Part:
         match call.function:
             case "_&&_" | "_||_":
-                return _Part(_logical([self._run(each) for each in call.arguments], call.function == "_||_"))
+                return _Part(logical([self._run(each) for each in call.arguments], call.function == "_||_"))
             case "_?_:_":
-                return _Part(_conditional(*(self._run(each) for each in call.arguments)))
+                return _Part(conditional(*(self._run(each) for each in call.arguments)))
             case "_[_]" | "_[?_]" | "_?._":
                 return self._attribute(call, ())
             case "_==_" | "_!=_":
@@ -213,7 +219,7 @@ class _Planner:
                 return self._contained(call)
             case "or" | "orValue" if call.target is not None and self._is_optional(call):
                 first, second = self._run(call.target), self._run(call.arguments[0])
-                return _Part(_or_value(first, second, call.function == "orValue"))
+                return _Part(or_value(first, second, call.function == "orValue"))
         return self._function(call)
 
     def _is_optional(self, call: Call) -> bool:
@@ -238,12 +244,12 @@ class _Planner:
         runs = [each.run for each in parts]
         if overload in UNMETERED:
             index, wanted = UNMETERED[overload]
-            runs[index] = _panicking(runs[index], wanted)
+            runs[index] = panicking(runs[index], wanted)
             self._panics += 1
         if len(runs) == 2 and self._panics > panics:
-            runs[0] = _before(*runs)
+            runs[0] = before(*runs)
         cost = call_cost(call.function, overload)
-        return _Part(_applied(apply, runs, cost, call.function in NEEDS_RESULT))
+        return _Part(applied(apply, runs, cost, call.function in NEEDS_RESULT))
 
     def _equality(self, call: Call) -> _Part:
         left, right = call.arguments
@@ -309,10 +315,10 @@ class _Planner:
         cost = call_cost("@in", overloads[0].id if len(overloads) == 1 else "")
         apply = bound("@in", overloads)
         if over.constant is MISSING:
-            return _Part(_applied(apply, [item, over.run], cost))
+            return _Part(applied(apply, [item, over.run], cost))
         members = over.constant
         if type(members) is not tuple:
-            return _Part(_applied(apply, [item, over.run], cost))
+            return _Part(applied(apply, [item, over.run], cost))
         if not members:  # what is looked for is not even evaluated
             return _constant(False)
         known = frozenset(members) if all(type(each) is str for each in members) else None
@@ -336,7 +342,7 @@ class _Planner:
         def run(frame: Frame) -> Any:
             found = tuple([each(frame) for each in runs])
             frame.pay(10)
-            return _without_absent(found, optional) if optional else found
+            return without_absent(found, optional) if optional else found
 
         return _Part(run)
 
@@ -347,7 +353,7 @@ class _Planner:
             for key, value, entry in entries
         )
         runs = [(key.run, value.run, entry.is_optional) for key, value, entry in entries]
-        run = _map_maker(runs)
+        run = map_maker(runs)
         if is_constant:
             return _constant(run(Frame(0, 1_000_000)))
         return _Part(run)
@@ -368,7 +374,7 @@ class _Planner:
     def _bind(self, loop: Comprehension) -> _Part:
         value = self._run(loop.start)
         if loop.accumulator == SORTED:  # an error there is one of the keys, too
-            value = _panicking(value, NO_LIST)
+            value = panicking(value, NO_LIST)
         slot = self._slot()
         self._scopes.append({loop.accumulator: slot})
         result = self._run(loop.result)
@@ -379,138 +385,3 @@ class _Planner:
             return result(frame)
 
         return _Part(run)
-
-
-def _variable(slot: int) -> Run:
-    def run(frame: Frame) -> Any:
-        frame.cost += 1
-        return frame.values[slot]
-
-    return run
-
-
-def _logical(terms: list[Run], stops: bool) -> Run:
-    def run(frame: Frame) -> bool:
-        error: CelError | None = None
-        for term in terms:
-            try:
-                found = term(frame)
-            except CelError as raised:
-                error = error or raised
-                continue
-            if found is stops:
-                return bool(stops)
-            if found is not (not stops):
-                error = error or no_such_overload()
-        if error is not None:
-            raise error
-        return not stops
-
-    return run
-
-
-def _conditional(condition: Run, first: Run, second: Run) -> Run:
-    def run(frame: Frame) -> Any:
-        found = condition(frame)
-        if found is True:
-            return first(frame)
-        if found is False:
-            return second(frame)
-        raise no_such_overload()
-
-    return run
-
-
-def _or_value(first: Run, second: Run, takes_value: bool) -> Run:
-    def run(frame: Frame) -> Any:
-        found = first(frame)
-        if type(found) is not Optional:
-            raise no_such_overload()
-        if found.value is MISSING:
-            return second(frame)
-        return found.value if takes_value else found
-
-    return run
-
-
-def _applied(
-    apply: Callable[..., Any], runs: list[Run], cost: CallCost | None, needs_result: bool = False
-) -> Run:
-    if len(runs) == 1 and cost is None:
-        (only,) = runs
-
-        def unary(frame: Frame) -> Any:
-            found = apply(only(frame))
-            frame.cost += 1
-            return found
-
-        return unary
-
-    def run(frame: Frame) -> Any:
-        arguments = [each(frame) for each in runs]
-        if not needs_result:
-            frame.pay(1 if cost is None else cost(arguments, None))
-        found = apply(*arguments)
-        if needs_result and cost is not None:
-            frame.pay(cost(arguments, found))
-        return found
-
-    return run
-
-
-def _before(first: Run, second: Run) -> Run:
-    """The error of the first of two operands, after the second, which apiservers evaluate all the same."""
-
-    def run(frame: Frame) -> Any:
-        try:
-            return first(frame)
-        except CelError:
-            with suppress(CelError):
-                second(frame)
-            raise
-
-    return run
-
-
-def _panicking(run: Run, text: str) -> Run:
-    def panicking(frame: Frame) -> Any:
-        try:
-            return run(frame)
-        except CelError as error:
-            raise CelPanic(f"internal error: interface conversion: {text}") from error
-
-    return panicking
-
-
-def _map_maker(runs: list[tuple[Run, Run, bool]]) -> Run:
-    def run(frame: Frame) -> Any:
-        entries = []
-        for key, value, is_optional in runs:
-            name, found = key(frame), value(frame)
-            if is_optional:
-                if type(found) is not Optional:
-                    fault = "cannot initialize optional entry '{}' from non-optional value {}"
-                    raise CelError(fault.format(name, found))
-                if found.value is MISSING:
-                    continue
-                found = found.value
-            entries.append((name, found))
-        frame.pay(30)
-        return LiteralMap(entries)
-
-    return run
-
-
-def _without_absent(items: tuple[Any, ...], optional: frozenset[int]) -> tuple[Any, ...]:
-    found = []
-    for index, item in enumerate(items):
-        if index in optional:
-            if type(item) is not Optional:
-                raise CelError(
-                    f"cannot initialize optional list element from non-optional value {type_name(item)}"
-                )
-            if item.value is MISSING:
-                continue
-            item = item.value
-        found.append(item)
-    return tuple(found)
