@@ -163,10 +163,10 @@ def test_fetch_when_another_process_holds_the_lock_for_too_long_is_made_anyway(t
     ("location", "reason"),
     [
         ("?hash=OTHER", "second"),
-        ("http://evil.example/openapi/v3/api/v1?hash=A", "leaves"),
-        ("//evil.example/openapi/v3/api/v1?hash=A", "leaves"),
+        ("http://evil.example/openapi/v3/api/v1?hash=A", "to another server"),
+        ("//evil.example/openapi/v3/api/v1?hash=A", "to another server"),
         ("/openapi/v3/apis/apps/v1?hash=A", "another document"),
-        ("/secrets", "leaves"),
+        ("/secrets", "to another server"),
         ("", "itself"),
     ],
 )

@@ -74,6 +74,6 @@ async def test_the_pages_say_that_no_log_is_kept(tmp_path: Path) -> None:
         kind, *others = PAGES
         assert 'id="changes"' not in (await read(client, kind))[1]
         for page in others:
-            assert "<code>changes.enabled</code> is false" in (await read(client, page))[1]
+            assert "Set <code>changes.enabled: true</code>" in (await read(client, page))[1]
         for page in ("", "status"):
             assert "changes/apis" not in (await client.get(f"/openapi/ui/{page}"))[2].decode()

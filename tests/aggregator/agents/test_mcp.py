@@ -70,7 +70,7 @@ def test_every_tool_is_listed_and_answers(tmp_path: Path) -> None:
         }  # fmt: skip
         assert all(each.description and len(each.description) > 60 for each in listed)
         kinds = await told(client, "list_kinds", contains="bed")
-        assert kinds == f"1 kinds\n{VERSION} Bed beds"
+        assert kinds == f"1 kind\n{VERSION} Bed beds"
         assert 'DEFAULT:\n    "bed"' in await told(client, "explain", type="bed.spec.name")
         for asked_for in (f"{VERSION} Bed", f"{VERSION}/Bed", "bed spec name"):
             assert await told(client, "explain", type=asked_for)
