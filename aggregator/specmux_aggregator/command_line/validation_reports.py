@@ -51,7 +51,7 @@ def _unlooked(checked: Sequence[ValidatedObject]) -> Iterator[str]:
     judged = (each.report for each in checked if each.outcome not in _UNJUDGED and each.report.is_built_in)
     kinds = Counter(report.kind.kind for report in judged if report.kind)
     if kinds:
-        listed = ", ".join(f"{counted(count, kind)}" for kind, count in sorted(kinds.items()))
+        listed = ", ".join(counted(count, kind) for kind, count in sorted(kinds.items()))
         yield f"{listed}: {_IN_CODE}"
 
 

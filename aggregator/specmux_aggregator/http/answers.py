@@ -20,7 +20,7 @@ from typing import Final
 
 import orjson
 
-from specmux_aggregator.http.messages import Coding, ETag, Request
+from specmux_aggregator.http.messages import REASONS, Coding, ETag, Request
 from specmux_converters.media_types import CBOR, JSON, JSON_COMPONENTS, JSON_SCHEMAS, PROTOBUF, PROTOBUF_V2
 
 YEAR = 31_536_000  # seconds: max-age of an immutable answer, and the distance of its Expires
@@ -39,17 +39,6 @@ FORMATS: Final = {JSON: "json", PROTOBUF: "protobuf", PROTOBUF_V2: "protobuf", C
 VARY: Final = ("Vary", "Accept, Accept-Encoding")
 NO_STORE: Final = ("Cache-Control", "no-store")
 ALLOW: Final = ("Allow", "GET, HEAD")
-
-REASONS: Final = {
-    400: "BadRequest",
-    404: "NotFound",
-    405: "MethodNotAllowed",
-    406: "NotAcceptable",
-    412: "PreconditionFailed",
-    431: "RequestHeaderFieldsTooLarge",
-    500: "InternalError",
-    503: "ServiceUnavailable",
-}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -266,6 +255,11 @@ def status_reply(
     """The Status of an error named in the HTTP contract."""
     is_head = request.method == "HEAD"
     return refusal(code, REASONS[code], message, fields=fields, is_head=is_head, route=route)
+
+
+def retry_fields(code: int) -> list[tuple[str, str]]:
+    """Retry-After for a refusal that passes: 429 and 503."""
+    return [("Retry-After", "1")] if code in (429, 503) else []
 
 
 def cache_control(*, is_immutable: bool, is_private: bool) -> tuple[str, str]:

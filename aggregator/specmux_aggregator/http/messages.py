@@ -1,12 +1,31 @@
-"""The parts of a request that can change its answer, in the terms of RFC 9110."""
+"""The parts of a request that change its answer, in the terms of RFC 9110, and reasons of refusals."""
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import NamedTuple, NewType
+from typing import Final, NamedTuple, NewType
 
 ETag = NewType("ETag", str)
 """An entity tag as sent, including quotes (RFC 9110 8.8.3)."""
+
+
+REASONS: Final = {
+    400: "BadRequest",
+    404: "NotFound",
+    405: "MethodNotAllowed",
+    406: "NotAcceptable",
+    408: "Timeout",
+    412: "PreconditionFailed",
+    413: "RequestEntityTooLarge",
+    415: "UnsupportedMediaType",
+    429: "TooManyRequests",
+    431: "RequestHeaderFieldsTooLarge",
+    500: "InternalError",
+    501: "NotImplemented",
+    503: "ServiceUnavailable",
+    504: "Timeout",
+}
+"""The reason of a ``Status`` (metav1.Status) by HTTP status."""
 
 
 class Coding(StrEnum):

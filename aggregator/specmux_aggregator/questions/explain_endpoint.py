@@ -11,17 +11,16 @@ from typing import Final
 from urllib.parse import unquote
 
 from specmux_aggregator.http.answers import (
-    REASONS,
     PreparedAnswer,
     Representation,
     delivered,
-    refusal,
+    retry_fields,
     settled,
     status_reply,
 )
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.query import BadParameters, flag, number, parameters
-from specmux_aggregator.http.representations import passing, represented
+from specmux_aggregator.http.renderings import passing, represented
 from specmux_aggregator.model.snapshot import SnapshotEntry
 from specmux_aggregator.questions.answers import (
     ExplainRequest,
@@ -200,9 +199,5 @@ def _answered(
 def refused(request: Request, refused_as: QuestionRefusal | Unready, *, route: str) -> PreparedAnswer:
     """An error as Kubernetes words it; those that pass have a ``Retry-After``."""
     message = refused_as.message if isinstance(refused_as, QuestionRefusal) else str(refused_as)
-    reasons = {**REASONS, 429: "TooManyRequests"}
-    fields = [("Retry-After", "1")] if refused_as.code in (429, 503) else []
-    is_head = request.method == "HEAD"
-    return refusal(
-        refused_as.code, reasons[refused_as.code], message, fields=fields, is_head=is_head, route=route
-    )
+    code = refused_as.code
+    return status_reply(code, message, route=route, request=request, fields=retry_fields(code))

@@ -14,7 +14,7 @@ from typing import Any, Final
 import orjson
 
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
-from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.http.messages import REASONS, Coding
 from specmux_aggregator.questions.answers import QuestionRefusal
 from specmux_aggregator.questions.object_questions import BadReview, ObjectQuestion, questions_in
 from specmux_aggregator.questions.state import QueryTooLong, ReaderState, Wants, limited_time
@@ -32,20 +32,6 @@ from specmux_schemas.validation.messages import generic_status, report_warnings,
 VALIDATION_SECONDS: Final = 2.0  # of processor time
 BODY_MAX: Final = 3 * 1024 * 1024
 """Bytes: an apiserver's own limit (apiserver, pkg/server/config.go, MaxRequestBodyBytes)."""
-
-REASONS: Final = {
-    400: "BadRequest",
-    404: "NotFound",
-    405: "MethodNotAllowed",
-    408: "Timeout",
-    413: "RequestEntityTooLarge",
-    415: "UnsupportedMediaType",
-    429: "TooManyRequests",
-    500: "InternalError",
-    501: "NotImplemented",
-    503: "ServiceUnavailable",
-    504: "Timeout",
-}
 
 _SUCCESS: Final = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 200}
 

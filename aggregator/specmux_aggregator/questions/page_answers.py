@@ -12,10 +12,11 @@ from specmux_aggregator.http.answers import (
     Representation,
     delivered,
     prepare,
+    retry_fields,
     settled,
 )
 from specmux_aggregator.http.messages import ETag, Request
-from specmux_aggregator.http.representations import passing
+from specmux_aggregator.http.renderings import passing
 from specmux_aggregator.questions.answers import QuestionRefusal, ReaderAnswer
 from specmux_aggregator.questions.frames import assets, bare_error
 from specmux_aggregator.questions.process import Unready
@@ -55,10 +56,9 @@ def redirect(request: Request, location: str) -> PreparedAnswer:
 
 def bare_page(request: Request, code: int, message: str) -> PreparedAnswer:
     """An error without the frame, which would need the reader."""
-    again = [("Retry-After", "1")] if code in (429, 503) else []
     return prepare(
         code,
-        [("Content-Type", HTML), NO_STORE, *FIELDS, *again],
+        [("Content-Type", HTML), NO_STORE, *FIELDS, *retry_fields(code)],
         bare_error(code, message),
         is_head=request.method == "HEAD",
         route="ui",

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from specmux_aggregator.http.answers import PreparedAnswer, Representation, delivered, settled
 from specmux_aggregator.http.messages import Coding, ETag, Request
 from specmux_aggregator.http.query import BadParameters, number, parameters
-from specmux_aggregator.http.representations import passing, represented
+from specmux_aggregator.http.renderings import passing, represented
 from specmux_aggregator.model.snapshot import SnapshotEntry
 from specmux_aggregator.questions.answers import QuestionRefusal, ReaderAnswer, SearchRequest
 from specmux_aggregator.questions.change_pages import ENTRIES_MAX, ChangesRequest, changes_page

@@ -18,15 +18,14 @@ from aiohttp.http import RawRequestMessage
 from specmux_aggregator.auth.turns import TooManyWait, Turns
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.documents.repository import DocumentRepository
-from specmux_aggregator.http.answers import NO_STORE, PreparedAnswer, prepare, refusal
-from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.http.answers import NO_STORE, PreparedAnswer, prepare, refusal, retry_fields
+from specmux_aggregator.http.messages import REASONS, Coding
 from specmux_aggregator.http.query import BadParameters, flag, parameters
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.model.snapshot import Snapshot
 from specmux_aggregator.questions.answers import QuestionRefusal
 from specmux_aggregator.questions.judging import (
     BODY_MAX,
-    REASONS,
     Judgement,
     ValidationRequest,
     validate,
@@ -228,7 +227,7 @@ def _body_refused(error: BodyRefused) -> PreparedAnswer:
 def _refused(
     code: int, message: str, fields: Iterable[tuple[str, str]] = (), *, is_head: bool = False
 ) -> PreparedAnswer:
-    fields = [*fields, *([("Retry-After", "1")] if code in (429, 503) else [])]
+    fields = [*fields, *retry_fields(code)]
     if code == 415 and not fields:
         fields = [("Accept", _FORMS), ("Accept-Post", _FORMS)]  # RFC 9110 15.5.16; W3C LDP 7.1
     return refusal(code, REASONS[code], message, fields=fields, is_head=is_head, route=ROUTE)

@@ -1,4 +1,4 @@
-"""Representations of what is made on request: their ETag, and answers that nobody keeps."""
+"""Renderings of what is made on request: their ETag, and answers that nobody keeps."""
 
 from __future__ import annotations
 
