@@ -28,10 +28,11 @@ class InterruptiblePool(ProcessPoolExecutor):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
         if kind is not None:
-            self.shutdown(wait=False, cancel_futures=True)
             for child in multiprocessing.active_children():
                 if child.pid not in self._others:
                     child.terminate()
+            # Waits: the interpreter's exit writes to the pipe that the pool's thread closes as it ends.
+            self.shutdown(wait=True, cancel_futures=True)
         return super().__exit__(kind, error, trace)
 
 

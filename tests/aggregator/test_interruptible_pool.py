@@ -1,0 +1,21 @@
+"""A pool of worker processes that is left by an error ends all that it started."""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+import time
+
+import pytest
+from specmux_aggregator.interruptible_pool import InterruptiblePool
+
+
+def test_neither_thread_nor_process_outlives_an_interrupted_pool() -> None:
+    """A thread that still closes the pool's pipe while the interpreter exits prints a traceback."""
+    threads, processes = set(threading.enumerate()), set(multiprocessing.active_children())
+    with pytest.raises(KeyboardInterrupt), InterruptiblePool(2) as pool:
+        waiting = [pool.submit(time.sleep, 600) for _ in range(4)]
+        raise KeyboardInterrupt
+    assert all(each.done() for each in waiting)
+    assert set(threading.enumerate()) == threads
+    assert set(multiprocessing.active_children()) == processes
