@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import heapq
+import time
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -28,6 +29,9 @@ IDLE_FOUND: Final = 64
 LAST_ANSWER: Final = 0.25
 """Seconds in which an idle connection may send a last request when the service ends: one round trip and some
 margin."""
+
+LAST_ANSWERS: Final = 2.0
+"""Seconds in which that margin begins anew while some client asks: the others may be as slow."""
 
 
 class Connections:
@@ -111,16 +115,26 @@ class Connections:
         emptied = self._emptied = asyncio.Event()
         if not self._open:
             emptied.set()
-        if any(one.is_idle for one in self._open):
-            # A request may already be on its way; closing now would lose it without a word to its client.
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(emptied.wait(), min(LAST_ANSWER, seconds))
-        self.close_when_answered()
         try:
-            await asyncio.wait_for(emptied.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._close_silent(emptied)
         except TimeoutError:
             running = [one.task for one in self._open if one.task is not None]
             for connection in tuple(self._open):
                 connection.cut_off()
             await asyncio.wait([*running, asyncio.create_task(emptied.wait())], timeout=LINGER)
         self.files.clear()
+
+    async def _close_silent(self, emptied: asyncio.Event) -> None:
+        """Close each connection that stays silent for a while after an answer that did not announce the end:
+        a request may be on its way, and closing now would lose it without a word to its client."""
+        until = time.monotonic() + LAST_ANSWERS
+        while not emptied.is_set():
+            before, since = len(self._open), time.monotonic()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(emptied.wait(), LAST_ANSWER)
+            if len(self._open) < before and time.monotonic() < until:
+                continue
+            for connection in tuple(self._open):
+                if connection.outgoing.unsent is None and connection.outgoing.answered_at <= since:
+                    connection.close_when_answered()

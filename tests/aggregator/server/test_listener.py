@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import ssl
 import time
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 import trustme
 
+from running import serving
 from running.serving import (
     BIG,
     LIMIT,
@@ -215,6 +217,39 @@ def test_request_on_its_way_at_the_end_has_an_answer(tier: str, monkeypatch: pyt
         answer = read_all(idle)
         assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
         assert b"\r\nConnection: close\r\n" in answer
+        stopping.result(LIMIT)
+
+
+@on_every_tier
+def test_client_whose_answer_did_not_announce_the_end_may_ask_once_more(
+    tier: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "LAST_ANSWER", 0.5)
+    monkeypatch.setattr(serving, "BIG", bytes(8 << 20))  # more than the kernel takes
+    with running(tier, shutdown_timeout=LIMIT) as started, started.connect(receive_buffer=4096) as client:
+        client.sendall(request("/big"))
+        client.recv(1, socket.MSG_PEEK)
+        stopping = asyncio.run_coroutine_threadsafe(started.server.stop(), started.loop)
+        time.sleep(1.5)
+        assert b"\r\nConnection: close" not in read_answer(client)
+        client.sendall(request())
+        assert b"\r\nConnection: close\r\n" in read_all(client)
+        stopping.result(LIMIT)
+
+
+def test_while_clients_ask_the_end_waits_for_slower_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "LAST_ANSWER", 2.0)
+    monkeypatch.setattr(connections, "LAST_ANSWERS", LIMIT)
+    with running("memoised", shutdown_timeout=LIMIT) as started, contextlib.ExitStack() as opened:
+        clients = [opened.enter_context(started.connect()) for _ in range(3)]
+        for client in clients:
+            client.sendall(request())
+            read_answer(client)
+        stopping = asyncio.run_coroutine_threadsafe(started.server.stop(), started.loop)
+        for client in clients:
+            time.sleep(1.2)
+            client.sendall(request())
+            assert b"\r\nConnection: close\r\n" in read_all(client)
         stopping.result(LIMIT)
 
 
