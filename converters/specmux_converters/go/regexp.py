@@ -1,20 +1,18 @@
 """Parse Go's regular expressions (RE2 syntax) into a tree; ``regexp_match`` matches them.
 
-Unsupported syntax (scripts of Unicode) raises UnsupportedPattern; what Go refuses raises Invalid with Go's
-text.
+What is too large raises UnsupportedPattern, what Go refuses Invalid with Go's text.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, TypeAlias
 
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.go.case_folding import alike
-from specmux_converters.go.unicode_names import is_unicode_class
+from specmux_converters.go.unicode_classes import unicode_class
 
 Test: TypeAlias = Callable[[str], bool]
 """Whether a character belongs to a class."""
@@ -72,11 +70,7 @@ _FLAGS: Final = re.compile(r"\(\?[imsU-]*[\s\S]?")
 _SIMPLE: Final = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _NUMBER: Final = re.compile(r"x([0-9A-Fa-f]{2})|x\{([0-9A-Fa-f]+)\}|([1-7][0-7]{1,2}|0[0-7]{0,2})")
 _POSIX: Final = re.compile(r"\[:(\^?)([a-z]+):\]")
-_PROPERTY: Final = re.compile(r"([pP])(?:([A-Z])|\{(\^?)([A-Za-z_ -]+)\})")
-_CATEGORIES: Final = frozenset(
-    {"C", "Cc", "Cf", "Co", "Cs", "L", "Ll", "Lm", "Lo", "Lt", "Lu", "M", "Mc", "Me", "Mn", "N", "Nd", "Nl",
-     "No", "P", "Pc", "Pd", "Pe", "Pf", "Pi", "Po", "Ps", "S", "Sc", "Sk", "Sm", "So", "Z", "Zl", "Zp", "Zs"}
-)  # fmt: skip
+_PROPERTY: Final = re.compile(r"([pP])(?:\{(\^?)([^}]*)\}|([^{]))")
 
 _DIGITS: Final = frozenset("0123456789")
 _LOWER: Final = frozenset("abcdefghijklmnopqrstuvwxyz")
@@ -104,7 +98,7 @@ _PERL: Final = {"d": _DIGITS, "w": _WORD, "s": _SPACE}
 
 
 def parse(pattern: str) -> Node:
-    """Raises UnsupportedPattern; Invalid if Go refuses the pattern."""
+    """Raises Invalid if Go refuses the pattern."""
     try:
         reader = _Reader(pattern)
         node = reader.alternatives()
@@ -112,8 +106,6 @@ def parse(pattern: str) -> Node:
             raise Invalid("unexpected )", pattern)
     except RecursionError:
         raise Invalid("expression nests too deeply", pattern) from None
-    if reader.unmatched is not None:
-        raise UnsupportedPattern(reader.unmatched)
     return node
 
 
@@ -123,8 +115,6 @@ def pattern_fault(pattern: str) -> str | None:
         parse(pattern)
     except Invalid as fault:
         return str(fault)
-    except UnsupportedPattern:
-        return None
     return None
 
 
@@ -142,8 +132,6 @@ class _Reader:
         self._at = 0
         self._flags = _Flags()
         self._last_posix_end = pattern.rfind(":]")
-        self.unmatched: str | None = None
-        """A part that Go accepts, but whose meaning is unknown here."""
 
     @property
     def is_done(self) -> bool:
@@ -216,7 +204,7 @@ class _Reader:
             case ".":
                 return Character(_any if self._flags.dot_is_all else _no_newline)
             case "[":
-                return Character(self._folded(self._class()))
+                return Character(self._class())
             case "\\":
                 return self._escape()
         return Character(self._folded(_one_of(mark)))
@@ -260,7 +248,7 @@ class _Reader:
             return Edge({"A": "^", "z": "$"}.get(mark, mark))
         if mark == "Q":
             return self._quotation()
-        return Character(self._folded(self._escaped_class()))
+        return Character(self._escaped_class())
 
     def _quotation(self) -> Node | None:
         end = self._text.find("\\E", self._at)
@@ -274,10 +262,10 @@ class _Reader:
         mark = self._peek()
         if mark.lower() in _PERL:
             self._at += 1
-            return _in(_PERL[mark.lower()], negated=mark.isupper())
+            return self._folded(_in(_PERL[mark.lower()]), negated=mark.isupper())
         if mark and mark in "pP":
             return self._property()
-        return _one_of(self._escaped_character())
+        return self._folded(_one_of(self._escaped_character()))
 
     def _escaped_character(self) -> str:
         mark = self._peek()
@@ -300,14 +288,12 @@ class _Reader:
 
     def _property(self) -> Test:
         match = _PROPERTY.match(self._text, self._at)
-        name = (match[2] or match[4]) if match else ""
-        if match is None or not is_unicode_class(name):
-            raise Invalid("invalid character class range", "\\" + (match.group() if match else self._peek()))
+        test = unicode_class(match[3] or match[4] or "") if match else None
+        if match is None or test is None:
+            part = match.group() if match else self._text[self._at :]
+            raise Invalid("invalid character class range", f"\\{part}")
         self._at = match.end()
-        if name not in _CATEGORIES:
-            self.unmatched = f"\\p{{{name}}}"
-        negated = (match[1] == "P") != bool(match[3])
-        return lambda character: unicodedata.category(character).startswith(name) != negated
+        return self._folded(test, negated=(match[1] == "P") != bool(match[2]))
 
     def _class(self) -> Test:
         """After the opening bracket."""
@@ -329,19 +315,19 @@ class _Reader:
                 end = self._text.find(":]", self._at + 2) + 2
                 raise Invalid("invalid character class range", self._text[self._at : end])
             self._at = posix.end()
-            return _in(_NAMED[posix[2]], negated=bool(posix[1]))
+            return self._folded(_in(_NAMED[posix[2]]), negated=bool(posix[1]))
         if self._peek() == "\\" and self._peek(2)[1:].lower() in (*_PERL, "p"):
             self._at += 1
             return self._escaped_class()
         range_begun = self._at
         low = self._class_character(begun)
         if self._peek() != "-" or self._peek(2)[1:] == "]":
-            return _one_of(low)
+            return self._folded(_one_of(low))
         self._at += 1
         high = self._class_character(begun)
         if high < low:
             raise Invalid("invalid character class range", self._text[range_begun : self._at])
-        return lambda character: low <= character <= high
+        return self._folded(lambda character: low <= character <= high)
 
     def _class_character(self, begun: int) -> str:
         if self.is_done:
@@ -351,10 +337,11 @@ class _Reader:
         self._at += 1
         return self._text[self._at - 1]
 
-    def _folded(self, test: Test) -> Test:
-        if not self._flags.folds:
-            return test
-        return lambda character: test(character) or any(map(test, alike(character)))
+    def _folded(self, test: Test, *, negated: bool = False) -> Test:
+        """What differs in case is in a class before that is negated, as in Go."""
+        if self._flags.folds:
+            return lambda character: (test(character) or any(map(test, alike(character)))) != negated
+        return (lambda character: not test(character)) if negated else test
 
     def _take(self, mark: str) -> bool:
         if self._text.startswith(mark, self._at):
@@ -385,5 +372,5 @@ def _one_of(wanted: str) -> Test:
     return lambda character: character == wanted
 
 
-def _in(characters: frozenset[str], *, negated: bool) -> Test:
-    return lambda character: (character in characters) != negated
+def _in(characters: frozenset[str]) -> Test:
+    return lambda character: character in characters

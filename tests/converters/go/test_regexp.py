@@ -51,10 +51,21 @@ def test_long_pattern_is_read_once(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["Letter", "Lowercase_Letter", "LowercaseLetter", "greek", "Cn", "LC", "ASCII"]
+    "name", ["Letter", "Lowercase_Letter", "LowercaseLetter", "greek", "Cn", "LC", "ASCII", "-l"]
 )
 def test_class_that_go_has_since_1_25(name: str) -> None:
     assert pattern_fault(rf"^\p{{{name}}}+$") is None
+
+
+@pytest.mark.parametrize(
+    ("pattern", "part"),
+    [
+        (r"a\p{Foo}b", r"\p{Foo}"), (r"\p{1}", r"\p{1}"), (r"\p", r"\p"), (r"\p{Greek", r"\p{Greek"),
+        (r"\p{^^L}", r"\p{^^L}"), (r"\pX", r"\pX"), (r"[\P{}]", r"\P{}"),
+    ],
+)  # fmt: skip
+def test_class_that_go_does_not_have(pattern: str, part: str) -> None:
+    assert pattern_fault(pattern) == f"error parsing regexp: invalid character class range: `{part}`"
 
 
 def test_patterns_that_python_alone_compiles_are_told_apart() -> None:
