@@ -41,6 +41,7 @@ from specmux_schemas.validation.rules.cel.values.values import (
     CostExceeded,
     Duration,
     UInt,
+    UndecidedRule,
 )
 
 LIMIT = 1_000_000
@@ -368,6 +369,27 @@ def test_keys_of_other_types_are_refused(key: str, of: str) -> None:
 def test_values_meet_as_in_cel_go(text: str, found: Any) -> None:
     """types/map.go, refValMapAccessor; interpreter/optimizations.go. Recorded of apiextensions 0.37.2."""
     assert value(text) == found
+
+
+@pytest.mark.parametrize(
+    ("minor", "words"),
+    [(34, ["a qualified name must", "63 characters"]), (35, ["a valid label key must", "63 bytes"])],
+)
+def test_formats_are_in_the_words_of_the_release(minor: int, words: list[str]) -> None:
+    """As metadata is: since 1.35 a qualified name is called a label key."""
+
+    def said(form: str, text: str) -> str:
+        rule = f"format.named('{form}').value().validate('{text}').value()[0]"
+        return str(compile_expression(rule, environment(minor), {}, {}).program.evaluate({}, LIMIT)[0])
+
+    assert words[0] in said("qualifiedName", "a/b/c")
+    assert words[1] in said("qualifiedName", "a" * 64)
+    assert words[1] in said("labelValue", "a" * 64)
+
+
+def test_what_an_any_holds_is_not_decided() -> None:
+    with pytest.raises(UndecidedRule, match="is not read here"):
+        value("google.protobuf.Any{type_url: 'a'} == null")
 
 
 def test_a_pattern_that_is_computed_is_refused_in_other_words() -> None:

@@ -40,7 +40,7 @@ def compile_expression(
 ) -> CompiledExpression:
     """Raises InvalidExpression, WrongResult, NotInstantiable."""
     checked = checked_expression(text, environment, variables, structs)
-    if wanted is not None and checked.result != wanted:
+    if wanted is not None and (checked.result != wanted or checked.result.is_nullable):
         raise WrongResult(f"must evaluate to a {wanted}")
     try:
         program = plan(checked, opens_typed=environment.opens_typed)

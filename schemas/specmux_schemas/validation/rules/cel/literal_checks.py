@@ -100,7 +100,7 @@ def _list(checked: CheckedExpression, expression: ListLiteral) -> Iterator[Issue
         if first is not None and of != first:
             yield Issue(item.at, f"expected type '{first}' but found '{of}'")
             return
-        first = of
+        first = first or of
 
 
 def _map(checked: CheckedExpression, expression: MapLiteral) -> Iterator[Issue]:

@@ -37,7 +37,8 @@ from specmux_schemas.validation.rules.cel.libraries.lists import (
     SETS,
 )
 from specmux_schemas.validation.rules.cel.libraries.matching import REGEX
-from specmux_schemas.validation.rules.cel.libraries.named_formats import NAMED_FORMATS
+from specmux_schemas.validation.rules.cel.libraries.messages import WELL_KNOWN
+from specmux_schemas.validation.rules.cel.libraries.named_formats import named_formats
 from specmux_schemas.validation.rules.cel.libraries.optional import OPTIONAL, OPTIONAL_LISTS
 from specmux_schemas.validation.rules.cel.libraries.quantities import QUANTITIES
 from specmux_schemas.validation.rules.cel.libraries.standard import EXISTS_ONE, STANDARD, TWO_VARIABLES
@@ -47,11 +48,11 @@ from specmux_schemas.validation.rules.cel.libraries.urls import URLS
 from specmux_schemas.validation.rules.cel.libraries.versions import VERSIONS
 
 _ALWAYS: Final = [
-    *(STANDARD, CONVERSIONS, TIMES, URLS, REGEX, LISTS, AUTHORIZATION, OPTIONAL, QUANTITIES, STRINGS, SETS)
+    *(STANDARD, WELL_KNOWN, CONVERSIONS, TIMES, URLS, REGEX, LISTS, AUTHORIZATION, OPTIONAL, QUANTITIES),
+    *(STRINGS, SETS),
 ]
 _SINCE: Final = (
     (CEL_ADDRESSES, ADDRESSES),
-    (CEL_FORMATS, NAMED_FORMATS),
     (CEL_TWO_VARIABLES, TWO_VARIABLES),
     (CEL_VERSIONS, VERSIONS),
     (CEL_EXTENDED_LISTS, EXTENDED_LISTS),
@@ -72,5 +73,6 @@ def environment(minor: int = NEWEST, *, is_new: bool = False) -> Environment:
     """``is_new``: for what a definition may say for the first time."""
     known = minor - 1 if is_new else minor
     added = [library for since, library in _SINCE if since.is_in(known)]
+    added += [named_formats(minor)] * CEL_FORMATS.is_in(known)
     added += [library for since, library in _WITH_CEL_GO if since.is_in(minor)]
     return Environment([*_ALWAYS, *added], opens_typed=CEL_OPTIONAL_VALUES.is_in(minor))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from specmux_converters.deferred_dataclasses import dataclass
-from specmux_schemas.validation.rules.cel.checking.declarations import Environment, Overload
+from specmux_schemas.validation.rules.cel.checking.declarations import Environment, Message, Overload
 from specmux_schemas.validation.rules.cel.checking.unification import Bindings, most_general
 from specmux_schemas.validation.rules.cel.parsing.issues import Issue
 from specmux_schemas.validation.rules.cel.parsing.syntax import (
@@ -36,7 +36,6 @@ from specmux_schemas.validation.rules.cel.values.types import (
     PARAM_KIND,
     STRING,
     STRUCT_KIND,
-    TYPE_KIND,
     UINT,
     CelType,
     list_of,
@@ -69,6 +68,8 @@ class CheckedExpression:
     root: Expression
     types: dict[int, CelType] = field(default_factory=dict)
     overloads: dict[int, tuple[Overload, ...]] = field(default_factory=dict)
+    messages: dict[int, Message] = field(default_factory=dict)
+    constants: Mapping[str, int] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
     """Of identifiers, and of selections that are names of types."""
 
@@ -85,7 +86,9 @@ def check(
 ) -> tuple[CheckedExpression, list[Issue]]:
     checker = _Checker(environment, variables, structs)
     checker.check(root)
-    checked = CheckedExpression(root, checker.types, checker.overloads, checker.names)
+    checked = CheckedExpression(
+        root, checker.types, checker.overloads, checker.messages, environment.constants, checker.names
+    )
     final = checker.bindings
     checked.types = {key: final.resolved(of, is_final=True) for key, of in checker.types.items()}
     return checked, checker.issues
@@ -96,10 +99,13 @@ class _Checker:
         self.issues: list[Issue] = []
         self.types: dict[int, CelType] = {}
         self.overloads: dict[int, tuple[Overload, ...]] = {}
+        self.messages: dict[int, Message] = {}
         self.names: dict[int, str] = {}
         self.bindings = Bindings()
         self._functions = environment.functions
         self._type_names = environment.types
+        self._messages = environment.messages
+        self._constants = environment.constants
         self._structs = structs
         self._scopes: list[dict[str, CelType]] = [dict(variables)]
 
@@ -132,6 +138,8 @@ class _Checker:
         for scope in reversed(self._scopes):
             if name in scope:
                 return scope[name]
+        if name in self._constants:
+            return INT
         found = self._type_names.get(name)
         return None if found is None else type_of(found)
 
@@ -265,16 +273,30 @@ class _Checker:
         return map_of(keys, values)
 
     def _structure(self, expression: StructLiteral) -> CelType:
-        found = self._lookup(expression.name)
-        for entry in expression.entries:
-            self.check(entry.value)
-        if found is None:
-            self._report(expression, f"undeclared reference to '{expression.name}' (in container '')")
-        elif found.kind != TYPE_KIND:
-            self._report(expression, f"'{found.name}' is not a type")
+        name = expression.name.removeprefix(".")
+        message, of = self._messages.get(name), self._type_names.get(name)
+        if message is not None:
+            self.messages[id(expression)] = message
+        elif of is not None:
+            self._report(expression, f"'{of.name}' is not a message type")
         else:
-            self._report(expression, f"'{found.params[0].name}' is not a message type")
-        return ERROR
+            self._report(expression, f"undeclared reference to '{expression.name}' (in container '')")
+            return ERROR
+        for entry in expression.entries:
+            self._initialized(entry, {} if message is None else message.fields)
+        return ERROR if message is None else message.type
+
+    def _initialized(self, entry: MapEntry, fields: Mapping[str, CelType]) -> None:
+        assert isinstance(entry.key, Literal)
+        given, name = self.check(entry.value), entry.key.value
+        wanted = fields.get(name)
+        if wanted is None:
+            self._report(entry, f"undefined field '{name}'")
+        if entry.is_optional:
+            given = self._want_optional(entry.value, given)
+        if wanted is not None and not self.bindings.fits(wanted, given):
+            text = f"expected type of field '{name}' is '{wanted}' but provided type is '{given}'"
+            self._report(entry, text)
 
     def _comprehension(self, loop: Comprehension) -> CelType:
         self.check(loop.over)

@@ -25,6 +25,15 @@ class Overload:
     parameters: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Message:
+    """What a literal with fields makes: its type, fields, and the value of those that are given."""
+
+    type: CelType
+    fields: Mapping[str, CelType]
+    make: Callable[[Mapping[str, Any]], Any]
+
+
 @dataclass(frozen=True, slots=True)
 class CelLibrary:
     functions: Mapping[str, tuple[Overload, ...]] = field(default_factory=dict)
@@ -32,6 +41,8 @@ class CelLibrary:
     """By name, count of arguments and whether it is a member."""
     types: Mapping[str, CelType] = field(default_factory=dict)
     """That an expression can name."""
+    messages: Mapping[str, Message] = field(default_factory=dict)
+    constants: Mapping[str, int] = field(default_factory=dict)
 
 
 def overload(
@@ -66,6 +77,8 @@ class Environment:
         functions: dict[str, tuple[Overload, ...]] = {}
         self.macros: dict[tuple[str, int, bool], Macro] = {}
         self.types: dict[str, CelType] = {}
+        self.messages: dict[str, Message] = {}
+        self.constants: dict[str, int] = {}
         self.takes_optional = is_optional
         self.opens_typed = opens_typed
         """A field of an optional is one of a typed value, not of what the document has."""
@@ -76,4 +89,6 @@ class Environment:
                 functions[name] = (*kept, *overloads)
             self.macros.update(library.macros)
             self.types.update(library.types)
+            self.messages.update(library.messages)
+            self.constants.update(library.constants)
         self.functions: Mapping[str, tuple[Overload, ...]] = functions

@@ -14,7 +14,7 @@ from specmux_schemas.validation.rules.cel.values.types import (
     CelType,
 )
 
-_NULLABLE = frozenset((OPAQUE_KIND, STRUCT_KIND, "any", "duration", "timestamp"))
+_NULLABLE = frozenset((OPAQUE_KIND, STRUCT_KIND, "duration", "timestamp"))
 _COMPOSED = frozenset((OPAQUE_KIND, LIST_KIND, MAP_KIND))
 
 
@@ -79,7 +79,7 @@ class Bindings:
             return True
         if given.kind == NULL_KIND or wanted.kind == NULL_KIND:
             other = wanted if given.kind == NULL_KIND else given
-            return other.kind in _NULLABLE or other.kind == NULL_KIND
+            return other.is_nullable or other.kind in _NULLABLE or other.kind == NULL_KIND
         if given.kind == TYPE_KIND:
             return wanted.kind == TYPE_KIND
         if given.kind in _COMPOSED:

@@ -28,6 +28,7 @@ from specmux_schemas.validation.rules.cel.parsing.syntax import (
     Literal,
     MapLiteral,
     Select,
+    StructLiteral,
 )
 from specmux_schemas.validation.rules.cel.values.types import (
     LIST_KIND,
@@ -90,9 +91,10 @@ class _Estimate:
                 return self._list(expression)
             case MapLiteral():
                 return self._map(expression)
+            case StructLiteral(entries=entries):
+                return _summed([fixed(40), *(self.cost(each.value) for each in entries)])
             case Comprehension():
                 return self._bind(expression) if expression.loop == "bind" else self._loop(expression)
-        return NOTHING
 
     def _name(self, expression: Expression, name: str) -> Range:
         local = self._local(name)

@@ -139,6 +139,27 @@ def map_maker(runs: list[tuple[Run, Run, bool]]) -> Run:
     return run
 
 
+def message_maker(make: Callable[[dict[str, Any]], Any], runs: list[tuple[str, Run, bool]]) -> Run:
+    def run(frame: Frame) -> Any:
+        values: dict[str, Any] = {}
+        for name, value, is_optional in runs:
+            found = value(frame)
+            if is_optional:
+                if type(found) is not Optional:
+                    fault = f"cannot initialize optional entry '{name}' from non-optional value {found}"
+                    raise CelError(fault)
+                if found.value is MISSING:
+                    values.pop(name, None)
+                    continue
+                found = found.value
+            values.pop(name, None)
+            values[name] = found
+        frame.pay(40)
+        return make(values)
+
+    return run
+
+
 def without_absent(items: tuple[Any, ...], optional: frozenset[int]) -> tuple[Any, ...]:
     found = []
     for index, item in enumerate(items):

@@ -26,6 +26,7 @@ from specmux_schemas.validation.rules.cel.evaluation.closures import (
     conditional,
     logical,
     map_maker,
+    message_maker,
     or_value,
     panicking,
     variable,
@@ -48,7 +49,7 @@ from specmux_schemas.validation.rules.cel.parsing.syntax import (
     StructLiteral,
 )
 from specmux_schemas.validation.rules.cel.values.comparison import compare, equal, is_ordered
-from specmux_schemas.validation.rules.cel.values.types import BOOL, BYTES, INT, STRING, TYPE_KIND
+from specmux_schemas.validation.rules.cel.values.types import ANY, BOOL, BYTES, INT, STRING, TYPE_KIND
 from specmux_schemas.validation.rules.cel.values.values import (
     MISSING,
     CelError,
@@ -150,7 +151,7 @@ class _Planner:
             case Comprehension():
                 return self._comprehension(expression)
             case StructLiteral():
-                raise CelError(f"unknown type: {expression.name}")
+                return self._structure(expression)
 
     def _run(self, expression: Expression) -> Run:
         return self.part(expression).run
@@ -164,7 +165,11 @@ class _Planner:
         if slot is None:
             of = self._checked.type(expression)
             if of.kind == TYPE_KIND and name not in self.names and of.params:
-                return _constant(TypeValue(of.params[0].name))
+                if name != of.params[0].name or of.params[0] == ANY:
+                    raise CelError(f"reference to undefined type: {name}")
+                return _constant(TypeValue(name))
+            if name in self._checked.constants:
+                return _constant(self._checked.constants[name])
             slot = self.names.get(name)
             if slot is None:
                 slot = self.names[name] = self._slot()
@@ -251,9 +256,14 @@ class _Planner:
         cost = call_cost(call.function, overload)
         return _Part(applied(apply, runs, cost, call.function in NEEDS_RESULT))
 
+    def _operands(self, left: Expression, right: Expression) -> tuple[Run, Run]:
+        panics = self._panics
+        first, second = self._run(left), self._run(right)
+        return (before(first, second) if self._panics > panics else first), second
+
     def _equality(self, call: Call) -> _Part:
         left, right = call.arguments
-        first, second = self._run(left), self._run(right)
+        first, second = self._operands(left, right)
         is_equal = call.function == "_==_"
         of = self._checked.type(left)
         if of in _SAME and of == self._checked.type(right):
@@ -287,8 +297,7 @@ class _Planner:
         return _Part(general)
 
     def _order(self, call: Call) -> _Part:
-        left, right = call.arguments
-        first, second = self._run(left), self._run(right)
+        first, second = self._operands(*call.arguments)
         holds = _ORDERS[call.function]
         overloads = self._checked.overloads[id(call)]
         cost = call_cost(call.function, overloads[0].id if len(overloads) == 1 else "")
@@ -357,6 +366,15 @@ class _Planner:
         if is_constant:
             return _constant(run(Frame(0, 1_000_000)))
         return _Part(run)
+
+    def _structure(self, expression: StructLiteral) -> _Part:
+        message = self._checked.messages[id(expression)]
+        runs = [
+            (each.key.value, self._run(each.value), each.is_optional)
+            for each in expression.entries
+            if isinstance(each.key, Literal)
+        ]
+        return _Part(message_maker(message.make, runs))
 
     def _comprehension(self, loop: Comprehension) -> _Part:
         if loop.loop == "bind":

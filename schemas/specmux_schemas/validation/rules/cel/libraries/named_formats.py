@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from specmux_converters.deferred_dataclasses import dataclass
@@ -56,24 +57,27 @@ def _uri_faults(text: str) -> list[str]:
 
 
 _TIME_SIZE: Final = 71
-_FORMATS: Final[dict[str, FormatValue]] = {
-    name: FormatValue(name, faults, size)
-    for name, faults, size in (
-        ("dns1123Label", label_faults, 30),
-        ("dns1123Subdomain", subdomain_faults, 60),
-        ("dns1035Label", label_1035_faults, 30),
-        ("qualifiedName", qualified_name_faults, 60),
-        ("dns1123LabelPrefix", _prefix(label_faults), 30),
-        ("dns1123SubdomainPrefix", _prefix(subdomain_faults), 60),
-        ("dns1035LabelPrefix", _prefix(label_1035_faults), 30),
-        ("labelValue", label_value_faults, 40),
-        ("uri", _uri_faults, 1_103),
-        ("uuid", _of_format("uuid", "does not match the UUID format"), 70),
-        ("byte", _of_format("byte", "invalid base64"), 84),
-        ("date", _of_format("date", "invalid date"), _TIME_SIZE),
-        ("datetime", _of_format("datetime", "invalid datetime"), _TIME_SIZE),
-    )
-}
+
+
+def _formats(minor: int) -> dict[str, FormatValue]:
+    return {
+        name: FormatValue(name, faults, size)
+        for name, faults, size in (
+            ("dns1123Label", label_faults, 30),
+            ("dns1123Subdomain", subdomain_faults, 60),
+            ("dns1035Label", label_1035_faults, 30),
+            ("qualifiedName", partial(qualified_name_faults, minor=minor), 60),
+            ("dns1123LabelPrefix", _prefix(label_faults), 30),
+            ("dns1123SubdomainPrefix", _prefix(subdomain_faults), 60),
+            ("dns1035LabelPrefix", _prefix(label_1035_faults), 30),
+            ("labelValue", partial(label_value_faults, minor=minor), 40),
+            ("uri", _uri_faults, 1_103),
+            ("uuid", _of_format("uuid", "does not match the UUID format"), 70),
+            ("byte", _of_format("byte", "invalid base64"), 84),
+            ("date", _of_format("date", "invalid date"), _TIME_SIZE),
+            ("datetime", _of_format("datetime", "invalid datetime"), _TIME_SIZE),
+        )
+    }
 
 
 def _validated(form: FormatValue, text: str) -> Optional:
@@ -81,22 +85,22 @@ def _validated(form: FormatValue, text: str) -> Optional:
     return Optional(tuple(faults)) if faults else NONE
 
 
-def _named(name: str) -> Optional:
-    found = _FORMATS.get(name)
-    return NONE if found is None else Optional(found)
-
-
 def _constant(form: FormatValue) -> Callable[[], FormatValue]:
     return lambda: form
 
 
-NAMED_FORMATS: Final = CelLibrary(
-    {
-        **{
-            f"format.{name}": (overload(f"format.{name}", (), FORMAT, _constant(form)),)
-            for name, form in _FORMATS.items()
-        },
-        "validate": (member("format-validate", (FORMAT, STRING), optional_of(list_of(STRING)), _validated),),
-        "format.named": (overload("format-named", (STRING,), optional_of(FORMAT), _named),),
+def named_formats(minor: int) -> CelLibrary:
+    """In the words of a release."""
+    formats = _formats(minor)
+
+    def named(name: str) -> Optional:
+        found = formats.get(name)
+        return NONE if found is None else Optional(found)
+
+    functions = {
+        f"format.{name}": (overload(f"format.{name}", (), FORMAT, _constant(form)),)
+        for name, form in formats.items()
     }
-)
+    functions["format.named"] = (overload("format-named", (STRING,), optional_of(FORMAT), named),)
+    validate = member("format-validate", (FORMAT, STRING), optional_of(list_of(STRING)), _validated)
+    return CelLibrary({**functions, "validate": (validate,)})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Final
 
 from specmux_converters.deferred_dataclasses import dataclass
@@ -17,8 +18,9 @@ class CelType:
     name: str
     """As ``type()`` gives it."""
     params: tuple[CelType, ...] = ()
-    shown: str = ""
+    shown: str = field(default="", compare=False)
     """As messages call it, where that is not the name."""
+    is_nullable: bool = field(default=False, compare=False)
 
     def __str__(self) -> str:
         if not self.params:
@@ -39,6 +41,8 @@ class CelType:
 
 
 DYN: Final = CelType(DYN_KIND, "dyn")
+ANY: Final = CelType(DYN_KIND, "google.protobuf.Any", shown="any")
+EMPTY: Final = CelType(STRUCT_KIND, "google.protobuf.Empty")
 ERROR: Final = CelType(ERROR_KIND, "error", shown="!error!")
 NULL: Final = CelType(NULL_KIND, "null_type", shown="null")
 BOOL: Final = CelType("bool", "bool")
@@ -72,6 +76,10 @@ def type_of(inner: CelType) -> CelType:
 
 def param(name: str) -> CelType:
     return CelType(PARAM_KIND, name)
+
+
+def wrapper_of(inner: CelType) -> CelType:
+    return CelType(inner.kind, inner.name, shown=f"wrapper({inner})", is_nullable=True)
 
 
 def struct(name: str) -> CelType:
