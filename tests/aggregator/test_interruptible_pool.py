@@ -7,6 +7,7 @@ import threading
 import time
 
 import pytest
+
 from specmux_aggregator.interruptible_pool import InterruptiblePool
 
 
