@@ -101,3 +101,24 @@ def test_a_definition_may_say_what_the_release_before_knew() -> None:
     assert faults(items, rule, minor=35) == []
     assert len(faults(items, rule, minor=34)) == 1
     assert faults(items, rule, minor=34, known={rule["rule"]}) == []
+
+
+def test_names_of_types_begin_anew_where_there_are_rules() -> None:
+    """Recorded from 0.37.2, as the next: the type of ``self`` is selfType everywhere."""
+    text = "self.n == self"
+    inner = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    found = faults(
+        {"type": "object", "properties": {"a": {**inner, "x-kubernetes-validations": [{"rule": text}]}}},
+        {"rule": "self.a == self.a"},
+    )
+    assert len(found) == 1
+    assert "applied to '(int, selfType)'" in found[0]
+
+
+def test_a_fault_of_a_list_hides_no_rule_of_its_items() -> None:
+    items = {"type": "string", "nullable": True, "x-kubernetes-validations": [{"rule": "self in self"}]}
+    found = faults({"type": "array", "x-kubernetes-list-type": "set", "items": items, "maxItems": 1})
+    assert [each.partition(": ")[0].removeprefix(PREFIX) for each in found] == [
+        ".properties[spec].items.nullable",
+        ".properties[spec].items.x-kubernetes-validations[0].rule",
+    ]

@@ -47,7 +47,7 @@ class _SchemaNode:
 
     def fault(self, text: str, *path: str | int) -> DefinitionFault:
         found = (*self.path, *path)
-        return DefinitionFault(found, f"{schema_place(self.prefix, found)}: {text}")
+        return DefinitionFault(found, f"{schema_place(self.prefix, found)}: {text}", self.path)
 
     def mapping(self, key: str) -> Mapping[str, Any]:
         value = self.schema.get(key)

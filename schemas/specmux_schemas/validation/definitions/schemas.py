@@ -60,7 +60,8 @@ def schema_faults(
         text = f"{prefix}.nullable: Forbidden: nullable cannot be true at the root"
         found.insert(0, DefinitionFault(("nullable",), text))
     if is_sound and not defaults:
-        broken = frozenset(each.path[:end] for each in keywords for end in range(len(each.path) + 1))
+        places = [each.path if each.schema_path is None else each.schema_path for each in keywords]
+        broken = frozenset(each[:end] for each in places for end in range(len(each) + 1))
         rules = compile_rules(
             schema, prefix, minor=minor, known=allowances.rules, takes_cost=takes_cost, broken=broken
         )

@@ -18,7 +18,7 @@ from specmux_schemas.validation.rules.cel.compiling import (
 from specmux_schemas.validation.rules.cel.parsing.issues import InvalidExpression
 from specmux_schemas.validation.rules.cel.releases import environment
 from specmux_schemas.validation.rules.cel.values.types import BOOL, STRING, CelType, optional_of
-from specmux_schemas.validation.rules.declarations import Declarations
+from specmux_schemas.validation.rules.declarations import SELF_TYPE, Declaration, Declarations
 from specmux_schemas.validation.rules.declared import RuleNode, ValidationRule
 from specmux_schemas.validation.rules.field_paths import BadFieldPath, read_field_path
 
@@ -73,16 +73,20 @@ class RuleCompiler:
             elif declared is None:
                 yield CompiledRule(rule, fault="failed to convert to declType for CEL validation rules")
             else:
-                yield self._rule(rule, typed, declared.type)
+                yield self._rule(rule, typed, declared)
 
-    def _rule(self, rule: ValidationRule, node: RuleNode, of: CelType) -> CompiledRule:
+    def _rule(self, rule: ValidationRule, node: RuleNode, declared: Declaration) -> CompiledRule:
+        of = declared.type
         variables = {SELF: of, OLD_SELF: optional_of(of) if rule.takes_missing_old else of}
         expression, fault = self._expression(rule.text, variables, BOOL)
+        # Each place with rules names its types anew.
+        fault = fault.replace(declared.name, SELF_TYPE)
         if expression is None:
             return CompiledRule(rule, fault=fault)
         message, message_fault = None, ""
         if rule.message_expression:
             message, message_fault = self._expression(rule.message_expression, variables, STRING)
+            message_fault = message_fault.replace(declared.name, SELF_TYPE)
         # As upstream: a message that does not compile loses the path, too.
         path, shown = _NO_PATH if message_fault else _field_path(rule, node)
         return CompiledRule(rule, expression, message, "", message_fault, path, shown)

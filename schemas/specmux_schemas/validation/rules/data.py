@@ -268,7 +268,11 @@ class ObjectValue(MapValue):
             return False
         for name, raw in self.raw.items():
             if name in self.node.fields and name in other.node.fields:
-                ours, theirs = self.field(name), other.field(name)
+                # As upstream, which takes a name as a key that may have escapes: `__dot__` finds none.
+                found = unescaped_name(name) if "__" in name else name
+                if found not in self.node.fields:
+                    continue
+                ours, theirs = self.field(found), other.field(found)
                 if (ours is MISSING) != (theirs is MISSING):
                     return False
                 if ours is not MISSING and not equal(ours, theirs):

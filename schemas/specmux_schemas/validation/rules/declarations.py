@@ -19,6 +19,7 @@ from specmux_schemas.validation.rules.cel.values.types import (
     DYN,
     INT,
     STRING,
+    STRUCT_KIND,
     TIMESTAMP,
     CelType,
     list_of,
@@ -27,6 +28,7 @@ from specmux_schemas.validation.rules.cel.values.types import (
 )
 from specmux_schemas.validation.rules.declared import RuleNode, escaped_name
 
+SELF_TYPE: Final = "selfType"
 MOST_BYTES: Final = 3 * 1024 * 1024
 """Of a request."""
 _DURATION_SIZE: Final = (32, 3)
@@ -45,6 +47,8 @@ class Declaration:
     """By the names that CEL knows them by."""
     element: Declaration | None = None
     key: Declaration | None = None
+    name: str = ""
+    """That names of types in it begin with."""
 
 
 class Declarations:
@@ -55,10 +59,12 @@ class Declarations:
         self.structs: dict[str, Mapping[str, CelType]] = {}
         self._found: dict[RuleNode, Declaration | None] = {}
 
-    def of(self, node: RuleNode, name: str = "selfType") -> Declaration | None:
+    def of(self, node: RuleNode, name: str = SELF_TYPE) -> Declaration | None:
         """None for what CEL does not know: values without a type, and lists of them."""
         if node not in self._found:
-            self._found[node] = self._declared(node, name)
+            found = self._found[node] = self._declared(node, name)
+            if found is not None:
+                found.name = found.type.name if found.type.kind == STRUCT_KIND else name
         return self._found[node]
 
     def _declared(self, node: RuleNode, name: str) -> Declaration | None:
