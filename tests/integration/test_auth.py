@@ -240,9 +240,9 @@ def test_process_takes_the_kubeconfigs_cluster_and_shows_it_its_own_token(tmp_pa
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--auth-mode=kubernetes",), "auth.mode: is kubernetes, which wants kubernetes.in_cluster"),
+        (("--auth-mode=kubernetes",), "auth.mode: is kubernetes, which needs kubernetes.in_cluster"),
         (("--auth-mode=token-file", "--auth-token-file=none"), "auth.token_file: none: No such file"),
-        (("--auth-mode=mtls",), "auth.mode: is mtls, which wants auth.client_ca_file"),
+        (("--auth-mode=mtls",), "auth.mode: is mtls, which needs auth.client_ca_file"),
     ],
 )
 def test_process_without_what_the_mode_needs_ends_with_3(

@@ -23,6 +23,7 @@ from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.server.protocols import ClientConnection, Permission
 from specmux_cache.access.small_files import UnreadableFile, read_small
+from specmux_converters.amounts import counted
 
 logger = logging.getLogger(__name__)
 
@@ -93,7 +94,7 @@ class TokenFileAuthenticator:
                     tokens = Tokens(self._key, parse_tokens(content))
                     self._tokens.is_in_force = False
                     self._tokens, self._content = tokens, content
-                    logger.info("authentication: %d tokens read", len(tokens))
+                    logger.info("authentication: %s read", counted(len(tokens), "token"))
                 before = content
             except (UnreadableFile, BadTokens) as error:
                 self._complain(str(error))

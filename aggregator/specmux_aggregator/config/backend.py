@@ -90,7 +90,7 @@ def _faults(members: Mapping[str, Any], values: Mapping[str, Any], tls: Mapping[
     elif not sources:
         yield "has neither a url nor a directory"
     elif kind.is_directory != ("directory" in members):
-        yield f"is of kind {kind}, which wants {'a directory' if kind.is_directory else 'a url'}"
+        yield f"is of kind {kind}, which needs {'a directory' if kind.is_directory else 'a url'}"
     if tls and str(values.get("url", "https:")).startswith("http:"):
         yield "has tls settings, but its url begins with http://"
     if "directory" in members and (tls or "credentials" in members):

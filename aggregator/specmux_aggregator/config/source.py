@@ -203,12 +203,12 @@ def _check_auth(auth: AuthSettings, *, is_tls: bool, has_cluster: bool) -> None:
             raise InvalidConfig(f"has no effect: auth.mode is {auth.mode}, not {mode}", where=f"auth.{name}")
     if auth.mode == "kubernetes" and not has_cluster:
         raise InvalidConfig(
-            "is kubernetes, which wants kubernetes.in_cluster, kubeconfig or context", where="auth.mode"
+            "is kubernetes, which needs kubernetes.in_cluster, kubeconfig or context", where="auth.mode"
         )
     if auth.mode == "token-file" and auth.token_file is None:
-        raise InvalidConfig("is token-file, which wants auth.token_file", where="auth.mode")
+        raise InvalidConfig("is token-file, which needs auth.token_file", where="auth.mode")
     if auth.mode == "mtls" and auth.client_ca_file is None:
-        raise InvalidConfig("is mtls, which wants auth.client_ca_file", where="auth.mode")
+        raise InvalidConfig("is mtls, which needs auth.client_ca_file", where="auth.mode")
     if auth.requestheader_names is not None and auth.requestheader_ca_file is None:
         raise InvalidConfig("wants auth.requestheader_ca_file beside it", where="auth.requestheader_names")
     if auth.ca_file is not None and not is_tls:

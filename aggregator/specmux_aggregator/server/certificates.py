@@ -49,6 +49,8 @@ class Certificates:
                 f"cannot use {used} of {', '.join(map(str, self._files))}: {_reason(error)}",
                 where="listen.tls_cert_file",
             ) from error
+        self._complaint: str | None = None
+        """The last reason for not reloading, logged once."""
         self._trusted = deque([self.context], maxlen=TRUSTED_MAX)
         """The contexts that verify against the current CA."""
 
@@ -63,11 +65,13 @@ class Certificates:
                 return None
             ca, current = self._read_ca(), self._load()
         except (OSError, ssl.SSLError) as error:
-            logger.warning("the certificate was not reloaded: %s", error)
+            if (complaint := _reason(error)) != self._complaint:
+                self._complaint = complaint
+                logger.warning("the certificate was not reloaded: %s", complaint)
             return False
         # Remember a stamp only if it was taken before a load that succeeded: files that change in between are
         # read again.
-        self._stamp, self.context = stamp, current
+        self._stamp, self.context, self._complaint = stamp, current, None
         if ca != self._ca:
             self._ca = ca
             self._trusted.clear()
@@ -113,6 +117,6 @@ def _reason(error: OSError) -> str:
         case "KEY_VALUES_MISMATCH":
             return "the private key belongs to another certificate"
         case _ if "PEM lib" in str(error):
-            return "no certificate or private key in PEM in it"
+            return "no PEM certificate or private key in it"
         case _:
-            return str(error)
+            return f"{error.filename}: {error.strerror}" if error.filename else str(error)

@@ -133,7 +133,7 @@ def test_changed_file_is_read_again_and_a_bad_one_changes_nothing(
         eventually(lambda: status(server, "three") == 200)
         assert status(server, "two") == 401
     lines = [record.getMessage() for record in caplog.records if "authentication" in record.getMessage()]
-    assert [line for line in lines if "tokens read" in line][-1] == "authentication: 1 tokens read"
+    assert [line for line in lines if "token read" in line][-1] == "authentication: 1 token read"
     assert any("the tokens read before stay in use" in line for line in lines)
     assert "s3cret" not in caplog.text
 

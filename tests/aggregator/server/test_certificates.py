@@ -37,9 +37,15 @@ def test_refresh_keeps_the_old_one_until_the_new_one_loads(
     certificates = Certificates(cert_file, key_file)
     whole = authority.issue_cert("localhost")
     whole.cert_chain_pems[0].write_to_path(cert_file)  # the old key beside it does not fit
-    assert certificates.refresh() is False
+    for _ in range(3):  # each second, and one line for each reason
+        assert certificates.refresh() is False
     key_file.unlink()
-    assert certificates.refresh() is False
+    for _ in range(3):
+        assert certificates.refresh() is False
+    assert [record.getMessage() for record in caplog.records] == [
+        "the certificate was not reloaded: the private key belongs to another certificate",
+        f"the certificate was not reloaded: {key_file}: No such file or directory",
+    ]
     whole.private_key_pem.write_to_path(key_file)
     assert certificates.refresh() is True
     assert "PRIVATE KEY" not in caplog.text
