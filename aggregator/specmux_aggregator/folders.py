@@ -1,4 +1,5 @@
-"""Walk the files below a folder: one walker, so that every command and every origin hides the same files."""
+"""Walk and read the files below a folder, so that every command and every origin hides the same files and
+reads as much."""
 
 from __future__ import annotations
 
@@ -32,3 +33,12 @@ def walked(
             path = Path(parent, name)
             if is_wanted(name) and path.is_file():
                 yield path
+
+
+def read_at_most(path: Path, most: int) -> bytes:
+    """The file's bytes; ``most`` and one more of a larger one. Raises OSError."""
+    with path.open("rb") as file:
+        # Python allocates all that it is asked to read: 64 MiB, which a process with a limit may not have.
+        size = os.fstat(file.fileno()).st_size
+        data = file.read(min(size, most) + 1)
+        return data + file.read(most + 1 - len(data)) if len(data) > size else data  # a pipe, or it grew

@@ -151,6 +151,8 @@ class Refresher:
             return await self.origin.observe(self.observation)
         except OSError as error:  # no descriptors left, or a disk failure: nothing to repair here
             return Failure(Cause.UNREADABLE, error.strerror or type(error).__name__)
+        except MemoryError:  # the process has a limit
+            return Failure(Cause.INTERNAL, "out of memory")
         except Exception as error:
             logger.exception("backend %s: check failed with a bug", self.observation.backend.name)
             return Failure(Cause.INTERNAL, type(error).__name__)

@@ -54,6 +54,9 @@ event itself is shared by all."""
 WRITTEN: Final = 8
 """Serialized events that are cached, since followers read them at about the same time."""
 
+KEPT: Final = 30.0
+"""Seconds for which they are kept after the last follower left: clients that ask and leave come again."""
+
 
 class ChangeStreams:
     """The endpoint of the stream. Implements the server's ``StreamingHandler``."""
@@ -72,6 +75,7 @@ class ChangeStreams:
         self._written = lru_cache(maxsize=WRITTEN)(written)
         self._is_private = is_private
         self._heartbeat = heartbeat
+        self._forgetting: asyncio.TimerHandle | None = None
 
     def claims(self, message: RawRequestMessage) -> bool:
         return _is_stream(message)
@@ -105,6 +109,11 @@ class ChangeStreams:
 
     def _ended(self, follower: EventFollower) -> None:
         self._followers.remove(follower)
+        if not self._followers and self._forgetting is None:
+            self._forgetting = asyncio.get_running_loop().call_later(KEPT, self._forget)
+
+    def _forget(self) -> None:
+        self._forgetting = None
         if not self._followers:
             self._written.cache_clear()
 

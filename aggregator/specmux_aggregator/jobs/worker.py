@@ -46,6 +46,9 @@ PAUSE_MIN: Final = 1.0
 PAUSE_MAX: Final = 60.0
 """Seconds between two starts that fail, doubled each time. Each costs half a second of processor time."""
 
+START_MAX: Final = 60.0
+"""Seconds that a start may take. A pool without memory for its thread starts for ever."""
+
 END_MAX: Final = 3.0
 """Seconds that a pool may take to end once its process was killed."""
 
@@ -224,7 +227,9 @@ class Worker:
     def _paused(self, error: Exception) -> StartPause:
         last = self._pause
         died = isinstance(error, (BrokenProcessPool, EOFError))
-        reason = "it died at once" if died else getattr(error, "strerror", None) or str(error)
+        reason = (
+            "it died at once" if died else getattr(error, "strerror", None) or str(error) or "not in time"
+        )
         if last is None:
             logger.error("the worker process does not start, so nothing is converted or encoded: %s", reason)
         seconds = PAUSE_MIN if last is None else min(2 * last.seconds, PAUSE_MAX)
@@ -250,7 +255,7 @@ def _new_process() -> WorkerProcess:
     pool = ProcessPoolExecutor(max_workers=1, mp_context=context, initializer=_watch_service)
     try:
         # Not in the initializer, which would print what it raises and keep the reason to itself.
-        return WorkerProcess(pool, pool.submit(_begin).result(), context.results[0])
+        return WorkerProcess(pool, pool.submit(_begin).result(START_MAX), context.results[0])
     except BaseException:
         pool.shutdown()
         raise

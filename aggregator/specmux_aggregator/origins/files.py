@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 from pathlib import Path
 
-from specmux_aggregator.folders import walked
+from specmux_aggregator.folders import read_at_most, walked
 from specmux_aggregator.jobs.crds import ManifestFile
 from specmux_aggregator.jobs.file_names import is_document_name
 from specmux_aggregator.model.failure import Cause, Failure
@@ -44,8 +44,7 @@ class Folder:
     def read(self, name: str) -> bytes:
         """The file's bytes; of a file beyond the limit, one byte more than the limit. Raises OSError;
         blocks."""
-        with (self._path / name).open("rb") as file:
-            return file.read(self._max_bytes + 1)
+        return read_at_most(self._path / name, self._max_bytes)
 
 
 def _scan(directory: Path, max_files: int) -> dict[str, Fingerprint] | Failure:

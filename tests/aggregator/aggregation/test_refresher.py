@@ -208,9 +208,21 @@ async def test_a_check_vouches_for_nothing_before_clients_can_see_what_it_found(
     await asyncio.gather(task, return_exceptions=True)
 
 
-def test_system_that_has_no_descriptors_left_is_no_bug(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    ("error", "failure"),
+    [
+        (
+            OSError(errno.EMFILE, os.strerror(errno.EMFILE)),
+            Failure(Cause.UNREADABLE, "Too many open files"),
+        ),
+        (MemoryError(), Failure(Cause.INTERNAL, "out of memory")),
+    ],
+)
+def test_system_that_has_nothing_left_is_no_bug(
+    error: Exception, failure: Failure, caplog: pytest.LogCaptureFixture
+) -> None:
     async def scenario() -> Observation:
-        origin = FakeOrigin(OSError(errno.EMFILE, os.strerror(errno.EMFILE)), seen())
+        origin = FakeOrigin(error, seen())
         failed: list[Observation] = []
 
         async def publish(observation: Observation, bodies: Mapping[GroupVersion, bytes]) -> None:
@@ -228,8 +240,7 @@ def test_system_that_has_no_descriptors_left_is_no_bug(caplog: pytest.LogCapture
         assert failed[1].failure is None
         return failed[0]
 
-    failure = asyncio.run(scenario()).failure
-    assert failure == Failure(Cause.UNREADABLE, "Too many open files")
+    assert asyncio.run(scenario()).failure == failure
     assert "Traceback" not in caplog.text
 
 

@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from concurrent.futures.process import _ExecutorManagerThread
-from multiprocessing.queues import SimpleQueue
+from multiprocessing.queues import Queue, SimpleQueue
 
 import pytest
 
@@ -135,7 +135,7 @@ async def test_worker_closed_while_it_starts_leaves_no_process() -> None:
     first.cancel()
     await worker.close()
     pool = (await starting).pool
-    with pytest.raises(RuntimeError, match="shutdown"):
+    with pytest.raises(RuntimeError, match=r"shutdown|terminated"):  # whichever the pool notices first
         pool.submit(os.getpid)
 
 
@@ -177,6 +177,20 @@ async def test_worker_that_does_not_start_says_so_once_and_tells_whoever_brings_
     assert await worker.run(os.getpid) != os.getpid()
     assert [record.levelname for record in caplog.records] == ["ERROR", "INFO"]
     await worker.close()
+
+
+async def test_pool_without_memory_for_its_thread_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    def starts_no_thread(queue: Queue[object]) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(Queue, "_start_thread", starts_no_thread)
+    monkeypatch.setattr(threading, "excepthook", lambda told: None)
+    monkeypatch.setattr(workers, "START_MAX", 2.0)
+    worker = Worker(timeout=PATIENT)
+    async with asyncio.timeout(PATIENT):
+        with pytest.raises(NoWorker, match="not in time"):
+            await worker.run(os.getpid)
+        await worker.close()
 
 
 async def test_start_that_fails_is_tried_again_after_twice_the_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,9 +14,10 @@ import orjson
 import pytest
 
 from running.service import DEADLINE, Client, service
+from specmux_aggregator.changes import stream
 from specmux_aggregator.changes.entries import PublishedVersion
 from specmux_aggregator.changes.events import Followers
-from specmux_aggregator.changes.stream import PIECE
+from specmux_aggregator.changes.stream import PIECE, written
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.observation import Hash
 from specmux_aggregator.server.connections import Connections
@@ -75,6 +76,31 @@ async def test_those_who_read_nothing_share_one_copy(tmp_path: Path, form: str) 
             await client.until(lambda: not any(one() for one in gone), "freed without the collector")
         finally:
             gc.enable()
+
+
+async def test_those_who_ask_and_leave_share_one_copy_for_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+    monkeypatch.setattr(stream, "KEPT", 2.0)
+    monkeypatch.setattr(
+        stream, "written", lambda event, form: made.append(event.name) or written(event, form)
+    )
+    async with service() as client:
+        await client.says_ready()
+        followers, _ = parts(client)
+        followers.published(VERSIONS)
+        for _ in range(READERS):
+            reader, writer = await opened(client, "application/cbor-seq")
+            await reader.readexactly(PIECE)
+            writer.close()
+            await client.until(lambda: not len(followers), "left")
+        assert made.count("publications") == 1
+        await asyncio.sleep(2.5)
+        reader, writer = await opened(client, "application/cbor-seq")
+        await reader.readexactly(PIECE)
+        writer.close()
+        assert made.count("publications") == 2
 
 
 async def test_large_event_comes_whole_in_every_form(tmp_path: Path) -> None:

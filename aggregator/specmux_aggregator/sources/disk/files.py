@@ -16,7 +16,7 @@ from typing import Final, Self
 import orjson
 
 from specmux_aggregator.errors import SourceError
-from specmux_aggregator.folders import walked
+from specmux_aggregator.folders import read_at_most, walked
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.jobs.file_names import group_version_of_file, is_document_name
@@ -281,11 +281,7 @@ def read_bytes(path: Path) -> bytes:
     Raises OSError, BadCoding, and TooLarge beyond what a document may have.
     """
     most = DEFAULT_LIMITS.max_bytes
-    if path == STDIN:
-        data = sys.stdin.buffer.read(most + 1)
-    else:
-        with path.open("rb") as file:
-            data = file.read(most + 1)
+    data = sys.stdin.buffer.read(most + 1) if path == STDIN else read_at_most(path, most)
     if len(data) > most:
         raise TooLarge(f"more than {most} bytes")
     return unpacked(data)

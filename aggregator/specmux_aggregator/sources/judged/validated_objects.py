@@ -14,7 +14,7 @@ from typing import Any, Final
 import orjson
 
 from specmux_aggregator.errors import SourceError
-from specmux_aggregator.folders import walked
+from specmux_aggregator.folders import read_at_most, walked
 from specmux_aggregator.sources.disk.document_files import FileRefused
 from specmux_aggregator.sources.disk.git_files import PREFIX as GIT
 from specmux_aggregator.sources.disk.git_files import git_files
@@ -222,11 +222,8 @@ def _files(path: str) -> dict[str, bytes]:
 
 def _bytes(path: str) -> bytes:
     try:
-        if path == STDIN:
-            data = sys.stdin.buffer.read(MOST_BYTES + 1)
-        else:
-            with Path(path).open("rb") as file:
-                data = file.read(MOST_BYTES + 1)
+        is_stdin = path == STDIN
+        data = sys.stdin.buffer.read(MOST_BYTES + 1) if is_stdin else read_at_most(Path(path), MOST_BYTES)
     except OSError as error:
         raise SourceError(f"{path}: {error.strerror or 'cannot be read'}") from error
     if len(data) > MOST_BYTES:
