@@ -145,13 +145,13 @@ def outcome(document: Any) -> str:
     return "converted"
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(st.dictionaries(KEYS, NODES, max_size=8))
 def test_any_tree_is_converted_or_refused(document: Any) -> None:
     outcome({"swagger": "2.0", **document})
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(
     st.dictionaries(st.sampled_from(["A", "B"]), NODES),
     st.dictionaries(KEYS, NODES),
@@ -162,7 +162,7 @@ def test_any_parts_are_converted_or_refused(definitions: Any, operation: Any, pa
     outcome({"swagger": "2.0", "definitions": definitions, "parameters": definitions, "paths": paths})
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode) | JSON_VALUES.map(orjson.dumps))
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     for read in (parse, recognise):

@@ -94,7 +94,7 @@ def changed(random: Random, document: Any) -> Any:
 
 
 @given(st.randoms(use_true_random=False))
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_a_revision_is_parsed_as_any_text(random: Random) -> None:
     revisions = Revisions(min_bytes=0)
     document = random_swagger(random)
@@ -111,7 +111,7 @@ def test_a_revision_is_parsed_as_any_text(random: Random) -> None:
 
 
 @given(st.randoms(use_true_random=False))
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 def test_a_revision_is_converted_as_any_document(random: Random) -> None:
     memo = ConversionMemo()
     memo.revisions = Revisions(min_bytes=0)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data.compared import document
@@ -320,7 +320,7 @@ def test_change_log_is_text_and_needs_no_script(launched: Any) -> None:
         assert opened.page.url.endswith(f"{PREFIX}/openapi/changes/{key}")
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=300)
 @given(st.text(alphabet=st.sampled_from("<>&\"'`=/:. ahtpsjvcripx\n{}%\u2028\x00"), max_size=80))
 def test_prose_has_no_markup_but_its_own(text: str) -> None:
     made = prose(text)

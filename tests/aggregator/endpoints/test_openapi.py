@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from specmux_aggregator.aggregation.ownership import merge
@@ -103,7 +103,6 @@ def test_client_that_was_redirected_gets_what_is_current(query: str) -> None:
     assert served(current)["Cache-Control"] == "public, max-age=31536000, immutable"
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.sampled_from("ABC"), min_size=2, max_size=4),
     st.lists(st.integers(0, 3), min_size=6, max_size=12),

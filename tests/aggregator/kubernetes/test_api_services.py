@@ -246,7 +246,7 @@ JSON = st.recursive(
 
 
 @given(data=st.data())
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_whatever_stands_in_an_object_it_is_understood_or_a_problem(data: st.DataObject) -> None:
     item = orjson.loads(orjson.dumps(METRICS))
     for _ in range(data.draw(st.integers(1, 3))):

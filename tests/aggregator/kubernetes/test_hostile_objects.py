@@ -76,7 +76,7 @@ def spoilt(item: Mapping[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
     return st.lists(st.tuples(st.integers(0, count - 1), JUNK), min_size=1, max_size=3).map(put)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(spoilt(SERVICE), st.booleans())
 def test_any_api_service_is_a_backend_or_a_problem(item: dict[str, Any], is_recalled: bool) -> None:
     objects = recall(noted([item, GOOD_SERVICE])) if is_recalled else [item, GOOD_SERVICE]
@@ -93,7 +93,7 @@ def test_any_api_service_is_a_backend_or_a_problem(item: dict[str, Any], is_reca
         assert len(problem) < 500
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(spoilt(WIDGET))
 def test_any_definition_is_published_or_told_of(item: dict[str, Any]) -> None:
     objects = {"a": kept(item), "b": kept(GOOD)}
@@ -110,7 +110,7 @@ def test_any_definition_is_published_or_told_of(item: dict[str, Any]) -> None:
     assert all(note.isprintable() for note in built.notes)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.lists(st.one_of(JSON, spoilt(WIDGET)), max_size=3),
     JSON,

@@ -153,7 +153,7 @@ def heads(draw: Any) -> bytes:
     return data
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=1500)
 @given(heads())
 def test_parser_makes_the_same_of_a_head_and_of_what_decides_of_it(data: bytes) -> None:
     part = deciding_part(data)
@@ -162,7 +162,7 @@ def test_parser_makes_the_same_of_a_head_and_of_what_decides_of_it(data: bytes) 
 
 
 @pytest.mark.long
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.data())
 def test_parser_makes_the_same_of_a_head_with_more_lines_that_do_not_decide(data: Any) -> None:
     lines = PLAIN[:-4].split(b"\r\n")

@@ -52,7 +52,7 @@ scalars = (
 keys = st.builds(Key, *[st.text(max_size=20)] * 5)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(
     key=keys,
     body=st.binary(max_size=2000),

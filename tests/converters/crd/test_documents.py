@@ -343,7 +343,7 @@ MUTABLE = widget(
 PLACES = len(list(nodes(MUTABLE)))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.lists(st.tuples(st.integers(0, PLACES - 1), JUNK), min_size=1, max_size=3))
 def test_any_value_anywhere_is_published_or_reported(changes: list[tuple[int, Any]]) -> None:
     manifest = copy.deepcopy(MUTABLE)

@@ -99,7 +99,7 @@ def whole(**rest: Any) -> dict[str, Any]:
     return {"openapi": "3.0.3", "info": {"title": "t", "version": "1"}, "paths": {}, **rest}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.randoms(use_true_random=False))
 def test_v3_of_any_swagger_means_the_same_after_both_directions(random: Random) -> None:
     first = convert_whole(random_swagger(random), profile="oas").document

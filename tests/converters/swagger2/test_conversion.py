@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shared_data import DATA, read, shared
@@ -194,7 +194,6 @@ def shuffled(node: Any, draw: Any) -> Any:
 
 
 @given(st.data())
-@settings(deadline=None)
 def test_key_order_does_not_show(data: st.DataObject) -> None:
     document = shuffled(DOCUMENT, data.draw)
     for profile in ("kubernetes", "oas"):

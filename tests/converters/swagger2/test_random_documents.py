@@ -39,7 +39,7 @@ def dangling(document: Any) -> list[str]:
 
 @pytest.mark.long
 @given(SWAGGERS)
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 def test_a_valid_document_becomes_a_valid_one(swagger: Any) -> None:
     made = convert_whole(swagger)
     assert dangling(made.document) == []
@@ -51,7 +51,6 @@ def test_a_valid_document_becomes_a_valid_one(swagger: Any) -> None:
 
 
 @given(SWAGGERS, PROFILES)
-@settings(deadline=None)
 def test_what_is_lost_of_a_valid_document_has_no_place_in_v3(swagger: Any, profile: Profile) -> None:
     lost = {
         loss.construct for loss in convert_whole(swagger, profile=profile).losses if loss.grade is Grade.LOSS
@@ -61,7 +60,7 @@ def test_what_is_lost_of_a_valid_document_has_no_place_in_v3(swagger: Any, profi
 
 
 @given(SWAGGERS, st.integers(0, 2**32), PROFILES)
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_a_document_with_faults_is_refused_or_converted(swagger: Any, seed: int, profile: Profile) -> None:
     broken = with_faults(Random(seed), swagger)
     before = repr(broken)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shared_data
@@ -63,7 +63,7 @@ PLAIN = schemas(LEAVES)
 REFERENCES = st.sampled_from([{"$ref": "#/components/schemas/One"}, {"$ref": "#/components/schemas/Two"}])
 REFERRING = schemas(st.one_of(LEAVES, REFERENCES))
 
-quick = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=150)
 
 
 @quick

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specmux_schemas.validation.rules.cel.compiling import NotInstantiable, compile_expression
@@ -45,7 +45,7 @@ from specmux_schemas.validation.rules.cel.values.values import (
 )
 
 LIMIT = 1_000_000
-quick = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=200)
 int64 = st.one_of(
     st.integers(INT_MIN, INT_MAX), st.sampled_from([INT_MIN, INT_MAX, -1, 0, 1]), st.integers(-9, 9)
 )

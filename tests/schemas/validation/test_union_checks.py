@@ -241,7 +241,7 @@ OBJECTS = st.dictionaries(NAMES, VALUES, max_size=5)
 
 @pytest.mark.long
 @given(new=OBJECTS, old=st.none() | VALUES, unions=st.sampled_from((SEED, LEGACY)))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_no_shape_of_either_object_is_too_much(new: Any, old: Any, unions: UnionAlgorithm) -> None:
     for title in ("Kubernetes", "Kubernetes CRD Swagger"):
         report = validator(unions, title=title).validate(orjson.dumps(box(**new)), old=old)

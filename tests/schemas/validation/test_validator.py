@@ -223,7 +223,7 @@ values = st.recursive(
 
 
 @pytest.mark.long
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.dictionaries(keys, values, max_size=4))
 def test_the_form_does_not_matter(fields: dict[str, Any]) -> None:
     """But for places and, in CBOR, for keys in another order."""
@@ -240,7 +240,7 @@ def test_the_form_does_not_matter(fields: dict[str, Any]) -> None:
     assert all(each == first for each in others)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(max_size=60) | st.binary(max_size=60).map(lambda data: data.decode("latin-1")))
 def test_no_text_breaks_it(text: str) -> None:
     for media_type in ("application/json", "application/yaml", "application/cbor"):
