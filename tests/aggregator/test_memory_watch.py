@@ -30,7 +30,7 @@ class Kernel:
     async def looked(self, times: int = 2) -> None:
         """Until what was put there has been acted upon."""
         until = self.looks + times
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while self.looks < until:
                 await asyncio.sleep(0.001)
 

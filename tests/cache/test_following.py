@@ -71,7 +71,7 @@ async def followed(server: Published, folder: Path, count: int, then: Any = None
     options = CacheOptions(directory=folder)
     try:
         async with (
-            asyncio.timeout(20),
+            asyncio.timeout(60),
             AsyncSchemaCache(server.url, options, warn=lambda _: None) as cache,
             aclosing(cache.follow(interval=0.05)) as publications,
         ):

@@ -87,8 +87,6 @@ def test_streams_into_a_container_are_refused_in_words(plane: ControlPlane, tmp_
             {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"},
             {"Connection": "Upgrade", "Upgrade": "SPDY/3.1"},
         ):
-            began = time.monotonic()
             status, _, body = process.get(path, Authorization=f"Bearer {token}", **fields)
             assert status == 501, body
             assert json.loads(body)["kind"] == "Status"
-            assert time.monotonic() - began < 5

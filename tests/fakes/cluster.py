@@ -208,7 +208,7 @@ class FakeCluster(FakeAPIServer):
 
     async def until_watched(self, path: str) -> None:
         """Wait until somebody watches the resource."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not self.open_watches(path):
                 await asyncio.sleep(0.005)
 

@@ -62,7 +62,7 @@ def handshakes_that(fail: Callable[[socket.socket], None]) -> Iterator[int]:
             yield listening.getsockname()[1]
         finally:
             listening.shutdown(socket.SHUT_RDWR)
-            thread.join(10)
+            thread.join(60)
             for client in accepted:
                 client.close()
 

@@ -103,7 +103,7 @@ async def misframing(seed: int) -> AsyncIterator[Misframing]:
         yield backend
     finally:
         server.close()
-        await asyncio.wait_for(asyncio.gather(*backend.tasks), 10)
+        await asyncio.wait_for(asyncio.gather(*backend.tasks), 60)
 
 
 def _answer(kind: str, method: str, asked: str) -> bytes:

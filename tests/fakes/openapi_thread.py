@@ -29,16 +29,16 @@ class ThreadedServer:
         return self.server.url
 
     def start(self) -> None:
-        asyncio.run_coroutine_threadsafe(self.server.start(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self.server.start(), self._loop).result(60)
 
     def stop(self) -> None:
-        asyncio.run_coroutine_threadsafe(self.server.stop(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self.server.stop(), self._loop).result(60)
 
     def close(self) -> None:
         self.stop()
-        asyncio.run_coroutine_threadsafe(_ended(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(_ended(), self._loop).result(60)
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(60)
         self._loop.close()
 
 

@@ -17,7 +17,7 @@ from specmux_aggregator.model.backend import Backend, BackendName
 
 TOKEN: Final = "tokenreviews"
 ACCESS: Final = "subjectaccessreviews"
-LIMIT: Final = 10.0
+LIMIT: Final = 60.0
 
 
 class FakeReviewer:

@@ -62,7 +62,7 @@ def served(cluster: Cluster) -> Iterator[str]:
     finally:
         server.shutdown()
         server.server_close()
-        thread.join(10)
+        thread.join(60)
 
 
 Upgrade = Callable[..., Object]

@@ -119,7 +119,7 @@ async def test_nothing_is_denied_before_it_is_known_which_backends_there_are(
     monkeypatch.setattr(HTTPServer, "start", told)
 
     async def asked() -> None:
-        await asyncio.wait_for(listening.wait(), 10)
+        await asyncio.wait_for(listening.wait(), 60)
         base = "http://{}:{}".format(*bound[0])
         try:
             await nothing_is_denied(base)

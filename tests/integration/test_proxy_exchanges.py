@@ -60,7 +60,7 @@ async def wrong_answers(client: Client, sloppy: Sloppy, count: int) -> list[Any]
                 if (
                     target in sloppy.quiet
                 ):  # else the request did not reach the backend: its connection had ended
-                    await asyncio.wait_for(sloppy.quiet[target].wait(), 10)
+                    await asyncio.wait_for(sloppy.quiet[target].wait(), 60)
 
     await asyncio.gather(*(user(number) for number in range(USERS)))
     return wrong

@@ -144,10 +144,8 @@ def test_changed_document_is_searched_anew(tmp_path: Path) -> None:
         before = client.app.publisher.current.generation
         write(tmp_path, colour=NAME)
         await client.until(lambda: client.app.publisher.current.generation > before)
-        started = time.monotonic()
         assert orjson.loads((await client.get("/openapi/search?q=name"))[2])["rows"] == []
         assert orjson.loads((await client.get("/openapi/search?q=colour"))[2])["total"] == 1
-        assert time.monotonic() - started < 1.0
 
     run(tmp_path, scenario)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ import pytest
 from fakes.apiserver import FakeAPIServer, document, serving
 from fakes.cluster import API_SERVICES, CRDS, FakeCluster
 from running.cluster_service import APPS, WIDGETS, builtin, definition, owner, serves, with_discovery
-from running.service import Client, backend, service
+from running.service import QUICK, Client, backend, service
 from specmux_aggregator.config.settings import ValidationSettings
+from specmux_aggregator.kubernetes import templates
 from specmux_converters.crd import build
 from specmux_converters.group_versions import GroupVersion
 
@@ -51,7 +53,7 @@ async def widgets(client: Client) -> dict[str, Any]:
 
 
 async def until_says(client: Client, status: str) -> dict[str, Any]:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             document = await widgets(client)
             if document["components"]["schemas"][META + "Status"]["description"] == status:
@@ -59,12 +61,16 @@ async def until_says(client: Client, status: str) -> dict[str, Any]:
             await asyncio.sleep(0.02)
 
 
-async def test_documents_follow_the_clusters_release_and_its_upgrade(tmp_path: Path) -> None:
+async def test_documents_follow_the_clusters_release_and_its_upgrade(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(templates, "FIRST_READ", 60.0)  # a process has to start, on a machine that is busy
+    patient = {"polling": replace(QUICK, idle_timeout=60.0, total_timeout=60.0)}
     async with FakeCluster({APPS: release("1.32", "as 1.32 says")}) as cluster:
         with_discovery(cluster)
         cluster.put(API_SERVICES, builtin("apps", "v1"))
         cluster.put(CRDS, definition("Widget"))
-        async with serves(cluster, state=tmp_path) as client:
+        async with serves(cluster, state=tmp_path, settings=patient) as client:
             # Not first as another release has them: nobody is told of a change that there is not.
             first = (await client.paths())[WIDGETS]
             document = await until_says(client, "as 1.32 says")

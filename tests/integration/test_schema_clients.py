@@ -49,7 +49,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     assert started.wait(60)
     yield found[0]
     ended.set()
-    thread.join(20)
+    thread.join(60)
 
 
 def checked(*arguments: str) -> tuple[int, dict[str, Any]]:

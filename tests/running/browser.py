@@ -73,7 +73,7 @@ def served(
             yield address[0], address[1]
         finally:
             loop.call_soon_threadsafe(ended.set)
-            thread.join(20)
+            thread.join(60)
             loop.close()
 
 

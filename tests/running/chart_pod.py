@@ -83,9 +83,11 @@ class Pod:
         environment = {
             "KUBERNETES_SERVICE_HOST": "127.0.0.1",
             "KUBERNETES_SERVICE_PORT": str(self.apiserver_port),
-            # The one thing that differs from the pod: several of them share our addresses.
+            # The first thing that differs from the pod: several of them share our addresses.
             "SPECMUX_LISTEN_ADDRESS": "127.0.0.1",
             "SPECMUX_LISTEN_PORT": "0",
+            # Longer than any test waits for the end.
+            "SPECMUX_LISTEN_SHUTDOWN_TIMEOUT": "600",
             **settings,
         }
         process = self._on_this_machine(environment) if self.image is None else self._in_image(environment)

@@ -102,7 +102,7 @@ async def serves(
 
 
 async def until_ready(client: Client) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while (await client.get("/readyz"))[0] != 200:
             await asyncio.sleep(0.01)
 

@@ -34,7 +34,7 @@ http {{
 }}
 """
 TEMPORARY = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-DEADLINE = 20.0
+DEADLINE = 60.0
 """Seconds until it listens, and until it has ended."""
 
 

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-DEADLINE = 30.0
+DEADLINE = 60.0
 """Seconds for anything a process is waited for."""
 
 
@@ -58,7 +58,7 @@ class Process:
             if match := re.search(pattern, self.output):
                 return match
             if self._process.poll() is not None:
-                self._reader.join(5)
+                self._reader.join(DEADLINE)
                 if match := re.search(pattern, self.output):
                     return match
                 break
@@ -107,7 +107,7 @@ class Process:
     def wait(self) -> int:
         """The exit code, once the process has ended by itself."""
         code = self._process.wait(DEADLINE)
-        self._reader.join(5)
+        self._reader.join(DEADLINE)
         return code
 
     def stop(self, number: int = signal.SIGTERM) -> int:

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-LIMIT = 30.0
+LIMIT = 60.0
 """Seconds for anything on loopback before a test gives up."""
 
 

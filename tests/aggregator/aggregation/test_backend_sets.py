@@ -76,6 +76,6 @@ async def test_set_that_cannot_be_put_in_force_is_told_and_the_next_one_is_tried
     await asyncio.sleep(0.01)
     assert "could not be put in force" in caplog.text
     sets.find((backend("b"),))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await done.wait()
     await sets.close()

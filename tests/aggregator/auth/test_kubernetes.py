@@ -183,32 +183,33 @@ def test_http_1_0_needs_leave_too(reviewer: Reviewing, tier: str) -> None:
 
 @on_both_tiers
 def test_revoked_token_is_refused_after_the_cache_time(reviewer: Reviewing, tier: str) -> None:
-    with guarded(reviewer.fake, tier, cache_seconds=0.4) as started:
+    with guarded(reviewer.fake, tier, cache_seconds=2.0) as started:
         assert started.ask(ALICE).startswith(b"HTTP/1.1 200 ")
         del reviewer.fake.users["alice-token"]
         assert started.ask(ALICE).startswith(b"HTTP/1.1 200 ")
-        time.sleep(0.5)
+        time.sleep(2.1)
         refused(started.ask(ALICE), 401, "Unauthorized")
 
 
 @on_both_tiers
 def test_withdrawn_access_is_refused_after_the_cache_time(reviewer: Reviewing, tier: str) -> None:
-    with guarded(reviewer.fake, tier, cache_seconds=0.4) as started:
+    with guarded(reviewer.fake, tier, cache_seconds=2.0) as started:
         assert started.ask(ALICE).startswith(b"HTTP/1.1 200 ")
         reviewer.fake.allows = lambda user, path: False
-        time.sleep(0.5)
+        time.sleep(2.1)
         refused(started.ask(ALICE), 403, "Forbidden")
 
 
 def test_use_does_not_keep_a_revoked_token_alive(reviewer: Reviewing) -> None:
     with guarded(reviewer.fake, cache_seconds=0.4) as started, started.server.connect() as client:
-        deadline = time.monotonic() + 1.5
-        answer = b""
-        while time.monotonic() < deadline and not answer.startswith(b"HTTP/1.1 401 "):
+
+        def is_refused() -> bool:
             client.sendall(request("/a", ALICE))
             answer = read_answer(client)
             reviewer.fake.users.pop("alice-token", None)
-        assert answer.startswith(b"HTTP/1.1 401 ")
+            return answer.startswith(b"HTTP/1.1 401 ")
+
+        eventually(is_refused)
 
 
 def test_without_a_cache_every_request_is_reviewed(reviewer: Reviewing) -> None:
@@ -220,12 +221,12 @@ def test_without_a_cache_every_request_is_reviewed(reviewer: Reviewing) -> None:
 
 
 def test_refusals_are_remembered_and_expire(reviewer: Reviewing) -> None:
-    with guarded(reviewer.fake, cache_seconds=0.4) as started:
+    with guarded(reviewer.fake, cache_seconds=2.0) as started:
         for _ in range(3):
             started.ask("Authorization: Bearer later")
         assert reviewer.fake.count(TOKEN, token="later") == 1
         reviewer.fake.know("later", "late")
-        time.sleep(0.5)
+        time.sleep(2.1)
         assert started.ask("Authorization: Bearer later").startswith(b"HTTP/1.1 200 ")
 
 

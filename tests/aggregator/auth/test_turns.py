@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 import socket
-import time
 from collections import Counter
 from contextlib import ExitStack
 
@@ -74,7 +73,7 @@ async def test_turn_that_comes_as_its_taker_leaves_goes_to_the_next() -> None:
     await settle()
     turns.give_back(GREEDY)
     leaving.cancel()  # its turn has come, and it has not heard of that
-    await asyncio.wait_for(next_one, 1)
+    await asyncio.wait_for(next_one, 60)
     assert leaving.cancelled()
 
 
@@ -124,9 +123,8 @@ def test_flood_of_tokens_from_one_address_does_not_keep_another_out() -> None:
             stack.enter_context(client)
             client.sendall(request("/a", f"Authorization: Bearer guess-{number}"))
         eventually(lambda: len(reviewer.fake.log[TOKEN]) >= before + reviews.OF_ONE_ADDRESS)
-        since = time.monotonic()
         with server.connect() as alice:
             alice.sendall(request("/a", "Authorization: Bearer alice-token"))
             assert read_answer(alice).startswith(b"HTTP/1.1 200 ")
         # One queue for all would have it wait for 100 reviews, 8 at a time: 6 s, and be refused after 5.
-        assert time.monotonic() - since < 3.0
+        assert len(reviewer.fake.log[TOKEN]) < before + flood

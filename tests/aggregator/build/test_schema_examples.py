@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -88,9 +87,7 @@ def test_patches_and_whoever_asks_for_none_have_none() -> None:
 
 def test_a_pattern_that_backtracks_takes_no_time() -> None:
     slow = {"type": "string", "pattern": "^(a+)+$", "default": "a" * 64 + "!"}
-    start = time.process_time()
-    assert "examples" not in schema(document({"a": slow}))
-    assert time.process_time() - start < 5
+    assert "examples" not in schema(document({"a": slow})), "after 2 ** 64 steps"
 
 
 @shared

@@ -96,7 +96,7 @@ async def test_a_document_that_changes_back_before_it_settles_did_not_change(tmp
 
 
 async def _until_path(client: Client, is_so: Any) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not is_so((await client.paths()).get(KEY)):
             await asyncio.sleep(0.02)
 

@@ -64,7 +64,7 @@ async def events(answer: aiohttp.ClientResponse, count: int) -> list[dict[str, s
     """The fields of so many events; comments are passed over."""
     found: list[dict[str, str]] = []
     fields: dict[str, str] = {}
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while len(found) < count:
             line = (await answer.content.readline()).decode().rstrip("\n")
             if line and not line.startswith(":"):
@@ -351,7 +351,7 @@ async def test_a_client_of_the_cache_follows_without_asking(tmp_path: Path) -> N
     async with changing(folder) as client:
         options = CacheOptions(directory=tmp_path / "cache")
         async with (
-            asyncio.timeout(20),
+            asyncio.timeout(60),
             AsyncSchemaCache(client.base, options) as cache,
             aclosing(cache.follow(interval=60)) as publications,
         ):
@@ -387,7 +387,7 @@ class HeldArchive:
 
 
 async def test_who_comes_while_an_entry_is_written_is_told_it_once(tmp_path: Path) -> None:
-    async with changing(tmp_path) as client, asyncio.timeout(30):
+    async with changing(tmp_path) as client, asyncio.timeout(60):
         history = client.app.history
         assert history is not None
         history._archive = archive = HeldArchive()

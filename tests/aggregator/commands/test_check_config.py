@@ -28,13 +28,13 @@ def serving(*servers: FaultyBackend) -> Iterator[None]:
     thread.start()
     try:
         for server in servers:
-            asyncio.run_coroutine_threadsafe(server.listen(), loop).result(10)
+            asyncio.run_coroutine_threadsafe(server.listen(), loop).result(60)
         yield
     finally:
         for server in servers:
-            asyncio.run_coroutine_threadsafe(server.refuse(), loop).result(10)
+            asyncio.run_coroutine_threadsafe(server.refuse(), loop).result(60)
         loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
+        thread.join(60)
         loop.close()
 
 

@@ -54,7 +54,7 @@ def serving(*, is_down: bool = False) -> Iterator[str]:
         yield found[0]
     finally:
         stop.set()
-        thread.join(20)
+        thread.join(60)
 
 
 def test_status_says_how_everything_is() -> None:

@@ -28,7 +28,7 @@ class Watched:
         self.reread = reread
 
     async def next(self) -> Settings | InvalidConfig:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             return await anext(self._items)
 
     async def names(self) -> list[str]:

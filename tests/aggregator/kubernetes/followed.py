@@ -23,7 +23,7 @@ QUICK = Timing(
 )  # seconds, of milliseconds' length
 
 
-LIMIT = 10.0
+LIMIT = 60.0
 
 
 @dataclass

@@ -200,10 +200,8 @@ def test_compaction_while_the_apiserver_is_away_costs_no_wait_once_it_is_back() 
             put(cluster, "b")
             cluster.compact()
             await cluster.start()
-            await followed.until(lambda: bool(cluster.seen(CRDS)) and followed.watches() > 1)
-            started = time.monotonic()
+            followed.watch._timing = replace(QUICK, backoff_min=600.0, backoff_max=600.0)
             await followed.until_names("a", "b")
-            assert time.monotonic() - started < 0.4
 
     run(scenario)
 
@@ -379,10 +377,10 @@ def test_answer_that_ends_within_a_line_is_no_watch(page: bytes) -> None:
 def test_watch_that_stood_is_resumed_at_once() -> None:
     async def scenario(cluster: FakeCluster) -> None:
         cluster.watch_life = QUICK.standing + 0.05
-        async with following(cluster, timing=replace(QUICK, backoff_min=5.0, backoff_max=5.0)) as followed:
-            started = time.monotonic()
+        async with following(
+            cluster, timing=replace(QUICK, backoff_min=600.0, backoff_max=600.0)
+        ) as followed:
             await followed.until(lambda: followed.watches() == 4)
-            assert time.monotonic() - started < 2.0
 
     run(scenario)
 
@@ -394,7 +392,7 @@ def test_silent_watch_is_ended_from_our_side() -> None:
                 return None
             response = web.StreamResponse()
             await response.prepare(request)
-            await asyncio.sleep(60)
+            await asyncio.sleep(600)
             return response
 
         cluster.answers[CRDS] = silent
@@ -403,7 +401,7 @@ def test_silent_watch_is_ended_from_our_side() -> None:
             await followed.until(lambda: followed.watches() == 1)
             started = time.monotonic()
             await followed.until(lambda: followed.watches() == 2)
-            assert 0.9 < time.monotonic() - started < 3.0
+            assert time.monotonic() - started > 0.5
             assert "timeoutSeconds=1" in cluster.requests[-1].target
             assert followed.watch.state.failure is None
 

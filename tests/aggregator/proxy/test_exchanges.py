@@ -39,7 +39,7 @@ async def test_close_cuts_also_what_streams_from_a_backend_that_was_exchanged() 
         assert not before.requests[0].left.is_set()
         await exchanges.close()
         for origin in (before, after):
-            await asyncio.wait_for(origin.requests[0].left.wait(), 5)
+            await asyncio.wait_for(origin.requests[0].left.wait(), 60)
         for item in begun:
             assert not isinstance(item, Failure)
             await item.close()

@@ -67,7 +67,7 @@ def reading_of(reader: FakeReader, provenance: Provenance) -> Reading:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not condition():
             await asyncio.sleep(0.005)
 
@@ -82,7 +82,7 @@ async def test_process_starts_at_once_and_is_filled_when_documents_are_known() -
         await until(lambda: reader.jobs[-1] == "add" and not reader.may_add.is_set())
         reader.may_add.set()
         await until(lambda: not reader.may_add.is_set())
-    await asyncio.wait_for(warming, 10)
+    await asyncio.wait_for(warming, 60)
     assert reader.jobs == ["start", "load_pages", align.__name__, *["add"] * len(KEYS), "home"]
     # The first visitor waits for the page alone.
     found = await reading.of_all(home, seconds=0)
@@ -98,7 +98,7 @@ async def test_visitor_before_that_waits_for_one_document_at_most() -> None:
     visitor = asyncio.create_task(reading.of_all(home, seconds=PAGE_SECONDS))
     await asyncio.sleep(PAGE_SECONDS + 0.1)
     reader.may_add.set()
-    found = await asyncio.wait_for(visitor, 10)
+    found = await asyncio.wait_for(visitor, 60)
     # The document that was under way, then the page, which names the rest.
     assert reader.jobs[: reader.jobs.index("home") + 1] == ["start", "load_pages", "align", "add", "home"]
     assert len(found.body.split(b",")) >= len(KEYS) - 1  # type: ignore[union-attr]
@@ -109,6 +109,6 @@ async def test_visitor_before_that_waits_for_one_document_at_most() -> None:
 async def test_backends_are_not_asked_for_documents_before_somebody_comes() -> None:
     reader = FakeReader()
     reading = reading_of(reader, Provenance.NATIVE)
-    await asyncio.wait_for(reading.warm_up(home, first=load_pages, is_known=lambda: True), 10)
+    await asyncio.wait_for(reading.warm_up(home, first=load_pages, is_known=lambda: True), 60)
     assert reader.jobs == ["start", "load_pages", "align", "home"]
     assert not reading.is_complete

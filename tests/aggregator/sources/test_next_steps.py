@@ -106,7 +106,7 @@ def handshaking(context: ssl.SSLContext) -> Iterator[str]:
     yield f"https://{HERE}:{listener.getsockname()[1]}"
     listener.shutdown(socket.SHUT_RDWR)
     listener.close()
-    thread.join(10)
+    thread.join(60)
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ async def test_program_goes_on_until_the_last_who_asks_is_gone(tmp_path: Path) -
     held = Identities()
     one, two = held.take(backend), held.take(backend)
     waiting = [asyncio.ensure_future(identity.shown()) for identity in (one, two)]
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not pid.exists():
             await asyncio.sleep(0.01)
     await held.give_back(backend)

@@ -43,7 +43,7 @@ class Scripted:
             writer.close()
 
     async def ended(self) -> None:
-        await asyncio.wait_for(asyncio.gather(*self._tasks, return_exceptions=True), 10)
+        await asyncio.wait_for(asyncio.gather(*self._tasks, return_exceptions=True), 60)
 
 
 def ask_all(backend: Scripted, *targets: str, path: str = "", **fields: Any) -> list[Any]:

@@ -240,10 +240,10 @@ def test_program_fails(body: str, said: str, tmp_path: Path, capfd: pytest.Captu
 
 def test_program_that_hangs_is_ended_with_what_it_started(tmp_path: Path) -> None:
     command = program(tmp_path, f"sleep 600 & echo $! > {tmp_path}/child; wait")
-    failure = asked(plugin(command), timeout=0.5)
-    assert "gave no credentials within 0.5 s" in failure.detail
+    failure = asked(plugin(command), timeout=2.0)
+    assert "gave no credentials within 2 s" in failure.detail
     child = int((tmp_path / "child").read_text())
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while is_running(child):
         assert time.monotonic() < deadline, "what it had started goes on"
         time.sleep(0.01)
@@ -251,10 +251,9 @@ def test_program_that_hangs_is_ended_with_what_it_started(tmp_path: Path) -> Non
 
 def test_output_held_open_by_the_background_is_taken_as_it_is(tmp_path: Path) -> None:
     body = f"setsid sleep 600 & echo $! > {tmp_path}/child; echo '{credential({'token': 't'})}'"
-    started = time.monotonic()
     try:
-        assert asked(plugin(program(tmp_path, body))).token == "t"
-        assert time.monotonic() - started < 10
+        assert asked(plugin(program(tmp_path, body)), timeout=600.0).token == "t"
+        assert is_running(int((tmp_path / "child").read_text())), "it was not waited for"
     finally:
         os.kill(int((tmp_path / "child").read_text()), signal.SIGKILL)
 
@@ -283,7 +282,7 @@ def test_close_ends_what_runs(tmp_path: Path) -> None:
     async def scenario() -> int:
         held = ExecCredentials(plugin(command), backend().access)
         waiting = asyncio.ensure_future(held.current())
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
                 await asyncio.sleep(0.01)
         await held.close()

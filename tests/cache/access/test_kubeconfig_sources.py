@@ -164,7 +164,7 @@ async def kubectl(*arguments: str, folder: Path, **environ: str) -> bytes:
         stdout=asyncio.subprocess.PIPE,
         env={"PATH": os.environ["PATH"], "HOME": str(folder), **environ},
     )
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         output, _ = await process.communicate()
     return output
 

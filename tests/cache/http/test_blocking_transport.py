@@ -41,7 +41,7 @@ class Peer:
     def close(self) -> None:
         self._listening.shutdown(socket.SHUT_RDWR)
         self._listening.close()
-        self._thread.join(10)
+        self._thread.join(60)
 
     def _serve(self) -> None:
         while True:
@@ -143,11 +143,9 @@ def test_a_connection_that_ends_as_it_is_asked_is_replaced_once() -> None:
 
 @pytest.mark.parametrize("drip", [b"H", b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 102 Processing\r\n\r\n"])
 def test_a_drip_ends_with_its_deadline(drip: bytes) -> None:
-    peer = Peer((*(drip, 0.05) * 40, None))
-    began = time.monotonic()
+    peer = Peer((*(drip, 0.05) * 10_000, None))  # for longer than a test may take
     with asking(peer, timeout=0.3) as ask, pytest.raises((ServerUnreachable, BadAnswer)):
         ask("/api")
-    assert time.monotonic() - began < 10  # the peer's own end, under load
 
 
 def test_interim_answers_have_an_end() -> None:

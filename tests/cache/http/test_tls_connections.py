@@ -20,8 +20,8 @@ from specmux_cache.http.connections.connector import CheckedConnector
 
 BODY = bytes(range(256)) * 1200
 FOR_EVER = 1 << 50
-LIMIT = 10.0
-"""Seconds: a third of those for which asyncio reads on after it was told to close."""
+LIMIT = 20.0
+"""Seconds: two thirds of those for which asyncio reads on after it was told to close."""
 
 
 @dataclass

@@ -102,7 +102,7 @@ async def session_for(server: Server, authority: trustme.CA | None = None) -> As
             yield session
     finally:
         listening.close()
-        await asyncio.wait_for(asyncio.gather(*filter(None, server.tasks), return_exceptions=True), 10)
+        await asyncio.wait_for(asyncio.gather(*filter(None, server.tasks), return_exceptions=True), 60)
 
 
 class Holding(CheckedConnector):
