@@ -115,8 +115,8 @@ MISTAKES = [
     wrong("serve --backend a=http://b --listen-prot 1", 2, "No such option", "--listen-port"),
     wrong("serve --backend a=http://b --listen-tls-cert-file x", 3, "both tls_cert_file and tls_key_file"),
     wrong("serve --backend a=http://b --auth-mode oauth", 2, "oauth", "mtls"),
-    wrong("serve --backend a=http://b --auth-mode token-file", 3, "wants auth.token_file"),
-    wrong("serve --backend a=http://b --auth-mode kubernetes", 3, "wants kubernetes.in_cluster"),
+    wrong("serve --backend a=http://b --auth-mode token-file", 3, "needs auth.token_file"),
+    wrong("serve --backend a=http://b --auth-mode kubernetes", 3, "needs kubernetes.in_cluster"),
     wrong("serve --backend a=http://b --auth-token-file $dir/token", 3, "has no effect", "auth.mode is none"),
     wrong(
         "serve --backend a=http://b --listen-port 0 --auth-mode token-file --auth-token-file $dir/token",
@@ -315,7 +315,7 @@ MISTAKES = [
     wrong(
         "serve --directory $dir/several --listen-port 0 --listen-tls-cert-file $dir/token"
         " --listen-tls-key-file $dir/token",
-        3, "/token", "no certificate or private key in PEM",
+        3, "/token", "no PEM certificate or private key",
     ),
     wrong("check-config $dir/notes.txt", 3, "notes.txt:1", "wants a mapping"),
 ]  # fmt: skip

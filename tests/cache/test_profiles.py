@@ -17,6 +17,7 @@ from fakes.openapi_server import Reference, Reply, Request, document
 from fakes.openapi_thread import serving_in_thread
 from specmux_aggregator.cli import main
 from specmux_cache import CacheOptions, SchemaCache
+from specmux_converters.crd import build
 from specmux_converters.profiles import schemas_only
 
 KEY = "apis/garden.example.org/v1"
@@ -36,7 +37,8 @@ class Profiled(Reference):
             return reply
         kept = [field for field in reply.headers if field[0] not in ("Content-Type", "Etag")]
         fields = [("Content-Type", PROFILE), ("Etag", '"small"'), *kept]
-        return replace(reply, body=SMALL, headers=fields)
+        small = orjson.dumps(schemas_only(orjson.loads(body)))
+        return replace(reply, body=small, headers=fields)
 
 
 class Refusing(Reference):
@@ -88,7 +90,7 @@ def test_a_server_without_the_profile_gives_the_document(
     [
         (["explain", "beds.spec.name"], True),
         (["search", "name"], True),
-        (["validate"], True),
+        (["validate"], False),
         (["get", KEY], False),
     ],
 )
@@ -118,6 +120,37 @@ def test_commands_ask_for_what_serves_them(
         assert done.exit_code == 0, done.output
         accepted = {each.headers["accept"] for each in server.server.seen(PATH)}
     assert accepted == {f"{PROFILE}, application/json;q=0.9" if small else "application/json"}
+
+
+def test_validate_knows_what_paths_say(tmp_path: Path) -> None:
+    """A status is dropped as the object is created, where it is a subresource."""
+    text = {"type": "object", "properties": {"name": {"type": "string"}}}
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": text, "status": text}}},
+        "subresources": {"status": {}},
+    }
+    names = {"kind": "Bed", "plural": "beds"}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "beds.garden.example.org"},
+        "spec": {
+            "group": "garden.example.org",
+            "scope": "Namespaced",
+            "names": names,
+            "versions": [version],
+        },
+    }
+    manifest = tmp_path / "bed.yaml"
+    manifest.write_text(MANIFEST + "status: {name: 1}\n")
+    (whole,) = build([definition]).documents.values()
+    with serving_in_thread(Profiled({KEY: orjson.dumps(whole)})) as server:
+        options = ["--server", server.url, "--cache-directory", str(tmp_path / "cache")]
+        done = CliRunner().invoke(main, ["validate", str(manifest), *options])
+        assert done.exit_code == 0, done.output
 
 
 GROUP = {

@@ -43,6 +43,19 @@ def test_directives_are_an_apiservers(tmp_path: Path) -> None:
     run(tmp_path, scenario)
 
 
+def test_rules_that_wait_for_the_schema_are_a_cause_and_no_warning(tmp_path: Path) -> None:
+    """As an apiserver: a text may be in the Status, and nothing is in Warning."""
+
+    async def scenario(shop: Shop) -> None:
+        for more, status in (({}, 422), ({"extra": True}, 400)):
+            answer = await shop.post(order(count="one", **more), "?fieldValidation=Strict")
+            assert (answer[0], "Warning" in answer[1]) == (status, False)
+            waits = "some validation rules were not checked" in answer[2]["message"]
+            assert waits is (status == 422)
+
+    run(tmp_path, scenario)
+
+
 def test_invalid_object_is_told_with_its_causes_and_in_the_report(tmp_path: Path) -> None:
     async def scenario(shop: Shop) -> None:
         wrong = order(count=0, extra=True)

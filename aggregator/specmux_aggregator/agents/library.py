@@ -149,9 +149,7 @@ class Library:
 
     def _judged(self, source: Source, inputs: list[Input]) -> tuple[list[ValidatedObject], tuple[str, ...]]:
         def documents_of(own: Mapping[GroupVersion, Document]) -> dict[GroupVersion, Document]:
-            return documents_for(
-                inputs, own, lambda needed: source.load(needed, schemas_only=True).documents.documents
-            )
+            return documents_for(inputs, own, lambda needed: source.load(needed).documents.documents)
 
         validator, own = validator_beside([each.part for each in inputs], documents_of)
         checked = [each for item in inputs for each in check(item, validator, Rules())]

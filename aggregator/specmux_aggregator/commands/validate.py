@@ -321,7 +321,7 @@ def _documents(
 
     def load(needed: Collection[GroupVersion]) -> Mapping[GroupVersion, Document]:
         with opened(options) as source:
-            loaded = source.load(needed, schemas_only=True)
+            loaded = source.load(needed)
         report_unread(loaded.unread)
         return loaded.documents.documents
 

@@ -27,7 +27,13 @@ from specmux_schemas.validation import Directive, Severity, ValidationReport, Va
 from specmux_schemas.validation.decoding.objects import protobuf_text
 from specmux_schemas.validation.kinds import LIST
 from specmux_schemas.validation.media_types import READ, BodyFormat
-from specmux_schemas.validation.messages import generic_status, report_warnings, status_of, warning_fields
+from specmux_schemas.validation.messages import (
+    BLOCKED,
+    generic_status,
+    report_warnings,
+    status_of,
+    warning_fields,
+)
 
 VALIDATION_SECONDS: Final = 2.0  # of processor time
 BODY_MAX: Final = 3 * 1024 * 1024
@@ -209,5 +215,9 @@ def _latin(field: str) -> str:
 
 def _texts(report: ValidationReport) -> list[str]:
     """An apiserver's warnings, and one for each thing that could not be checked."""
-    notes = [each.message for each in report.violations if each.severity is Severity.NOTE]
+    notes = [
+        each.message
+        for each in report.violations
+        if each.severity is Severity.NOTE and each.message != BLOCKED  # that one is a cause in the Status
+    ]
     return [*report_warnings(report), *notes]

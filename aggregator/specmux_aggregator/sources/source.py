@@ -65,7 +65,8 @@ class Source(Protocol):
     ) -> LoadedDocuments:
         """The documents of these group-versions, all by default. One that is not there is left out.
 
-        ``schemas_only``: they may lack their paths, where that is less to fetch.
+        ``schemas_only``: they may lack their paths, where that is less to fetch. Not to judge objects: paths
+        say what has a status subresource and what needs a name.
         """
         ...
 

@@ -120,7 +120,7 @@ def validator_of(
         documents = {**_keyed(side), **build(manifests).documents}
     else:
         with opened(source.at(word) if word else source) as opened_source:
-            documents = opened_source.load(schemas_only=True).documents.documents
+            documents = opened_source.load().documents.documents
     beside = [each for each in own if not build([each]).documents.keys() & documents.keys()]
     return Validator(
         DocumentSet({**build(beside).documents, **documents} if beside else documents),
