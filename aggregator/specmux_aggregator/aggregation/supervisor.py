@@ -104,8 +104,8 @@ class Backends:
         self._running.clear()
 
     async def _first_observation(self, backend: Backend, before: _Running | None) -> Observation:
-        if before is not None and _backend(before).address == backend.address:
-            # Only its priority, credentials or group-versions changed, so its offers are still valid.
+        if before is not None and backend.has_content_of(_backend(before)):
+            # Only its priority, credentials, group-versions or some servers changed: its offers are valid.
             return replace(before.refresher.observation, backend=backend)
         restored = None if self._restore is None else await self._restore(backend)
         return restored or Observation(backend=backend)

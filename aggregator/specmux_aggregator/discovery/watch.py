@@ -111,7 +111,7 @@ class DiscoveryWatch:
             pace=self._pace,
         )
         before = self._followers.get(backend.name)
-        if before is not None and before.observation.backend.address == backend.address:
+        if before is not None and backend.has_content_of(before.observation.backend):
             made.inherit(before)
         self._followers[backend.name] = made
         return made

@@ -115,11 +115,12 @@ class Backend:
         """The parts that affect requests to it; the rest is its rank among the others."""
         return replace(self, priority=0, group_priority=None, version_priority=None, found=None)
 
-    @property
-    def address(self) -> tuple[object, ...]:
-        """The identity of its content: while it is equal, known offers stay valid, whatever the
-        credentials."""
-        return (self.kind, self.url, self.urls, self.directory)
+    def has_content_of(self, other: Backend) -> bool:
+        """Whether what is known of ``other`` stays valid, whatever the credentials: the same place, or of
+        several servers one that stays."""
+        mine, theirs = (set(each.urls or (each.url,)) for each in (self, other))
+        is_same_kind = (self.kind, self.directory) == (other.kind, other.directory)
+        return is_same_kind and not mine.isdisjoint(theirs)
 
     def owns(self, group_version: GroupVersion) -> bool:
         if self.found is not None and not self.found.allows(group_version):

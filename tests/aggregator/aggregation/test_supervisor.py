@@ -108,6 +108,20 @@ async def test_what_a_backend_offered_stands_when_its_address_did_not_change() -
     await bench.backends.close()
 
 
+async def test_what_servers_offered_stands_while_one_of_them_stays() -> None:
+    bench = Bench()
+    first, second, third = (f"http://{name}" for name in "abc")
+    await bench.backends.apply([backend("ha", first, urls=(first, second))])
+    while APPS not in bench.publisher.current.entries:
+        await asyncio.sleep(0.001)
+    for urls in ((third, second), (third, first), (third,)):
+        await bench.backends.apply([backend("ha", urls[0], urls=urls)])
+        assert APPS in bench.publisher.current.entries
+    await bench.backends.apply([backend("ha", first, urls=(first, second))])
+    assert APPS not in bench.publisher.current.entries
+    await bench.backends.close()
+
+
 async def test_backend_goes_on_running_when_only_its_standing_changed() -> None:
     bench = Bench()
     await bench.backends.apply([backend("a", "http://a"), backend("b", "http://b")])
