@@ -1,16 +1,21 @@
-"""``dataclass`` for slotted values whose methods are compiled at the first call.
+"""``dataclass`` for slotted values whose fields are examined, and whose methods are compiled, when needed.
 
 The standard decorator compiles up to eleven methods of each class at import, up to a millisecond in Python
-3.11, and three more if there is no docstring. A command imports about a hundred such classes and uses a third
-of them. Fields, ``replace`` and matching are the standard library's.
+3.11, and three more if there is no docstring; examining the fields costs half as much again. A command
+imports about a hundred such classes, uses half of them, and most of those once or twice. Fields, ``replace``
+and matching are the standard library's. Pseudo-fields are limited to ``ClassVar``.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
-from dataclasses import MISSING, Field, FrozenInstanceError, fields
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, FrozenInstanceError, field, fields
 from typing import TYPE_CHECKING, Any, Final
+
+FEW: Final = 8
+"""Values of a class that are made before its ``__init__`` is compiled, which costs as much as 30 of them."""
 
 if TYPE_CHECKING:  # type checkers see the standard decorator
     from dataclasses import dataclass as dataclass
@@ -24,42 +29,149 @@ else:
         names = ["__init__", "__repr__", *(["__eq__"] if eq else []), *(_ORDER.values() if order else [])]
 
         def decorated(cls):
-            own = set(vars(cls))
-            if not cls.__doc__:
-                cls.__doc__ = cls.__name__  # the standard decorator writes a signature
-            made = dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=kw_only, slots=True)(cls)
-            has_own_hash = "__hash__" in own and not (vars(cls)["__hash__"] is None and "__eq__" in own)
+            own = dict(vars(cls))
+            has_own_hash = "__hash__" in own and not (own["__hash__"] is None and "__eq__" in own)
+            annotated = [name for name, type_ in cls.__annotations__.items() if "ClassVar" not in str(type_)]
+            form = _Form({name: own.pop(name, MISSING) for name in annotated}, kw_only, frozen)
+            inherited = {each for base in cls.__mro__[1:] for each in vars(base).get("__slots__", ())}
+            made_own = {
+                **{key: value for key, value in own.items() if key not in _OF_UNSLOTTED},
+                # The standard decorator writes a signature where there is no docstring.
+                "__doc__": cls.__doc__ or cls.__name__,
+                "__qualname__": cls.__qualname__,
+                "__slots__": tuple(name for name in annotated if name not in inherited),
+                "__form__": form,
+                **_STANDARD,
+            }
             hashed = ["__hash__"] if eq and frozen and not has_own_hash else []
             for name in [*(each for each in names if each not in own), *hashed]:
-                setattr(made, name, _compiled_at_first_call(made, name, _TEXTS[name]))
+                made_own[name] = _compiled_when_needed(form, name)
             if frozen:
                 assert not any(hasattr(base, "__dataclass_fields__") for base in cls.__bases__), cls
-                made.__dataclass_params__.frozen = True
-                for name, function in _FROZEN.items():
-                    setattr(made, name, function)
+                made_own.update(_FROZEN)
             elif eq and not has_own_hash:
-                made.__hash__ = None
-            return made
+                made_own["__hash__"] = None
+            form.made = type(cls)(cls.__name__, cls.__bases__, made_own)
+            return form.made
 
         return decorated
 
 
-def _compiled_at_first_call(
-    made: type, name: str, text_of: Callable[[tuple[Field[Any], ...], dict[str, Any]], str]
-) -> Callable[..., Any]:
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        names: dict[str, Any] = {"_set": object.__setattr__, "_class": made}
-        exec(text_of(fields(made), names), names)  # noqa: S102  (as the standard library does)
-        function = names[name]
-        function.__qualname__ = f"{made.__qualname__}.{name}"
-        setattr(made, name, function)
-        return function(self, *args, **kwargs)
+class _Form:
+    """The fields of a class as they are written, and what is made of them when needed."""
+
+    __slots__ = ("_fields", "_is_kw_only", "_written", "is_frozen", "made")
+
+    made: type
+
+    def __init__(self, written: dict[str, Any], is_kw_only: bool, is_frozen: bool) -> None:
+        self._written = written
+        self._is_kw_only = is_kw_only
+        self.is_frozen = is_frozen
+        self._fields: tuple[Field[Any], ...] | None = None
+
+    @property
+    def fields(self) -> tuple[Field[Any], ...]:
+        """The fields, inherited ones first, without a check of their types."""
+        if self._fields is None:
+            found: dict[str, Field[Any]] = {}
+            for base in reversed(self.made.__mro__):
+                form = vars(base).get("__form__")
+                found.update(vars(base).get("__dataclass_fields__", {}) if form is None else form.own())
+            self._fields = tuple(found.values())
+        return self._fields
+
+    def own(self) -> Mapping[str, Field[Any]]:
+        for name, default in self._written.items():
+            each = default if isinstance(default, Field) else field(default=default)
+            each.name = name
+            each.kw_only = self._is_kw_only if each.kw_only is MISSING else each.kw_only
+            self._written[name] = each
+        return self._written
+
+    def examine(self) -> None:
+        """Replace the members of ``_STANDARD`` by those of the standard decorator."""
+        made, annotations = self.made, self.made.__annotations__
+        own = {"__module__": made.__module__, "__doc__": made.__doc__, "__annotations__": annotations}
+        defaults = {name: value for name, value in self._written.items() if value is not MISSING}
+        bare = type(made)(made.__name__, made.__bases__, {**own, **defaults})
+        keywords = {"kw_only": self._is_kw_only}
+        standard: Any = dataclasses.dataclass(init=False, repr=False, eq=False, **keywords)(bare)
+        standard.__dataclass_params__.frozen = self.is_frozen
+        for name in _STANDARD:
+            setattr(made, name, vars(standard)[name])
+
+    def compiled(self, name: str) -> Callable[..., Any]:
+        names: dict[str, Any] = {"_set": object.__setattr__, "_form": self}
+        exec(_TEXTS[name](self.fields, names), names)  # noqa: S102  (as the standard library does)
+        function: Callable[..., Any] = names[name]
+        function.__qualname__ = f"{self.made.__qualname__}.{name}"
+        setattr(self.made, name, function)
+        return function
+
+
+class _StandardMember:
+    """A member of a class that is made when it is first asked for."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        made = next(base for base in owner.__mro__ if vars(base).get(self._name) is self)
+        vars(made)["__form__"].examine()
+        return getattr(owner, self._name)
+
+
+def _compiled_when_needed(form: _Form, name: str) -> Callable[..., Any]:
+    if name == "__init__":
+        return _init_of(form)
+
+    def method(self: Any, *args: Any) -> Any:
+        return form.compiled(name)(self, *args)
 
     return method
 
 
+def _init_of(form: _Form) -> Callable[..., None]:
+    made = 0
+
+    def initialize(self: Any, *args: Any, **kwargs: Any) -> None:
+        nonlocal made
+        made += 1
+        if made > FEW or not _is_set(self, form.fields, args, kwargs):
+            form.compiled("__init__")(self, *args, **kwargs)
+
+    return initialize
+
+
+def _is_set(value: Any, found: tuple[Field[Any], ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Set the fields as ``__init__`` does; False for arguments that it refuses."""
+    places = [each.name for each in found if each.init and not each.kw_only]
+    given = dict(zip(places, args, strict=False))
+    if len(given) < len(args) or not given.keys().isdisjoint(kwargs):
+        return False
+    given.update(kwargs)
+    for each in found:
+        if each.init and each.name in given:
+            one = given.pop(each.name)
+        elif each.default is not MISSING:
+            one = each.default
+        elif each.default_factory is not MISSING:
+            one = each.default_factory()
+        elif each.init:
+            return False
+        else:
+            continue  # __post_init__ sets it
+        object.__setattr__(value, each.name, one)
+    if given:
+        return False
+    if hasattr(value, "__post_init__"):
+        value.__post_init__()
+    return True
+
+
 def _init(found: tuple[Field[Any], ...], names: dict[str, Any]) -> str:
-    is_frozen = names["_class"].__dataclass_params__.frozen
+    is_frozen = names["_form"].is_frozen
     places: list[str] = []
     keywords: list[str] = []
     body: list[str] = []
@@ -82,7 +194,7 @@ def _init(found: tuple[Field[Any], ...], names: dict[str, Any]) -> str:
             value = f"_default_{each.name}"
         body.append(f" _set(self, {each.name!r}, {value})" if is_frozen else f" self.{each.name} = {value}")
     parameters = ", ".join(["self", *places, *(["*", *keywords] if keywords else [])])
-    body.append(" self.__post_init__()" if hasattr(names["_class"], "__post_init__") else " pass")
+    body.append(" self.__post_init__()" if hasattr(names["_form"].made, "__post_init__") else " pass")
     return "\n".join([f"def __init__({parameters}):", *body])
 
 
@@ -141,4 +253,12 @@ _FROZEN: Final = {
     "__delattr__": _refuse_deleting,
     "__getstate__": _state,
     "__setstate__": _set_state,
+}
+_OF_UNSLOTTED: Final = frozenset({"__dict__", "__weakref__"})
+_STANDARD: Final = {
+    name: _StandardMember(name)
+    for name in (
+        *("__dataclass_fields__", "__dataclass_params__", "__match_args__"),
+        *(("__replace__",) if sys.version_info >= (3, 13) else ()),
+    )
 }

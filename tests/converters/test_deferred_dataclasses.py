@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from specmux_converters.deferred_dataclasses import FEW
 from specmux_converters.deferred_dataclasses import dataclass as deferred
 
 DECORATORS = (deferred, dataclasses.dataclass)
@@ -222,9 +223,32 @@ def test_value_is_read_back_in_a_process_that_made_none() -> None:
     assert dataclasses.is_dataclass(Packed)
 
 
-def test_nothing_is_compiled_before_the_first_call() -> None:
+def test_methods_are_compiled_once_a_class_is_used_often() -> None:
     made = plain(deferred)
-    before = made.__init__
-    assert before.__code__.co_filename.endswith("deferred_dataclasses.py")
-    made(1)
+    values: list[Any] = [made(1), made(1, "x", [2])]
+    assert made.__init__.__code__.co_filename.endswith("deferred_dataclasses.py")
+    values += [made(1) for _ in range(FEW - 1)]
     assert made.__init__.__code__.co_filename == "<string>"
+    assert values[0] == values[-1] != values[1] == made(1, "x", [2])
+    assert made.__eq__.__code__.co_filename == "<string>"
+
+
+def test_fields_are_examined_when_they_are_asked_for() -> None:
+    made = changing(deferred)
+    assert not isinstance(vars(made)["__dataclass_fields__"], dict)
+    assert made(a=1, b=[2]).d == 1
+    assert not isinstance(vars(made)["__dataclass_fields__"], dict)
+    assert [each.name for each in fields(made)] == ["a", "b", "c", "d"]
+    assert isinstance(vars(made)["__dataclass_fields__"], dict)
+
+
+def test_arguments_are_refused_as_often_as_they_are_wrong() -> None:
+    made = plain(deferred)
+    for values in ((), (1, "x", [], 4, 5)):
+        with pytest.raises(TypeError, match="__init__"):
+            made(*values)
+    for named in ({"a": 1, "f": 1}, {"b": "x"}):
+        with pytest.raises(TypeError, match="__init__"):
+            made(**named)
+    with pytest.raises(TypeError, match="multiple values"):
+        made(1, a=1)
