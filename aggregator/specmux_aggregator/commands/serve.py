@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import click
 
 from specmux_aggregator.command_line.listing import examples
@@ -34,7 +32,9 @@ def serve(source: ConfigSource) -> None:
 
     Exit codes: 0 stopped, 1 not started, 2 usage, 3 invalid configuration.
     """
-    # Imported by who serves: help and completion need neither the HTTP library nor the service.
+    # Imported by who serves: help and completion need neither an event loop nor the service.
+    import asyncio
+
     from specmux_aggregator.config.watch import watch_config
     from specmux_aggregator.process import configure_logging, run
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
-
-import yaml
+from typing import TYPE_CHECKING, Any, Final
 
 from specmux_aggregator.config.setting_fields import BadValue, scalar
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
 from specmux_cache.access.server_access import Credentials, ServerTLS
 from specmux_cache.access.urls import backend_url, proxy_url
-from specmux_cache.access.yaml_nodes import YAMLReader
 from specmux_converters.discovery_keys import key_fault
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
+
+if TYPE_CHECKING:  # flags are read without YAML, whose import takes 10 ms
+    import yaml
+
+    from specmux_cache.access.yaml_nodes import YAMLReader
 
 _NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
 
@@ -27,7 +29,7 @@ def read_backend(reader: YAMLReader, node: yaml.Node, key: str, *, folder: Path)
     Relative paths start at ``folder``.
     """
     members = reader.members(node, key, [*_BACKEND, "urls", "group_versions", *_GROUPS])
-    if not isinstance(node, yaml.MappingNode):
+    if not reader.is_mapping(node):
         return None
     values = _scalars(reader, members, key, _BACKEND, folder)
     tls = _group(reader, members, key, "tls", folder)
@@ -131,7 +133,7 @@ def _scalars(
 
 def _urls(reader: YAMLReader, node: yaml.Node, key: str) -> tuple[str, ...]:
     nodes = reader.items(node, key)
-    if isinstance(node, yaml.SequenceNode) and not nodes:
+    if reader.is_list(node) and not nodes:
         reader.fault(node, key, "lists nothing; name the URL of each server of the backend")
     listed = [reader.scalar(item, f"{key}[{index}]", str, backend_url) for index, item in enumerate(nodes)]
     return tuple(dict.fromkeys(url for url in listed if isinstance(url, str)))
@@ -139,7 +141,7 @@ def _urls(reader: YAMLReader, node: yaml.Node, key: str) -> tuple[str, ...]:
 
 def _group_versions(reader: YAMLReader, node: yaml.Node, key: str) -> frozenset[GroupVersion]:
     nodes = reader.items(node, key)
-    if isinstance(node, yaml.SequenceNode) and not nodes:
+    if reader.is_list(node) and not nodes:
         reader.fault(node, key, "lists nothing; without this key, a backend may publish whatever it offers")
     listed = [reader.scalar(item, f"{key}[{index}]", str, _group_version) for index, item in enumerate(nodes)]
     return frozenset(item for item in listed if item is not None)

@@ -6,13 +6,11 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
 from specmux_aggregator.config.backend import directory_backends
-from specmux_aggregator.config.file import ConfigFile, parse_config_file
 from specmux_aggregator.config.setting_fields import VARIABLE_PREFIX, BadValue, setting_fields
 from specmux_aggregator.config.settings import AuthSettings, KubernetesSettings, SchemaSettings, Settings
 from specmux_aggregator.errors import InvalidConfig
@@ -65,6 +63,9 @@ class ConfigSource:
         Also raises it if the file of ``before`` named backends and ``text`` has no list of them: the file may
         have been emptied, or be half written.
         """
+        # Help and completion need no YAML.
+        from specmux_aggregator.config.file import ConfigFile, parse_config_file
+
         parsed = ConfigFile({}, ())
         if self.file is not None and text is not None:
             parsed = parse_config_file(_decoded(text, self.file), self.file)
@@ -106,8 +107,10 @@ def unknown_variables(variables: Iterable[str]) -> Iterator[tuple[str, str]]:
     known = {setting.variable for setting in setting_fields()} | CLIENT_VARIABLES | {CONFIG_VARIABLE}
     for name in sorted(set(variables) - known):
         if not _SERVICE_VARIABLE.fullmatch(name):
+            import difflib
+
             suffixes = [each.removeprefix(VARIABLE_PREFIX) for each in sorted(known)]
-            close = get_close_matches(name.removeprefix(VARIABLE_PREFIX), suffixes, n=1, cutoff=0.8)
+            close = difflib.get_close_matches(name.removeprefix(VARIABLE_PREFIX), suffixes, n=1, cutoff=0.8)
             yield name, f"{VARIABLE_PREFIX}{close[0]}" if close else ""
 
 

@@ -111,6 +111,14 @@ class YAMLReader:
             return []
         return list(node.value)
 
+    @staticmethod
+    def is_mapping(node: yaml.Node) -> bool:
+        return isinstance(node, yaml.MappingNode)
+
+    @staticmethod
+    def is_list(node: yaml.Node) -> bool:
+        return isinstance(node, yaml.SequenceNode)
+
     def scalar(
         self,
         node: yaml.Node,
