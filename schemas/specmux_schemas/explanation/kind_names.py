@@ -11,14 +11,12 @@ from typing import Final
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
-from specmux_schemas.built_in_names import built_in_names
 from specmux_schemas.errors import InvalidPath, UnknownKind
 from specmux_schemas.explanation.field_path import Step
 from specmux_schemas.explanation.similar import similar_to
 from specmux_schemas.kinds import kinds_of
 from specmux_schemas.order import discovery_rank
 from specmux_schemas.resources import GroupVersionKind, Resources, api_version, split
-from specmux_schemas.synthesis import named, synthesise
 
 LISTED: Final = 5
 """Most names listed in an error."""
@@ -60,6 +58,10 @@ def kind_names(documents: Mapping[GroupVersion, Document]) -> tuple[KindName, ..
 
 def names_in(document: Document, group_version: GroupVersion) -> Iterator[KindName]:
     """The kinds of one document: resources, then kinds without a resource."""
+    # Discovery, or a stored index, makes both unnecessary.
+    from specmux_schemas.built_in_names import built_in_names
+    from specmux_schemas.synthesis import named, synthesise
+
     parts = split(group_version)
     resources = synthesise(document, group_version)
     if parts is not None:

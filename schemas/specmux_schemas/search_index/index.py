@@ -16,7 +16,7 @@ from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.explanation.kind_names import KindName, names_in
 from specmux_schemas.kinds import kinds_of
 from specmux_schemas.resources import GroupVersionKind
-from specmux_schemas.search_index.graph import DocumentReader, EntryId, FieldGraph
+from specmux_schemas.search_index.graph import EntryId, FieldGraph
 from specmux_schemas.search_index.places import KindRoot, SearchPlaces, places_of
 from specmux_schemas.search_index.words import of_description, of_name
 
@@ -88,6 +88,9 @@ class FieldIndex:
         held = self.documents.get(group_version)
         if held is not None and held.hash == hash:
             return
+        # A search in a stored index reads no document.
+        from specmux_schemas.search_index.document_reader import DocumentReader
+
         reader = DocumentReader(self.graph, document)
         schemas = {found.kind: found.schema for found in kinds_of(document, group_version)}
         names = list(names_in(document, group_version))

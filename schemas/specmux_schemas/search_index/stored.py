@@ -15,14 +15,12 @@ import orjson
 
 from specmux_schemas.explanation.kind_names import KindName
 from specmux_schemas.resources import GroupVersionKind
-from specmux_schemas.search_index.graph import FieldGraph, GraphNode
+from specmux_schemas.search_index.graph import DIGEST, FieldGraph, GraphNode
 from specmux_schemas.search_index.index import FieldIndex, IndexedDocument, Postings
 from specmux_schemas.search_index.places import KindRoot
 
 FORM: Final = 2
 """Increases with every change of what is indexed, or of the format."""
-
-_DIGEST: Final = 16
 
 
 def dump(index: FieldIndex) -> bytes:
@@ -36,7 +34,7 @@ def dump(index: FieldIndex) -> bytes:
             "form": FORM,
             "documents": documents,
             "nodes": [[node.type, node.summary, _steps(node.entries)] for node in graph.nodes],
-            "keys": b64encode(b"".join(graph.node_ids)).decode(),
+            "keys": b64encode(graph.digests or b"".join(graph.node_ids)).decode(),
             "names": graph.names,
             "targets": _steps(graph.targets),
             "words": {word: _steps(found) for word, found in index.names.by_word.items()},
@@ -59,14 +57,10 @@ def _index(value: dict[str, Any]) -> FieldIndex:
     graph = index.graph
     graph.names, graph.targets = value["names"], list(accumulate(value["targets"]))
     graph.nodes = [
-        GraphNode(kind, summary, tuple(accumulate(steps))) for kind, summary, steps in value["nodes"]
+        GraphNode(kind, summary, tuple(accumulate(steps)) if steps else ())
+        for kind, summary, steps in value["nodes"]
     ]
-    keys = b64decode(value["keys"])
-    starts = range(0, len(keys), _DIGEST)
-    graph.node_ids = {keys[start : start + _DIGEST]: number for number, start in enumerate(starts)}
-    graph.entry_ids = {
-        pair: number for number, pair in enumerate(zip(graph.names, graph.targets, strict=True))
-    }
+    graph.digests = b64decode(value["keys"])
     _link(graph)
     index.names, index.descriptions = _postings(value["words"]), _postings(value["described"])
     index.indexed = len(graph.names)
@@ -97,8 +91,8 @@ def _link(graph: FieldGraph) -> None:
     for number, each in enumerate(graph.nodes):
         for entry in each.entries:
             graph.holders[entry].append(number)
-    if len(graph.node_ids) != len(graph.nodes) or any(
-        number < 0 for number in chain(graph.targets, *(each.entries for each in graph.nodes))
+    if (len(graph.digests), len(graph.targets)) != (DIGEST * len(graph.nodes), len(graph.names)) or any(
+        min(numbers) < 0 for numbers in (graph.targets, *(each.entries for each in graph.nodes)) if numbers
     ):
         raise ValueError("torn")
 

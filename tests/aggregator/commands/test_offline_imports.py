@@ -89,6 +89,15 @@ def test_a_server_is_asked_without_an_event_loop(stored: list[str], command: tup
     assert [name for name in modules if name in ABSENT or name.startswith(below)] == []
 
 
+def test_a_search_in_a_kept_index_reads_no_document(stored: list[str]) -> None:
+    reader = "specmux_schemas.search_index.document_reader"
+    assert [reader in imported("search", "name", *stored) for _ in range(2)] == [True, False]
+
+
+def test_help_of_settings_takes_no_event_loop_and_no_yaml() -> None:
+    assert {"asyncio", "difflib", "logging", "ssl", "yaml"}.isdisjoint(imported("serve", "--help"))
+
+
 def test_a_token_takes_no_event_loop(stored: list[str], tmp_path: Path) -> None:
     (tmp_path / "token").write_text("token")
     modules = imported("explain", "beds.spec.name", *stored, "--token-file", str(tmp_path / "token"))
