@@ -10,6 +10,7 @@ A fact is ``number key type``. Types:
     @Name                            NameOrReference: a oneof of Name (1) and Reference (2)
     [T]                              a repeated field
     {T}                              a named list: a message whose field 1 repeats entries, name (1) and T (2)
+    T=a|b                            one of these strings
 
 A key ``^…`` is a pattern: the field itself repeats the entries of ``{T}``, one for each matching JSON key.
 A key ``=…`` is none of JSON: the field is a member of a oneof, or what a wrapper holds. ``!`` ends a
@@ -32,6 +33,8 @@ class MessageField:
     key: str
     type: str
     required: bool
+    values: frozenset[str] = frozenset()
+    """Allowed strings; empty: any."""
 
     @property
     def is_pattern(self) -> bool:
@@ -57,4 +60,6 @@ def read_facts(facts: Mapping[str, str]) -> Messages:
 
 def _field(fact: str) -> MessageField:
     number, key, kind = fact.split()
-    return MessageField(int(number), key.removesuffix("!"), kind, key.endswith("!"))
+    kind, _, values = kind.partition("=")
+    allowed = frozenset(values.split("|")) if values else frozenset()
+    return MessageField(int(number), key.removesuffix("!"), kind, key.endswith("!"), allowed)

@@ -74,7 +74,7 @@ def _node(value: Any, out: list[str], at: _Place) -> None:
     elif type(value) is list and value:
         _sequence(value, out, at)
     else:
-        out.append(f"{at.lead}{_other(value)}\n")
+        out.append(f"{at.lead}{scalar_text(value)}\n")
 
 
 def _mapping(value: dict[str, Any], out: list[str], at: _Place) -> None:
@@ -103,7 +103,8 @@ def _sequence(value: list[Any], out: list[str], at: _Place) -> None:
         before = margin
 
 
-def _other(value: Any) -> str:
+def scalar_text(value: Any) -> str:
+    """The text of a value other than a string or a filled collection. Raises TypeError."""
     if value is None:
         return "null"
     if value is True:

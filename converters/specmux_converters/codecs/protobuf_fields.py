@@ -8,12 +8,13 @@ rejected.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from typing import Any, Final, TypeAlias
 
 from specmux_converters.codecs.fragments import Fragments
-from specmux_converters.codecs.gnostic_any_writer import write_yaml
+from specmux_converters.codecs.gnostic_any_writer import scalar_text, write_yaml
 from specmux_converters.codecs.wire import FIXED64, LENGTH, VARINT, key, prefixed, varint
+from specmux_converters.errors import cut
 from specmux_converters.go.scalars import UINT64_MAX
 from specmux_converters.go.text import INT64_MAX
 
@@ -62,14 +63,20 @@ def repeated_field(prefix: bytes, body: Write) -> Write:
     return write
 
 
-def string_field(prefix: bytes) -> Write:
+def string_field(prefix: bytes, allowed: Set[str] = frozenset()) -> Write:
     def write(value: Any, _: Fragments) -> bytes:
         text = value if type(value) is str else _text(value)
         if text is None:
             raise RefusedError(f"a string is wanted, not {_kind(value)}")
+        _check_allowed(text, allowed)
         return prefixed(prefix, _utf8(text)) if text else b""
 
     return write
+
+
+def _check_allowed(text: str, allowed: Set[str]) -> None:
+    if allowed and text not in allowed:
+        raise RefusedError(f"{cut(text)!r} is none of {', '.join(sorted(allowed))}")
 
 
 def lax_string_field(prefix: bytes) -> Write:
@@ -80,12 +87,14 @@ def lax_string_field(prefix: bytes) -> Write:
     return write
 
 
-def strings_field(prefix: bytes) -> Write:
+def strings_field(prefix: bytes, allowed: Set[str] = frozenset()) -> Write:
     def write(value: Any, _: Fragments) -> bytes:
         if type(value) is not list:
             raise RefusedError(f"an array is wanted, not {_kind(value)}")
-        texts = [_text(item) for item in value]
-        return b"".join([prefixed(prefix, _utf8(text)) for text in texts if text is not None])
+        texts = [text for text in map(_text, value) if text is not None]
+        for text in texts:
+            _check_allowed(text, allowed)
+        return b"".join([prefixed(prefix, _utf8(text)) for text in texts])
 
     return write
 
@@ -157,6 +166,16 @@ def write_default(value: Any, _: Fragments) -> bytes:
 def write_string_array(value: Any, _: Fragments) -> bytes:
     items = value if type(value) is list else [part for pair in pairs(value) for part in pair]
     return b"".join([prefixed(NAME, _utf8(_text(item) or "")) for item in items])
+
+
+def write_types(value: Any, _: Fragments) -> bytes:
+    """TypeItem: scalars as they are spelled."""
+    items = value if type(value) is list else [value]
+    for item in items:
+        if type(item) in (dict, list):
+            raise RefusedError(f"a string is wanted, not {_kind(item)}")
+    texts = [item if type(item) is str else scalar_text(item) for item in items]
+    return b"".join([prefixed(NAME, _utf8(text)) for text in texts])
 
 
 def _text(value: Any) -> str | None:

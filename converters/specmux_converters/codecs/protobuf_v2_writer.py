@@ -1,39 +1,38 @@
 """Writes Swagger 2.0 documents as gnostic openapi.v2 Protobuf, as apiservers serve ``/openapi/v2``.
 
-Selects members of a oneof as gnostic's compiler does: by ``$ref``, the location of a parameter, the type of a
-security scheme.
+Selects members of a oneof as gnostic's compiler does: the last that fits.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from specmux_converters.codecs.fragments import Fragments
 from specmux_converters.codecs.gnostic import facts, read_facts
-from specmux_converters.codecs.protobuf_fields import NAME, RefusedError, Write, write_string_array
+from specmux_converters.codecs.protobuf_fields import NAME, RefusedError, Write, message_field, write_types
 from specmux_converters.codecs.protobuf_writer import MessageCompiler, boolean_or, write_message
 from specmux_converters.codecs.wire import LENGTH, key, prefixed
 from specmux_converters.document import Document
 
 _LOCATIONS: Final = {
-    "header": (1, "HeaderParameterSubSchema"),
-    "formData": (2, "FormDataParameterSubSchema"),
-    "query": (3, "QueryParameterSubSchema"),
-    "path": (4, "PathParameterSubSchema"),
+    "header": "HeaderParameterSubSchema",
+    "formData": "FormDataParameterSubSchema",
+    "query": "QueryParameterSubSchema",
+    "path": "PathParameterSubSchema",
 }
 _SCHEMES: Final = {
-    ("basic", None): (1, "BasicAuthenticationSecurity"),
-    ("apiKey", None): (2, "ApiKeySecurity"),
-    ("oauth2", "implicit"): (3, "Oauth2ImplicitSecurity"),
-    ("oauth2", "password"): (4, "Oauth2PasswordSecurity"),
-    ("oauth2", "application"): (5, "Oauth2ApplicationSecurity"),
-    ("oauth2", "accessCode"): (6, "Oauth2AccessCodeSecurity"),
+    ("basic", None): "BasicAuthenticationSecurity",
+    ("apiKey", None): "ApiKeySecurity",
+    ("oauth2", "implicit"): "Oauth2ImplicitSecurity",
+    ("oauth2", "password"): "Oauth2PasswordSecurity",
+    ("oauth2", "application"): "Oauth2ApplicationSecurity",
+    ("oauth2", "accessCode"): "Oauth2AccessCodeSecurity",
 }
 
-Choose = Callable[[dict[str, Any]], tuple[int, str] | None]
-"""Selects the member of a oneof for an object: its number and message."""
+Candidates = Callable[[dict[str, Any]], Sequence[str]]
+"""The members of a oneof that may fit an object. gnostic tries all and keeps the last that fits."""
 
 
 def write_swagger(document: Document, fragments: Fragments) -> bytes:
@@ -46,13 +45,25 @@ def _document_writer() -> Write:
     return _CompilerV2(read_facts(facts("v2")), shared={}).writers["Document"]
 
 
-_ONEOFS: Final[dict[str, Choose]] = {
-    "ParametersItem": lambda node: (2, "JsonReference") if "$ref" in node else (1, "Parameter"),
-    "Parameter": lambda node: (1, "BodyParameter") if node.get("in") == "body" else (2, "NonBodyParameter"),
-    "NonBodyParameter": lambda node: _LOCATIONS.get(str(node.get("in"))),
-    "ResponseValue": lambda node: (2, "JsonReference") if "$ref" in node else (1, "Response"),
-    "SchemaItem": lambda node: (2, "FileSchema") if node.get("type") == "file" else (1, "Schema"),
-    "SecurityDefinitionsItem": lambda node: _SCHEMES.get((str(node.get("type")), node.get("flow"))),
+def _schemes(node: dict[str, Any]) -> Sequence[str]:
+    found = _SCHEMES.get((str(node.get("type")), node.get("flow")))
+    return (found,) if found else ()
+
+
+def _locations(node: dict[str, Any]) -> Sequence[str]:
+    if "in" not in node:
+        return (*_LOCATIONS.values(),)
+    found = _LOCATIONS.get(str(node["in"]))
+    return (found,) if found else ()
+
+
+_ONEOFS: Final[dict[str, Candidates]] = {
+    "ParametersItem": lambda node: ("JsonReference",) if "$ref" in node else ("Parameter",),
+    "Parameter": lambda node: ("BodyParameter",) if node.get("in") == "body" else ("NonBodyParameter",),
+    "NonBodyParameter": _locations,
+    "ResponseValue": lambda node: ("JsonReference",) if "$ref" in node else ("Response",),
+    "SchemaItem": lambda node: ("Schema", "FileSchema") if node.get("type") == "file" else ("Schema",),
+    "SecurityDefinitionsItem": _schemes,
 }
 
 
@@ -60,32 +71,25 @@ class _CompilerV2(MessageCompiler):
     by_hand = frozenset({*_ONEOFS, "ItemsItem", "TypeItem", "AdditionalPropertiesItem"})
 
     def add_by_hand(self) -> None:
-        for name, choose in _ONEOFS.items():
-            self.writers[name] = self._one_of(name, choose)
-        write_schema = self.writers["Schema"]
+        for name, candidates in _ONEOFS.items():
+            self.writers[name] = self._one_of(name, candidates)
+        in_oneof = message_field(NAME, self.writers["Schema"])
+        self.writers["ItemsItem"] = in_oneof  # an array of schemas, too, is read as one
+        self.writers["TypeItem"] = write_types
+        self.writers["AdditionalPropertiesItem"] = boolean_or(in_oneof)
 
-        def write_items(value: Any, fragments: Fragments) -> bytes:
-            items = value if type(value) is list else [value]
-            return b"".join([prefixed(NAME, write_schema(item, fragments)) for item in items])
-
-        def write_type(value: Any, fragments: Fragments) -> bytes:
-            return write_string_array(value if type(value) is list else [value], fragments)
-
-        def write_one(value: Any, fragments: Fragments) -> bytes:
-            return prefixed(NAME, write_schema(value, fragments))
-
-        self.writers["ItemsItem"] = write_items
-        self.writers["TypeItem"] = write_type
-        self.writers["AdditionalPropertiesItem"] = boolean_or(write_one)
-
-    def _one_of(self, name: str, choose: Choose) -> Write:
+    def _one_of(self, name: str, candidates: Candidates) -> Write:
+        members = {field.type: key(field.number, LENGTH) for field in self.messages[name]}
         writers = self.writers
 
         def write(value: Any, fragments: Fragments) -> bytes:
-            chosen = choose(value) if type(value) is dict else None
-            if chosen is None:
-                raise RefusedError(f"no {name}")
-            number, message = chosen
-            return prefixed(key(number, LENGTH), writers[message](value, fragments))
+            # Not an object: most members have no required keys, and gnostic reads it as an empty one.
+            reason = RefusedError(f"no {name}")
+            for message in reversed([*(candidates(value) if type(value) is dict else members)]):
+                try:
+                    return prefixed(members[message], writers[message](value, fragments))
+                except RefusedError as refused:
+                    reason = refused
+            raise reason
 
         return write

@@ -69,6 +69,7 @@ class MessageCompiler:
     """Messages that are not objects: oneofs and wrappers."""
 
     def __init__(self, messages: Messages, *, shared: Mapping[tuple[str, str], str]) -> None:
+        self.messages = messages
         self.writers: dict[str, Write] = {
             "Any": fields.write_any,
             "DefaultType": fields.write_default,
@@ -94,7 +95,7 @@ class MessageCompiler:
             return _entry(prefix, self._entry_value(field.type[1:-1]))
         match field.type:
             case "string":
-                return fields.string_field(prefix)
+                return fields.string_field(prefix, field.values)
             case "bool":
                 return fields.bool_field(key(field.number, VARINT))
             case "int64":
@@ -102,7 +103,7 @@ class MessageCompiler:
             case "double":
                 return fields.double_field(key(field.number, FIXED64))
             case "[string]":
-                return fields.strings_field(prefix)
+                return fields.strings_field(prefix, field.values)
         if field.type.startswith("["):
             write = fields.repeated_field(prefix, self._body(field.type[1:-1]))
         elif field.type.startswith("{") and shared:

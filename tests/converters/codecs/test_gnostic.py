@@ -11,9 +11,9 @@ FACTS = {"v2": facts("v2"), "v3": facts("v3")}
 
 
 def test_a_fact_is_a_field_when_read() -> None:
-    assert read_facts({"A": "1 a! string, 2 ^x- {Any}, 30 =b [@A]"}) == {
+    assert read_facts({"A": "1 a! string=b|c, 2 ^x- {Any}, 30 =b [@A]"}) == {
         "A": (
-            MessageField(1, "a", "string", required=True),
+            MessageField(1, "a", "string", required=True, values=frozenset("bc")),
             MessageField(2, "^x-", "{Any}", required=False),
             MessageField(30, "=b", "[@A]", required=False),
         )
