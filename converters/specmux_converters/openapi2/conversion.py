@@ -9,18 +9,20 @@ from typing import Any, Final
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
 from specmux_converters.errors import InvalidDocument, LimitExceeded, cut
-from specmux_converters.losses import Loss
+from specmux_converters.losses import Loss, pointer_to
 from specmux_converters.openapi2.operations import convert_path_item
 from specmux_converters.openapi2.schemas import custom_schema, published_schema, valid_schema
 from specmux_converters.openapi2.security import convert_schemes, convert_servers
 from specmux_converters.openapi2.shared_parameters import Known, share_parameters
-from specmux_converters.openapi2.source import OpenAPISource, items_of
+from specmux_converters.openapi2.source import OpenAPISource, items_of, lose_others
 from specmux_converters.swagger2.reading.encoding import encode
 from specmux_converters.swagger2.reading.given import check_profile
 from specmux_converters.swagger2.reading.source import Profile
 from specmux_converters.swagger2.reading.trace import OutputBudget, Trace
 
 _KINDS: Final = "x-kubernetes-group-version-kind"
+_COPIED: Final = frozenset({"info", "tags", "externalDocs", "security"})
+_OF_DOCUMENT: Final = _COPIED | {"openapi", "servers", "paths", "components"}
 _BEARER: Final = {
     "BearerToken": {
         "description": "Bearer Token authentication",
@@ -84,6 +86,7 @@ def piece_of(
     trace = Trace([], [], set(), [], OutputBudget.of(document, limits))
     try:
         frame = _frame(source, trace)
+        lose_others(document, _OF_DOCUMENT, trace)
         paths = _each(
             items_of(document, "paths"), trace, ("paths",), lambda _, node: _path(node, source, trace)
         )
@@ -94,6 +97,7 @@ def piece_of(
             ("components", "schemas"),
             lambda name, node: _known_definition(name, node, profile, trace, memo),
         )
+        _lose_unused(source, trace)
     except RecursionError:
         raise LimitExceeded("nested too deeply") from None
     return Piece(frame, paths, definitions, tuple(dict.fromkeys(trace.losses)))
@@ -149,8 +153,7 @@ def _is_kubernetes(frame: Document) -> bool:
 
 def _frame(source: OpenAPISource, trace: Trace) -> Document:
     document = source.document
-    kept = ("info", "tags", "externalDocs", "security")
-    frame = {key: value for key, value in document.items() if key in kept or key.startswith("x-")}
+    frame = {key: value for key, value in document.items() if key in _COPIED or key.startswith("x-")}
     schemes = convert_schemes(source, trace)
     frame.update(convert_servers(source, trace))
     if source.profile == "kubernetes":
@@ -161,6 +164,15 @@ def _frame(source: OpenAPISource, trace: Trace) -> Document:
     if schemes:
         frame["securityDefinitions"] = schemes
     return frame
+
+
+def _lose_unused(source: OpenAPISource, trace: Trace) -> None:
+    """Report shared objects that nothing refers to: the others are written where they are used."""
+    components = items_of(source.document, "components")
+    for section in components.keys() - {"schemas", "securitySchemes"}:
+        for name in items_of(components, section):
+            if "#" + pointer_to("components", section, name) not in source.used:
+                trace.note("shared object", "nothing refers to it; left out", "components", section, name)
 
 
 def _each(

@@ -6,12 +6,18 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from specmux_converters.document import Document
-from specmux_converters.openapi2.parameters import convert_body, convert_header, convert_parameter, one_schema
-from specmux_converters.openapi2.source import OpenAPISource, items_of, list_of
+from specmux_converters.openapi2.parameters import (
+    convert_body,
+    convert_header,
+    convert_parameter,
+    lose_from_media,
+    one_schema,
+)
+from specmux_converters.openapi2.source import OpenAPISource, items_of, list_of, lose_others
 from specmux_converters.swagger2.paths.operations import COPIED, METHODS
 from specmux_converters.swagger2.reading.trace import Trace
 
-_LOST: Final = ("callbacks", "servers")
+_OF_OPERATION: Final = frozenset({*COPIED, "parameters", "requestBody", "responses"})
 _KUBERNETES_ORDER: Final = (
     "*/*",
     "text/plain",
@@ -29,13 +35,14 @@ _KUBERNETES_ORDER: Final = (
     "application/cbor-seq",
 )
 """Media types in the order of apiservers' lists: in v3 they are keys, which have no order."""
+_OF_RESPONSE: Final = frozenset({"description", "content", "headers"})
 _RANKS: Final = {media_type: rank for rank, media_type in enumerate(_KUBERNETES_ORDER)}
 
 
 def convert_path_item(node: Any, source: OpenAPISource, trace: Trace) -> Document:
     node = source.component(node, trace)
     result: Document = {}
-    if not isinstance(node, dict):
+    if node is None:
         return result
     parameters = _parameters(node, source, trace)
     if parameters:
@@ -47,16 +54,13 @@ def convert_path_item(node: Any, source: OpenAPISource, trace: Trace) -> Documen
             trace.path.pop()
         elif key.startswith("x-"):
             result[key] = value
-        elif key not in ("parameters", "$ref"):
-            trace.lose(f"field {key}", "Swagger 2.0 has no such field here; left out", key)
+    lose_others(node, ("parameters", *result), trace)
     return result
 
 
 def _operation(node: Document, source: OpenAPISource, trace: Trace) -> Document:
     result = {key: value for key, value in node.items() if key in COPIED or key.startswith("x-")}
-    for key in _LOST:
-        if node.get(key):
-            trace.lose(f"field {key}", "Swagger 2.0 has no such field here; left out", key)
+    lose_others(node, _OF_OPERATION, trace)
     parameters = _parameters(node, source, trace)
     if "requestBody" in node:
         trace.path.append("requestBody")
@@ -81,6 +85,8 @@ def _operation(node: Document, source: OpenAPISource, trace: Trace) -> Document:
 def _parameters(node: Document, source: OpenAPISource, trace: Trace) -> list[Document]:
     written = list_of(node, "parameters")
     if not written:
+        if node.get("parameters"):
+            trace.lose("parameters", "an array is required; left out", "parameters")
         return []
     trace.path.append("parameters")
     found = source.once("parameters", written, trace, _converted)
@@ -110,6 +116,7 @@ def _responses(nodes: Document, source: OpenAPISource, trace: Trace) -> tuple[Do
     """The responses, and the media types of all of them."""
     result: Document = {}
     produces: list[str] = []
+    own: dict[str, list[str]] = {}
     for status, node in nodes.items():
         trace.path.append(status)
         if status.startswith("x-"):
@@ -117,19 +124,24 @@ def _responses(nodes: Document, source: OpenAPISource, trace: Trace) -> tuple[Do
         elif status != "default" and not (len(status) == 3 and status.isdecimal()):
             trace.lose("status", "Swagger 2.0 has no ranges of them; left out")
         else:
-            result[status], media_types = source.once("response", node, trace, _response)
-            produces += media_types
+            result[status], own[status] = source.once("response", node, trace, _response)
+            produces += own[status]
         trace.path.pop()
-    return result or {"default": {"description": ""}}, _ordered(produces, source)
+    produces = _ordered(produces, source)
+    for status, media_types in own.items():
+        if media_types and len(media_types) < len(produces):
+            trace.note("media types", "Swagger 2.0 has one list for all responses", status, "content")
+    return result or {"default": {"description": ""}}, produces
 
 
 def _response(node: Any, source: OpenAPISource, trace: Trace) -> tuple[Document, list[str]]:
     """A response, and its media types."""
     result: Document = {"description": ""}
     node = source.component(node, trace)
-    if not isinstance(node, dict):
+    if node is None:
         return result, []
     content = items_of(node, "content")
+    lose_others(node, _OF_RESPONSE if content else _OF_RESPONSE - {"content"}, trace)
     result |= {key: value for key, value in node.items() if key == "description" or key.startswith("x-")}
     if any("schema" in media for media in content.values() if isinstance(media, dict)):
         result["schema"] = one_schema(content, source, trace)
@@ -140,9 +152,7 @@ def _response(node: Any, source: OpenAPISource, trace: Trace) -> tuple[Document,
     }
     if examples:
         result["examples"] = examples
-    for media_type, media in content.items():
-        if items_of(media, "examples"):
-            trace.lose("examples", "Swagger 2.0 has one of a media type; left out", "content", media_type)
+    lose_from_media(content, ("schema", "example"), trace)
     headers = {}
     for name, written in items_of(node, "headers").items():
         trace.path += ("headers", name)
@@ -152,6 +162,4 @@ def _response(node: Any, source: OpenAPISource, trace: Trace) -> tuple[Document,
         del trace.path[-2:]
     if headers:
         result["headers"] = headers
-    if node.get("links"):
-        trace.lose("field links", "Swagger 2.0 has no such field here; left out", "links")
     return result, list(content)

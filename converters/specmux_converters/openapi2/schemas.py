@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from specmux_converters.openapi2.source import items_of, written_reference
+from specmux_converters.openapi2.source import items_of, lose_others, written_reference
 from specmux_converters.swagger2.reading.trace import Trace
 from specmux_converters.swagger2.schema.schemas import CONVERTERS
 
@@ -25,7 +25,7 @@ _CHANGED: Final = frozenset((_REF, *_NESTING, "default", *ONLY_V3))
 def published_schema(node: Any, trace: Trace) -> dict[str, Any]:
     """As kube-openapi publishes the schemas of Go types in v2."""
     if not isinstance(node, dict):
-        return {}
+        return _any_schema(trace)
     if _CHANGED.isdisjoint(node):
         return {**node}
     target = _wrapped(node)
@@ -51,7 +51,7 @@ def published_schema(node: Any, trace: Trace) -> dict[str, Any]:
                 result[key] = _below(published_schema, value, trace, key)
             case "oneOf" | "anyOf" if (kind := _one_type(value)) is not None and "type" not in node:
                 result["type"] = kind
-                if "format" not in node:
+                if node.get("format") != "int-or-string":
                     trace.lose(key, f"Kubernetes publishes {kind} alone in v2", key)
             case "allOf" | "oneOf" | "anyOf" | "not" | "nullable" | "writeOnly" | "deprecated":
                 trace.lose(key, "Swagger 2.0 has no such keyword; left out", key)
@@ -82,7 +82,7 @@ def _one_type(alternatives: Any) -> str | None:
 def valid_schema(node: Any, trace: Trace) -> dict[str, Any]:
     """As valid Swagger 2.0; anything else becomes an extension."""
     if not isinstance(node, dict):
-        return {}
+        return _any_schema(trace)
     if isinstance(node.get(_REF), str):
         for key in node:
             if key != _REF:
@@ -104,8 +104,8 @@ def valid_schema(node: Any, trace: Trace) -> dict[str, Any]:
                     _below(valid_schema, item, trace, key, index) for index, item in enumerate(value)
                 ]
             case "nullable":
-                if value is True:
-                    result["x-nullable"] = True
+                if value:
+                    result["x-nullable"] = value
                     trace.note(key, "kept as x-nullable", key)
             case "oneOf" | "anyOf" if isinstance(value, list):
                 trace.lose(key, f"Swagger 2.0 has no such keyword; kept as x-{key}", key)
@@ -130,7 +130,7 @@ def custom_schema(node: Any, trace: Trace, *, is_root: bool = False) -> dict[str
     pkg/controller/openapi/v2/conversion.go): kubectl takes no other form of nullable and preserved fields.
     """
     if not isinstance(node, dict):
-        return {}
+        return _any_schema(trace)
     preserves = node.get("x-kubernetes-preserve-unknown-fields") is True
     if is_root and preserves:
         trace.lose("x-kubernetes-preserve-unknown-fields", "kubectl would refuse any field; an open object")
@@ -203,11 +203,21 @@ def _require(result: dict[str, Any], trace: Trace) -> None:
 
 
 def _discriminate(value: Any, result: dict[str, Any], trace: Trace) -> None:
-    if isinstance(value, dict) and isinstance(value.get("propertyName"), str):
-        result["discriminator"] = value["propertyName"]
-        if value.get("mapping"):
-            trace.lose("mapping", "Swagger 2.0 has none; kept as x-mapping", "discriminator", "mapping")
-            result["x-mapping"] = value["mapping"]
+    if not isinstance(value, dict) or not isinstance(value.get("propertyName"), str):
+        trace.lose("discriminator", "an object with a property's name is required; left out", "discriminator")
+        return
+    result["discriminator"] = value["propertyName"]
+    trace.path.append("discriminator")
+    lose_others(value, ("propertyName", "mapping"), trace, keeps_extensions=False)
+    trace.path.pop()
+    if value.get("mapping"):
+        trace.lose("mapping", "Swagger 2.0 has none; kept as x-mapping", "discriminator", "mapping")
+        result["x-mapping"] = value["mapping"]
+
+
+def _any_schema(trace: Trace) -> dict[str, Any]:
+    trace.lose("value of another type", "a schema object is required; any value is allowed")
+    return {}
 
 
 def _below(convert: Any, node: Any, trace: Trace, *tokens: str | int) -> dict[str, Any]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Final
 from urllib.parse import urlsplit
 
 from specmux_converters.document import Document
 from specmux_converters.errors import cut
-from specmux_converters.openapi2.source import OpenAPISource, items_of, list_of
+from specmux_converters.openapi2.source import OpenAPISource, items_of, list_of, lose_others
 from specmux_converters.swagger2.paths.security import FLOWS
 from specmux_converters.swagger2.reading.trace import Trace
+
+_OF_SCHEME: Final = ("type", "description", "name", "in", "scheme", "flows", "bearerFormat")
 
 
 def convert_schemes(source: OpenAPISource, trace: Trace) -> Document:
@@ -18,24 +20,21 @@ def convert_schemes(source: OpenAPISource, trace: Trace) -> Document:
     trace.path += ("components", "securitySchemes")
     for name, node in items_of(items_of(source.document, "components"), "securitySchemes").items():
         trace.path.append(name)
-        scheme = _scheme(source.component(node, trace), trace)
-        if scheme is None:
+        found = source.component(node, trace)
+        scheme = None if found is None else _scheme(found, trace)
+        if found is None or scheme is None:
             trace.lose("security scheme", "Swagger 2.0 has no such type or flow; left out")
         else:
+            lose_others(found, _OF_SCHEME, trace)
             result[name] = scheme
         trace.path.pop()
     del trace.path[-2:]
     return result
 
 
-def _scheme(node: Any, trace: Trace) -> Document | None:
-    kind = node.get("type") if isinstance(node, dict) else None
-    about = {
-        key: value
-        for key, value in items_of({"node": node}, "node").items()
-        if key == "description" or key[:2] == "x-"
-    }
-    match kind:
+def _scheme(node: Document, trace: Trace) -> Document | None:
+    about = {key: value for key, value in node.items() if key == "description" or key[:2] == "x-"}
+    match kind := node.get("type"):
         case "http" if str(node.get("scheme")).lower() == "basic":
             return {"type": "basic", **about}
         case "http":
@@ -51,6 +50,10 @@ def _scheme(node: Any, trace: Trace) -> Document | None:
 
 def _oauth2(node: Document, about: Document, trace: Trace) -> Document | None:
     flows = items_of(node, "flows")
+    known = {new for new, _ in FLOWS.values()}
+    trace.path.append("flows")
+    lose_others(flows, known, trace, keeps_extensions=False)
+    trace.path.pop()
     chosen: Document | None = None
     for old, (new, urls) in FLOWS.items():
         flow = flows.get(new)
@@ -59,8 +62,9 @@ def _oauth2(node: Document, about: Document, trace: Trace) -> Document | None:
         if chosen is not None:
             trace.lose("flow", "Swagger 2.0 has one flow of a scheme; left out", "flows", new)
             continue
-        if flow.get("refreshUrl"):
-            trace.lose("refreshUrl", "Swagger 2.0 has none; left out", "flows", new)
+        trace.path += ("flows", new)
+        lose_others(flow, ("scopes", *urls), trace, keeps_extensions=False)
+        del trace.path[-2:]
         chosen = {"type": "oauth2", "flow": old, "scopes": flow.get("scopes") or {}, **about}
         chosen |= {url: flow.get(url, "") for url in urls}
     return chosen
@@ -69,6 +73,8 @@ def _oauth2(node: Document, about: Document, trace: Trace) -> Document | None:
 def convert_servers(source: OpenAPISource, trace: Trace) -> Document:
     """``host``, ``basePath`` and ``schemes`` of servers that differ only in scheme."""
     servers = [each for each in list_of(source.document, "servers") if isinstance(each, dict)]
+    if source.document.get("servers") and len(servers) < len(list_of(source.document, "servers") or [0]):
+        trace.lose("servers", "an array of objects is required; others are left out", "servers")
     places: Document = {}
     schemes: list[str] = []
     for index, server in enumerate(servers):
@@ -86,6 +92,7 @@ def convert_servers(source: OpenAPISource, trace: Trace) -> Document:
             trace.lose("server", "Swagger 2.0 has one host and path; left out", "servers", index)
             continue
         places = place
+        lose_others(server, ("url", "variables"), trace.at(["servers", index]), keeps_extensions=False)
         if parts.scheme in ("http", "https", "ws", "wss") and parts.scheme not in schemes:
             schemes.append(parts.scheme)
     result = {key: value for key, value in places.items() if value and value != "/"}

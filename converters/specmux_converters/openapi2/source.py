@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import field
 from typing import Any, Final, TypeVar
 
@@ -31,6 +31,8 @@ class OpenAPISource:
     and read-only."""
     among: dict[tuple[str, bytes], Any] = field(default_factory=dict, repr=False, compare=False)
     """Those without references, which mean the same in every document of one profile."""
+    used: set[str] = field(default_factory=set, repr=False, compare=False)
+    """References that were followed."""
 
     def once(
         self, kind: str, node: Any, trace: Trace, convert: Callable[[Any, OpenAPISource, Trace], T]
@@ -50,23 +52,25 @@ class OpenAPISource:
             memo[key] = made
         return made
 
-    def component(self, node: Any, trace: Trace) -> Any:
-        """The object itself, or the target of a local reference; None if there is none. For a parameter,
-        body, response, header or example: schemas keep their references."""
+    def component(self, node: Any, trace: Trace) -> Document | None:
+        """The object itself, or the target of a local reference; None, reported, if there is none. For a
+        parameter, body, response or header, and for a schema that Swagger 2.0 inlines."""
         seen = 0
         while isinstance(node, dict) and isinstance(node.get("$ref"), str):
+            for key in node.keys() - {"$ref"}:
+                trace.note(f"field {key}", "stands beside a $ref, where it is ignored; left out", key)
             found = self._at(node["$ref"])
             seen += 1
             if found is None or seen > _CHAIN:
                 trace.lose("dangling $ref", "nothing is there; left out", "$ref")
                 return None
+            self.used.add(node["$ref"])
             trace.spend(64)
             node = found
-        return node
-
-    def schema(self, node: Any, trace: Trace) -> Any:
-        """As ``component``, where Swagger 2.0 inlines the schema of a value."""
-        return self.component(node, trace)
+        if isinstance(node, dict):
+            return node
+        trace.lose("value of another type", "an object is required; left out")
+        return None
 
     def _at(self, ref: str) -> Any:
         node: Any = self.document if ref.startswith("#/") else None
@@ -78,6 +82,16 @@ class OpenAPISource:
 def written_reference(ref: str) -> str:
     """A reference to a schema in Swagger 2.0."""
     return "#/definitions/" + ref.removeprefix(_SCHEMAS) if ref.startswith(_SCHEMAS) else ref
+
+
+def lose_others(
+    node: Document, known: Container[str], trace: Trace, *, keeps_extensions: bool = True
+) -> None:
+    """Report the fields that are not ``known`` and say something."""
+    for key, value in node.items():
+        is_kept = key in known or (keeps_extensions and key.startswith("x-"))
+        if not is_kept and value is not None and value is not False and value not in ([], {}):
+            trace.lose(f"field {key}", "Swagger 2.0 has no such field here; left out", key)
 
 
 def items_of(node: Any, key: str) -> dict[str, Any]:

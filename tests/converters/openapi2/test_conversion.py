@@ -36,6 +36,8 @@ OLD_REF = {"$ref": "#/definitions/Pod"}
         ({"oneOf": [{"type": "integer"}, {"type": "string"}], "format": "int-or-string"},
          {"type": "string", "format": "int-or-string"}, []),
         ({"oneOf": [{"type": "string"}, {"type": "number"}]}, {"type": "string"}, ["oneOf"]),
+        ({"oneOf": [{"type": "string"}, {"type": "number"}], "format": "f"},
+         {"type": "string", "format": "f"}, ["oneOf"]),
         ({"properties": {"$ref": {"type": "string"}, "default": {"default": 1}}},
          {"properties": {"$ref": {"type": "string"}, "default": {}}}, ["default"]),
         ({"type": "array", "items": REF}, {"type": "array", "items": OLD_REF}, []),
@@ -113,9 +115,12 @@ def test_a_schema_in_the_oas_profile(node: Any, written: Any, lost: list[str]) -
     assert schema(node) == (written, lost)
 
 
+NAMES = {"Names": {"type": "array", "items": {"type": "integer"}}}
+
+
 def operation(**rest: Any) -> tuple[dict[str, Any], list[str]]:
     paths = {"/a": {"post": {"responses": {"200": {"description": "d"}}, **rest}}}
-    found = convert_to_v2(document(paths=paths), profile="oas")
+    found = convert_to_v2(document(paths=paths, components={"schemas": NAMES}), profile="oas")
     return found.document["paths"]["/a"]["post"], [loss.construct for loss in found.losses]
 
 
@@ -162,6 +167,10 @@ def test_responses_have_one_schema() -> None:
           "schema": {"type": "array", "items": {"type": "string"}}},
          {"in": "query", "type": "array", "items": {"type": "string"}, "collectionFormat": "pipes"}, []),
         ({"in": "query", "schema": {"type": "object"}}, {"in": "query", "type": "string"}, ["type"]),
+        ({"in": "query", "schema": {"enum": ["a"], "maxItems": 1}},
+         {"in": "query", "type": "string", "enum": ["a"]}, ["type", "field maxItems"]),
+        ({"in": "query", "schema": {"$ref": "#/components/schemas/Names"}},
+         {"in": "query", "type": "array", "items": {"type": "integer"}, "collectionFormat": "multi"}, []),
         ({"in": "cookie", "schema": {"type": "string"}}, None, ["parameter"]),
         ({"in": "path", "required": True, "schema": {"type": "string"}},
          {"in": "path", "required": True, "type": "string"}, []),
