@@ -20,6 +20,7 @@ from specmux_aggregator.cli import main
 from specmux_aggregator.config.settings import DocumentSettings
 from specmux_converters.codecs import protobuf_v2
 from specmux_converters.document import Limits
+from specmux_converters.media_types import JSON, PROTOBUF_V2
 
 PATH = "/openapi/v2"
 PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
@@ -149,12 +150,36 @@ async def test_a_document_that_cannot_be_had_is_asked_for_once_in_a_while(tmp_pa
         assert lost.count(asked) == once
         lost.documents = lost.listed
         app = client.app.swagger
-        assert app is not None and app._partial is not None
-        app._partial = replace(app._partial, until=0.0)
+        assert app is not None and set(app._partials) == {JSON, PROTOBUF_V2}
+        app._partials = {key: replace(each, until=0.0) for key, each in app._partials.items()}
         _, whole, body = await client.get(PATH)
         assert list(json.loads(body)["paths"]) == ["/apis/apps/v1/", f"/{LOST}/things"]
         assert "Warning" not in whole
         assert whole["ETag"] != fields["ETag"]
+
+
+async def test_a_document_that_protobuf_cannot_express_is_missing_there_alone(tmp_path: Path) -> None:
+    for group in ("apps", "odd"):
+        write(tmp_path, group)
+    odd = tmp_path / "apis/odd/v1.json"
+    text = odd.read_text()
+    odd.write_text(text.replace('"type": "string", "default"', '"unknown": 1, "default"'))
+    async with service(directory("files", tmp_path), documents=MERGED) as client:
+        await client.ready()
+        for _ in range(2):
+            status, fields, body = await client.get(PATH, Accept=PROTOBUF)
+            assert (status, fields["Warning"]) == (200, '199 - "without 1 documents that cannot be had"')
+            assert list(protobuf_v2.decode(body, limits=Limits())["paths"]) == ["/apis/apps/v1/"]
+            assert client.app.swagger is not None and client.app.swagger.made == 1
+        assert (await client.get(PATH, Accept=PROTOBUF, If_None_Match=fields["ETag"]))[0] == 304
+        status, whole, body = await client.get(PATH)
+        assert (status, list(json.loads(body)["paths"])) == (200, ["/apis/apps/v1/", "/apis/odd/v1/"])
+        assert "Warning" not in whole
+        odd.write_text(text)
+        await until_changed(client, whole["ETag"])
+        status, fields, body = await client.get(PATH, Accept=PROTOBUF)
+        assert len(protobuf_v2.decode(body, limits=Limits())["paths"]) == 2
+        assert "Warning" not in fields
 
 
 @pytest.mark.parametrize("mode", ["merged", "passthrough"])

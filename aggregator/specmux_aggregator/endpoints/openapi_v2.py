@@ -1,11 +1,12 @@
 """``/openapi/v2``, merged from all published documents at the first request, in a process of its own.
 
 Its bytes share the budget of documents and are dropped with the next publication. Documents that cannot be
-fetched are left out, which the answer says; their owners are asked again later.
+fetched, or that Protobuf cannot express, are left out, which the answer says; owners are asked again later.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -89,7 +90,7 @@ class MergedSwagger:
         self._is_looking = is_looking
         self._merged: tuple[int, DocumentKey] | None = None
         """The key of the merged document in the snapshot of that generation."""
-        self._partial: PartialMerge | None = None
+        self._partials: dict[MediaType, PartialMerge] = {}
         self.made = 0
         """Number of forms built."""
         self._flights: SingleFlight[tuple[DocumentKey, MediaType, Coding], SwaggerForm | str] = SingleFlight()
@@ -117,7 +118,7 @@ class MergedSwagger:
         if isinstance(decision, PreparedAnswer):
             return decision
         key, media_type, representation = decision
-        coding, partial = representation.coding, self._partial
+        coding, partial = representation.coding, self._partials.get(media_type)
         whole, every = self._key(), _keys(self._snapshot())
         keys = partial.keys if partial is not None and partial.key == key else every
         form = await self._flights.run(
@@ -125,12 +126,13 @@ class MergedSwagger:
         )
         if isinstance(form, str):
             return _unready(form, request)
-        if form.refused:
-            kept = tuple(each for each in keys if each not in form.refused)
-            until = time.monotonic() + RETRY
-            self._partial = PartialMerge(whole, _merged(kept), kept, len(every) - len(kept), until)
-            self._representations.put(self._partial.key, media_type, coding, form.body)
-            representation = _of_partial(representation, self._partial, media_type)
+        if lacking := {*form.refused, *form.unfit}:
+            kept = tuple(each for each in keys if each not in lacking)
+            until = time.monotonic() + RETRY if form.refused else math.inf
+            partial = PartialMerge(whole, _merged(kept), kept, len(every) - len(kept), until)
+            self._partials |= dict.fromkeys(SWAGGER_MEDIA_TYPES if form.refused else (media_type,), partial)
+            self._representations.put(partial.key, media_type, coding, form.body)
+            representation = _of_partial(representation, partial, media_type)
         return delivered(representation, form.body)
 
     def forget(self) -> None:
@@ -158,7 +160,7 @@ class MergedSwagger:
             is_private=self._is_private,
             is_head=request.method == "HEAD",
         )
-        partial = self._partial
+        partial = self._partials.get(media_type)
         if partial is not None and partial.whole == key and time.monotonic() < partial.until:
             return partial.key, media_type, _of_partial(representation, partial, media_type)
         return key, media_type, representation
@@ -191,12 +193,12 @@ class MergedSwagger:
             match made:
                 case Unencodable(reason):
                     return f"the document could not be made: {reason}"
-                case SwaggerForm(body, refused):
+                case SwaggerForm(body, refused, unfit):
                     self.made += 1
                     lacking = (*refused, *sorted(without))
-                    if not lacking:
+                    if not lacking and not unfit:
                         self._representations.put(key, media_type, coding, body)
-                    return SwaggerForm(body, lacking)
+                    return SwaggerForm(body, lacking, unfit)
                 case NeededDocuments(needed):
                     documents = []
                     for each in needed:

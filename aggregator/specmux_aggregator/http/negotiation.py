@@ -103,14 +103,19 @@ def profiled(media_type: MediaType | None, accept: str | None) -> MediaType | No
     """The reduced JSON form that the client names by a profile; an unknown profile means plain JSON."""
     if media_type != JSON or accept is None or "profile" not in accept:
         return media_type
+    chosen, best = media_type, 0.0
     for media_range, parameters in media_ranges(accept):
-        if f"{media_range.type}/{media_range.subtype}" == JSON and media_range.quality > 0:
-            for parameter in parameters:
-                name, _, value = parameter.partition("=")
-                if name.strip() == "profile":
-                    return _PROFILES.get(value.strip().strip('"'), JSON)
-            return JSON
-    return media_type
+        if f"{media_range.type}/{media_range.subtype}" == JSON and media_range.quality > best:
+            chosen, best = _profile_of(parameters), media_range.quality
+    return chosen
+
+
+def _profile_of(parameters: list[str]) -> MediaType:
+    for parameter in parameters:
+        name, _, value = parameter.partition("=")
+        if name.strip() == "profile":
+            return _PROFILES.get(value.strip().strip('"'), JSON)
+    return JSON
 
 
 def coding_for(accept_encoding: str | None) -> Coding:

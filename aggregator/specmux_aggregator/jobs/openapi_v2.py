@@ -5,7 +5,7 @@ The process caches each document's part by the document's hash, so a change cost
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -29,10 +29,13 @@ class NeededDocuments(NamedTuple):
 
 
 class SwaggerForm(NamedTuple):
-    """The merged document in one form, and the documents that it lacks because they were refused."""
+    """The merged document in one form, and the documents that it lacks."""
 
     body: bytes
     refused: tuple[DocumentKey, ...]
+    """Missing from every form."""
+    unfit: tuple[DocumentKey, ...] = ()
+    """Without a place in this form."""
 
 
 @dataclass(slots=True)
@@ -69,12 +72,32 @@ def merged_swagger(
     needed = tuple(key for key in keys if key not in _MEMO.pieces)
     if needed:
         return NeededDocuments(needed)
-    pieces = {key: _MEMO.pieces[key] for key in keys}
-    json = joined_json({key.group_version: piece for key, piece in pieces.items() if piece is not None})
+    pieces = {key: piece for key in keys if (piece := _MEMO.pieces[key]) is not None}
+    refused = tuple(key for key in keys if key not in pieces)
+    encode = _protobuf if media_type == PROTOBUF_V2 else _json
     try:
-        body = protobuf_v2.encode(orjson.loads(json)) if media_type == PROTOBUF_V2 else json
-        return SwaggerForm(
-            encoded(body, coding), tuple(key for key, piece in pieces.items() if piece is None)
-        )
+        return SwaggerForm(encoded(encode(pieces), coding), refused)
+    except REFUSALS as error:
+        unfit = tuple(key for key, piece in pieces.items() if not _is_encodable({key: piece}))
+        if not 0 < len(unfit) < len(pieces):
+            return Unencodable(str(error))
+    fit = {key: piece for key, piece in pieces.items() if key not in unfit}
+    try:
+        return SwaggerForm(encoded(encode(fit), coding), refused, unfit)
     except REFUSALS as error:
         return Unencodable(str(error))
+
+
+def _json(pieces: Mapping[DocumentKey, EncodedPiece]) -> bytes:
+    return joined_json({key.group_version: piece for key, piece in pieces.items()})
+
+
+def _protobuf(pieces: Mapping[DocumentKey, EncodedPiece]) -> bytes:
+    return protobuf_v2.encode(orjson.loads(_json(pieces)))
+
+
+def _is_encodable(pieces: Mapping[DocumentKey, EncodedPiece]) -> bool:
+    try:
+        return bool(_protobuf(pieces))
+    except REFUSALS:
+        return False

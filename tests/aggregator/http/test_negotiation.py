@@ -13,10 +13,25 @@ from specmux_aggregator.http.negotiation import (
     coding_for,
     media_type_for,
     overlong_list,
+    profiled,
 )
-from specmux_converters.media_types import CBOR, JSON, PROTOBUF
+from specmux_converters.media_types import CBOR, JSON, JSON_COMPONENTS, JSON_SCHEMAS, PROTOBUF
 
 OLD_PROTOBUF = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"
+
+
+@pytest.mark.parametrize(
+    ("accept", "chosen"),
+    [
+        ("application/json;profile=schemas", JSON_SCHEMAS),
+        ("application/json;profile=schemas;q=0.5, application/json;q=0.9", JSON),
+        ("application/json;q=0.5, application/json;profile=components", JSON_COMPONENTS),
+        ("application/json, application/json;profile=schemas", JSON),
+        ("application/json;profile=other;q=0.9, application/json;profile=schemas", JSON_SCHEMAS),
+    ],
+)
+def test_a_profile_has_a_weight_of_its_own(accept: str, chosen: str) -> None:
+    assert profiled(media_type_for(accept), accept) == chosen
 
 
 @pytest.mark.parametrize(
