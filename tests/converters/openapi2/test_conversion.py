@@ -251,7 +251,7 @@ SCHEMAS = st.recursive(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(SCHEMAS, st.sampled_from(["csv", "ssv", "pipes", "multi"]), st.booleans())
 def test_v2_to_v3_to_v2_keeps_the_meaning(node: Any, collection: str, is_form: bool) -> None:
     listed = {"name": "l", "in": "query", "type": "array", "items": {"type": "string"}}
@@ -312,7 +312,7 @@ V3_PARAMETERS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(V3_SCHEMAS, V3_PARAMETERS, st.sampled_from(["200", "404", "default"]))
 def test_v3_to_v2_to_v3_is_the_same_where_nothing_is_lost(node: Any, parameter: Any, status: str) -> None:
     media = {"application/json": {"schema": node}}

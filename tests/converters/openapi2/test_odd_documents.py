@@ -142,7 +142,7 @@ USES: list[Callable[[dict[str, Any]], object]] = [
 
 
 @pytest.mark.parametrize("use", range(len(USES)))
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(changes=st.lists(st.tuples(st.sampled_from(PLACES), st.sampled_from(JUNK)), min_size=1, max_size=3))
 def test_junk_is_converted_or_refused(use: int, changes: list[tuple[tuple[str | int, ...], Any]]) -> None:
     document = copy.deepcopy(DOCUMENT)
