@@ -49,7 +49,8 @@ def go_program(module: str) -> Path | None:
 def node_modules(packages: tuple[str, ...] = PACKAGES, folder: Path = CACHE / "npm") -> Path | None:
     """With the packages in it."""
     npm = shutil.which("npm")
-    wanted = [folder / "node_modules" / package.rpartition("@")[0] for package in packages]
+    names = [package.rpartition("@")[0] for package in packages]
+    wanted = [folder / "node_modules" / name for name in (".package-lock.json", *names)]  # the first is last
     if npm is not None and not all(path.exists() for path in wanted):
         folder.mkdir(parents=True, exist_ok=True)
         tried([npm, "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(folder), *packages])

@@ -35,6 +35,7 @@ _KUBERNETES_ORDER: Final = (
     "application/cbor-seq",
 )
 """Media types in the order of apiservers' lists: in v3 they are keys, which have no order."""
+_OF_FILE: Final = frozenset({"type", "format", "title", "description", "externalDocs", "example", "default"})
 _OF_RESPONSE: Final = frozenset({"description", "content", "headers"})
 _RANKS: Final = {media_type: rank for rank, media_type in enumerate(_KUBERNETES_ORDER)}
 
@@ -105,6 +106,11 @@ def _converted(nodes: list[Any], source: OpenAPISource, trace: Trace) -> list[Do
     return found
 
 
+def _is_binary(schema: Document) -> bool:
+    """Whether it is what ``type: file`` becomes in v3."""
+    return schema.get("type") == "string" and schema.get("format") == "binary"
+
+
 def _ordered(media_types: Iterable[str], source: OpenAPISource) -> list[str]:
     unique = list(dict.fromkeys(media_types))
     if source.profile != "kubernetes":
@@ -144,7 +150,10 @@ def _response(node: Any, source: OpenAPISource, trace: Trace) -> tuple[Document,
     lose_others(node, _OF_RESPONSE if content else _OF_RESPONSE - {"content"}, trace)
     result |= {key: value for key, value in node.items() if key == "description" or key.startswith("x-")}
     if any("schema" in media for media in content.values() if isinstance(media, dict)):
-        result["schema"] = one_schema(content, source, trace)
+        schema = one_schema(content, source, trace)
+        if source.profile == "oas" and schema.keys() <= _OF_FILE and _is_binary(schema):
+            schema = {**{key: value for key, value in schema.items() if key != "format"}, "type": "file"}
+        result["schema"] = schema
     examples = {
         media_type: media["example"]
         for media_type, media in content.items()

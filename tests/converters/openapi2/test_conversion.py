@@ -145,6 +145,13 @@ def test_a_form_becomes_its_fields() -> None:
     assert not lost
 
 
+def test_a_file_is_a_binary_string_of_v3() -> None:
+    binary = {"type": "string", "format": "binary", "description": "d"}
+    for node, written in ((binary, {"type": "file", "description": "d"}), ({**binary, "maxLength": 1},) * 2):
+        found, lost = operation(responses={"200": {"description": "d", "content": {"*/*": {"schema": node}}}})
+        assert (found["responses"]["200"]["schema"], lost) == (written, [])
+
+
 def test_responses_have_one_schema() -> None:
     content = {
         "application/json": {"schema": REF, "example": 1},

