@@ -133,7 +133,7 @@ class App:
         backend."""
         self._sources.first_look.start()
         bound = await self.server.start()
-        warn_of_exposure(self.settings)
+        warn_of_exposure(self.settings, bound[1])
         if self._gate is not None:
             self._gate.start()
         if self.history is not None:

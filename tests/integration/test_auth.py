@@ -259,9 +259,9 @@ def test_process_without_what_the_mode_needs_ends_with_3(
         (
             "0.0.0.0",
             "none",
-            "everybody who reaches 0.0.0.0 port 0 may read every document: auth.mode is none",
+            "everybody who reaches 0.0.0.0 port {port} may read every document: auth.mode is none",
         ),
-        ("::", "token-file", "bearer tokens cross the network to :: port 0 in the clear"),
+        ("::", "token-file", "bearer tokens cross the network to :: port {port} in the clear"),
         ("127.0.0.1", "none", None),
         ("::1", "token-file", None),
     ],
@@ -273,8 +273,9 @@ async def test_start_warns_of_what_is_given_away(
     auth = AuthSettings(mode=mode, token_file=tmp_path / "tokens" if mode == "token-file" else None)
 
     app = App(Settings(listen=ListenSettings(address=address, port=0), auth=auth), None)
-    await app.start()
+    _, port = await app.start()
     await app.stop()
+    said = said and said.format(port=port)
     lines = [item.getMessage() for item in caplog.records if item.levelno >= logging.WARNING]
     assert lines == [line for line in lines if said is not None and line.startswith(said)]
     assert (said is None) is not any(said in line for line in lines if said is not None)

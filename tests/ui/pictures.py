@@ -31,6 +31,8 @@ PAGES = {
     "typo": "search?q=deplyoment",
     "status": "status",
     "changes": "changes",
+    "log": "changes/apis/cert-manager.io/v1",
+    "changed": "kind/apis/cert-manager.io/v1/CertificateRequest#changes",
     "validate": "validate",
     "missing": "kind/api/v1/Pdo",
     "unknown": "kind/api/v1/Pod#spec.containers.nosuch",

@@ -12,15 +12,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from data.compared import document
 from data.explained_documents import bed, release
 from running.browser import PREFIX, Browsed, browsed, chromium
 from shared_data import shared
 from specmux_aggregator.questions.frames import assets
-from specmux_aggregator.questions.prose import prose
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.explanation.tree import Field, FieldPlace, tree_of
 
@@ -246,7 +243,7 @@ def test_manifest_is_judged_with_marks_at_its_lines(page: Browsed) -> None:
     opened.page.fill("textarea", f"{pod}---\napiVersion: v1\nkind: Pdo\n")
     opened.page.click("#validate button")
     opened.page.wait_for_selector(".lines")
-    assert opened.page.locator("#verdict .box").inner_text() == "2 objects: 1 error, 1 warning."
+    assert opened.page.locator("#verdict .box").inner_text() == "2 objects: 2 errors."
     marked = "(each, at) => each.matches('.bad') ? [at + 1] : []"
     bad = opened.page.evaluate(f"[...document.querySelectorAll('.lines li')].flatMap({marked})")
     assert bad == [8, 10]
@@ -262,6 +259,32 @@ def test_print_has_the_fields_and_no_controls(page: Browsed) -> None:
     assert not opened.page.locator("header").is_visible()
     assert not opened.page.locator("#filter").is_visible()
     assert opened.page.locator("[id='spec.containers']").is_visible()
+
+
+UNSEEN = (
+    "[...document.querySelectorAll('.wide')].filter((each) => each.scrollWidth > each.clientWidth).length"
+)
+COMPARED = PAGES[3]
+
+
+@shared
+@pytest.mark.parametrize("path", ["status", "changes", COMPARED])
+def test_tables_are_whole_on_a_phone_and_on_paper(page: Browsed, path: str) -> None:
+    opened = page.opened(path, width=390)
+    assert opened.page.evaluate(UNSEEN) is False
+    opened.page.set_viewport_size({"width": 680, "height": 900})  # A4 within its margins
+    opened.page.emulate_media(media="print")
+    assert (opened.page.evaluate(UNSEEN), opened.overflow()) == (False, 0)
+
+
+@shared
+def test_names_of_kinds_and_versions_break_between_words(page: Browsed) -> None:
+    for width in (390, 1100, 1280):
+        opened = page.opened("", width=width)
+        broken = (
+            "[...document.querySelectorAll('.cards li a')].filter((each) => each.getClientRects().length > 1)"
+        )
+        assert opened.page.evaluate(f"{broken}.map((each) => each.textContent)") == []
 
 
 @shared
@@ -318,18 +341,6 @@ def test_change_log_is_text_and_needs_no_script(launched: Any) -> None:
         opened.page.click(f".sub ~ p >> text={key}")
         opened.page.click("text=More, as JSON")
         assert opened.page.url.endswith(f"{PREFIX}/openapi/changes/{key}")
-
-
-@settings(max_examples=300)
-@given(st.text(alphabet=st.sampled_from("<>&\"'`=/:. ahtpsjvcripx\n{}%\u2028\x00"), max_size=80))
-def test_prose_has_no_markup_but_its_own(text: str) -> None:
-    made = prose(text)
-    for own in ("<p>", "</p>", "</a>", ' rel="noopener noreferrer">'):
-        made = made.replace(own, "")
-    while '<a href="http' in made:
-        before, _, rest = made.partition('<a href="http')
-        made = before + rest.partition('"')[2]
-    assert "<" not in made
 
 
 @shared

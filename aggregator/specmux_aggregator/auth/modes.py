@@ -79,8 +79,9 @@ def gate_of(
     )
 
 
-def warn_of_exposure(settings: Settings) -> None:
-    """Warn of settings that expose data to the network. Not refused: a mesh or a proxy may stand in front."""
+def warn_of_exposure(settings: Settings, port: int) -> None:
+    """Warn of settings that expose data to the network at the bound ``port``. Not refused: a mesh or a proxy
+    may stand in front."""
     listen, mode = settings.listen, settings.auth.mode
     if is_loopback(listen.address):
         return
@@ -88,13 +89,13 @@ def warn_of_exposure(settings: Settings) -> None:
         logger.warning(
             "everybody who reaches %s port %d may read every document: auth.mode is none",
             listen.address,
-            listen.port,
+            port,
         )
     elif listen.tls_cert_file is None:
         logger.warning(
             "bearer tokens cross the network to %s port %d in the clear: listen.tls_cert_file is not set",
             listen.address,
-            listen.port,
+            port,
         )
 
 

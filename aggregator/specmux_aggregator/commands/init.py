@@ -41,6 +41,7 @@ backends: []
         ("specmux.yaml of the current context's cluster", "specmux init --kubeconfig ~/.kube/config"),
         ("specmux.yaml without a cluster, and the schema that editors check it with", "specmux init"),
         ("the schema alone", "specmux init --schema > specmux.schema.json"),
+        ("the configuration alone, to standard output", "specmux init -"),
     )
 )
 @click.argument(
@@ -58,7 +59,8 @@ backends: []
 def init(file: Path, kubeconfig: Path | None, context: str | None, force: bool, schema: bool) -> None:
     """Write a configuration to start from.
 
-    Beside it goes the JSON Schema of the configuration, which editors complete and check it with.
+    Beside it goes the JSON Schema of the configuration, which editors complete and check it with. FILE can be
+    - for standard output, without the schema.
     """
     import orjson
 
@@ -68,12 +70,17 @@ def init(file: Path, kubeconfig: Path | None, context: str | None, force: bool, 
     if schema:
         click.echo(text, nl=False)
         return
-    if file.exists() and not force:
+    is_file = str(file) != "-"
+    if is_file and file.exists() and not force:
         raise click.UsageError(f"{file} is there already; --force replaces it")
     cluster = [] if kubeconfig is None and context is None else [_cluster(kubeconfig, context)]
+    written = "\n".join([_HEAD, *_settings(), *cluster, _BACKENDS])
+    if not is_file:
+        click.echo(written, nl=False)
+        return
     beside = file.with_name(SCHEMA_NAME)
     try:
-        file.write_text("\n".join([_HEAD, *_settings(), *cluster, _BACKENDS]))
+        file.write_text(written)
         beside.write_bytes(text)
     except OSError as error:
         raise click.ClickException(f"{file}: {error.strerror or 'cannot be written'}") from error

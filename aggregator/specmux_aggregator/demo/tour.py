@@ -23,20 +23,23 @@ specmux is serving at {url}
 
 {backends}
 
+Every kind and field, in a browser: {url}/openapi/ui/
+
 Try, in another terminal:
 
   # the discovery root: every group-version with its hash URL
   curl -s {url}/openapi/v3
 
   # a document under its hash, cacheable for ever
-  curl -si '{hash_url}' | head -12
+  document='{hash_url}'
+  curl -si "$document" | head -12
 
   # a document whose backend has Swagger 2.0 only
   curl -s {url}/openapi/v3/{converted}
 
   # as Protobuf, and as CBOR
-  curl -s -H 'Accept: {PROTOBUF}' '{hash_url}' | wc -c
-  curl -s -H 'Accept: {CBOR}' '{hash_url}' | xxd | head -3
+  curl -s -H 'Accept: {PROTOBUF}' "$document" | wc -c
+  curl -s -H 'Accept: {CBOR}' "$document" | xxd | head -3
 
   # a stale hash redirects to the current one
   curl -si '{url}/openapi/v3/{native}?hash={STALE}&timeout=32s' | grep -iE '^HTTP|^location'
@@ -45,13 +48,12 @@ Try, in another terminal:
   etag=$(curl -sI {url}/openapi/v3 | tr -d '\\r' | sed -n 's/^ETag: //p')
   curl -si -H "If-None-Match: $etag" {url}/openapi/v3 | head -1
 
-  # an unmodified kubectl: a kind of the backend that has Swagger 2.0 only, one that a
-  # CustomResourceDefinition defines, and what else there is
+  # an unmodified kubectl: a kind of the backend that has Swagger 2.0 only, a custom resource, all kinds
   kubectl --server={url} explain books.spec
   kubectl --server={url} explain trees.spec
   kubectl --server={url} api-resources
 
-  # what it knows of its backends, and what operators watch
+  # the state of the backends, and metrics
   curl -s {url}/status
   curl -s {url}/metrics | grep specmux_aggregation_duration_seconds_count
 

@@ -180,6 +180,15 @@ def test_init_writes_what_serve_reads(tmp_path: Path) -> None:
     Draft202012Validator(written).validate(yaml.safe_load(file.read_text()))
 
 
+def test_init_of_standard_output_writes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run("init", "-")
+    assert result.exit_code == 0
+    run("init", "specmux.yaml")
+    assert result.output == (tmp_path / "specmux.yaml").read_text()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["specmux.schema.json", "specmux.yaml"]
+
+
 def test_init_of_a_cluster_writes_the_settings_of_that_cluster(tmp_path: Path) -> None:
     file, kubeconfig = tmp_path / "specmux.yaml", tmp_path / "kubeconfig"
     kubeconfig.write_text(KUBECONFIG)

@@ -89,7 +89,7 @@ def text_of(found: object) -> str:
 
 def words(html: str) -> str:
     main = html.partition("<main")[2].partition(">")[2].partition("</main>")[0]
-    return " ".join(unescape(re.sub(r"<[^>]*>", " ", main)).split())
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", main.replace("<wbr>", ""))).split())
 
 
 def origin(key: GroupVersion) -> DocumentOrigin:

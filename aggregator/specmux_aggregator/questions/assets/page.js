@@ -192,7 +192,7 @@ if (judged) {
   const verdict = find("verdict");
   const ask = async (body) => {
     const type = body.trimStart().startsWith("{") ? "application/json" : "application/yaml";
-    const answer = await fetch(`${root}../validate?report`, { method: "POST", body, headers: { "Content-Type": type } });
+    const answer = await fetch(`${root}../validate?report&fieldValidation=Strict`, { method: "POST", body, headers: { "Content-Type": type } });
     const said = await answer.json();
     if (answer.status === 429 || answer.status > 499) throw said.message;
     return answer.ok ? said : { valid: false, violations: [{ severity: "error", line: null, message: said.message }] };

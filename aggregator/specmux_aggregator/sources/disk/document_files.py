@@ -24,6 +24,7 @@ from specmux_converters.group_versions import GroupVersion
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+STDOUT: Final = Path("-")
 _IN_NAMES: Final = "!$&'()+,;=@{}"
 
 
@@ -104,7 +105,7 @@ def output_file_option(command: Command) -> Command:
         "--output-file",
         metavar="FILE",
         type=click.Path(path_type=Path, dir_okay=False),
-        help="Write this file instead of standard output.",
+        help="Write this file instead of standard output (-).",
     )(command)
 
 
@@ -114,7 +115,7 @@ def write_out(data: bytes | Iterable[bytes], path: Path | None = None, *, is_tex
     Raises FileRefused; a reader who has gone (``| head``) is left to click, which ends with 1 and says
     nothing.
     """
-    if path is not None:
+    if path is not None and path != STDOUT:
         write_file(path, data)
         return
     if sys.stdout is None:  # Python's own value where the descriptor is closed

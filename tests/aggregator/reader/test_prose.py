@@ -1,0 +1,20 @@
+"""Descriptions as HTML: nothing of theirs is markup."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from specmux_aggregator.questions.prose import prose
+
+
+@settings(max_examples=300)
+@given(st.text(alphabet=st.sampled_from("<>&\"'`=/:. ahtpsjvcripx\n{}%\u2028\x00"), max_size=80))
+def test_prose_has_no_markup_but_its_own(text: str) -> None:
+    made = prose(text)
+    for own in ("<p>", "</p>", "</a>", ' rel="noopener noreferrer">'):
+        made = made.replace(own, "")
+    while '<a href="http' in made:
+        before, _, rest = made.partition('<a href="http')
+        made = before + rest.partition('"')[2]
+    assert "<" not in made
