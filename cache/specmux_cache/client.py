@@ -217,7 +217,8 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
     async def wait_for(self, group_version: str, *, within: float = 30.0) -> Schema:
         """The document as soon as the server publishes it, such as after a CRD was created.
 
-        Raises GroupVersionNotFound, or the server's last failure, after ``within`` seconds.
+        Raises GroupVersionNotFound, or the server's last failure, after ``within`` seconds; a request that is
+        under way by then has its own ``timeout``.
         """
         deadline, pause = time.monotonic() + within, WAIT_FIRST
         while True:
@@ -225,8 +226,10 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
                 self._open.catalog.forget(group_version)
                 await self._open.catalog.root(refresh=True)
                 return await self.schema(group_version)
-            except (GroupVersionNotFound, RequestError):
+            except (GroupVersionNotFound, RequestError) as error:
                 left = deadline - time.monotonic()
+                if left <= 0 and isinstance(error, GroupVersionNotFound):
+                    raise GroupVersionNotFound(group_version, server=error.server, waited=within) from None
                 if left <= 0:
                     raise
             await self._calls.pause(min(pause, left))

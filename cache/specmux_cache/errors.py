@@ -26,7 +26,12 @@ CacheError
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from specmux_converters.errors import cut
+
+_HASH: Final = re.compile(r"(\bhash=\w{12})\w{8,}")
 
 
 class CacheError(Exception):
@@ -34,10 +39,10 @@ class CacheError(Exception):
 
 
 class RequestError(CacheError):
-    """``url`` is what was asked for."""
+    """``url`` is what was asked for; the message cuts its hash."""
 
     def __init__(self, reason: str, *, url: str) -> None:
-        super().__init__(f"{cut(url)}: {reason}")
+        super().__init__(f"{cut(_HASH.sub(r'\1…', url))}: {reason}")
         self.reason = reason
         self.url = url
 
@@ -74,12 +79,15 @@ class MediaTypeRefused(UnexpectedStatus):
 
 
 class GroupVersionNotFound(CacheError):
-    """The server does not publish it. ``group_version`` as it was asked for."""
+    """The server does not publish it. ``group_version`` as it was asked for; ``waited``: seconds for which the
+    server was asked."""
 
-    def __init__(self, group_version: str, *, server: str) -> None:
-        super().__init__(f"{cut(server)} has no {cut(group_version)}")
+    def __init__(self, group_version: str, *, server: str, waited: float | None = None) -> None:
+        still = "has no" if waited is None else f"was asked for {waited:g} s and has no"
+        super().__init__(f"{cut(server)} {still} {cut(group_version)}")
         self.group_version = group_version
         self.server = server
+        self.waited = waited
 
 
 class KindNotFound(CacheError):

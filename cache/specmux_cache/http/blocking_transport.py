@@ -37,6 +37,10 @@ SENT_AS_IT_IS: Final = "/:@!$&'()*+,;=-._~%?"
 USUAL_PORTS: Final = {"http": 80, "https": 443}
 
 
+class _ConnectionTimeoutError(TimeoutError):
+    """No connection within ``connect_timeout``."""
+
+
 class BlockingTransport:
     """Connections to one server; calls from several threads have one each. Raises ServerUnreachable and
     BadAnswer; any status is an answer."""
@@ -82,8 +86,10 @@ class BlockingTransport:
         requested_at = self._clock()
         try:
             got = self._asked(url, {**self._headers, **dict(fields), "accept-encoding": ACCEPT_ENCODING})
+        except _ConnectionTimeoutError as error:
+            raise ServerUnreachable(f"no connection within {self._connect_timeout:g} s", url=url) from error
         except TimeoutError as error:
-            raise ServerUnreachable("no whole answer in time", url=url) from error
+            raise ServerUnreachable(f"no whole answer within {self._timeout:g} s", url=url) from error
         except EarlyEnd as error:
             raise ServerUnreachable("it closed the connection before it answered", url=url) from error
         except MalformedAnswer as error:
@@ -151,7 +157,12 @@ class BlockingTransport:
         # As bytes: text is encoded as IDNA, whose tables take a millisecond to import.
         address = name.encode("ascii"), port
         timeout = min(self._timeout, self._connect_timeout)
-        connection = socket.create_connection(address, timeout)  # type: ignore[arg-type]  # the system's takes them
+        try:
+            connection = socket.create_connection(address, timeout)  # type: ignore[arg-type]  # the system's takes them
+        except TimeoutError as error:
+            if self._connect_timeout > self._timeout:
+                raise
+            raise _ConnectionTimeoutError from error
         try:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if self._server.scheme == "https":

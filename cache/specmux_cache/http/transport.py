@@ -94,8 +94,10 @@ class Transport:
                 status, body = response.status, await self._body(response, url)
         except (aiohttp.ClientPayloadError, aiohttp.ClientResponseError) as error:
             raise BadAnswer("the response was cut off or is not HTTP", url=url) from error
+        except aiohttp.ConnectionTimeoutError as error:
+            raise ServerUnreachable(f"no connection within {self._timeout.sock_connect:g} s", url=url) from error
         except TimeoutError as error:
-            raise ServerUnreachable("no whole answer in time", url=url) from error
+            raise ServerUnreachable(f"no whole answer within {self._timeout.total:g} s", url=url) from error
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise ServerUnreachable(_reason(error), url=url) from error
         return await self._unpacked(Answer(status, received, body, requested_at, self._clock()), url)

@@ -41,14 +41,16 @@ class CacheOptions:
     """How long a media type that a server refused for a document is not asked for there."""
     connect_timeout: float = 5.0
     timeout: float = 60.0
-    """For a whole answer."""
+    """For a whole answer. Neither can be 0."""
     flight_timeout: float = 10.0
     """How long to wait for another process that fetches the same; then it is fetched twice."""
     decoded_max: int = 16
     """Decoded documents kept in memory."""
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a time below 0."""
+        """Raises ValueError for a time below 0, and for a timeout of a request that is 0."""
+        if not (self.timeout and self.connect_timeout):
+            raise ValueError("CacheOptions.timeout and connect_timeout cannot be 0")
         for each in fields(self):
             value = getattr(self, each.name)
             if isinstance(value, float | int) and value < 0:

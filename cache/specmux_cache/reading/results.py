@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from typing import Any
 
 from specmux_cache.errors import CacheError
 from specmux_cache.http.messages import Fields
@@ -86,11 +87,17 @@ class PrefetchResult:
 class MergedDocument:
     """Many documents as one."""
 
-    document: Mapping[str, object] = field(repr=False)
+    document: Mapping[str, Any] = field(repr=False)
     renamed: Mapping[str, Mapping[str, str]]
     """Group-version -> component -> its name in the merged document, where the original name was taken."""
     dropped: Mapping[str, tuple[str, ...]]
     """Group-version -> what the merged document lacks: "<pointer>: <reason>"."""
+
+    def __repr__(self) -> str:
+        schemas = self.document.get("components", {}).get("schemas", {})
+        held = f"{len(self.document.get('paths', {}))} paths, {len(schemas)} schemas"
+        renamed, dropped = (sum(map(len, each.values())) for each in (self.renamed, self.dropped))
+        return f"<MergedDocument: {held}, {renamed} renamed, {dropped} dropped>"
 
 
 @dataclass(frozen=True, slots=True)
