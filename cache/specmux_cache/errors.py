@@ -32,6 +32,7 @@ from typing import Final
 from specmux_converters.errors import cut
 
 _HASH: Final = re.compile(r"(\bhash=\w{12})\w{8,}")
+_CUT: Final = r"\1…"
 
 
 class CacheError(Exception):
@@ -42,7 +43,7 @@ class RequestError(CacheError):
     """``url`` is what was asked for; the message cuts its hash."""
 
     def __init__(self, reason: str, *, url: str) -> None:
-        super().__init__(f"{cut(_HASH.sub(r'\1…', url))}: {reason}")
+        super().__init__(f"{cut(_HASH.sub(_CUT, url))}: {reason}")
         self.reason = reason
         self.url = url
 
@@ -79,8 +80,8 @@ class MediaTypeRefused(UnexpectedStatus):
 
 
 class GroupVersionNotFound(CacheError):
-    """The server does not publish it. ``group_version`` as it was asked for; ``waited``: seconds for which the
-    server was asked."""
+    """The server does not publish it. ``group_version`` as it was asked for; ``waited``: seconds for which
+    the server was asked."""
 
     def __init__(self, group_version: str, *, server: str, waited: float | None = None) -> None:
         still = "has no" if waited is None else f"was asked for {waited:g} s and has no"

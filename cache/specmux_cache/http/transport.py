@@ -95,7 +95,8 @@ class Transport:
         except (aiohttp.ClientPayloadError, aiohttp.ClientResponseError) as error:
             raise BadAnswer("the response was cut off or is not HTTP", url=url) from error
         except aiohttp.ConnectionTimeoutError as error:
-            raise ServerUnreachable(f"no connection within {self._timeout.sock_connect:g} s", url=url) from error
+            reason = f"no connection within {self._timeout.sock_connect:g} s"
+            raise ServerUnreachable(reason, url=url) from error
         except TimeoutError as error:
             raise ServerUnreachable(f"no whole answer within {self._timeout.total:g} s", url=url) from error
         except (aiohttp.ClientError, OSError, ValueError) as error:
