@@ -43,7 +43,7 @@ class RequestError(CacheError):
     """``url`` is what was asked for; the message cuts its hash."""
 
     def __init__(self, reason: str, *, url: str) -> None:
-        super().__init__(f"{cut(_HASH.sub(_CUT, url))}: {reason}")
+        super().__init__(f"{_HASH.sub(_CUT, cut(url))}: {reason}")
         self.reason = reason
         self.url = url
 

@@ -42,7 +42,6 @@ spec:
 GIVEN = f"""\
 data = {MANIFEST!r}.encode()
 documents, body = {{}}, b"apiVersion: v1\\nkind: Pod\\n"
-count = log = print
 """
 """What a page leaves to its reader."""
 

@@ -12,6 +12,7 @@ from specmux_cache.reading.client_runtime import EventKind
 from specmux_cache.reading.discovery import Document
 from specmux_cache.store.disk_store import StoreStats
 from specmux_cache.store.rows import Digest
+from specmux_converters.amounts import counted
 from specmux_converters.deferred_dataclasses import dataclass
 
 
@@ -95,7 +96,8 @@ class MergedDocument:
 
     def __repr__(self) -> str:
         schemas = self.document.get("components", {}).get("schemas", {})
-        held = f"{len(self.document.get('paths', {}))} paths, {len(schemas)} schemas"
+        paths = counted(len(self.document.get("paths", {})), "path")
+        held = f"{paths}, {counted(len(schemas), 'schema')}"
         renamed, dropped = (sum(map(len, each.values())) for each in (self.renamed, self.dropped))
         return f"<MergedDocument: {held}, {renamed} renamed, {dropped} dropped>"
 
