@@ -164,7 +164,7 @@ MISTAKES = [
     # merge
     wrong("merge $dir/none", 2, "does not exist", "git:REV:PATH"),
     wrong("merge git:nothing", 1, "must be written as git:REV:PATH"),
-    wrong("merge http://127.0.0.1:1", 1, "http://127.0.0.1:1", "refused"),
+    wrong("merge http://127.0.0.1:1", 4, "http://127.0.0.1:1", "refused"),
     wrong("merge http://me:secret@b", 2, "user name or password"),
     wrong("merge $dir/bare", 1, "no documents in it"),
     wrong("merge $dir/crds", 1, "CustomResourceDefinitions, not OpenAPI"),
@@ -193,7 +193,7 @@ MISTAKES = [
     wrong("cache paths --kubeconfig $dir/kubeconfig --context prod", 2, 'no context "prod"', "known: here"),
     wrong("cache compact --max-bytes -1", 2, "-1"),
     wrong("cache compact --max-bytes 5XB", 2, "256MiB"),
-    wrong("cache import $dir/none --server $ok", 3, "none"),
+    wrong("cache import $dir/none --server $ok", 2, "none", "does not exist"),
     wrong("cache import $dir/v3.json --server $ok", 3, "v3.json"),
     # status, get, init
     wrong("status http://127.0.0.1:1", 4, "refused", "is it running"),
@@ -217,7 +217,7 @@ MISTAKES = [
     wrong("get v1 -w --directory $dir/several", 2, "--watch is for servers"),
     wrong("get v1 --offline --directory $dir/several", 2, "--offline is for servers"),
     wrong("init $dir/dead.yaml", 2, "is there already", "--force"),
-    wrong("init $dir/none/specmux.yaml", 1, "No such file"),
+    wrong("init $dir/notes.txt/specmux.yaml", 1, "File exists"),
     # validate
     wrong("validate", 2, "Missing argument"),
     wrong("validate $dir/none.yaml", 2, "none.yaml: no such file or folder"),

@@ -19,6 +19,19 @@ FORMATS: Final = ("text", "json", "yaml")
 _KEY: Final = "specmux.output"
 
 
+class WrittenPath(click.Path):
+    """A folder or a file that a command writes; ``what``: "a folder". It cannot be standard output."""
+
+    def __init__(self, what: str, **options: Any) -> None:
+        super().__init__(**options)
+        self.what = what
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if str(value) == "-":
+            self.fail(f"- is standard output, and this writes {self.what}: name it", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 def output_option(command: Command) -> Command:
     """For commands, which get ``output: Output``."""
     return click.option(

@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from specmux_aggregator.command_line.listing import SuggestingGroup, examples
-from specmux_aggregator.command_line.output import Output, json_of_group, output_of_group, output_option, show
+from specmux_aggregator.command_line.output import (
+    Output,
+    WrittenPath,
+    json_of_group,
+    output_of_group,
+    output_option,
+    show,
+)
 from specmux_aggregator.command_line.progress import progress
 from specmux_aggregator.console import table, warn, write_error
 from specmux_aggregator.errors import SourceError, SourceUnreachable
@@ -203,9 +210,9 @@ def list_entries(directory: Path, prefix: str | None, output: Output) -> None:
             (
                 row.key.server,
                 row.key.group_version,
-                row.key.hash[:HASH_SHOWN],
+                row.key.hash[:HASH_SHOWN] or "-",
                 size(row.size),
-                "superseded" if row.superseded else "",
+                "superseded" if row.superseded else "current",
                 row.key.media_type,
             )
             for row in rows
@@ -296,7 +303,7 @@ def clear(directory: Path, output: Output) -> None:
 
 
 @cache.command("export", epilog=examples("specmux cache export prod.bundle --context prod"))
-@click.argument("bundle", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("bundle", type=WrittenPath("a bundle", path_type=Path, dir_okay=False))
 @with_output
 @with_server
 @click.pass_obj
@@ -315,7 +322,7 @@ def export_bundle(
 @cache.command(
     "import", epilog=examples("specmux cache import prod.bundle --server https://10.0.0.1:6443 --offline")
 )
-@click.argument("bundle", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("bundle", type=click.Path(path_type=Path, dir_okay=False, exists=True))
 @with_output
 @with_server
 @click.pass_obj
@@ -380,11 +387,13 @@ def store_of(directory: Path) -> Iterator[DiskStore]:
 
 
 def _numbers(value: Mapping[str, Any]) -> list[str]:
-    rows = (
-        (name, size(number) if "bytes" in name and isinstance(number, int) else str(number))
-        for name, number in value.items()
-    )
-    return table(("WHAT", "NUMBER"), rows)
+    return table(("WHAT", "NUMBER"), ((name.replace("_", " "), _cell(name, value[name])) for name in value))
+
+
+def _cell(name: str, value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return size(value) if "bytes" in name and isinstance(value, int) else str(value) or "-"
 
 
 def warn_if_stale(is_stale: bool) -> None:

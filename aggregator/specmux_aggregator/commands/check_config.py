@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from specmux_aggregator.command_line.listing import examples
-from specmux_aggregator.config.setting_fields import setting_fields
+from specmux_aggregator.config.setting_fields import plain, setting_fields
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.config.source import ConfigSource, environment
 from specmux_aggregator.errors import InvalidConfig, NoBackendReachable
@@ -63,7 +63,7 @@ def described(settings: Settings) -> Iterator[str]:
     for setting in setting_fields():
         value = getattr(getattr(settings, setting.group), setting.name)
         if value != setting.default:
-            yield f"{setting.key}: {value}"
+            yield f"{setting.key}: {plain(value)}"
     for backend in settings.backends:
         yield f"backend {backend.name}: {'; '.join(_facts(backend))}"
     if not settings.backends and not settings.kubernetes.is_meant:

@@ -13,6 +13,7 @@ import orjson
 from specmux_aggregator.command_line.common_options import release_option
 from specmux_aggregator.command_line.listing import examples
 from specmux_aggregator.command_line.loss_counts import counted, listed
+from specmux_aggregator.command_line.output import WrittenPath
 from specmux_aggregator.command_line.progress import progress
 from specmux_aggregator.exits import reported_errors
 from specmux_aggregator.sources import SourceOptions, source_options
@@ -156,7 +157,7 @@ class ConvertOptions:
 @click.option(
     "--split",
     metavar="DIR",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=WrittenPath("a folder", path_type=Path, file_okay=False),
     help="One file per group-version.",
 )
 @output_file_option
@@ -203,7 +204,7 @@ def convert(words: tuple[str, ...], options: ConvertOptions, source: SourceOptio
 
     With --to v2 the other way: OpenAPI v3 and CustomResourceDefinitions become one document of Swagger 2.0.
 
-    Exit codes: 0 ok, 1 refused or not reached, 2 usage, 3 losses under --strict.
+    Exit codes: 0 ok, 1 refused, 2 usage, 3 losses under --strict, 4 no answer.
     """
     options.check()
     if not words and not source.names_one:

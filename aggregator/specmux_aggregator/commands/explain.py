@@ -77,10 +77,10 @@ def explain(
     TYPE is a kind, plural, singular or short name. Elements may be named: spec.containers[0].image.
 
     \b
-    text       kubectl's text with defaults, enums, limits, lists, rules and deprecations added
+    text       kubectl's text, and defaults, enums, limits, lists, rules
     plaintext  kubectl's text to the byte
     skeleton   a manifest with the required fields
-    kyaml      the same as KYAML, which indentation and unquoted words cannot break
+    kyaml      the same as KYAML: braces and quotes
 
     Exit codes: 0 ok, 1 no such kind or field, or nothing to read, 2 usage, 4 no answer.
     """

@@ -80,6 +80,7 @@ def init(file: Path, kubeconfig: Path | None, context: str | None, force: bool, 
         return
     beside = file.with_name(SCHEMA_NAME)
     try:
+        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(written)
         beside.write_bytes(text)
     except OSError as error:

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from specmux_aggregator.command_line.listing import examples
+from specmux_aggregator.command_line.output import WrittenPath
 from specmux_aggregator.version import VERSION
 
 
@@ -19,7 +20,7 @@ from specmux_aggregator.version import VERSION
         "specmux man man1/",
     ),
 )
-@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("folder", type=WrittenPath("a folder", path_type=Path, file_okay=False))
 @click.pass_context
 def write_man(context: click.Context, folder: Path) -> None:
     """Write the man pages of all commands into a folder.

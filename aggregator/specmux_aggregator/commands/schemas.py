@@ -12,6 +12,7 @@ import click
 import orjson
 
 from specmux_aggregator.command_line.listing import examples
+from specmux_aggregator.command_line.output import WrittenPath
 from specmux_aggregator.command_line.progress import progress
 from specmux_aggregator.commands.editor_config import EDITORS
 from specmux_aggregator.console import warn, write_line
@@ -45,7 +46,7 @@ _INDEX_MAX: Final = 64 * 1024 * 1024
         ("the settings of an editor", "specmux schemas schemas/ --print-editor-config vscode"),
     )
 )
-@click.argument("target", metavar="DIR|URL")
+@click.argument("target", metavar="DIR|URL", type=WrittenPath("a folder"))
 @click.option(
     "--layout",
     "layouts",
@@ -84,7 +85,7 @@ def schemas(
     The schemas are draft-07 and accept what Kubernetes' strict decoding and validation accept. Unchanged
     files keep their timestamp; files of kinds removed since the last run are deleted.
 
-    Exit codes: 0 ok, 1 refused or not reached, or a kind could not be converted, 2 usage.
+    Exit codes: 0 ok, 1 refused, or a kind could not be converted, 2 usage, 4 no answer.
     """
     if editor is None and target.lower().startswith(_HTTP):
         raise click.UsageError(

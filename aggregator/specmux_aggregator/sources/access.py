@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import click
+
 from specmux_aggregator.errors import NoSource, SourceError
 from specmux_aggregator.sources.options import SourceOptions
 from specmux_cache.access.urls import backend_url
@@ -21,8 +23,6 @@ if TYPE_CHECKING:  # what talks to servers takes longer to import than what read
 
 NAME: Final = "server"
 """Of the backend that a command asks, where a backend has to have a name."""
-
-NO_SOURCE: Final = "give --server URL, --kubeconfig FILE, --directory DIR or --file FILE"
 
 
 def access_of(options: SourceOptions, environ: Mapping[str, str] | None = None) -> ClientAccess:
@@ -100,13 +100,21 @@ def _cluster(options: SourceOptions, environ: Mapping[str, str]) -> ServerAccess
 
     is_asked = options.kubeconfig is not None or options.context is not None
     if not is_asked and not _has_kubeconfig(environ) and "KUBERNETES_SERVICE_HOST" not in environ:
-        raise NoSource(f"there is no kubeconfig, so no server to ask; {NO_SOURCE}")
+        raise NoSource(f"there is no kubeconfig, so no server to ask; {_step()}")
     try:
         if not is_asked and not _has_kubeconfig(environ):
             return in_cluster.read(environ)
         return kubeconfig.read(options.kubeconfig, environ, context=options.context)
     except AccessError as error:
-        raise NoSource(f"{error}; or {NO_SOURCE}") from error
+        raise NoSource(f"{error}; or {_step()}") from error
+
+
+def _step() -> str:
+    """What to give instead: options that the command has."""
+    context = click.get_current_context(silent=True)
+    reads_files = context is None or any(each.name == "directories" for each in context.command.params)
+    files = ", --kubeconfig FILE, --directory DIR or --file FILE" if reads_files else " or --kubeconfig FILE"
+    return f"give --server URL{files}"
 
 
 def _has_kubeconfig(environ: Mapping[str, str]) -> bool:

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import click
 
-from specmux_aggregator.errors import SourceUnreachable
 from specmux_aggregator.jobs.file_names import is_document_name
 from specmux_aggregator.sources.disk.document_files import FileRefused
 from specmux_aggregator.sources.disk.git_files import PREFIX as GIT
@@ -89,13 +88,8 @@ def _of_word(
 def _of_server(
     source: SourceOptions, group_versions: Collection[GroupVersion], unread: list[UnreadSource] | None
 ) -> list[GivenFile]:
-    try:
-        with opened(source) as server:
-            loaded = server.load([*group_versions] or None)
-    except SourceUnreachable as error:
-        if unread is None:
-            raise FileRefused(error, "") from error
-        raise
+    with opened(source) as server:
+        loaded = server.load([*group_versions] or None)
     if unread is not None:
         unread += loaded.unread
     for each in loaded.unread if unread is None else ():

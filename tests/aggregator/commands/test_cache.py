@@ -104,7 +104,7 @@ def test_ls_stats_compact_and_clear(run, server):
     assert run("ls", "--server", "http://other:80").stdout == ""
     assert json.loads(run("stats", "--json").stdout)["entries"] == 3
     assert "entries" in run("stats").stdout
-    assert "bytes_after" in run("compact", "--max-bytes", "5MB", "--dry-run").stdout
+    assert "bytes after" in run("compact", "--max-bytes", "5MB", "--dry-run").stdout
     assert json.loads(run("compact", "--max-bytes", "0", "--dry-run", "--json").stdout)["dry_run"]
     assert json.loads(run("stats", "--json").stdout)["entries"] == 3
     run("compact", "--max-age", "1000")

@@ -228,7 +228,7 @@ def test_file_for_a_pod_is_checked_outside_of_one_but_not_probed(path: Path) -> 
     outside = {"KUBERNETES_SERVICE_HOST": ""}
     result = checked(path, "kubernetes: {in_cluster: true}", env=outside)
     assert result.exit_code == 0
-    assert result.stdout == "kubernetes.in_cluster: True\n"
+    assert result.stdout == "kubernetes.in_cluster: true\n"
     assert result.stderr.startswith("warning: kubernetes.in_cluster: not inside a cluster")
     result = checked(path, "kubernetes: {in_cluster: true}", "--probe", env=outside)
     assert result.exit_code == 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 import pytest
@@ -100,6 +101,48 @@ def test_no_value_has_a_capital_in_help(name: str, command: click.Command) -> No
         values = [str(each) for each in getattr(option.type, "choices", ())]
         first = re.split(r"[ ,.]", option.help or "")[0]
         assert first not in [each.capitalize() for each in values], label
+
+
+@pytest.mark.parametrize(("name", "command"), LEAVES)
+def test_help_fits_a_terminal(name: str, command: click.Command) -> None:
+    text = CliRunner().invoke(main, [*name.split(), "--help"]).output
+    text = text.partition("\n  Examples:")[0]
+    assert [line for line in text.splitlines() if len(line) > 80 and not line.startswith("  -")] == []
+
+
+@pytest.mark.parametrize(
+    "line", ["man -", "schemas -", "convert x.json --split -", "cache export - --server http://127.0.0.1:1"]
+)
+def test_folders_and_bundles_are_not_standard_output(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.json").touch()
+    found = CliRunner().invoke(main, line.split())
+    assert (found.exit_code, "- is standard output" in found.output) == (2, True)
+    assert [path.name for path in tmp_path.iterdir()] == ["x.json"]
+
+
+def test_documents_go_to_standard_output_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    document = '{"openapi": "3.0.0", "info": {"title": "a", "version": "1"}, "paths": {}}'
+    (tmp_path / "x.json").write_text(document)
+    for line in ("convert x.json", "merge x.json"):
+        found = [CliRunner().invoke(main, [*line.split(), *more]) for more in ([], ["--output-file", "-"])]
+        assert found[1].exit_code == 0
+        assert found[0].stdout == found[1].stdout != ""
+    assert [path.name for path in tmp_path.iterdir()] == ["x.json"]
+
+
+def test_missing_kubeconfig_is_answered_with_options_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/nowhere")
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    for line, step in (
+        (["get"], "give --server URL, --kubeconfig FILE, --directory DIR or --file FILE"),
+        (["cache", "paths"], "give --server URL or --kubeconfig FILE\n"),
+    ):
+        found = CliRunner().invoke(main, line)
+        assert (found.exit_code, step in found.output) == (2, True), found.output
 
 
 def test_mcp_without_its_extra_names_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,6 +68,7 @@ LINES = """
 1 convert broken.json
 2 convert no-such-file
 3 convert --strict half
+4 convert DEAD --split out
 0 diff new new
 1 diff old broken.json
 2 diff old no-such-folder
@@ -88,9 +89,11 @@ LINES = """
 0 merge small.json
 1 merge old/crd.yaml
 2 merge --no-such-option
+4 merge DEAD
 0 schemas --directory old out
 1 schemas --directory empty out
 2 schemas
+4 schemas out --server DEAD
 0 search size --directory old
 1 search nowhere --directory old
 2 search

@@ -172,18 +172,18 @@ def test_token_is_sent(tmp_path: Path) -> None:
 def test_server_with_a_bad_document_is_refused(body: bytes) -> None:
     with serving(FakeAPIServer({"api/v1": body})) as server:
         result = run(server.url)
-    assert (result.exit_code, result.stdout) == (1, "")
+    assert (result.exit_code, result.stdout) == (4, "")
 
 
 def test_server_with_nothing_or_none_at_all_is_refused() -> None:
     for documents in (None, {}):
         with serving(FakeAPIServer(documents)) as server:
             result = run(server.url)
-        assert (result.exit_code, result.stdout) == (1, "")
+        assert (result.exit_code, result.stdout) == (4, "")
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         result = run(f"http://127.0.0.1:{closed.getsockname()[1]}")
-    assert (result.exit_code, result.stdout) == (1, "")
+    assert (result.exit_code, result.stdout) == (4, "")
     assert result.stderr.startswith("Error: http://127.0.0.1:")
 
 

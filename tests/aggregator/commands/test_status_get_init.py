@@ -171,11 +171,11 @@ users: [{name: u, user: {token: secret}}]
 
 
 def test_init_writes_what_serve_reads(tmp_path: Path) -> None:
-    file = tmp_path / "specmux.yaml"
+    file = tmp_path / "new" / "specmux.yaml"  # folders are made, as for every file that a command writes
     assert run("init", file).exit_code == 0
     assert ConfigSource(file=file).read().backends == ()
     assert file.read_text().startswith("# yaml-language-server: $schema=specmux.schema.json\n")
-    written = orjson.loads((tmp_path / "specmux.schema.json").read_bytes())
+    written = orjson.loads((file.parent / "specmux.schema.json").read_bytes())
     Draft202012Validator.check_schema(written)
     Draft202012Validator(written).validate(yaml.safe_load(file.read_text()))
 

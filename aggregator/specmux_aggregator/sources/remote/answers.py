@@ -9,6 +9,7 @@ from typing import Any, Final
 import orjson
 
 from specmux_aggregator.errors import SourceError, SourceUnreachable
+from specmux_aggregator.model.document_urls import SWAGGER_PATH
 from specmux_aggregator.sources.access import access_of
 from specmux_aggregator.sources.options import SourceOptions
 from specmux_aggregator.sources.remote.fetching import fetched
@@ -47,16 +48,18 @@ def answer_of(options: SourceOptions, path: str, *, what: str) -> dict[str, Any]
 def download(source: SourceOptions) -> bytes:
     """The document at the URL of ``--server``, its query included. Raises SourceError, SourceUnreachable."""
     base, question, query = (source.server or "").partition("?")
-    access = access_of(replace(source, server=base))
+    server = base.removesuffix(SWAGGER_PATH)
+    rest = f"{base.removeprefix(server)}{question}{query}"
+    access = access_of(replace(source, server=server))
     answer = asyncio.run(
         fetched(
             access,
-            f"{question}{query}",
+            rest,
             most=DEFAULT_LIMITS.max_bytes,
             timeout=source.request_timeout,
             accept=_ACCEPT,
         )
     )
     if answer.status != 200:
-        raise SourceError(f"{access.url}{question}{query}: answered {answer.status}")
+        raise SourceError(f"{access.url}{rest}: answered {answer.status}")
     return answer.body

@@ -287,7 +287,9 @@ def next_step(error: CacheError) -> str:
             return f"; {step}"
         case ServerUnreachable() if "refused" in error.reason:
             return "; is it running, and is this its port?"
-        case ServerUnreachable() if "in time" in error.reason:
+        case ServerUnreachable() if "no connection within" in error.reason:
+            return "; does a firewall stand between, or is this its address?"
+        case ServerUnreachable() if "no whole answer within" in error.reason:
             return "; --request-timeout waits longer"
         case RedirectRefused() if error.target:
             return f"; name {error.target}, or log in there"
