@@ -142,6 +142,56 @@ def test_keyboard_alone_is_enough(page: Browsed) -> None:
     assert opened.complaints == []
 
 
+FOCUSED = """
+() => {
+  const each = document.activeElement;
+  const { left, top, width, height } = each.getBoundingClientRect();
+  const [x, y] = [left + Math.min(width / 2, 20), Math.max(top, 0) + Math.min(height / 2, 8)];
+  const above = document.elementFromPoint(x, y);
+  const isSeen = Boolean(above) && (each.contains(above) || above.contains(each));
+  return [each.textContent.trim(), isSeen, getComputedStyle(each).outlineStyle];
+}
+"""
+
+
+@shared
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("path", ["", "kind/apis/apps/v1/Deployment", "search?q=restart+policy", "validate"])
+def test_focus_is_seen_and_follows_the_page(page: Browsed, path: str, width: int) -> None:
+    opened = page.opened(path, width=width)
+    stops = []
+    for _ in range(16):
+        opened.page.keyboard.press("Tab")
+        stops.append(opened.page.evaluate(FOCUSED))
+        if stops[-1][0] == "Validate" and path == "validate" and len(stops) > 6:
+            break  # the last stop of that page
+    assert [text for text, _, _ in stops[:2]] == ["Skip to the content", "specmux"]
+    assert [stop for stop in stops if stop[1:] != [True, "solid"]] == []
+
+
+@shared
+def test_escape_closes_what_is_open(page: Browsed) -> None:
+    opened = page.opened(POD)
+    opened.page.keyboard.press("/")
+    opened.page.keyboard.type("pod")
+    opened.page.wait_for_selector("[role=option]")
+    opened.page.keyboard.press("Escape")
+    assert opened.page.locator("#suggestions").is_hidden()
+    assert opened.page.get_attribute("#q", "aria-expanded") == "false"
+    opened.page.fill("#filter", "runAs")
+    opened.page.press("#filter", "Escape")
+    assert opened.page.locator("[id='spec.containers'] > summary").is_visible()
+
+
+@shared
+def test_nothing_is_promised_that_needs_a_script_without_one(page: Browsed) -> None:
+    for path in ("", POD, "status", "validate"):
+        opened = page.opened(path, script=False)
+        assert opened.page.locator(".keys, main button, main input").locator("visible=true").count() == 0
+        assert opened.page.locator("script:not([src])").count() == 0
+    assert "needs JavaScript" in opened.page.locator("main").inner_text()
+
+
 @shared
 def test_path_of_the_field_stays_in_sight(page: Browsed) -> None:
     opened = page.opened(f"{POD}#spec.containers.image")
@@ -261,9 +311,7 @@ def test_print_has_the_fields_and_no_controls(page: Browsed) -> None:
     assert opened.page.locator("[id='spec.containers']").is_visible()
 
 
-UNSEEN = (
-    "[...document.querySelectorAll('.wide')].filter((each) => each.scrollWidth > each.clientWidth).length"
-)
+UNSEEN = "[...document.querySelectorAll('.wide')].some((each) => each.scrollWidth > each.clientWidth)"
 COMPARED = PAGES[3]
 
 

@@ -44,6 +44,8 @@ def check_config(file: Path, probe: bool) -> None:
 
     Exit codes: 0 ok, 2 usage, 3 invalid configuration, 4 no backend reachable (with --probe).
     """
+    if str(file) == "-":
+        raise click.UsageError("a configuration is a file: relative paths in it start at its folder")
     with reported_errors():
         settings = ConfigSource(file=file, environment=environment()).read()
         access, missing = _cluster(settings, is_needed=probe)

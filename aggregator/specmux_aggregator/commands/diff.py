@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from specmux_aggregator.command_line.listing import examples
-from specmux_aggregator.command_line.output import format_option
+from specmux_aggregator.command_line.output import WrittenPath, format_option
 from specmux_aggregator.command_line.progress import progress
 from specmux_aggregator.console import is_coloured
 from specmux_aggregator.errors import InvalidConfig
@@ -76,7 +76,7 @@ _PLACED: Final = ("json", "sarif", "github")
     "--write-baseline",
     "baseline_file",
     metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=WrittenPath("a policy", path_type=Path, dir_okay=False),
     help="Write a policy that allows all that --fail-on would fail for, and exit with 0.",
 )
 @click.option(
@@ -122,6 +122,8 @@ def diff(old: str, new: str, options: DiffOptions, source: SourceOptions) -> Non
         raise click.UsageError(
             "a cluster is compared as OLD or NEW, or judged as --objects: write context:NAME"
         )
+    if [old, new, str(options.policy), options.objects].count("-") > 1:
+        raise click.UsageError("standard input (-) can be read once")
     with reported_errors(), reported_refusals(), progress("comparing"):
         rules = _policy(options.policy)
         compared = _compared(old, new, options, source)

@@ -53,8 +53,9 @@ def status(url: str | None, output: Output, source: SourceOptions) -> None:
         try:
             lines = [*_lines(known, chosen.server or "")]
         except (KeyError, TypeError, AttributeError) as error:
+            lacking = f": it has no {error.args[0]}" if isinstance(error, KeyError) else ""
             raise SourceUnreachable(
-                f"{chosen.server}/status: no page of a specmux service, or of a much older one"
+                f"{chosen.server}/status: no page of a specmux service, or of a much older one{lacking}"
             ) from error
         show(output, known, lines)
     backends = known.get("backends", {})
