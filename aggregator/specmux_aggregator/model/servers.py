@@ -86,7 +86,7 @@ def union_of(servers: Iterable[BackendServer]) -> dict[GroupVersion, Hash | None
     best: dict[GroupVersion, tuple[tuple[bool, tuple[int, ...], int, str], Hash | None]] = {}
     for server in servers:
         for key, hash in server.offers.items():
-            # Ranked without the number of offers: a change of another document must not move this one.
+            # Ranked without the digest of all offers: a change of another document must not move this one.
             rank = (*server.standing, hash or "")
             if key not in best or rank > best[key][0]:
                 best[key] = rank, hash
