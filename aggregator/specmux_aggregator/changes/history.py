@@ -317,8 +317,9 @@ class History:
                 body = recoded(json, Coding.ZSTD, self._limits.max_bytes)
             else:
                 body = await asyncio.to_thread(recoded, json, Coding.ZSTD, self._limits.max_bytes)
-        except (BadCoding, TooLarge) as error:
-            logger.warning("the OpenAPI spec of %s is not kept for comparisons: %s", name, error)
+        except (BadCoding, TooLarge, MemoryError) as error:
+            reason = str(error) or "out of memory"
+            logger.warning("the OpenAPI spec of %s is not kept for comparisons: %s", name, reason)
             return
         self.kept.put(name, hash, body)
         if self._archive is not None:

@@ -37,7 +37,10 @@ def encoded(body: bytes, coding: Coding) -> bytes:
             compressor = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, GZIP_WINDOW)
             return compressor.compress(body) + compressor.flush()
         case Coding.ZSTD:
-            return zstandard.ZstdCompressor(level=ZSTD_LEVEL).compress(body)
+            try:
+                return zstandard.ZstdCompressor(level=ZSTD_LEVEL).compress(body)
+            except zstandard.ZstdError as error:  # of bytes in memory: nothing else fails
+                raise MemoryError(str(error)) from error
 
 
 def decoded(body: bytes, coding: Coding, *, max_bytes: int) -> bytes:

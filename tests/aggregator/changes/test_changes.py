@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 import pytest
 import yaml
+import zstandard
 
 from data.compared import definition, document
 from fakes.apiserver import FakeAPIServer
@@ -72,6 +73,27 @@ async def test_a_change_of_a_definition_is_logged_with_what_it_breaks(tmp_path: 
         labels = f'backend="crds",group_version="{KEY}",severity="breaking"'
         assert f"specmux_group_version_changes_total{{{labels}}} 1.0" in metrics
         assert 'specmux_change_comparisons_total{result="compared"} 1.0' in metrics
+
+
+@pytest.mark.parametrize("short", [MemoryError(), zstandard.ZstdError("Allocation error")])
+async def test_log_outlives_a_shortage_of_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, short: Exception
+) -> None:
+    def fails(level: int) -> None:
+        raise short
+
+    write(tmp_path / "crds", fields("a", "b"))
+    async with service(crds(tmp_path / "crds"), changes=QUICK) as client:
+        await settled(client)
+        with monkeypatch.context() as patched:
+            patched.setattr(zstandard, "ZstdCompressor", fails)
+            write(tmp_path / "crds", fields("a", "c"))
+            await entries_of(client, 1)
+        write(tmp_path / "crds", fields("a", "d"))
+        (entry, _) = await entries_of(client, 2)
+        assert (entry["groupVersion"], entry["old"]["backend"]) == (KEY, "crds")
+    assert "is not kept for comparisons" in caplog.text
+    assert "no longer logged" not in caplog.text
 
 
 async def settled(client: Client) -> None:
