@@ -282,7 +282,8 @@ def _begin() -> int:
     """Initialize a worker: only the service decides when it ends, or the service's own end. Returns the
     process id."""
     # Give the process that answers clients precedence when cores are scarce.
-    os.nice(10)
+    with contextlib.suppress(OSError):  # a sandbox may refuse it
+        os.nice(10)
     # Documents are trees of hundreds of thousands of objects without cycles: searching for cycles every 700
     # objects takes a tenth of a conversion. Imported objects are permanent and excluded.
     gc.freeze()
