@@ -21,6 +21,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import cache
 from multiprocessing.context import ForkServerContext
+from multiprocessing.process import BaseProcess
 from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
@@ -35,12 +36,14 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 PRELOADED: Final = [
+    "specmux_aggregator.jobs.worker",
     "specmux_aggregator.jobs.documents",
     "specmux_aggregator.changes.comparing",
     "specmux_aggregator.cli",
 ]
-"""What the fork server imports once. A worker also imports the program's main module, and with it the command
-line; from the fork server it gets that at once, in shared memory."""
+"""What the fork server imports once. A worker also imports this module, for what it begins with, and the
+program's main module, and with it the command line; from the fork server it gets them at once, in shared
+memory."""
 
 PAUSE_MIN: Final = 1.0
 PAUSE_MAX: Final = 60.0
@@ -75,11 +78,16 @@ class StartPause:
 
 
 class WorkerContext(ForkServerContext):
-    """Starts workers; keeps the queue through which a pool receives results."""
+    """Starts workers; keeps the process of a pool, and the queue through which it receives results."""
 
     def __init__(self) -> None:
         super().__init__()
+        self.processes: list[BaseProcess] = []
         self.results: list[SimpleQueue[Any]] = []
+
+    def Process(self, *args: Any, **kwargs: Any) -> BaseProcess:  # type: ignore[override]  # noqa: N802
+        self.processes.append(super().Process(*args, **kwargs))
+        return self.processes[-1]
 
     def SimpleQueue(self) -> SimpleQueue[Any]:  # noqa: N802  # as multiprocessing names it
         self.results.append(super().SimpleQueue())
@@ -257,6 +265,10 @@ def _new_process() -> WorkerProcess:
         # Not in the initializer, which would print what it raises and keep the reason to itself.
         return WorkerProcess(pool, pool.submit(_begin).result(START_MAX), context.results[0])
     except BaseException:
+        # The interpreter's exit would wait for a process that waits for work.
+        for process in context.processes:
+            if process.pid is not None:
+                process.kill()
         pool.shutdown()
         raise
 

@@ -6,6 +6,7 @@ import asyncio
 import errno
 import gc
 import logging
+import multiprocessing
 import operator
 import os
 import signal
@@ -186,11 +187,14 @@ async def test_pool_without_memory_for_its_thread_holds_nobody_up(monkeypatch: p
     monkeypatch.setattr(Queue, "_start_thread", starts_no_thread)
     monkeypatch.setattr(threading, "excepthook", lambda told: None)
     monkeypatch.setattr(workers, "START_MAX", 2.0)
+    before = set(multiprocessing.active_children())
     worker = Worker(timeout=PATIENT)
     async with asyncio.timeout(PATIENT):
         with pytest.raises(NoWorker, match="not in time"):
             await worker.run(os.getpid)
         await worker.close()
+        while set(multiprocessing.active_children()) - before:
+            await asyncio.sleep(0.01)
 
 
 async def test_start_that_fails_is_tried_again_after_twice_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,12 +280,28 @@ def test_cycles_are_looked_for_rarely_and_among_what_is_new() -> None:
     assert frozen > 10_000
 
 
-def test_what_the_fork_server_imports_is_there_and_brings_no_client_of_http() -> None:
-    """A name that is not there would be passed over without a word, and each worker would import it."""
+def imported_once() -> set[str]:
     program = f"import sys, {', '.join(workers.PRELOADED)}; print(*sys.modules)"
     found = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
     )
-    modules = set(found.stdout.split())
+    return set(found.stdout.split())
+
+
+async def test_a_worker_imports_nothing_of_its_own_to_begin() -> None:
+    worker = Worker(timeout=PATIENT)
+    try:
+        modules = set(await worker.run(eval, "[*__import__('sys').modules]"))
+    finally:
+        await worker.close()
+    own = {
+        name for name in modules - imported_once() if name.startswith(("specmux", "asyncio", "concurrent"))
+    }
+    assert own == set()
+
+
+def test_what_the_fork_server_imports_is_there_and_brings_no_client_of_http() -> None:
+    """A name that is not there would be passed over without a word, and each worker would import it."""
+    modules = imported_once()
     assert set(workers.PRELOADED) < modules
     assert modules.isdisjoint({"xml.sax.saxutils", "urllib.request", "http.client"})
