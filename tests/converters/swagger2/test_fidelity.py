@@ -388,3 +388,26 @@ def test_values_of_discriminators_become_a_mapping(extension: str) -> None:
     mapping = {"#Zoo.Cat": "#/components/schemas/Cat", "#Zoo.Lion": "#/components/schemas/Lion"}
     assert found["discriminator"] == {"propertyName": "kind", "mapping": mapping}
     assert report == []
+
+
+def test_a_parameter_that_is_nowhere_is_left_out() -> None:
+    get = {"parameters": [{"$ref": "#/parameters/none"}], "responses": {"200": {"description": "d"}}}
+    whole = convert_whole(
+        {"swagger": "2.0", "info": {"title": "t", "version": "1"}, "paths": {"/a": {"get": get}}}
+    )
+    assert "parameters" not in whole.document["paths"]["/a"]["get"]
+    assert [loss.reason for loss in whole.losses] == ["nothing is there; left out"]
+
+
+def test_scopes_that_a_flow_lacks_are_added() -> None:
+    whole = convert_whole(
+        {
+            "swagger": "2.0",
+            "info": {"title": "t", "version": "1"},
+            "paths": {},
+            "securityDefinitions": {"o": {"type": "oauth2", "flow": "password", "tokenUrl": "https://t"}},
+        }
+    )
+    flows = whole.document["components"]["securitySchemes"]["o"]["flows"]
+    assert flows == {"password": {"scopes": {}, "tokenUrl": "https://t"}}
+    assert reported(whole) == [("/securityDefinitions/o", "flow without scopes", NOTE)]

@@ -24,8 +24,8 @@ def find(written: Any, section: str, source: SwaggerSource, trace: Trace) -> Ref
     """Follow local references to the end; returns a placeholder if there is no object. ``section``: of shared
     objects of the kind, "parameters" or "responses", or "" if it cannot be shared.
 
-    A reference out of the document is kept unchanged, a dangling or circular one as an extension; both are
-    reported.
+    A reference out of the document is kept unchanged, a dangling or circular one as an extension, but for a
+    parameter; all are reported.
     """
     node, at, shared = written, trace, None
     seen: set[str] = set()
@@ -42,7 +42,8 @@ def find(written: Any, section: str, source: SwaggerSource, trace: Trace) -> Ref
         target = None if ref in seen else source.resolve(tokens)
         if target is None:
             at.foreign.append(ref)
-            at.lose("dangling $ref", "nothing is there; kept as x-unresolved-ref", "$ref")
+            fate = "left out" if section == "parameters" else "kept as x-unresolved-ref"
+            at.lose("dangling $ref", f"nothing is there; {fate}", "$ref")
             return {"x-unresolved-ref": ref}
         if len(tokens) == 2 and tokens[0] == section:
             shared = tokens[1] if not seen else shared

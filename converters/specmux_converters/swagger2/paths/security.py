@@ -106,6 +106,8 @@ def _scheme(node: dict[str, Any], trace: Trace) -> dict[str, Any] | None:
 
 
 def _flow(node: dict[str, Any], urls: tuple[str, ...], trace: Trace) -> dict[str, Any]:
+    if "scopes" not in node:
+        trace.note("flow without scopes", "OpenAPI 3.0 requires them; an empty object is added")
     scopes = object_at(node, "scopes", trace)
     for scope, text in scopes.items():
         if not isinstance(text, str) and scope[:2] != "x-":
