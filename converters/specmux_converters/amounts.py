@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 _UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB")
@@ -26,3 +27,14 @@ def size(number: int) -> str:
     while amount >= 1024 and unit < len(_UNITS) - 1:
         amount, unit = amount / 1024, unit + 1
     return f"{number} B" if unit == 0 else f"{amount:.1f} {_UNITS[unit]}"
+
+
+def first_of(texts: Sequence[str], most: int, what: str = "") -> list[str]:
+    """The first ``most``, and how many more of ``what`` there are."""
+    more = len(texts) - most
+    return [*texts[:most], f"and {more} more {what}".rstrip()] if more > 0 else [*texts]
+
+
+def listed(texts: Sequence[str], most: int, *, separator: str = ", ") -> str:
+    """``apps/v1, batch/v1, and 3 more``."""
+    return separator.join(first_of(texts, most))

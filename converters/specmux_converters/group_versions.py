@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final, NewType
 
 GroupVersion = NewType("GroupVersion", str)
 """A key of the discovery map: "api/v1", "apis/apps/v1", and others such as "version"."""
 
+_API: Final = re.compile(r"api/([^/]+)|apis/([^/]+)/([^/]+)")
 _DEPTHS: Final = {"api": 2, "apis": 3}
 """Segments in the key of a group-version; other keys are as long as their root."""
 
@@ -30,3 +32,21 @@ def group_version_of(path: str) -> GroupVersion | None:
             break
         literal.append(segment)
     return GroupVersion("/".join(literal)) if literal else None
+
+
+def split(group_version: GroupVersion) -> tuple[str, str] | None:
+    """Group ("" for core) and version; None for a discovery key such as "version"."""
+    match = _API.fullmatch(group_version)
+    if match is None:
+        return None
+    return ("", match[1]) if match[1] else (match[2], match[3])
+
+
+def joined(group: str, version: str) -> GroupVersion:
+    """The discovery key of a group-version."""
+    return GroupVersion(f"apis/{group}/{version}" if group else f"api/{version}")
+
+
+def api_version(group: str, version: str) -> str:
+    """The form used in objects and legacy discovery."""
+    return f"{group}/{version}" if group else version

@@ -32,3 +32,8 @@ ALIASES: Final = {
     "application/com.github.proto-openapi.spec.v2@v1.0+protobuf": PROTOBUF_V2,
 }
 """Other spellings, accepted but never sent."""
+
+
+def essence(media_type: str) -> str:
+    """Type and subtype in lower case, without parameters (RFC 9110 8.3.1)."""
+    return media_type.partition(";")[0].strip().lower()

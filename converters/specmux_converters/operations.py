@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
-from specmux_converters.losses import unescape
-from specmux_converters.references import PREFIX
+from specmux_converters.json_values import mapping
+from specmux_converters.references import referred
 
 GROUP_VERSION_KIND: Final = "x-kubernetes-group-version-kind"
 
@@ -77,29 +77,17 @@ def operation_of(document: Document, group: str, version: str, kind: str, verb: 
 
 
 def _consumed(document: Document, operation: Document) -> tuple[str, ...]:
-    return _types(_there(document, operation.get("requestBody")))
+    return _types(referred(document, operation.get("requestBody")))
 
 
 def _produced(document: Document, operation: Document) -> tuple[str, ...]:
-    responses = operation.get("responses")
     found: dict[str, None] = {}
-    for code, response in responses.items() if isinstance(responses, dict) else ():
+    for code, response in mapping(operation.get("responses")).items():
         if str(code).startswith("2"):
-            found.update(dict.fromkeys(_types(_there(document, response))))
+            found.update(dict.fromkeys(_types(referred(document, response))))
     return tuple(found)
 
 
 def _types(owner: Any) -> tuple[str, ...]:
-    content = owner.get("content") if isinstance(owner, dict) else None
+    content = mapping(owner).get("content")
     return tuple(content) if isinstance(content, dict) else ()
-
-
-def _there(document: Document, part: Any) -> Any:
-    """The part, or the component that it refers to."""
-    reference = part.get("$ref") if isinstance(part, dict) else None
-    if not isinstance(reference, str) or not reference.startswith(PREFIX):
-        return part
-    room, _, name = reference.removeprefix(PREFIX).partition("/")
-    components = document.get("components")
-    parts = components.get(room) if isinstance(components, dict) else None
-    return parts.get(unescape(name)) if isinstance(parts, dict) else None

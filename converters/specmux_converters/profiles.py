@@ -17,11 +17,11 @@ from typing import Any, Final, TypeAlias
 import orjson
 
 from specmux_converters.document import Document
-from specmux_converters.group_versions import group_version_of
-from specmux_converters.json_schema.kinds import group_and_version, schemas_in
+from specmux_converters.group_versions import group_version_of, split
+from specmux_converters.json_values import mapping, objects
 from specmux_converters.media_types import JSON, JSON_COMPONENTS, JSON_SCHEMAS, MediaType
 from specmux_converters.operations import GROUP_VERSION_KIND
-from specmux_converters.references import METHODS, reachable
+from specmux_converters.references import METHODS, reachable, schemas_of
 
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9._-]")
 _KINDS: Final = ("parameters", "requestBodies", "responses")
@@ -32,9 +32,8 @@ def schemas_only(document: Document) -> Document:
     other group-versions that no operation is about (``Status``, ``APIResourceList``) with what they alone
     refer to, and the other group-versions of ``DeleteOptions`` and ``WatchEvent``, which apiservers list no
     longer since Kubernetes 1.36."""
-    known = document.get("paths")
-    paths = known if isinstance(known, dict) else {}
-    schemas = schemas_in(document)
+    paths = mapping(document.get("paths"))
+    schemas = schemas_of(document)
     own = _group_versions(paths)
     if own:
         subjects = [*_subjects(paths)]
@@ -52,7 +51,7 @@ _GroupVersions: TypeAlias = tuple[tuple[str, str], ...]
 
 def _group_versions(paths: Mapping[str, Any]) -> _GroupVersions:
     keys = {group_version_of(path) for path in paths}
-    return tuple(found for key in keys if key and (found := group_and_version(key)))
+    return tuple(found for key in keys if key and (found := split(key)))
 
 
 def _subjects(paths: Mapping[str, Any]) -> Iterator[Any]:
@@ -64,8 +63,7 @@ def _subjects(paths: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _kinds(schema: Any) -> list[Any]:
-    kinds = schema.get(GROUP_VERSION_KIND) if isinstance(schema, dict) else None
-    return [kind for kind in kinds if isinstance(kind, dict)] if isinstance(kinds, list) else []
+    return objects(mapping(schema).get(GROUP_VERSION_KIND))
 
 
 def _is_own(kind: Document, own: _GroupVersions) -> bool:
@@ -89,8 +87,7 @@ def with_shared_components(document: Document) -> Document:
     if not isinstance(paths, dict):
         return document
     counts = Counter((kind, _text(node)) for kind, _, node in _shareable(paths))
-    components = document.get("components")
-    known = components if isinstance(components, dict) else {}
+    known = mapping(document.get("components"))
     made: dict[str, dict[str, Any]] = {
         kind: dict(section) if isinstance(section := known.get(kind), dict) else {} for kind in _KINDS
     }

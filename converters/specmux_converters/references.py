@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
 from specmux_converters.errors import InvalidDocument
+from specmux_converters.json_values import mapping, within
 from specmux_converters.losses import pointer_to, unescape
 
 Rename: TypeAlias = Callable[[str], str]
@@ -108,6 +109,20 @@ def name_in(ref: str, section: str) -> str | None:
     head, slash, token = ref.rpartition("/")
     is_whole = f"{head}{slash}" == f"{PREFIX}{section}/"
     return unescape(token) if is_whole else None
+
+
+def schemas_of(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The document's schemas by component name."""
+    return within(document.get("components"), "schemas")
+
+
+def referred(document: Mapping[str, Any], part: Any) -> dict[str, Any]:
+    """A parameter, body or response, or the component that it refers to; empty if there is none."""
+    reference = mapping(part).get("$ref")
+    if not isinstance(reference, str):
+        return mapping(part)
+    section, _, name = reference.removeprefix(PREFIX).partition("/")
+    return within(document.get("components"), section, unescape(name))
 
 
 def component_of(schema: Mapping[str, Any]) -> str | None:

@@ -10,8 +10,9 @@ from pkgutil import get_data
 from typing import Final
 
 from specmux_converters.deferred_dataclasses import dataclass
+from specmux_converters.group_versions import api_version
 from specmux_schemas.explanation.similar import similar_to
-from specmux_schemas.resources import GroupVersionKind, api_version
+from specmux_schemas.resources import GroupVersionKind
 
 
 @dataclass(frozen=True, slots=True)

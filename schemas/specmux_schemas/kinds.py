@@ -12,9 +12,9 @@ from typing import Any
 
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
-from specmux_converters.group_versions import GroupVersion
-from specmux_schemas.references import schemas_of
-from specmux_schemas.resources import GroupVersionKind, split
+from specmux_converters.group_versions import GroupVersion, split
+from specmux_converters.references import schemas_of
+from specmux_schemas.resources import GroupVersionKind
 
 
 @dataclass(frozen=True, slots=True)

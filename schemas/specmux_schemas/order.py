@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from specmux_converters.group_versions import GroupVersion
-from specmux_schemas.resources import split
+from specmux_converters.group_versions import GroupVersion, split
 
 DEFAULT_GROUP: Final = 1000
 

@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from specmux_converters.document import Document
-from specmux_converters.group_versions import GroupVersion
+from specmux_converters.group_versions import GroupVersion, joined
 from specmux_schemas.errors import InvalidPath, SchemasError, UnknownKind
 from specmux_schemas.kinds import DocumentSet
-from specmux_schemas.resources import joined
 
 if TYPE_CHECKING:  # each function imports what it needs: most programs call one of them
     from specmux_schemas.differences.changes import Change

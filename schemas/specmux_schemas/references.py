@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from specmux_converters.document import Document
 from specmux_converters.references import PREFIX
 from specmux_converters.references import component_of as component_of
 
@@ -17,13 +16,6 @@ MOST_HOPS: Final = 32
 """Longest chain of references; a longer one is assumed to be circular."""
 
 EMPTY: Final[Mapping[str, Any]] = {}
-
-
-def schemas_of(document: Document) -> Mapping[str, Any]:
-    """The document's schemas by component name."""
-    components = document.get("components")
-    schemas = components.get("schemas") if isinstance(components, dict) else None
-    return schemas if isinstance(schemas, dict) else EMPTY
 
 
 def reference_to(component: str) -> str:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from specmux_converters.deferred_dataclasses import dataclass
-from specmux_converters.group_versions import GroupVersion
-
-_API: Final = re.compile(r"api/([^/]+)|apis/([^/]+)/([^/]+)")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -57,21 +53,3 @@ class ResourceNames:
     singular: str
     short_names: tuple[str, ...]
     categories: tuple[str, ...]
-
-
-def split(group_version: GroupVersion) -> tuple[str, str] | None:
-    """Group ("" for core) and version; None for a discovery key such as "version"."""
-    match = _API.fullmatch(group_version)
-    if match is None:
-        return None
-    return ("", match[1]) if match[1] else (match[2], match[3])
-
-
-def joined(group: str, version: str) -> GroupVersion:
-    """The discovery key of a group-version."""
-    return GroupVersion(f"apis/{group}/{version}" if group else f"api/{version}")
-
-
-def api_version(group: str, version: str) -> str:
-    """The form used in objects and legacy discovery."""
-    return f"{group}/{version}" if group else version

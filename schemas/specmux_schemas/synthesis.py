@@ -14,8 +14,10 @@ from typing import Any, Final
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
+from specmux_converters.json_values import array, mapping, members, text, texts
 from specmux_converters.operations import COLLECTION_METHODS, METHODS, VERBS
-from specmux_schemas.references import component_of, schemas_of
+from specmux_converters.references import referred, schemas_of
+from specmux_schemas.references import component_of
 from specmux_schemas.resources import (
     NO_KIND,
     APIResource,
@@ -59,14 +61,14 @@ def synthesise(document: Document, group_version: GroupVersion) -> Resources:
     """The resources of a parsed document, by name. Paths without a kind are ignored."""
     drafts: dict[str, dict[str, _Draft]] = {}
     has_watch_paths = False
-    for path, item in _objects(document.get("paths")):
+    for path, item in members(document.get("paths")):
         place = place_of(path, f"/{group_version}/")
         if place is None:
             continue
         has_watch_paths |= place.is_watch
         draft = drafts.setdefault(place.resource, {}).setdefault(place.subresource, _Draft())
         draft.is_namespaced |= place.is_namespaced
-        for method, operation in _objects(item):
+        for method, operation in members(item):
             if method in METHODS:
                 _add(draft, place, method, operation, _parameter_names(document, item, operation))
                 draft.answers |= _answered_kinds(document, operation) if place.subresource else set()
@@ -101,16 +103,14 @@ def named(resources: Resources, names: Mapping[str, ResourceNames]) -> Resources
 
 def names_of(manifest: Document) -> tuple[str, ResourceNames] | None:
     """The plural and further names in the manifest of a CustomResourceDefinition; None without a plural."""
-    spec = manifest.get("spec")
-    names = spec.get("names") if isinstance(spec, dict) else None
-    plural = names.get("plural") if isinstance(names, dict) else None
+    names = mapping(manifest.get("spec")).get("names")
+    plural = mapping(names).get("plural")
     if not isinstance(names, dict) or not isinstance(plural, str):
         return None
-    singular = names.get("singular")
     return plural, ResourceNames(
-        singular if isinstance(singular, str) else "",
-        _strings(names.get("shortNames")),
-        _strings(names.get("categories")),
+        text(names.get("singular")),
+        texts(names.get("shortNames")),
+        texts(names.get("categories")),
     )
 
 
@@ -185,8 +185,8 @@ def _answered_kinds(document: Document, operation: Document) -> set[GroupVersion
     """The kinds of the components in successful responses; ambiguous components are ignored."""
     schemas = schemas_of(document)
     found: set[GroupVersionKind] = set()
-    for status, response in _objects(operation.get("responses")):
-        for _, content in _objects(response.get("content") if status.startswith("2") else None):
+    for status, response in members(operation.get("responses")):
+        for _, content in members(response.get("content") if status.startswith("2") else None):
             schema = content.get("schema")
             name = component_of(schema) if isinstance(schema, dict) else None
             match schemas.get(name) if name is not None else None:
@@ -197,23 +197,10 @@ def _answered_kinds(document: Document, operation: Document) -> set[GroupVersion
 
 def _parameter_names(document: Document, *holders: Document) -> Iterator[str]:
     for holder in holders:
-        parameters = holder.get("parameters")
-        for parameter in parameters if isinstance(parameters, list) else ():
-            if not isinstance(parameter, dict):
-                continue
-            reference = parameter.get("$ref")
-            if isinstance(reference, str):
-                parameter = _parameter(document, reference)
-            name = parameter.get("name")
+        for parameter in array(holder.get("parameters")):
+            name = referred(document, parameter).get("name")
             if isinstance(name, str):
                 yield name
-
-
-def _parameter(document: Document, reference: str) -> Document:
-    components = document.get("components")
-    parameters = components.get("parameters") if isinstance(components, dict) else None
-    found = parameters.get(reference.rpartition("/")[2]) if isinstance(parameters, dict) else None
-    return found if isinstance(found, dict) else {}
 
 
 def _kind(value: Any) -> GroupVersionKind:
@@ -221,12 +208,3 @@ def _kind(value: Any) -> GroupVersionKind:
         case {"group": str(group), "version": str(version), "kind": str(kind)} if kind:
             return GroupVersionKind(group, version, kind)
     return NO_KIND
-
-
-def _objects(value: Any) -> Iterator[tuple[str, Document]]:
-    if isinstance(value, dict):
-        yield from ((key, item) for key, item in value.items() if isinstance(item, dict))
-
-
-def _strings(value: Any) -> tuple[str, ...]:
-    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()

@@ -10,10 +10,9 @@ import pytest
 
 from cluster.control_plane import ControlPlane
 from specmux_converters.document import parse
-from specmux_converters.group_versions import GroupVersion
+from specmux_converters.group_versions import GroupVersion, split
 from specmux_schemas.explanation.example import example
 from specmux_schemas.kinds import kinds_of
-from specmux_schemas.resources import split
 from specmux_schemas.synthesis import synthesise
 
 pytestmark = pytest.mark.timeout(900)

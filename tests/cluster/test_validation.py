@@ -17,10 +17,9 @@ import pytest
 from cluster.binaries import VERSION
 from cluster.control_plane import ControlPlane
 from cluster.faulty_manifests import DEFINITION, DESCRIBED, GROUP, IN_CODE
-from specmux_converters.group_versions import GroupVersion
+from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.releases import minor_release
 from specmux_schemas.kinds import DocumentSet
-from specmux_schemas.resources import split
 from specmux_schemas.synthesis import synthesise
 from specmux_schemas.validation import Directive, ValidationReport, Validator
 from specmux_schemas.validation.media_types import BodyFormat

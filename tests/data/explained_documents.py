@@ -8,9 +8,9 @@ from typing import Any
 
 from shared_data import GOLDEN, documents, load
 from specmux_converters.document import Document
-from specmux_converters.group_versions import GroupVersion, group_version_of
+from specmux_converters.group_versions import GroupVersion, group_version_of, split
 from specmux_schemas.kinds import DocumentSet
-from specmux_schemas.resources import APIResource, GroupVersionKind, split
+from specmux_schemas.resources import APIResource, GroupVersionKind
 from specmux_schemas.synthesis import synthesise
 
 KIND = GroupVersionKind("garden.example.org", "v1", "Bed")

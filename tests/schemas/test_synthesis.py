@@ -12,8 +12,8 @@ from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.jobs.resources import resources_in
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_converters.document import Limits
-from specmux_converters.group_versions import GroupVersion
-from specmux_schemas.resources import APIResource, GroupVersionKind, ResourceNames, split
+from specmux_converters.group_versions import GroupVersion, split
+from specmux_schemas.resources import APIResource, GroupVersionKind, ResourceNames
 from specmux_schemas.synthesis import named, names_of, synthesise
 
 KEY = GroupVersion("apis/g/v1")

@@ -33,7 +33,7 @@ from specmux_aggregator.sources.search_index import SearchIndex
 from specmux_aggregator.sources.source import Source
 from specmux_converters.amounts import counted
 from specmux_converters.document import Document
-from specmux_converters.group_versions import GroupVersion
+from specmux_converters.group_versions import GroupVersion, api_version, joined
 from specmux_schemas.differences import ServedSide, add_document, compare
 from specmux_schemas.differences.policy import NO_POLICY
 from specmux_schemas.differences.reports import render, report_of
@@ -44,7 +44,6 @@ from specmux_schemas.explanation.text import text
 from specmux_schemas.explanation.tree import find
 from specmux_schemas.kinds import DocumentSet, KindSchema
 from specmux_schemas.queries import validator_beside
-from specmux_schemas.resources import api_version, joined
 from specmux_schemas.search_index.as_json import found_json
 from specmux_schemas.search_index.query import search
 from specmux_schemas.validation.decoding.streams import parts_of

@@ -13,6 +13,7 @@ import orjson
 
 from specmux_aggregator.auth.users import User, proven
 from specmux_aggregator.model.failure import Cause, Failure
+from specmux_converters.json_values import mapping
 
 TOKEN_REVIEWS: Final = "/apis/authentication.k8s.io/v1/tokenreviews"  # noqa: S105 - a path
 ACCESS_REVIEWS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
@@ -78,7 +79,7 @@ def _status(body: bytes) -> dict[str, Any] | None:
         review = orjson.loads(body)
     except orjson.JSONDecodeError:
         return None
-    status = review.get("status") if isinstance(review, dict) else None
+    status = mapping(review).get("status")
     return status if isinstance(status, dict) else None
 
 

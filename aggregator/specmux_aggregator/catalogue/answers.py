@@ -16,10 +16,9 @@ from specmux_aggregator.http.messages import Coding, ETag, Request
 from specmux_aggregator.http.negotiation import coding_for
 from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
 from specmux_converters.errors import cut
-from specmux_converters.group_versions import GroupVersion
+from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.json_schema.catalogue import needed
 from specmux_converters.json_schema.forms import EDITION
-from specmux_converters.json_schema.kinds import group_and_version
 from specmux_converters.json_schema.paths import ModelsFile, Wanted, WholeFile, is_of_release, wanted
 
 PREFIX: Final = "/schemas/"
@@ -79,7 +78,7 @@ class SchemaAccess:
 
 def tree_of(snapshot: Snapshot) -> Tree:
     """Replicas with equal documents have equal hashes."""
-    keys = {key: entry.key for key, entry in snapshot.entries.items() if group_and_version(key) is not None}
+    keys = {key: entry.key for key, entry in snapshot.entries.items() if split(key) is not None}
     unheard = {
         name: each.backend.group_versions
         for name, each in snapshot.observations.items()

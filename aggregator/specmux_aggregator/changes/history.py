@@ -38,8 +38,7 @@ from specmux_aggregator.model.observation import Hash, Provenance
 from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
 from specmux_aggregator.tasks import log_failure
 from specmux_converters.document import Limits
-from specmux_converters.group_versions import GroupVersion
-from specmux_schemas.resources import split
+from specmux_converters.group_versions import GroupVersion, split
 
 logger = logging.getLogger(__name__)
 

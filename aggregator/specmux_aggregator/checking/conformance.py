@@ -18,6 +18,7 @@ from specmux_converters.codecs import decode
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Limits, content_hash
 from specmux_converters.errors import ConverterError, cut
+from specmux_converters.json_values import mapping
 from specmux_converters.media_types import JSON, PROTOBUF
 from specmux_schemas.reports import Case, FindingReport, Level, ReportFinding, Suite, Where
 
@@ -109,15 +110,14 @@ async def tried(ask: Ask, *, most_documents: int | None = None) -> list[Verdict]
 
 def _urls(answer: HTTPAnswer, note: Note) -> dict[str, str]:
     """The URLs of the documents in the root, by key."""
-    value = _json(answer.body)
-    paths = value.get("paths") if isinstance(value, dict) else None
+    paths = mapping(_json(answer.body)).get("paths")
     if answer.status != 200 or not isinstance(paths, dict):
         note("root", f'{answer.status}, and no JSON object with "paths"')
         return {}
     note("root")
     urls: dict[str, str] = {}
     for key, entry in paths.items():
-        url = entry.get("serverRelativeURL") if isinstance(entry, dict) else None
+        url = mapping(entry).get("serverRelativeURL")
         if not isinstance(url, str) or urlsplit(url).path != f"{ROOT}/{key}" or urlsplit(url).netloc:
             note("relative-urls", f"{cut(str(key))}: {cut(str(url))}")
             continue
@@ -140,8 +140,7 @@ async def _listed(ask: Ask) -> AsyncIterator[str]:
 
 async def _try_document(ask: Ask, key: str, url: str, note: Note) -> None:
     answer = await ask(url, {"Accept": JSON, "Accept-Encoding": "identity"})
-    value = _json(answer.body)
-    version = value.get("openapi") if isinstance(value, dict) else None
+    version = mapping(_json(answer.body)).get("openapi")
     if answer.status != 200 or not str(version).startswith("3."):
         note("documents", f"{cut(key)}: {answer.status}, {len(answer.body)} bytes, no OpenAPI 3")
         return
@@ -289,7 +288,7 @@ def _hash(url: str) -> str:
 
 def _keys(document: Any, *path: str) -> set[str]:
     for name in path:
-        document = document.get(name) if isinstance(document, dict) else None
+        document = mapping(document).get(name)
     return set(document) if isinstance(document, dict) else set()
 
 

@@ -18,6 +18,7 @@ from specmux_converters.crd.manifest import shown_name
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion, group_version_of
+from specmux_converters.json_values import within
 from specmux_converters.losses import Grade, Loss, pointer_to, tokens_of
 from specmux_converters.recognise import DocumentKind, RecognisedInput, recognise
 from specmux_converters.references import METHODS, references
@@ -141,8 +142,7 @@ def _repeated_ids(document: Document) -> Iterator[DocumentFinding]:
     first: dict[str, str] = {}
     for path, item in _paths(document):
         for method in METHODS:
-            operation = item.get(method) if isinstance(item, dict) else None
-            name = operation.get("operationId") if isinstance(operation, dict) else None
+            name = within(item, method).get("operationId")
             if not isinstance(name, str):
                 continue
             place = pointer_to("paths", path, method, "operationId")

@@ -30,8 +30,7 @@ def listed(losses: Sequence[Loss]) -> Iterator[str]:
         else:
             notes.setdefault((loss.construct, loss.reason), []).append(_place(loss))
     for (construct, reason), places in notes.items():
-        more = f" and {len(places) - _NAMED_MAX} more" if len(places) > _NAMED_MAX else ""
-        named = f"{', '.join(places[:_NAMED_MAX])}{more}"
+        named = amounts.listed(places, _NAMED_MAX)
         yield f"note, {len(places)} × {cut(construct)}: {reason} ({named})"
 
 
@@ -41,6 +40,6 @@ def _place(loss: Loss) -> str:
 
 def _counted(grade: Grade, losses: Sequence[Loss]) -> str:
     kinds = Counter(loss.construct for loss in losses if loss.grade is grade)
-    named = ", ".join(f"{count} × {cut(kind)}" for kind, count in kinds.most_common(_KINDS_MAX))
-    more = f" and {len(kinds) - _KINDS_MAX} other kinds" if len(kinds) > _KINDS_MAX else ""
-    return f"{amounts.counted(kinds.total(), grade.value)}: {named}{more}"
+    shown = [f"{count} × {cut(kind)}" for kind, count in kinds.most_common()]
+    named = amounts.listed(shown, _KINDS_MAX)
+    return f"{amounts.counted(kinds.total(), grade.value)}: {named}"

@@ -19,6 +19,7 @@ from specmux_aggregator.sources.judged.validated_objects import (
     read_stored,
 )
 from specmux_aggregator.sources.options import Command, SourceOptions, bundled
+from specmux_converters.amounts import listed
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
@@ -131,16 +132,13 @@ def unmatched_hints(stored: StoredObjects, checked: Sequence[ValidatedObject]) -
     judged = [each for each in checked if each.outcome is not ObjectVerdict.NO_OBJECT and each.key.kind]
     created = [str(each.key) for each in judged if not each.report.is_update and each.key.kind != "List"]
     if created and not stored.are_required:
-        yield f"{_counted(created)} not in {stored.place}, checked as created: {_shown(created)}"
+        shown = listed(sorted(created), _SHOWN)
+        yield f"{_counted(created)} not in {stored.place}, checked as created: {shown}"
     named = {stored.key_for_name(each.key) for each in judged}
     gone = [str(key) for key in stored if key not in named and key.kind]
     if gone:
-        yield f"{_counted(gone)} in {stored.place} alone, not checked: {_shown(gone)}"
+        yield f"{_counted(gone)} in {stored.place} alone, not checked: {listed(sorted(gone), _SHOWN)}"
 
 
 def _counted(names: list[str]) -> str:
     return f"{len(names)} {'object is' if len(names) == 1 else 'objects are'}"
-
-
-def _shown(names: list[str]) -> str:
-    return ", ".join(sorted(names)[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")

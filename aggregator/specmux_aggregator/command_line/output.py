@@ -97,10 +97,9 @@ def show(output: Output, value: Any, lines: Iterable[str]) -> None:
 
             write_line(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
         case "yaml":
-            import yaml
+            from specmux_converters.yaml.writer import to_yaml
 
-            dumped = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=110)
-            write_line(dumped.rstrip("\n"))
+            write_line(to_yaml(value).decode().rstrip("\n"))
         case "text":
             for line in lines:
                 write_line(line)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import orjson
-import yaml
 
 from specmux_aggregator.sources.judged.validated_objects import ObjectVerdict, ValidatedObject
+from specmux_converters.yaml.writer import to_yaml
 
 OBJECT_FORMS: Final = ("yaml", "object-json")
 
@@ -17,8 +17,7 @@ def stored_text(checked: Sequence[ValidatedObject], form: str) -> bytes:
     """Of those that are valid: a stream of YAML documents; as JSON the object, or a List of several."""
     objects = [orjson.loads(orjson.dumps(each, default=float)) for each in _stored(checked)]
     if form == "yaml":
-        dumped: str = yaml.safe_dump_all(objects, sort_keys=False, allow_unicode=True, width=110)
-        return dumped.encode()
+        return b"---\n".join(map(to_yaml, objects))
     listed = {"apiVersion": "v1", "kind": "List", "items": objects}
     return orjson.dumps(objects[0] if len(objects) == 1 else listed, option=orjson.OPT_INDENT_2) + b"\n"
 

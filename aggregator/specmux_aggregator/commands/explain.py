@@ -241,7 +241,7 @@ def _has(loaded: LoadedDocuments, name: KindName, steps: tuple[Step, ...]) -> bo
 
 
 def _version(name: KindName) -> str:
-    from specmux_schemas.resources import api_version
+    from specmux_converters.group_versions import api_version
 
     return api_version(name.kind.group, name.kind.version)
 

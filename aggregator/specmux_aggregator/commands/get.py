@@ -14,6 +14,7 @@ from specmux_aggregator.console import warn
 from specmux_aggregator.exits import reported_errors
 from specmux_aggregator.sources.completion import complete_group_versions
 from specmux_aggregator.sources.options import SourceOptions, source_options
+from specmux_converters.amounts import listed
 from specmux_converters.group_versions import GroupVersion
 
 HASH_SHOWN: Final = 12
@@ -81,7 +82,7 @@ def _print(group_version: str, output: str, profile: str | None, source: SourceO
         key = _key(group_version, known)
         if key is None:
             alike = [key for key in known if f"/{group_version}/" in f"/{key}"]
-            named = ", ".join(known[:NAMED]) + (", …" if len(known) > NAMED else "")
+            named = listed(known, NAMED)
             said = f"did you mean {' or '.join(alike[-3:])}?" if alike else f"it has {named or 'nothing'}"
             raise SourceError(f"{documents.where} has no {group_version}; {said}")
         loaded = documents.load([key])

@@ -25,6 +25,7 @@ from specmux_converters.errors import ConverterError
 from specmux_converters.json_schema import DocumentSchemas, Kind
 from specmux_converters.json_schema.paths import MASTER
 from specmux_converters.json_schema.tree import LAYOUTS, files, gone, is_chosen
+from specmux_converters.json_values import mapping
 
 KUSTOMIZE: Final = "kustomize"
 """A layout of one file, of Swagger 2.0."""
@@ -193,7 +194,7 @@ def _index_in(folder: Path) -> dict[str, object]:
             found = orjson.loads(path.read_bytes())
         except orjson.JSONDecodeError:
             return {}
-    return found if isinstance(found, dict) else {}
+    return mapping(found)
 
 
 def _address(target: str) -> str:

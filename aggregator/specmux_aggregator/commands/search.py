@@ -80,7 +80,7 @@ def search(
 
 def _groups(documents: Source) -> tuple[str, ...]:
     """API groups, "" for the core group."""
-    from specmux_schemas.resources import split
+    from specmux_converters.group_versions import split
 
     named = (split(key) for key in documents.group_versions())
     return tuple(sorted({each[0] for each in named if each is not None}))
@@ -109,8 +109,8 @@ def _lines(found: SearchResult) -> list[str]:
 
 
 def _cells(row: SchemaHit) -> tuple[str, str, str, str]:
+    from specmux_converters.group_versions import api_version
     from specmux_schemas.reports.printing import printable
-    from specmux_schemas.resources import api_version
     from specmux_schemas.search_index.query import path_text
 
     version = api_version(row.kind.kind.group, row.kind.kind.version)

@@ -41,14 +41,14 @@ from specmux_aggregator.sources.judged.validated_objects import (
 from specmux_aggregator.sources.kinds import known_kinds
 from specmux_aggregator.sources.options import STDIN, bundled
 from specmux_aggregator.version import VERSION
-from specmux_converters.amounts import counted
+from specmux_converters.amounts import counted, listed
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
-from specmux_converters.group_versions import GroupVersion
+from specmux_converters.group_versions import GroupVersion, api_version
 from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.order import BUILT_IN_GROUPS
 from specmux_schemas.reports import FORMS, render
-from specmux_schemas.resources import GroupVersionKind, api_version
+from specmux_schemas.resources import GroupVersionKind
 from specmux_schemas.validation import Directive, UnionAlgorithm, Validator
 from specmux_schemas.validation.decoding.manifests import (
     definition_in,
@@ -251,19 +251,17 @@ def _hints(
     own = [each for each in unknown if _is_kubernetes_own(each)]
     if own:
         yield (
-            f"no document describes {_some(own)}, which {'is' if len(own) == 1 else 'are'} Kubernetes' own: "
+            f"no document describes {listed(own, KINDS_SHOWN)}, "
+            f"which {'is' if len(own) == 1 else 'are'} Kubernetes' own: "
             "give the documents of a release with --directory, or a --server, or --ignore-missing-schemas"
         )
     unknown = [each for each in unknown if each not in own]
     if unknown:
         yield (
-            f"no document describes {_some(unknown)}: give the CustomResourceDefinition beside the manifests "
-            "or with --file, or --ignore-missing-schemas"
+            f"no document describes {listed(unknown, KINDS_SHOWN)}: "
+            "give the CustomResourceDefinition beside the manifests or with --file, "
+            "or --ignore-missing-schemas"
         )
-
-
-def _some(kinds: Sequence[str]) -> str:
-    return ", ".join(kinds[:KINDS_SHOWN]) + (", …" if len(kinds) > KINDS_SHOWN else "")
 
 
 def _is_kubernetes_own(kind: str) -> bool:

@@ -33,9 +33,9 @@ from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.document import parse
 from specmux_converters.errors import ConverterError
-from specmux_converters.group_versions import GroupVersion
+from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.media_types import JSON
-from specmux_schemas.resources import Resources, split
+from specmux_schemas.resources import Resources
 
 CORE: Final = "/api"
 GROUPS: Final = "/apis"

@@ -31,7 +31,7 @@ from specmux_aggregator.discovery.synthesis import Synthesis
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.origins.outcome import UnchangedOffers
-from specmux_schemas.resources import split
+from specmux_converters.group_versions import split
 
 logger = logging.getLogger(__name__)
 

@@ -16,16 +16,8 @@ from specmux_aggregator.discovery.parsing import (
 )
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document, Limits
-from specmux_converters.group_versions import GroupVersion
-from specmux_schemas.resources import (
-    NO_KIND,
-    APIResource,
-    GroupVersionKind,
-    Resources,
-    Subresource,
-    api_version,
-    split,
-)
+from specmux_converters.group_versions import GroupVersion, api_version, split
+from specmux_schemas.resources import NO_KIND, APIResource, GroupVersionKind, Resources, Subresource
 
 
 def parse_core_versions(

@@ -16,9 +16,8 @@ from specmux_aggregator.discovery.state import Knowledge, Listing
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.snapshot import OwnershipConflict
 from specmux_converters.deferred_dataclasses import dataclass
-from specmux_converters.group_versions import GroupVersion
+from specmux_converters.group_versions import GroupVersion, split
 from specmux_schemas.order import version_rank
-from specmux_schemas.resources import split
 
 
 @dataclass(slots=True)

@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 from specmux_aggregator.model.backend import Backend, BackendKind
-from specmux_converters.group_versions import GroupVersion
+from specmux_converters.group_versions import GroupVersion, split
 from specmux_schemas.order import BUILT_IN_GROUPS, DEFAULT_GROUP
-from specmux_schemas.resources import split
 
 DEFAULT_VERSION: Final = 15
 CRD_VERSION: Final = 100

@@ -11,14 +11,8 @@ from typing import Any, Final, TypeVar
 
 from specmux_aggregator.discovery.directory import Directory, Group, ListedVersion
 from specmux_aggregator.discovery.pieces import has_iterator
-from specmux_schemas.resources import (
-    APIResource,
-    GroupVersionKind,
-    Resources,
-    Subresource,
-    api_version,
-    split,
-)
+from specmux_converters.group_versions import api_version, split
+from specmux_schemas.resources import APIResource, GroupVersionKind, Resources, Subresource
 
 DISCOVERY_GROUP: Final = "apidiscovery.k8s.io"
 

@@ -8,8 +8,7 @@ from typing import Any
 from specmux_aggregator.discovery.directory import Directory, ListedVersion
 from specmux_aggregator.discovery.state import Freshness, Knowledge
 from specmux_aggregator.model.snapshot import Snapshot
-from specmux_converters.group_versions import GroupVersion
-from specmux_schemas.resources import split
+from specmux_converters.group_versions import GroupVersion, split
 
 
 def discovery_report(

@@ -21,9 +21,9 @@ from specmux_aggregator.model.observation import Hash, Observation
 from specmux_aggregator.model.snapshot import DocumentKey
 from specmux_aggregator.upstream.client import MovedDocument
 from specmux_converters.document import Limits as DocumentLimits
-from specmux_converters.group_versions import GroupVersion
+from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.media_types import JSON, MediaType
-from specmux_schemas.resources import Resources, split
+from specmux_schemas.resources import Resources
 
 AT_HAND: Final = 0.2
 """Seconds within which a document is obtained that is in memory or on disk."""

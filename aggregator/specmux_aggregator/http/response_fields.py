@@ -36,11 +36,6 @@ class UnaskedCoding(ValueError):
     """The answer has a content coding that was not requested; the message is for people."""
 
 
-def media_type(content_type: str) -> str:
-    """Type and subtype in lower case; "" for an empty field."""
-    return content_type.partition(";")[0].strip().lower()
-
-
 def coding(content_encoding: str) -> Coding:
     """The single content coding (RFC 9110 8.4). Raises UnaskedCoding."""
     name = content_encoding.strip().lower()

@@ -17,10 +17,12 @@ from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.jobs.built import BuiltDocument, Owned
 from specmux_aggregator.jobs.file_names import COMPRESSED
 from specmux_aggregator.model.observation import Hash, Offer, Provenance
+from specmux_converters.amounts import first_of
 from specmux_converters.crd import BUNDLED, CRDBuild, CRDMemo, Problem, Templates, build
 from specmux_converters.document import Document, Limits, content_hash, parse
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion
+from specmux_converters.json_values import mapping, text
 from specmux_converters.losses import Grade, Loss
 from specmux_converters.recognise import DocumentKind, recognise
 from specmux_schemas.resources import Resources
@@ -161,9 +163,8 @@ def build_crds(
     memo.resources = {item.group_version: memo.resources[item.group_version] for item in documents}
     # Last, so that a build after a failed one repeats its work.
     memo.built = built
-    more = len(notes) - PROBLEMS_NAMED
-    shown = (*notes[:PROBLEMS_NAMED], f"and {more} more problems") if more > 0 else tuple(notes)
-    return CRDsBuilt(tuple(documents), shown, seconds, resources)
+    shown = first_of(notes, PROBLEMS_NAMED, "problems")
+    return CRDsBuilt(tuple(documents), tuple(shown), seconds, resources)
 
 
 def _grouped(memo: DirectoryMemo, files: tuple[Manifest, ...]) -> tuple[dict[str, list[Document]], list[str]]:
@@ -261,6 +262,4 @@ def _lost(losses: Sequence[Loss]) -> str | None:
 
 def _group_of(manifest: Document) -> str:
     """The API group, which determines everything that manifests share; "" if the manifest has none."""
-    spec = manifest.get("spec")
-    group = spec.get("group") if isinstance(spec, dict) else None
-    return group if isinstance(group, str) else ""
+    return text(mapping(manifest.get("spec")).get("group"))

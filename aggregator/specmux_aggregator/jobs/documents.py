@@ -25,13 +25,13 @@ from specmux_converters.crd import Templates
 from specmux_converters.discovery_keys import key_fault
 from specmux_converters.document import Document, Limits, canonical, content_hash, parse
 from specmux_converters.errors import ConverterError, LimitExceeded, Unrepresentable, cut
-from specmux_converters.group_versions import GroupVersion, group_version_of
+from specmux_converters.group_versions import GroupVersion, group_version_of, split
 from specmux_converters.incremental.conversion_memo import ConversionMemo
 from specmux_converters.media_types import MediaType
 from specmux_converters.profiles import PROFILES
 from specmux_converters.recognise import DocumentKind, RecognisedInput, recognise
 from specmux_converters.swagger2.conversion import convert
-from specmux_schemas.resources import Resources, split
+from specmux_schemas.resources import Resources
 
 REFUSALS = (TooLarge, BadCoding, ConverterError)
 """Exceptions that a backend's bytes can cause."""

@@ -9,9 +9,9 @@ from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_converters.document import Document, Limits, parse
 from specmux_converters.errors import ConverterError
-from specmux_converters.group_versions import GroupVersion
+from specmux_converters.group_versions import GroupVersion, split
 from specmux_schemas.built_in_names import built_in_names
-from specmux_schemas.resources import Resources, split
+from specmux_schemas.resources import Resources
 from specmux_schemas.synthesis import named, synthesise
 
 

@@ -15,6 +15,7 @@ import orjson
 
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
+from specmux_converters.json_values import array, mapping
 
 PORT: Final = 443
 """The port of a service reference without one."""
@@ -81,10 +82,8 @@ def noted(objects: Iterable[Mapping[str, Any]]) -> bytes:
 
 
 def _noted(item: Mapping[str, Any]) -> bytes | None:
-    metadata = item.get("metadata")
-    metadata = metadata if isinstance(metadata, dict) else {}
-    labels = metadata.get("labels")
-    managed = labels.get(AUTOMANAGED) if isinstance(labels, dict) else None
+    metadata = mapping(item.get("metadata"))
+    managed = mapping(metadata.get("labels")).get(AUTOMANAGED)
     if managed == "true" or not metadata:
         return None
     short = {"name": metadata.get("name"), "labels": {AUTOMANAGED: managed}}
@@ -167,8 +166,7 @@ def _label(service: Mapping[str, Any], key: str) -> str:
 
 
 def _available(status: object) -> Condition:
-    conditions = status.get("conditions") if isinstance(status, dict) else None
-    for condition in conditions if isinstance(conditions, list) else ():
+    for condition in array(mapping(status).get("conditions")):
         if isinstance(condition, dict) and condition.get("type") == "Available":
             return Condition(
                 condition.get("status") == "True",
@@ -204,6 +202,5 @@ def _number(spec: Mapping[str, Any], key: str) -> int:
 
 
 def _shown_name(item: Mapping[str, Any]) -> str:
-    metadata = item.get("metadata")
-    name = metadata.get("name") if isinstance(metadata, dict) else None
+    name = mapping(item.get("metadata")).get("name")
     return cut(name) if isinstance(name, str) and name else "without a name"

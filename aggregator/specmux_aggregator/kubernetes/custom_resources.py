@@ -24,6 +24,7 @@ from specmux_aggregator.origins.crds import Unreadable
 from specmux_converters.crd import Templates
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
+from specmux_converters.json_values import array, mapping, text
 
 FIRST_LIST: Final = 90.0
 """Seconds for which a check waits for the first list. A watch reports earlier if there is none."""
@@ -49,12 +50,11 @@ class Definition:
 
 def kept(item: Object) -> Definition:
     """The part of an object that a watch keeps."""
-    metadata = item.get("metadata")
-    metadata = metadata if isinstance(metadata, dict) else {}
+    metadata = mapping(item.get("metadata"))
     return Definition(
-        name=_text(metadata.get("name")),
+        name=text(metadata.get("name")),
         identity=identity_of(item),
-        created=_text(metadata.get("creationTimestamp")),
+        created=text(metadata.get("creationTimestamp")),
         is_established=_is_established(item.get("status")),
         served=tuple(_versions(item.get("spec"), are_served=True)),
         withdrawn=tuple(_versions(item.get("spec"), are_served=False)),
@@ -180,24 +180,18 @@ class SeenDefinitions:
 
 
 def _is_established(status: object) -> bool:
-    conditions = status.get("conditions") if isinstance(status, dict) else None
     return any(
         isinstance(condition, dict)
         and condition.get("type") == "Established"
         and condition.get("status") == "True"
-        for condition in (conditions if isinstance(conditions, list) else ())
+        for condition in array(mapping(status).get("conditions"))
     )
 
 
 def _versions(spec: Any, *, are_served: bool) -> Iterator[GroupVersion]:
-    versions = spec.get("versions") if isinstance(spec, dict) else None
-    for version in versions if isinstance(versions, list) else ():
+    for version in array(mapping(spec).get("versions")):
         if isinstance(version, dict) and (version.get("served") is True) == are_served:
-            yield GroupVersion(f"apis/{_text(spec.get('group'))}/{_text(version.get('name'))}")
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
+            yield GroupVersion(f"apis/{text(spec.get('group'))}/{text(version.get('name'))}")
 
 
 def _manifest(item: Object, name: object) -> bytes | None:

@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
+from specmux_converters.json_values import mapping, objects, within
+
 SERVICE_LABEL: Final = "kubernetes.io/service-name"
 
 FAMILIES: Final = ("IPv4", "IPv6")
@@ -45,26 +47,21 @@ def kept(item: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _service(item: Mapping[str, Any]) -> ServiceName | None:
     metadata = item.get("metadata")
-    labels = metadata.get("labels") if isinstance(metadata, dict) else None
-    name = labels.get(SERVICE_LABEL) if isinstance(labels, dict) else None
-    namespace = metadata.get("namespace") if isinstance(metadata, dict) else None
+    name = within(metadata, "labels").get(SERVICE_LABEL)
+    namespace = mapping(metadata).get("namespace")
     return (namespace, name) if isinstance(namespace, str) and isinstance(name, str) else None
 
 
 def _ports(item: Mapping[str, Any]) -> list[int]:
-    numbers = (each.get("port") for each in _objects(item.get("ports")))
+    numbers = (each.get("port") for each in objects(item.get("ports")))
     return [each for each in numbers if isinstance(each, int) and 0 < each < 65536]
 
 
 def _ready(item: Mapping[str, Any]) -> Iterator[str]:
     """The first address of each ready endpoint: all its addresses lead to the same server. An absent
     condition means ready."""
-    for endpoint in _objects(item.get("endpoints")):
+    for endpoint in objects(item.get("endpoints")):
         conditions, addresses = endpoint.get("conditions"), endpoint.get("addresses")
         is_ready = not isinstance(conditions, dict) or conditions.get("ready") is not False
         if is_ready and isinstance(addresses, list) and addresses and isinstance(addresses[0], str):
             yield addresses[0]
-
-
-def _objects(value: object) -> list[Mapping[str, Any]]:
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []

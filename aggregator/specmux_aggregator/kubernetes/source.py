@@ -32,6 +32,7 @@ from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import OUT_OF_REACH
 from specmux_aggregator.model.snapshot import Snapshot
 from specmux_aggregator.tasks import Coalescer
+from specmux_converters.amounts import first_of
 from specmux_converters.group_versions import GroupVersion
 
 logger = logging.getLogger(__name__)
@@ -177,8 +178,7 @@ class ClusterSource:
         """Messages about parts of the cluster that cannot be used."""
         elsewhere = shadowed(self._services.items or ())
         found = (*self._services.problems, *self._definitions.problems(elsewhere))
-        more = len(found) - PROBLEMS_NAMED
-        return (*found[:PROBLEMS_NAMED], f"and {more} more problems") if more > 0 else found
+        return tuple(first_of(found, PROBLEMS_NAMED, "problems"))
 
     def status(self) -> dict[str, Any]:
         """The part of ``/status``."""

@@ -38,6 +38,7 @@ from specmux_aggregator.kubernetes.watch_events import (
     whole,
 )
 from specmux_aggregator.model.failure import Cause, Failure
+from specmux_converters.json_values import mapping
 
 logger = logging.getLogger(__name__)
 
@@ -225,8 +226,7 @@ class Watch:
                 pages, query = [], dict(self._selector)
                 continue
             pages.append(page)
-            metadata = page.get("metadata")
-            token = metadata.get("continue") if isinstance(metadata, dict) else None
+            token = mapping(page.get("metadata")).get("continue")
             if not isinstance(token, str) or not token:
                 return pages
             query = {**self._selector, "limit": str(PAGE), "continue": token}

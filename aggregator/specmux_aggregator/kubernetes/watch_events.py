@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from specmux_aggregator.http.response_fields import RETRY_AFTER_MAX, status_failure
 from specmux_aggregator.model.failure import Cause, Failure
+from specmux_converters.json_values import mapping, within
 
 Object: TypeAlias = Mapping[str, Any]
 """An object of the API as JSON, with apiVersion and kind."""
@@ -125,11 +126,10 @@ def differs(one: WatchedObjects | None, other: WatchedObjects) -> bool:
 
 
 def _error(status: object) -> Failure:
-    code = status.get("code") if isinstance(status, dict) else None
+    code = mapping(status).get("code")
     if not isinstance(code, int):
         return Failure(Cause.SERVER_ERROR, "the watch ended with an error")
-    details = status.get("details") if isinstance(status, dict) else None
-    wait = details.get("retryAfterSeconds") if isinstance(details, dict) else None
+    wait = within(status, "details").get("retryAfterSeconds")
     return status_failure(code, min(float(wait), RETRY_AFTER_MAX) if isinstance(wait, int) else None)
 
 
@@ -158,5 +158,4 @@ def _version(item: object) -> str | None:
 
 
 def _metadata(item: object) -> Mapping[str, Any]:
-    metadata = item.get("metadata") if isinstance(item, dict) else None
-    return metadata if isinstance(metadata, dict) else {}
+    return within(item, "metadata")

@@ -18,8 +18,9 @@ from typing import Final, NewType
 import orjson
 
 from specmux_aggregator.model.failure import Failure
-from specmux_converters.amounts import counted
+from specmux_converters.amounts import counted, listed
 from specmux_converters.group_versions import GroupVersion
+from specmux_converters.json_values import mapping
 
 Hash = NewType("Hash", str)
 
@@ -62,7 +63,7 @@ def git_version(page: bytes | None) -> str | None:
         value = orjson.loads(page or b"null")
     except orjson.JSONDecodeError:
         return None
-    version = value.get("gitVersion") if isinstance(value, dict) else None
+    version = mapping(value).get("gitVersion")
     return version if isinstance(version, str) else None
 
 
@@ -106,17 +107,12 @@ def difference_text(servers: Collection[BackendServer]) -> str:
     having = Counter(key for server in seen for key in server.offers)
     for count in sorted({*having.values()} - {len(seen)}):
         keys = sorted(key for key, number in having.items() if number == count)
-        parts.append(f"{_listed(keys)} on {'one' if count == 1 else count} of them")
+        parts.append(f"{listed(keys, NAMED)} on {'one' if count == 1 else count} of them")
     changed = sorted(
         key
         for key, count in having.items()
         if count == len(seen) and len({server.offers[key] for server in seen}) > 1
     )
     if changed:
-        parts.append(f"different documents: {_listed(changed)}")
+        parts.append(f"different documents: {listed(changed, NAMED)}")
     return "; ".join(parts)
-
-
-def _listed(keys: list[GroupVersion]) -> str:
-    more = len(keys) - NAMED
-    return ", ".join(keys[:NAMED]) + (f" and {more} more" if more > 0 else "")

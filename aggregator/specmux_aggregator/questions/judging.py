@@ -19,10 +19,10 @@ from specmux_aggregator.questions.answers import QuestionRefusal
 from specmux_aggregator.questions.object_questions import BadReview, ObjectQuestion, questions_in
 from specmux_aggregator.questions.state import QueryTooLong, ReaderState, Wants, limited_time
 from specmux_converters.document import Document
-from specmux_converters.group_versions import GroupVersion
+from specmux_converters.group_versions import GroupVersion, api_version, joined
 from specmux_schemas.kind_places import built_in_kinds, place_of
 from specmux_schemas.kinds import DocumentSet
-from specmux_schemas.resources import GroupVersionKind, api_version, joined
+from specmux_schemas.resources import GroupVersionKind
 from specmux_schemas.validation import Directive, Severity, ValidationReport, Validator
 from specmux_schemas.validation.decoding.objects import protobuf_text
 from specmux_schemas.validation.kinds import LIST

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import orjson
 
+from specmux_converters.json_values import mapping
 from specmux_schemas.resources import GroupVersionKind
 from specmux_schemas.validation import (
     Directive,
@@ -77,7 +78,7 @@ def _of_part(
     source = opened(body, form, directive)
     if isinstance(source, ValidationReport):
         return [source], False
-    items = source.value.get("items") if isinstance(source.value, dict) else None
+    items = mapping(source.value).get("items")
     kind = kind_in(source, directive)
     if kind == REVIEW:
         return [_reviewed(source, directive)], False
@@ -105,8 +106,7 @@ def _reviewed(source: Body, directive: Directive) -> ObjectQuestion | Validation
     operation = review.get("operation")
     if operation not in _OPTIONS:
         raise BadReview(f"ValidationReview: operation must be one of {', '.join(_OPTIONS)}")
-    options = review.get("options") or {}
-    wanted = options.get("fieldValidation") if isinstance(options, dict) else None
+    wanted = mapping(review.get("options") or {}).get("fieldValidation")
     if isinstance(wanted, str):
         try:
             directive = parse_directive(wanted, _OPTIONS[operation])

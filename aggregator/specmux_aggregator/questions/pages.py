@@ -13,11 +13,11 @@ from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.questions.answers import ReaderAnswer, SearchRequest
 from specmux_aggregator.questions.frames import SiteParts, rendered
 from specmux_aggregator.questions.state import QueryTooLong, ReaderState, Wants, limited_time
-from specmux_converters.group_versions import GroupVersion
+from specmux_converters.group_versions import GroupVersion, api_version, split
 from specmux_schemas.errors import SchemasError
 from specmux_schemas.explanation.field_path import written
 from specmux_schemas.order import version_rank
-from specmux_schemas.resources import GroupVersionKind, api_version, split
+from specmux_schemas.resources import GroupVersionKind
 from specmux_schemas.search_index.places import group_class
 from specmux_schemas.search_index.query import SchemaHit, SearchResult, search
 

@@ -21,9 +21,8 @@ from specmux_aggregator.questions.answers import QuestionRefusal, ReaderAnswer
 from specmux_aggregator.questions.process import Reader, ReaderBusy, ReaderFailed, ReaderFault, Unready
 from specmux_aggregator.questions.state import ReaderState, Wants, add, align, follow, keep
 from specmux_aggregator.tasks import log_failure
-from specmux_converters.group_versions import GroupVersion
+from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.media_types import JSON
-from specmux_schemas.resources import split
 
 logger = logging.getLogger(__name__)
 

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 
 from specmux_aggregator.errors import SpecmuxError
 from specmux_aggregator.sources.source import LoadedDocuments, Source
+from specmux_converters.group_versions import api_version, split
 from specmux_schemas.errors import UnknownKind
 from specmux_schemas.explanation.field_path import parse
 from specmux_schemas.explanation.kind_names import KindName, KindReference, asked_for, names_of
 from specmux_schemas.kind_places import built_in_kinds
 from specmux_schemas.kinds import KindSchema
 from specmux_schemas.order import discovery_rank
-from specmux_schemas.resources import GroupVersionKind, Resources, api_version, split
+from specmux_schemas.resources import GroupVersionKind, Resources
 
 
 def kinds_of_source(source: Source, *, is_ordered: bool) -> list[KindName]:

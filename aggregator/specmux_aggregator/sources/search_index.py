@@ -7,18 +7,14 @@ torn, of another release, or cannot be kept costs a new one, never an answer.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from pathlib import Path
 from typing import Final
 
-import orjson
-
-from specmux_aggregator.sources.source import Source, UnreadSource
+from specmux_aggregator.sources.source import Source, UnreadSource, digest_of
 from specmux_aggregator.version import VERSION
 from specmux_cache.errors import StoreError
 from specmux_cache.store.disk_store import DiskStore
 from specmux_cache.store.keys import Key
-from specmux_converters.document import Document
 from specmux_schemas.search_index.index import FieldIndex
 from specmux_schemas.search_index.stored import dump, load
 
@@ -98,8 +94,3 @@ class SearchIndex:
 
 def _key(kept_as: tuple[str, str]) -> Key:
     return Key(*kept_as, NAME, "", MEDIA_TYPE)
-
-
-def digest_of(document: Document) -> str:
-    """For a document whose source has no hash of it."""
-    return hashlib.sha256(orjson.dumps(document)).hexdigest()

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Mapping
 from typing import Protocol
 
+import orjson
+
 from specmux_converters.deferred_dataclasses import dataclass
+from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.resources import Resources
@@ -73,3 +77,8 @@ class Source(Protocol):
     def resources(self) -> Mapping[GroupVersion, Resources]:
         """What each group-version serves: plurals, short names, kinds."""
         ...
+
+
+def digest_of(document: Document) -> str:
+    """For a document whose source has no hash of it."""
+    return hashlib.sha256(orjson.dumps(document)).hexdigest()

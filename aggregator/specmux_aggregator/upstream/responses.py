@@ -16,7 +16,6 @@ from specmux_aggregator.http.response_fields import (
     UnaskedCoding,
     coding,
     entity_tag,
-    media_type,
     retry_after,
     status_failure,
 )
@@ -25,6 +24,7 @@ from specmux_aggregator.upstream.body_budget import SMALL, Share
 from specmux_cache.http.connections.direct import UnreadAnswer
 from specmux_cache.http.connections.whole_body import whole_body
 from specmux_converters.json_text import may_have_more_values
+from specmux_converters.media_types import essence
 
 UNFRAMED_VALUES: Final = 200_000
 """Most JSON values of a body that ends with its connection, which is parsed here to check that it is
@@ -95,7 +95,7 @@ async def read_answer(
     return Payload(
         body,
         applied,
-        media_type(response.headers.get("Content-Type", "")),
+        essence(response.headers.get("Content-Type", "")),
         entity_tag(response.headers.get("ETag")),
         share,
     )

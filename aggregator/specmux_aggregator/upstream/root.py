@@ -21,6 +21,7 @@ from specmux_converters.discovery_keys import key_fault
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_text import may_have_more_values
+from specmux_converters.json_values import mapping
 
 ROOT_VALUES: Final = 100_000
 VALUES_OF_ONE: Final = 8
@@ -79,7 +80,7 @@ def _offered_hash(key: GroupVersion, entry: Any, prefix: str) -> Hash | None:
     fault = key_fault(key)
     if fault is not None:
         raise _RootRefusal(f'the key "{cut(key)}" {fault}')
-    url = entry.get("serverRelativeURL") if isinstance(entry, dict) else None
+    url = mapping(entry).get("serverRelativeURL")
     if not isinstance(url, str):
         raise _RootRefusal(f'the key "{cut(key)}" has no string "serverRelativeURL"')
     try:

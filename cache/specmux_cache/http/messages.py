@@ -14,6 +14,8 @@ from typing import Final, TypeAlias
 import orjson
 
 from specmux_converters.deferred_dataclasses import dataclass
+from specmux_converters.json_values import mapping
+from specmux_converters.media_types import essence
 
 Fields: TypeAlias = tuple[tuple[str, str], ...]
 """(lower-case name, value), in the order received."""
@@ -197,7 +199,7 @@ def fields_from_text(text: str) -> Fields:
 
 def sentence_of(answer: Answer) -> str:
     """The message of a refusal: of a Kubernetes Status, or the first line of plain text."""
-    media_type = (first(answer.fields, "content-type") or "").partition(";")[0].strip().lower()
+    media_type = essence(first(answer.fields, "content-type") or "")
     if media_type == "text/plain":
         return answer.body[:SENTENCE_MAX].decode(errors="replace").strip().partition("\n")[0]
     if media_type != "application/json" or len(answer.body) > STATUS_MAX:
@@ -206,7 +208,7 @@ def sentence_of(answer: Answer) -> str:
         status = orjson.loads(answer.body)
     except orjson.JSONDecodeError:
         return ""
-    message = status.get("message") if isinstance(status, dict) else None
+    message = mapping(status).get("message")
     return message[:SENTENCE_MAX] if isinstance(message, str) else ""
 
 

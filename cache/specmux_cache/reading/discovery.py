@@ -11,6 +11,7 @@ import orjson
 from specmux_cache.http.server import ROOT_PATH, Server, hash_in
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.json_text import may_have_more_values
+from specmux_converters.json_values import mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ def parse_discovery(body: bytes, server: Server) -> Discovery:
     documents: dict[str, Document] = {}
     refused: list[str] = []
     for group_version, entry in sorted(paths.items()):
-        reference = entry.get("serverRelativeURL") if isinstance(entry, dict) else None
+        reference = mapping(entry).get("serverRelativeURL")
         target = (
             server.target(reference) if isinstance(reference, str) and reference.startswith("/") else None
         )

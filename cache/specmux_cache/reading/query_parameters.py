@@ -10,12 +10,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from specmux_cache.reading.results import MediaTypes
+from specmux_converters.json_values import array, mapping, members
 from specmux_converters.operations import GROUP_VERSION_KIND, operation_of
+from specmux_converters.references import PREFIX, referred, schemas_of
 
 LIST_KIND: Final = ("", "v1", "List")
 """Not a resource: kubectl sends its items individually."""
-PARAMETERS: Final = ("#/components/parameters/", "#/parameters/")
-"""The second is Swagger's, the only one that cli-runtime looks for among components."""
+SWAGGER_PARAMETERS: Final = "#/parameters/"
+"""The only prefix that cli-runtime looks for, in Swagger and among components."""
 
 
 def takes_parameter(document: Mapping[str, Any], group_version: str, kind: str, parameter: str) -> bool:
@@ -46,16 +48,11 @@ def has_kind(document: Mapping[str, Any], group_version: str, kind: str) -> bool
 
 
 def _named_kinds(document: Mapping[str, Any]) -> Iterator[Any]:
-    components = document.get("components")
-    schemas = components.get("schemas") if isinstance(components, dict) else None
-    for schema in schemas.values() if isinstance(schemas, dict) else ():
-        if isinstance(schema, dict):
-            yield schema.get(GROUP_VERSION_KIND)
-    paths = document.get("paths")
-    for item in paths.values() if isinstance(paths, dict) else ():
-        for operation in item.values() if isinstance(item, dict) else ():
-            if isinstance(operation, dict):
-                yield operation.get(GROUP_VERSION_KIND)
+    for _, schema in members(schemas_of(document)):
+        yield schema.get(GROUP_VERSION_KIND)
+    for _, item in members(document.get("paths")):
+        for _, operation in members(item):
+            yield operation.get(GROUP_VERSION_KIND)
 
 
 def media_types_of(
@@ -78,9 +75,8 @@ def group_and_version(group_version: str) -> tuple[str, str]:
 
 
 def _patches(document: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    paths = document.get("paths")
-    for item in paths.values() if isinstance(paths, dict) else ():
-        if isinstance(item, dict) and isinstance(item.get("patch"), dict):
+    for _, item in members(document.get("paths")):
+        if isinstance(item.get("patch"), dict):
             yield item, item["patch"]
 
 
@@ -88,23 +84,14 @@ def _query_parameters(
     document: Mapping[str, Any], item: Mapping[str, Any], operation: Mapping[str, Any]
 ) -> Iterator[str]:
     for owner in (operation, item):
-        listed = owner.get("parameters")
-        for parameter in listed if isinstance(listed, list) else ():
+        for parameter in array(owner.get("parameters")):
             found = _resolved(document, parameter)
             if found.get("in") == "query" and isinstance(found.get("name"), str):
                 yield found["name"]
 
 
 def _resolved(document: Mapping[str, Any], parameter: Any) -> Mapping[str, Any]:
-    if not isinstance(parameter, dict):
-        return {}
-    reference = parameter.get("$ref")
-    if not isinstance(reference, str):
-        return parameter
-    components = document.get("components")
-    parameters = components.get("parameters") if isinstance(components, dict) else None
-    prefix = next((prefix for prefix in PARAMETERS if reference.startswith(prefix)), None)
-    if prefix is None or not isinstance(parameters, dict):
-        return {}
-    found = parameters.get(reference.removeprefix(prefix).replace("~1", "/").replace("~0", "~"))
-    return found if isinstance(found, dict) else {}
+    reference = mapping(parameter).get("$ref")
+    if isinstance(reference, str) and reference.startswith(SWAGGER_PARAMETERS):
+        parameter = {"$ref": f"{PREFIX}parameters/{reference.removeprefix(SWAGGER_PARAMETERS)}"}
+    return referred(document, parameter)

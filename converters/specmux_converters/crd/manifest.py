@@ -15,6 +15,7 @@ from specmux_converters.crd.problems import Problem
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.errors import InvalidDocument, cut
 from specmux_converters.group_versions import GroupVersion
+from specmux_converters.json_values import mapping, within
 from specmux_converters.losses import pointer_to
 
 _V1: Final = "apiextensions.k8s.io/v1"
@@ -84,8 +85,7 @@ def read_manifest(manifest: Any, problems: list[Problem]) -> CRD:
 
 def shown_name(manifest: Any) -> str:
     """A name for a manifest of any content."""
-    metadata = manifest.get("metadata") if isinstance(manifest, dict) else None
-    name = metadata.get("name") if isinstance(metadata, dict) else None
+    name = within(manifest, "metadata").get("name")
     return cut(name) if isinstance(name, str) else ""
 
 
@@ -167,7 +167,7 @@ def _selectable_fields(common: _Place | None, place: _Place) -> Iterator[str]:
     if not isinstance(fields, list):
         where.refuse("must be an array", "selectableFields")
     for index, field in enumerate(fields):
-        json_path = field.get("jsonPath") if isinstance(field, dict) else None
+        json_path = mapping(field).get("jsonPath")
         if not isinstance(json_path, str):
             where.refuse("must have a jsonPath", "selectableFields", index)
         yield json_path.removeprefix(".")

@@ -27,6 +27,7 @@ from specmux_converters.crd.bundled import (
 )
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
+from specmux_converters.json_values import array, mapping, objects
 from specmux_converters.references import reachable
 from specmux_converters.releases import (
     EMPTY_SELECTABLE_FIELDS,
@@ -82,9 +83,9 @@ def templates_of(document: Document) -> Templates | None:
 
     None if it lacks any of them, so that a document never mixes two releases.
     """
-    schemas = _objects(_objects(document.get("components")).get("schemas"))
-    parameters = _parameters(_objects(document.get("paths")))
-    version = _objects(document.get("info")).get("version")
+    schemas = mapping(mapping(document.get("components")).get("schemas"))
+    parameters = _parameters(mapping(document.get("paths")))
+    version = mapping(document.get("info")).get("version")
     try:
         made = None if parameters is None else _made(schemas, parameters, nearest_minor(version))
     except orjson.JSONEncodeError:
@@ -101,8 +102,8 @@ def _made(
         return None
     shared[DELETE_OPTIONS] = _of_clients(shared[DELETE_OPTIONS], minor)
     scale = {name: scale[name] for name in scale.keys() - shared.keys()}
-    status = _objects(_objects(shared.get(PREFIX + "Status")).get("properties"))
-    type_meta = {name: status[name] for name in ("apiVersion", "kind") if name in status}
+    status = mapping(mapping(shared.get(PREFIX + "Status")).get("properties"))
+    type_meta: dict[str, Any] = {name: status[name] for name in ("apiVersion", "kind") if name in status}
     has_examples, has_empty_fields = EXAMPLES.is_in(minor), EMPTY_SELECTABLE_FIELDS.is_in(minor)
     text = orjson.dumps(
         [shared, scale, parameters, has_examples, has_empty_fields], option=orjson.OPT_SORT_KEYS
@@ -131,8 +132,7 @@ def _closure(schemas: Mapping[str, Any], names: Iterable[str]) -> dict[str, Docu
 def _of_clients(options: Document, minor: int) -> Document:
     """DeleteOptions with the kinds that documents of CRDs list. Since Kubernetes 1.36 a built-in document
     lists only those of its own group, and no document has the others."""
-    kinds = options.get(KINDS)
-    listed = [kind for kind in (kinds if isinstance(kinds, list) else ()) if isinstance(kind, dict)]
+    listed = objects(options.get(KINDS))
     if len({str(kind.get("group")) for kind in listed}) <= 2:
         kept = shared_parts(minor).options_kinds
     else:
@@ -144,12 +144,12 @@ def _parameters(paths: Mapping[str, Any]) -> dict[str, tuple[Document, ...]] | N
     """Those of the first resource that can be listed, created, patched and deleted; a custom one has the
     same."""
     for path, collection in sorted(paths.items()):
-        one = _objects(paths.get(path + "/{name}"))
+        one = mapping(paths.get(path + "/{name}"))
         listed, created = _query(collection, "get", "list"), _query(collection, "post", "post")
         patched, deleted = _query(one, "patch", "patch"), _query(one, "delete", "delete")
         # Reading a single object at a version is no longer documented for built-in kinds.
         read = tuple(item for item in listed or () if item["name"] in _READ)
-        pretty = tuple(item for item in _query_of(_objects(collection)) if item["name"] == "pretty")
+        pretty = tuple(item for item in _query_of(mapping(collection)) if item["name"] == "pretty")
         if listed and created and patched and deleted and read and pretty:
             return {
                 "list": listed,
@@ -163,20 +163,15 @@ def _parameters(paths: Mapping[str, Any]) -> dict[str, tuple[Document, ...]] | N
 
 
 def _query(item: Any, method: str, action: str) -> tuple[Document, ...] | None:
-    operation = _objects(_objects(item).get(method))
+    operation = mapping(mapping(item).get(method))
     return tuple(_query_of(operation)) if operation.get("x-kubernetes-action") == action else None
 
 
 def _query_of(holder: Mapping[str, Any]) -> Iterator[Document]:
-    parameters = holder.get("parameters")
-    for parameter in parameters if isinstance(parameters, list) else ():
+    for parameter in array(holder.get("parameters")):
         match parameter:
             case {"in": "query", "name": str()}:
                 yield parameter
-
-
-def _objects(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 @lru_cache(maxsize=NEWEST - OLDEST + 1)

@@ -13,6 +13,7 @@ from specmux_converters.json_schema.forms import Mode, Schema
 from specmux_converters.json_schema.keywords import combinators_of, plain_keywords
 from specmux_converters.json_schema.refusal import refuses
 from specmux_converters.json_schema.scalars import STRFMT_BASE64, format_of
+from specmux_converters.json_values import within
 
 
 def branches(schema: Mapping[str, Any], mode: Mode, beside: Mapping[str, Any] | None = None) -> Schema:
@@ -31,7 +32,7 @@ def branches(schema: Mapping[str, Any], mode: Mode, beside: Mapping[str, Any] | 
 def required_beside(schema: Mapping[str, Any], beside: Mapping[str, Any]) -> list[str]:
     """The fields required by ``schema``, except those with a default."""
     required = schema.get("required")
-    fields = _below(beside, "properties")
+    fields = within(beside, "properties")
     return [name for name in required or () if isinstance(name, str) and not _default(fields, name)]
 
 
@@ -44,11 +45,11 @@ def _branch(schema: Any, mode: Mode, beside: Mapping[str, Any]) -> Schema:
     written |= format_of(schema, base64=STRFMT_BASE64)
     if isinstance(schema.get("enum"), list):
         written["enum"] = schema["enum"]
-    properties = _below(schema, "properties")
-    fields = _below(beside, "properties")
+    properties = within(schema, "properties")
+    fields = within(beside, "properties")
     if properties:
         written["properties"] = {
-            name: _branch(value, mode, _below(fields, name)) for name, value in properties.items()
+            name: _branch(value, mode, within(fields, name)) for name, value in properties.items()
         }
     needed = required_beside(schema, beside) + [
         name for name, value in properties.items() if _refuses_default(value, fields, name)
@@ -57,7 +58,7 @@ def _branch(schema: Any, mode: Mode, beside: Mapping[str, Any]) -> Schema:
         written["required"] = list(dict.fromkeys(needed))
     for key in ("items", "additionalProperties"):
         if isinstance(schema.get(key), dict):
-            written[key] = _branch(schema[key], mode, _below(beside, key))
+            written[key] = _branch(schema[key], mode, within(beside, key))
     if isinstance(schema.get("additionalProperties"), bool):
         written["additionalProperties"] = schema["additionalProperties"]
     return written | branches(schema, mode, beside)
@@ -70,10 +71,5 @@ def _refuses_default(schema: Any, fields: Mapping[str, Any], name: str) -> bool:
 
 def _default(fields: Mapping[str, Any], name: str) -> tuple[Any, ...]:
     """The default of a field as a tuple, empty without one."""
-    default = _below(fields, name).get("default")
+    default = within(fields, name).get("default")
     return () if default is None else (default,)
-
-
-def _below(holder: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = holder.get(key)
-    return value if isinstance(value, dict) else {}

@@ -19,6 +19,7 @@ from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_schema.document import DocumentSchemas
 from specmux_converters.json_schema.kinds import Kind
+from specmux_converters.json_values import mapping
 from specmux_converters.references import component_of
 
 _COLLECTION: Final = re.compile(
@@ -67,11 +68,10 @@ def _add(schemas: DocumentSchemas, found: dict[tuple[str, str], _Resource]) -> N
 
 def _resources(document: Document, kinds: Mapping[str, Kind]) -> Iterator[tuple[str, Kind, bool, bool]]:
     """Plural, kind, whether it is namespaced, and whether it has a status subresource."""
-    paths = document.get("paths")
-    paths = paths if isinstance(paths, dict) else {}
+    paths = mapping(document.get("paths"))
     for path, item in paths.items():
         match = _COLLECTION.fullmatch(path)
-        post = item.get("post") if isinstance(item, dict) else None
+        post = mapping(item).get("post")
         if match is None or not isinstance(post, dict):
             continue
         match post.get("x-kubernetes-group-version-kind"):

@@ -18,9 +18,9 @@ from specmux_converters.json_schema.kinds import (
     components_with_status,
     is_of_custom_resources,
     kinds_in,
-    schemas_in,
 )
 from specmux_converters.json_schema.typed import NEVER_NULL, STATUS, TypedConverter
+from specmux_converters.references import schemas_of
 
 _META_FIELDS: Final = frozenset((*NEVER_NULL, "metadata"))
 
@@ -37,7 +37,7 @@ class DocumentSchemas:
     def __init__(self, document: Document, key: GroupVersion, example_of: ExampleOf | None = None) -> None:
         self.document = document
         self.example_of = example_of
-        self.schemas = schemas_in(document)
+        self.schemas = schemas_of(document)
         self.kinds = kinds_in(document, key)
         self.has_custom_resources = is_of_custom_resources(document)
         self._custom = frozenset(kind.component for kind in self.kinds if self.has_custom_resources)

@@ -6,17 +6,16 @@ that every group-version repeats for its requests (``DeleteOptions``, ``WatchEve
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from specmux_converters.document import Document
-from specmux_converters.group_versions import GroupVersion
+from specmux_converters.group_versions import GroupVersion, api_version, split
+from specmux_converters.json_values import mapping
+from specmux_converters.references import schemas_of
 
 CRD_TITLE: Final = "Kubernetes CRD Swagger"
 """The title of documents by apiextensions-apiserver (pkg/controller/openapi/builder)."""
-
-_KEY: Final = re.compile(r"api/(?P<core>[^/]+)|apis/(?P<group>[^/]+)/(?P<version>[^/]+)")
 
 
 class Kind(NamedTuple):
@@ -29,32 +28,18 @@ class Kind(NamedTuple):
 
     @property
     def api_version(self) -> str:
-        return f"{self.group}/{self.version}" if self.group else self.version
+        return api_version(self.group, self.version)
 
 
 LIST: Final = Kind("", "v1", "List", "")
 """A list of any objects, which clients write and no document describes."""
 
 
-def group_and_version(key: GroupVersion) -> tuple[str, str] | None:
-    """Of a discovery key; None for a key that is not a group-version."""
-    match = _KEY.fullmatch(key)
-    if match is None:
-        return None
-    return ("", match["core"]) if match["core"] else (match["group"], match["version"])
-
-
-def schemas_in(document: Document) -> Mapping[str, Any]:
-    components = document.get("components")
-    schemas = components.get("schemas") if isinstance(components, dict) else None
-    return schemas if isinstance(schemas, dict) else {}
-
-
 def kinds_in(document: Document, key: GroupVersion) -> tuple[Kind, ...]:
     """Sorted by name. Of two components of a kind, the first by name."""
-    own = group_and_version(key)
+    own = split(key)
     found: dict[str, Kind] = {}
-    for component, schema in sorted(schemas_in(document).items()):
+    for component, schema in sorted(schemas_of(document).items()):
         for group, version, kind in _listed(schema):
             if (group, version) == own and not _is_of_requests(kind):
                 found.setdefault(kind, Kind(group, version, kind, component))
@@ -69,8 +54,7 @@ def is_of_custom_resources(document: Document) -> bool:
 def kinds_with_status(document: Document) -> frozenset[tuple[str, str, str]]:
     """Group, version and kind of the objects with a ``/status``."""
     found: set[tuple[str, str, str]] = set()
-    paths = document.get("paths")
-    for path, item in paths.items() if isinstance(paths, dict) else ():
+    for path, item in mapping(document.get("paths")).items():
         if path.endswith("}/status") and isinstance(item, dict):
             for operation in item.values():
                 if isinstance(operation, dict):
@@ -81,13 +65,13 @@ def kinds_with_status(document: Document) -> frozenset[tuple[str, str, str]]:
 def components_with_status(document: Document) -> frozenset[str]:
     served = kinds_with_status(document)
     return frozenset(
-        name for name, schema in schemas_in(document).items() if served.intersection(_listed(schema))
+        name for name, schema in schemas_of(document).items() if served.intersection(_listed(schema))
     )
 
 
 def _listed(schema: Any) -> Iterator[tuple[str, str, str]]:
     """A component has a list, an operation a single value."""
-    value = schema.get("x-kubernetes-group-version-kind") if isinstance(schema, dict) else None
+    value = mapping(schema).get("x-kubernetes-group-version-kind")
     for entry in value if isinstance(value, list) else [value]:
         match entry:
             case {"group": str(group), "version": str(version), "kind": str(kind)}:

@@ -16,12 +16,7 @@ from specmux_converters.errors import LimitExceeded
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_schema.forms import DRAFT, Dialect, ModelForm, Schema
 from specmux_converters.json_schema.keywords import plain_keywords, with_null
-from specmux_converters.json_schema.kinds import (
-    Kind,
-    is_of_custom_resources,
-    kinds_in,
-    schemas_in,
-)
+from specmux_converters.json_schema.kinds import Kind, is_of_custom_resources, kinds_in
 from specmux_converters.json_schema.scalars import (
     BY_COMPONENT,
     GO_BASE64,
@@ -30,7 +25,7 @@ from specmux_converters.json_schema.scalars import (
     format_of,
 )
 from specmux_converters.merging.short_names import short_names
-from specmux_converters.references import component_of, references
+from specmux_converters.references import component_of, references, schemas_of
 
 INT_OR_STRING: Final = "int-or-string"
 
@@ -78,7 +73,7 @@ class _Bundle:
     """Components by short name, as far as kinds refer to them."""
 
     def __init__(self, document: Document, kinds: tuple[Kind, ...], form: ModelForm) -> None:
-        self._schemas = schemas_in(document)
+        self._schemas = schemas_of(document)
         self._is_custom = is_of_custom_resources(document)
         self._dialect = form.dialect
         self._is_partial = form.is_partial

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator
 from typing import Final, TypeAlias
 
 from specmux_converters.deferred_dataclasses import dataclass
-from specmux_converters.group_versions import GroupVersion
+from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.json_schema.forms import OPEN, STRICT, Dialect, ModelForm, SchemaForm
-from specmux_converters.json_schema.kinds import Kind, group_and_version
+from specmux_converters.json_schema.kinds import Kind
 
 MASTER: Final = "master"
 BUNDLE: Final = SchemaForm(is_named=True)
@@ -61,7 +61,7 @@ class OneFile:
         return tuple(sorted(key for key in keys if self._may_be_in(key)))
 
     def _may_be_in(self, key: GroupVersion) -> bool:
-        found = group_and_version(key)
+        found = split(key)
         if found is None or found[1] != self.version:
             return False
         return found[0] == self.group if self.group is not None else label_of(found[0]) == self.label
@@ -86,7 +86,7 @@ class ModelsFile:
     release: None = None
 
     def documents(self, keys: Iterable[GroupVersion]) -> tuple[GroupVersion, ...]:
-        return tuple(key for key in keys if group_and_version(key) == (self.group, self.version))
+        return tuple(key for key in keys if split(key) == (self.group, self.version))
 
 
 Wanted: TypeAlias = OneFile | WholeFile | ModelsFile

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
+from specmux_converters.json_values import mapping
+
 Verdict: TypeAlias = bool | None
 
 _TYPES: Final[Mapping[str, tuple[type[Any], ...]]] = {
@@ -93,8 +95,7 @@ def _members(schema: Mapping[str, Any], value: Any) -> Iterator[Verdict]:
             yield _accepts(schema.get("items"), each)
     if not isinstance(value, dict):
         return
-    properties = schema.get("properties")
-    known = properties if isinstance(properties, dict) else {}
+    known = mapping(schema.get("properties"))
     for name in schema.get("required") or ():
         yield name in value
     for name, each in value.items():

@@ -23,6 +23,7 @@ from specmux_converters.json_schema.forms import MODEL_FORMS, Schema
 from specmux_converters.json_schema.kinds import LIST, Kind
 from specmux_converters.json_schema.models import models
 from specmux_converters.json_schema.paths import MASTER, Wanted, models_path, paths_of, wanted
+from specmux_converters.json_values import array
 
 MODELS: Final = ("models", "partial-models")
 """Layouts by group-version rather than by kind."""
@@ -157,8 +158,7 @@ def gone(before: Schema, after: Schema, *, release: str) -> Iterator[str]:
 
 def _kinds_in(listed: Schema) -> Iterator[Kind]:
     """Names that lead out of the folder are ignored: the file is untrusted."""
-    kinds = listed.get("kinds")
-    for entry in kinds if isinstance(kinds, list) else ():
+    for entry in array(listed.get("kinds")):
         match entry:
             case {"group": str(group), "version": str(version), "kind": str(kind)} if all(
                 map(_NAME.fullmatch, (group or "core", version, kind))

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from specmux_converters.json_schema.forms import Mode, Schema
 from specmux_converters.json_schema.keywords import NULL
+from specmux_converters.json_values import mapping
 from specmux_converters.unions import Member, Union, UnionForm, declared_unions
 
 _OF_KUBERNETES: Final = "io.k8s.api."
@@ -31,8 +32,7 @@ def with_unions(written: Schema, schema: Mapping[str, Any], component: str, mode
 
 def _is_exact(union: Union, schema: Mapping[str, Any], component: str) -> bool:
     """False if a field has a default, since it is then always present."""
-    properties = schema.get("properties")
-    fields = properties if isinstance(properties, dict) else {}
+    fields = mapping(schema.get("properties"))
     named = (*union.fields, *(() if union.discriminator is None else (union.discriminator,)))
     if any(isinstance(fields.get(name), dict) and fields[name].get("default") for name in named):
         return False

@@ -17,6 +17,7 @@ from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
 from specmux_converters.errors import InvalidArgument, InvalidDocument, cut
 from specmux_converters.group_versions import GroupVersion
+from specmux_converters.json_values import mapping
 from specmux_converters.losses import pointer_to
 from specmux_converters.merging.component_names import Component, choose_names, component_of, content
 from specmux_converters.references import KINDS, METHODS, OPERATION_IDS, PREFIX, Rename, rewrite
@@ -176,7 +177,7 @@ class _Merging:
 
     def _with_unique_id(self, key: GroupVersion, path: str, name: str, operation: Any) -> Any:
         """Ids are already unique by name, except those that one document repeats."""
-        operation_id = operation.get("operationId") if isinstance(operation, dict) else None
+        operation_id = mapping(operation).get("operationId")
         if not isinstance(operation_id, str):
             return operation
         if operation_id not in self.operation_ids:
@@ -226,8 +227,7 @@ def _operation_ids(document: Document) -> Iterator[tuple[str, Any]]:
     """The ids with the places of their operations: an operation is identified by its place."""
     for path, item in sorted(_objects(document, "paths").items()):
         for method in METHODS if isinstance(item, dict) and path[:2] != "x-" else ():
-            operation = item.get(method)
-            operation_id = operation.get("operationId") if isinstance(operation, dict) else None
+            operation_id = mapping(item.get(method)).get("operationId")
             if isinstance(operation_id, str):
                 yield operation_id, [path, method]
 

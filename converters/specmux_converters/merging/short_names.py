@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
+from specmux_converters.json_values import mapping
 from specmux_converters.losses import pointer_to, unescape
 from specmux_converters.references import PREFIX, Rename, rewrite
 
@@ -40,7 +41,7 @@ class ShortNames:
 def with_short_names(document: Document) -> ShortNames:
     """Raises InvalidDocument if it is nested too deeply."""
     components = document.get("components")
-    schemas = components.get("schemas") if isinstance(components, dict) else None
+    schemas = mapping(components).get("schemas")
     if not isinstance(components, dict) or not isinstance(schemas, dict):
         return ShortNames(document, ())
     names = short_names(schemas)

@@ -9,6 +9,7 @@ from typing import Any, Final
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
 from specmux_converters.errors import InvalidDocument, LimitExceeded, cut
+from specmux_converters.json_values import array, mapping
 from specmux_converters.losses import Loss, pointer_to
 from specmux_converters.openapi2.operations import convert_path_item
 from specmux_converters.openapi2.schemas import custom_schema, published_schema, valid_schema
@@ -212,8 +213,7 @@ def _definition(name: str, node: Any, profile: Profile, trace: Trace) -> Documen
 
 def _is_custom(name: str, node: Any) -> bool:
     """Whether it is named like a CustomResourceDefinition's; names of Go types contain their package path."""
-    kinds = node.get(_KINDS) if isinstance(node, dict) else None
-    for kind in kinds if isinstance(kinds, list) else ():
+    for kind in array(mapping(node).get(_KINDS)):
         match kind:
             case {"group": str() as group, "version": str() as version, "kind": str() as text}:
                 if group and name == ".".join([*reversed(group.split(".")), version, text]):

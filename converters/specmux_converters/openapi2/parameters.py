@@ -6,6 +6,7 @@ from collections.abc import Callable, Container
 from typing import Any, Final
 
 from specmux_converters.errors import cut
+from specmux_converters.media_types import essence
 from specmux_converters.openapi2.schemas import published_schema, valid_schema
 from specmux_converters.openapi2.source import OpenAPISource, items_of, list_of, lose_others
 from specmux_converters.swagger2.paths.bodies import MULTIPART, URLENCODED, USUAL_NAME
@@ -129,7 +130,7 @@ def convert_body(node: Any, source: OpenAPISource, trace: Trace) -> tuple[list[d
     lose_others(
         node, ("content", "description", "required") if content else ("description", "required"), trace
     )
-    forms = [media_type for media_type in content if media_type.partition(";")[0].strip() in _FORMS]
+    forms = [media_type for media_type in content if essence(media_type) in _FORMS]
     if forms and len(forms) == len(content) and source.profile == "oas":
         fields = _form(content[forms[0]], forms[0], source, trace)
         if fields is not None:

@@ -10,6 +10,7 @@ import orjson
 
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
+from specmux_converters.json_values import array, mapping, within
 from specmux_converters.losses import tokens_of
 from specmux_converters.references import PREFIX
 from specmux_converters.swagger2.reading.source import Profile
@@ -75,7 +76,7 @@ class OpenAPISource:
     def _at(self, ref: str) -> Any:
         node: Any = self.document if ref.startswith("#/") else None
         for token in tokens_of(ref):
-            node = node.get(token) if isinstance(node, dict) else None
+            node = mapping(node).get(token)
         return node
 
 
@@ -96,10 +97,8 @@ def lose_others(
 
 def items_of(node: Any, key: str) -> dict[str, Any]:
     """The object at ``key``; an empty one if absent."""
-    value = node.get(key) if isinstance(node, dict) else None
-    return value if isinstance(value, dict) else {}
+    return within(node, key)
 
 
 def list_of(node: Any, key: str) -> list[Any]:
-    value = node.get(key) if isinstance(node, dict) else None
-    return value if isinstance(value, list) else []
+    return array(mapping(node).get(key))

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from specmux_converters.document import Document
 from specmux_converters.errors import InvalidDocument, cut
+from specmux_converters.json_values import within
 from specmux_converters.losses import Grade, Loss, pointer_to, unescape
 from specmux_converters.references import LISTS_OF, MAPS_OF, ONE_OF, PREFIX
 
@@ -60,9 +61,7 @@ def as_openapi_30(document: Document) -> tuple[Document, list[Loss]]:
 
 class _Lowering:
     def __init__(self, document: Document) -> None:
-        components = document.get("components")
-        shared = components.get("pathItems") if isinstance(components, dict) else None
-        self._shared_paths: Mapping[str, Any] = shared if isinstance(shared, dict) else {}
+        self._shared_paths: Mapping[str, Any] = within(document.get("components"), "pathItems")
         self.losses: list[Loss] = []
 
     def object(self, node: Any, kind: str, path: tuple[str | int, ...]) -> Any:

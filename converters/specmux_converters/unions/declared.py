@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from specmux_converters.deferred_dataclasses import dataclass
+from specmux_converters.json_values import mapping, within
 from specmux_converters.unions.model import Member, Union, UnionForm
 
 EXTENSION: Final = "x-kubernetes-unions"
@@ -140,8 +141,7 @@ def _required_alone(branch: Any) -> list[str]:
 
 def _on_properties(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """Unions declared at their discriminator."""
-    properties = schema.get("properties")
-    for name, inner in properties.items() if isinstance(properties, dict) else ():
+    for name, inner in mapping(schema.get("properties")).items():
         if isinstance(inner, dict) and "fieldMembers" in inner:
             yield {"discriminator": name, "fieldMembers": inner["fieldMembers"]}
 
@@ -198,9 +198,7 @@ def _listed(member: Any) -> Member | None:
 
 def allowed_values(schema: Mapping[str, Any], discriminator: str | None) -> frozenset[str] | None:
     """The enum of the discriminator; None if it has none."""
-    properties = schema.get("properties")
-    inner = properties.get(discriminator) if isinstance(properties, dict) else None
-    listed = inner.get("enum") if isinstance(inner, dict) else None
+    listed = within(schema.get("properties"), discriminator or "").get("enum")
     if not isinstance(listed, list):
         return None
     return frozenset(value for value in listed if isinstance(value, str))

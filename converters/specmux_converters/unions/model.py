@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, TypeAlias
 
 from specmux_converters.deferred_dataclasses import dataclass
+from specmux_converters.json_values import text
 
 Object: TypeAlias = Mapping[str, Any]
 
@@ -61,8 +62,7 @@ class Union:
         """The discriminator's value; "" if absent."""
         if value is None or self.discriminator is None:
             return ""
-        said = value.get(self.discriminator)
-        return said if isinstance(said, str) else ""
+        return text(value.get(self.discriminator))
 
     def set_fields(self, value: Object | None) -> frozenset[str]:
         """Members that are present and not null."""

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 import yaml
 
-from specmux_converters.document import Document
 from specmux_converters.errors import LimitExceeded, Unrepresentable
 from specmux_converters.go.yaml_dialects import is_plain_text
 
@@ -41,7 +40,7 @@ def _is_text_to_all(text: str) -> bool:
     return not (text.lower() in _WORDS or _NUMBER_START.match(text)) and is_plain_text(text)
 
 
-def to_yaml(document: Document) -> bytes:
+def to_yaml(document: Any) -> bytes:
     """In the document's key order, as UTF-8."""
     try:
         text: bytes = yaml.dump(

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from specmux_converters.deferred_dataclasses import dataclass
-from specmux_converters.group_versions import GroupVersion
+from specmux_converters.group_versions import GroupVersion, split
 from specmux_schemas.differences.operation_comparison import (
     is_documented_differently,
     is_untouched,
@@ -36,7 +36,6 @@ from specmux_schemas.differences.sides.served import (
 from specmux_schemas.differences.verdicts.findings import ComparisonBudget, Finding
 from specmux_schemas.differences.verdicts.impacts import Impact, Impacts
 from specmux_schemas.differences.verdicts.rules import RULES
-from specmux_schemas.resources import split
 
 MOST_SCHEMAS: Final = 200_000
 """Most pairs of schemas in one comparison; two releases of Kubernetes have about ten thousand."""

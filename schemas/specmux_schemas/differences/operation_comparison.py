@@ -8,11 +8,12 @@ from typing import Any, Final
 
 import orjson
 
+from specmux_converters.json_values import array, mapping, objects
+from specmux_converters.references import referred
 from specmux_schemas.differences.schema.constraints import constraint_changes
 from specmux_schemas.differences.schema.deprecations import deprecation_changes
 from specmux_schemas.differences.schema.value_types import type_changes, value_type
 from specmux_schemas.differences.schema.values import enum_changes, text
-from specmux_schemas.differences.sides.document_contents import deref, mapping
 from specmux_schemas.differences.sides.served import Operation
 from specmux_schemas.differences.verdicts.findings import Finding
 
@@ -59,8 +60,8 @@ def plain_bodies(old: Operation, new: Operation) -> Iterator[tuple[str, Any, Any
     answers, later = mapping(old.subject.get("responses")), mapping(new.subject.get("responses"))
     for code in answers:
         if code in later:
-            before = deref(old.document, answers[code], "responses")
-            after = deref(new.document, later[code], "responses")
+            before = referred(old.document, answers[code])
+            after = referred(new.document, later[code])
             yield from (("response", *schemas) for schemas in _common(old, new, before, after))
 
 
@@ -114,10 +115,7 @@ def _security_changes(old: Operation, new: Operation) -> Iterator[Finding]:
 
 
 def _security(operation: Operation) -> list[frozenset[str]]:
-    listed = operation.subject.get("security", operation.document.get("security"))
-    return [
-        frozenset(each) for each in (listed if isinstance(listed, list) else ()) if isinstance(each, dict)
-    ]
+    return [*map(frozenset, objects(operation.subject.get("security", operation.document.get("security"))))]
 
 
 def _type_changes(
@@ -148,9 +146,8 @@ def _parameters(operation: Operation) -> dict[ParameterKey, Mapping[str, Any]]:
     """Keyed by location and name; path parameters by position."""
     found: dict[ParameterKey, Mapping[str, Any]] = {}
     for holder in (operation.item, operation.subject):
-        listed = holder.get("parameters")
-        for entry in listed if isinstance(listed, list) else ():
-            parameter = deref(operation.document, entry, "parameters")
+        for entry in array(holder.get("parameters")):
+            parameter = referred(operation.document, entry)
             where, name = parameter.get("in"), parameter.get("name")
             if isinstance(where, str) and isinstance(name, str):
                 found[where, _name(operation, where, name)] = parameter
@@ -173,7 +170,7 @@ def _shown(parameter: Mapping[str, Any]) -> str:
 
 
 def _request(operation: Operation) -> Mapping[str, Any]:
-    return deref(operation.document, operation.subject.get("requestBody"), "requestBodies")
+    return referred(operation.document, operation.subject.get("requestBody"))
 
 
 def _request_changes(old: Operation, new: Operation) -> Iterator[Finding]:
@@ -200,16 +197,13 @@ def _response_changes(old: Operation, new: Operation) -> Iterator[Finding]:
             yield Finding("response-added", "", what=code)
             continue
         headers = [
-            {
-                name.lower()
-                for name in mapping(deref(side.document, answers[code], "responses").get("headers"))
-            }
+            {name.lower() for name in mapping(referred(side.document, answers[code]).get("headers"))}
             for side, answers in ((old, before), (new, after))
         ]
         for name in sorted(headers[0] - headers[1]):
             yield Finding("response-header-removed", "", what=name)
-        given = mapping(deref(old.document, before[code], "responses").get("content"))
-        later = mapping(deref(new.document, after[code], "responses").get("content"))
+        given = mapping(referred(old.document, before[code]).get("content"))
+        later = mapping(referred(new.document, after[code]).get("content"))
         for media_type in given.keys() - later.keys():
             yield Finding("response-media-type-removed", "", what=media_type)
         for media_type in later.keys() - given.keys():

@@ -9,6 +9,7 @@ from typing import Any, Final
 import orjson
 
 from specmux_converters.deferred_dataclasses import dataclass
+from specmux_converters.json_values import array, text
 from specmux_schemas.explanation.layers import Schema, strings
 from specmux_schemas.unions import Union, unions_of
 
@@ -95,7 +96,7 @@ def _own(said: Schema, component: str) -> Details:
         default=orjson.dumps(said["default"]).decode() if "default" in said else "",
         enum=tuple(enum) if isinstance(enum, list) else (),
         limits=tuple(_limits(said)),
-        format=_text(said.get("format")),
+        format=text(said.get("format")),
         list_type=_list_type(said),
         rules=tuple(_rules(said)),
         unions=unions_of(said, component) if "properties" in said else (),
@@ -103,10 +104,6 @@ def _own(said: Schema, component: str) -> Details:
         preserves_unknown=said.get("x-kubernetes-preserve-unknown-fields") is True,
         deprecated=deprecated,
     )
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def _limits(said: Schema) -> Iterator[tuple[str, Any]]:
@@ -121,15 +118,14 @@ def _list_type(said: Schema) -> str:
     if kind == "map":
         keys = strings(said.get("x-kubernetes-list-map-keys"))
         return f"map by {', '.join(keys)}" if keys else "map"
-    return _text(kind)
+    return text(kind)
 
 
 def _rules(said: Schema) -> Iterator[DeclaredRule]:
-    listed = said.get("x-kubernetes-validations")
-    for entry in listed if isinstance(listed, list) else ():
+    for entry in array(said.get("x-kubernetes-validations")):
         match entry:
             case {"rule": str(rule)}:
-                yield DeclaredRule(rule, _text(entry.get("message")))
+                yield DeclaredRule(rule, text(entry.get("message")))
 
 
 def _deprecated(said: Schema) -> str:

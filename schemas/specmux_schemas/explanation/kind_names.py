@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from specmux_converters.amounts import listed
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
-from specmux_converters.group_versions import GroupVersion
+from specmux_converters.group_versions import GroupVersion, api_version, split
 from specmux_schemas.errors import InvalidPath, UnknownKind
 from specmux_schemas.explanation.field_path import Step
 from specmux_schemas.explanation.similar import similar_to
 from specmux_schemas.kinds import kinds_of
 from specmux_schemas.order import discovery_rank
-from specmux_schemas.resources import GroupVersionKind, Resources, api_version, split
+from specmux_schemas.resources import GroupVersionKind, Resources
 
 LISTED: Final = 5
 """Most names listed in an error."""
@@ -126,8 +127,7 @@ def _unknown(name: str, version: str, kinds: Sequence[KindName], among: Sequence
 
 
 def _listed(names: set[str]) -> str:
-    shown = sorted(names)[:LISTED]
-    return ", ".join(shown) + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
+    return listed(sorted(names), LISTED)
 
 
 def _api_version(name: KindName) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from specmux_converters.json_values import mapping
 from specmux_converters.references import name_in
 
 Schema = Mapping[str, Any]
@@ -66,8 +67,7 @@ def properties_of(layers: Layers) -> dict[str, Schema]:
     """The properties of all layers, sorted by name."""
     found: dict[str, Schema] = {}
     for layer in layers:
-        properties = layer.get("properties")
-        for name, schema in properties.items() if isinstance(properties, dict) else ():
+        for name, schema in mapping(layer.get("properties")).items():
             if isinstance(schema, dict):
                 found.setdefault(name, schema)
     return {name: found[name] for name in sorted(found)}

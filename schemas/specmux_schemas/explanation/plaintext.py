@@ -12,6 +12,7 @@ from urllib.parse import unquote
 
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
+from specmux_converters.json_values import mapping, objects, within
 from specmux_schemas.errors import UnknownField, UnknownKind
 from specmux_schemas.explanation.word_wrap import wrapped
 from specmux_schemas.reports.printing import printable_lines
@@ -72,7 +73,7 @@ def of_kind(
 
 def type_of(document: Document, schema: Schema) -> str:
     """A type in kubectl's form: ``string``, ``[]Container``, ``map[string]Quantity``, ``Object``."""
-    items, values = _mapping(schema, "items"), _mapping(schema, "additionalProperties")
+    items, values = within(schema, "items"), within(schema, "additionalProperties")
     if items:
         return f"[]{type_of(document, items)}"
     if values:
@@ -114,7 +115,7 @@ class _Printer:
             return f"{head}FIELDS:\n{fields}" if fields else head
         if reference and reference in seen:
             return ""
-        field = _mapping(_mapping(found, "properties"), path[0])
+        field = within(within(found, "properties"), path[0])
         if field:
             rest = self.output(field, path[1:], frozenset())
             if len(path) > 1:
@@ -122,7 +123,7 @@ class _Printer:
             kind = type_of(self.document, field)
             notes = "".join(map(_long_note, self.notes(field)))
             return f"FIELD: {path[0]} <{kind}>\n{_long_enum(field)}\n{notes}\n{rest}"
-        inner = _mapping(found, "items") or _mapping(found, "additionalProperties")
+        inner = within(found, "items") or within(found, "additionalProperties")
         if inner:
             return self.output(inner, path, seen | {reference})
         parts = (self.output(part, path, seen | {reference}) for part in _alternatives(found))
@@ -142,7 +143,7 @@ class _Printer:
             return
         found = _target(self.document, reference) or schema
         seen |= {reference}
-        properties = _mapping(found, "properties")
+        properties = within(found, "properties")
         for name in sorted(properties, key=str.encode):
             field = properties[name]
             yield self.field(name, field, level, is_required=name in (found.get("required") or ()))
@@ -164,7 +165,7 @@ class _Printer:
 
     def external_docs(self, schema: Schema, head: int, inner: int) -> str:
         """After an empty line."""
-        said = _mapping(schema, "externalDocs")
+        said = within(schema, "externalDocs")
         if not said or not self.has_docs:
             return ""
         lines = ["", _indented("EXTERNAL DOCS:", head)]
@@ -187,14 +188,14 @@ def _has_docs(release: str) -> bool:
 def _kind_of(document: Document, group: str, version: str, plural: str) -> GroupVersionKind:
     """The kind in the resource's operations; the last path that states one decides."""
     root = f"/apis/{group}/{version}/" if group else f"/api/{version}/"
-    paths = _mapping(document, "paths")
+    paths = within(document, "paths")
     kind: Schema = _NONE
     for middle in ("", "namespaces/{namespace}/"):
         for end in ("", "/{name}"):
-            item = _mapping(paths, f"{root}{middle}{plural}{end}")
-            operations = (found for method in _METHODS if (found := _mapping(item, method)))
+            item = within(paths, f"{root}{middle}{plural}{end}")
+            operations = (found for method in _METHODS if (found := within(item, method)))
             for operation in operations:
-                kind = _mapping(operation, "x-kubernetes-group-version-kind")
+                kind = within(operation, "x-kubernetes-group-version-kind")
                 if kind:
                     break
     match kind:
@@ -204,11 +205,11 @@ def _kind_of(document: Document, group: str, version: str, plural: str) -> Group
 
 
 def _body(printer: _Printer, kind: GroupVersionKind, path: Sequence[str]) -> str:
-    schemas = _mapping(_mapping(printer.document, "components"), "schemas")
+    schemas = within(within(printer.document, "components"), "schemas")
     wanted = {"group": kind.group, "version": kind.version, "kind": kind.kind}
     for name in sorted(schemas, key=str.encode):
         schema = schemas[name]
-        listed = schema.get("x-kubernetes-group-version-kind") if isinstance(schema, dict) else None
+        listed = mapping(schema).get("x-kubernetes-group-version-kind")
         if isinstance(listed, list) and wanted in listed:
             text = printer.output(schema, path, frozenset())
             if text:
@@ -217,20 +218,14 @@ def _body(printer: _Printer, kind: GroupVersionKind, path: Sequence[str]) -> str
     raise UnknownKind(f"no schema of the document is of the kind {kind.kind}", name=kind.kind)
 
 
-def _mapping(value: Schema, key: str) -> Schema:
-    found = value.get(key)
-    return found if isinstance(found, dict) else _NONE
-
-
 def _alternatives(schema: Schema) -> Iterable[Schema]:
-    parts = schema.get("allOf")
-    return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else ()
+    return objects(schema.get("allOf"))
 
 
 def _inner(schema: Schema) -> Iterator[Schema]:
     """Further sources of a schema's fields, in kubectl's order."""
     yield from _alternatives(schema)
-    yield from filter(None, (_mapping(schema, "items"), _mapping(schema, "additionalProperties")))
+    yield from filter(None, (within(schema, "items"), within(schema, "additionalProperties")))
 
 
 def _target(document: Document, reference: Any) -> Schema:
@@ -240,7 +235,7 @@ def _target(document: Document, reference: Any) -> Schema:
     found: Schema = document
     for token in unquote(reference[1:]).split("/"):
         if token:
-            found = _mapping(found, token)
+            found = within(found, token)
     return found
 
 

@@ -10,6 +10,8 @@ import orjson
 
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
+from specmux_converters.group_versions import api_version
+from specmux_converters.references import schemas_of
 from specmux_converters.yaml.writer import to_yaml
 from specmux_schemas.explanation.layers import (
     Layers,
@@ -21,8 +23,7 @@ from specmux_schemas.explanation.layers import (
     required_of,
     said_by,
 )
-from specmux_schemas.references import schemas_of
-from specmux_schemas.resources import GroupVersionKind, api_version
+from specmux_schemas.resources import GroupVersionKind
 from specmux_schemas.unions import Member, Union, union_text, unions_of
 
 MOST_LEVELS: Final = 32

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
+from specmux_converters.references import schemas_of
 from specmux_schemas.explanation.details import Details, details_of
 from specmux_schemas.explanation.layers import Schema, components_in, innermost, layers_of, said_by
 from specmux_schemas.explanation.media_types import media_type_lines
 from specmux_schemas.explanation.plaintext import Note, of_kind, value_text
-from specmux_schemas.references import schemas_of
 from specmux_schemas.resources import GroupVersionKind
 from specmux_schemas.unions import union_text
 

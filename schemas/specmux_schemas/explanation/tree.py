@@ -12,6 +12,8 @@ from typing import Final
 
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
+from specmux_converters.json_values import text
+from specmux_converters.references import schemas_of
 from specmux_schemas.errors import UnknownField
 from specmux_schemas.explanation.details import Details, details_of
 from specmux_schemas.explanation.field_path import Step
@@ -28,7 +30,7 @@ from specmux_schemas.explanation.layers import (
 )
 from specmux_schemas.explanation.plaintext import type_of
 from specmux_schemas.explanation.similar import similar_to
-from specmux_schemas.references import component_of, schemas_of
+from specmux_schemas.references import component_of
 
 MOST_FIELDS: Final = 10_000
 MOST_DEPTH: Final = 64
@@ -133,12 +135,11 @@ class _Grower:
         said = said_by(layers)
         inner = innermost(self.schemas, layers)
         below = self.below(layers, inner, depth, above)
-        described = said.get("description")
         return Field(
             name,
             type_of(self.document, schema),
             is_required,
-            described if isinstance(described, str) else "",
+            text(said.get("description")),
             details_of(said, {} if inner is layers else said_by(inner), next(components_in(inner), "")),
             below.fields,
             below.has_more,

@@ -10,6 +10,7 @@ from typing import Any, Final
 import orjson
 
 from specmux_converters.document import Document
+from specmux_converters.references import schemas_of
 from specmux_schemas.explanation.layers import (
     Layers,
     Schema,
@@ -20,7 +21,6 @@ from specmux_schemas.explanation.layers import (
     said_by,
 )
 from specmux_schemas.explanation.plaintext import type_of
-from specmux_schemas.references import schemas_of
 from specmux_schemas.search_index.graph import DIGEST, EntryId, FieldGraph, NodeId
 
 MOST_DEPTH: Final = 64

@@ -13,9 +13,9 @@ from heapq import nsmallest
 from typing import Final
 
 from specmux_converters.deferred_dataclasses import dataclass
+from specmux_converters.group_versions import api_version
 from specmux_schemas.explanation.field_path import written
 from specmux_schemas.explanation.kind_names import KindName
-from specmux_schemas.resources import api_version
 from specmux_schemas.search_index.graph import EntryId
 from specmux_schemas.search_index.index import FieldIndex, Postings
 from specmux_schemas.search_index.places import KindRoot, SearchPlaces

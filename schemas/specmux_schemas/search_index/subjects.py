@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from specmux_converters.group_versions import api_version
 from specmux_schemas.errors import InvalidPath
 from specmux_schemas.explanation.field_path import parse
 from specmux_schemas.explanation.similar import similar_to
-from specmux_schemas.resources import api_version
 from specmux_schemas.search_index.graph import EntryId
 from specmux_schemas.search_index.index import FieldIndex
 from specmux_schemas.search_index.places import KindRoot

@@ -11,6 +11,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
 
 from specmux_converters.deferred_dataclasses import dataclass
+from specmux_converters.json_values import array, mapping
 from specmux_converters.unions import Member, Union, UnionForm, allowed_values
 
 if TYPE_CHECKING:  # imported with the first rule that may express a union
@@ -70,9 +71,8 @@ def _members(conditions: list[_Condition]) -> Iterator[Member]:
 
 
 def _texts(schema: Mapping[str, Any]) -> Iterator[str]:
-    listed = schema.get(EXTENSION)
-    for entry in listed if isinstance(listed, list) else ():
-        text = entry.get("rule") if isinstance(entry, dict) else None
+    for entry in array(schema.get(EXTENSION)):
+        text = mapping(entry).get("rule")
         if isinstance(text, str) and _MARK in text and "__" not in text:
             yield text
 

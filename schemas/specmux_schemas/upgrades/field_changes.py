@@ -9,10 +9,12 @@ from typing import Any, Final
 
 import orjson
 
+from specmux_converters.group_versions import split
+from specmux_converters.json_values import array
 from specmux_schemas.differences.changes import changes_of
 from specmux_schemas.differences.places import Place
 from specmux_schemas.differences.verdicts.impacts import ChangeSeverity
-from specmux_schemas.resources import GroupVersionKind, split
+from specmux_schemas.resources import GroupVersionKind
 from specmux_schemas.validation.report import Check, Path, Severity, Violation
 
 _DEFAULTS: Final = frozenset(("default-changed", "default-added", "default-removed"))
@@ -54,7 +56,7 @@ def _values(value: Any, steps: tuple[str, ...], path: Path) -> Iterator[tuple[Pa
         return
     step, *rest = steps
     if step == "[]":
-        for index, item in enumerate(value if isinstance(value, list) else ()):
+        for index, item in enumerate(array(value)):
             yield from _values(item, tuple(rest), (*path, index))
     elif isinstance(value, Mapping):
         names = list(value) if step == "{}" else [orjson.loads(step[1:-1]) if step[0] == "[" else step]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from specmux_converters.group_versions import split
 from specmux_schemas.differences.sides.served import ServedSide
-from specmux_schemas.resources import GroupVersionKind, split
+from specmux_schemas.resources import GroupVersionKind
 from specmux_schemas.validation.definitions.definition_fault import objects
 from specmux_schemas.validation.report import Check, Severity, Violation
 

@@ -9,9 +9,10 @@ from typing import Any
 
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
+from specmux_converters.group_versions import api_version
 from specmux_schemas.differences.places import Place
 from specmux_schemas.kind_places import REMOVED, place_of
-from specmux_schemas.resources import GroupVersionKind, api_version
+from specmux_schemas.resources import GroupVersionKind
 from specmux_schemas.upgrades.field_changes import by_kind, changes_in
 from specmux_schemas.upgrades.roles import gone_resources, is_role
 from specmux_schemas.validation import Check, Directive, Severity, ValidationReport, Validator, Violation

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from specmux_converters.json_values import array
 from specmux_schemas.validation.decoding.types.typed_nodes import Node, Struct
 from specmux_schemas.validation.definitions.definition_fault import DEFINITION
 from specmux_schemas.validation.kinds import TypedKind
@@ -67,8 +68,7 @@ def _finalizer_errors(metadata: Mapping[str, Any], kind: TypedKind) -> Iterator[
     """Of names without a domain (core ValidateObjectMeta, which not all groups call)."""
     if kind.kind.group not in _CHECKS_FINALIZERS or kind.kind.kind == "Event":
         return
-    listed = metadata.get("finalizers")
-    for index, name in enumerate(listed if isinstance(listed, list) else []):
+    for index, name in enumerate(array(metadata.get("finalizers"))):
         if isinstance(name, str) and "/" not in name and name not in _FINALIZERS:
             place = f"metadata.finalizers[{index}]"
             yield MetadataError(("metadata", "finalizers", index), invalid(place, name, _UNQUALIFIED))

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.go.text import quoted
+from specmux_converters.json_values import mapping
 from specmux_converters.releases import NEWEST
 from specmux_schemas.validation.decoding.defaulting import settled
 from specmux_schemas.validation.decoding.embedded import marshalled
@@ -102,7 +103,7 @@ def _blocks_rules(violation: Violation) -> bool:
 
 def _finalizer_warnings(metadata: Any, minor: int) -> Iterator[Violation]:
     """Warnings of an apiserver under any directive (registry/customresource/validator.go)."""
-    finalizers = metadata.get("finalizers") if isinstance(metadata, dict) else None
+    finalizers = mapping(metadata).get("finalizers")
     texts = {each for each in finalizers if isinstance(each, str)} if isinstance(finalizers, list) else set()
     for text in sorted(texts):
         faults = qualified_name_faults(text, minor)

@@ -8,9 +8,9 @@ from specmux_converters.crd.bundled import META_SCHEMAS, PREFIX, reference
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
+from specmux_converters.references import schemas_of
 from specmux_converters.releases import NEWEST
 from specmux_schemas.kinds import DocumentSet, KindSchema
-from specmux_schemas.references import schemas_of
 from specmux_schemas.resources import APIResource, GroupVersionKind, Resources
 from specmux_schemas.synthesis import synthesise
 from specmux_schemas.validation.decoding.structural import Structural, structural

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final
 
+from specmux_converters.media_types import essence
 from specmux_schemas.validation.errors import UnsupportedMediaType
 
 
@@ -30,7 +31,7 @@ _FORMATS: Final = {
 
 def body_format(media_type: str) -> BodyFormat:
     """Parameters are ignored. Raises UnsupportedMediaType."""
-    name = media_type.partition(";")[0].strip().lower()
+    name = essence(media_type)
     found = _FORMATS.get(name)
     if found is None:
         raise UnsupportedMediaType(

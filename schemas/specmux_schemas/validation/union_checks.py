@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from specmux_converters.json_values import array, mapping
+from specmux_converters.references import schemas_of
 from specmux_schemas.kinds import KindSchema
-from specmux_schemas.references import component_of, resolved, schemas_of
+from specmux_schemas.references import component_of, resolved
 from specmux_schemas.unions import (
     Fault,
     Union,
@@ -79,7 +81,7 @@ class _Walk:
             text = f"{field_path(path)}: not checked: {fault}"
             self.found.append(Violation(Severity.NOTE, Check.NOT_CHECKED, path, text))
         properties, others = schema.get("properties"), schema.get("additionalProperties")
-        described = properties if isinstance(properties, dict) else {}
+        described = mapping(properties)
         changed = {}
         for name, item in value.items():
             inner = described.get(name, others)
@@ -104,7 +106,7 @@ class _Walk:
 
 
 def _by_keys(schema: Mapping[str, Any], old: Any) -> dict[tuple[str, ...], Any]:
-    items = old if isinstance(old, list) else []
+    items = array(old)
     return {keys: item for item in items if (keys := _keys_of(schema, item))}
 
 

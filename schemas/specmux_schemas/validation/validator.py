@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
+from specmux_converters.json_values import mapping
 from specmux_converters.releases import minor_release
 from specmux_schemas.kinds import DocumentSet, KindSchema
 from specmux_schemas.resources import GroupVersionKind
@@ -418,7 +419,7 @@ def _stored(old: dict[str, Any], kind: CustomKind) -> dict[str, Any]:
 
 def names_of(value: Any) -> tuple[str, str]:
     """Name and namespace of an object, "" for what it does not say."""
-    metadata = value.get("metadata") if isinstance(value, dict) else None
+    metadata = mapping(value).get("metadata")
     if not isinstance(metadata, dict):
         return "", ""
     names = (metadata.get("name") or metadata.get("generateName"), metadata.get("namespace"))

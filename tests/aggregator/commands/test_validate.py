@@ -19,6 +19,7 @@ from shared_data import DATA, read, shared
 from specmux_aggregator.commands.validate import validate
 from specmux_aggregator.sources.judged.validated_objects import Input, ObjectVerdict, Rules, check
 from specmux_converters.crd import build
+from specmux_converters.yaml.reader import parse_yaml_stream
 from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.reports import FORMS
 from specmux_schemas.validation import Validator
@@ -506,6 +507,20 @@ def test_objects_are_printed_as_they_would_be_stored(files: dict[str, str], tmp_
     assert json.loads(as_json.stdout) == expected
     both = against(files, "-o", "object-json", files["good"], files["good"])
     assert json.loads(both.stdout) == {"apiVersion": "v1", "kind": "List", "items": [expected, expected]}
+
+
+@pytest.mark.parametrize("colour", ["1e3", "0o14", "1_e3", "y", "-_1", "2001-1-1"])
+def test_stored_objects_are_printed_so_that_every_reader_of_yaml_reads_their_texts(
+    files: dict[str, str], colour: str
+) -> None:
+    box = {
+        "apiVersion": "example.com/v1", "kind": "Box",
+        "metadata": {"name": "good", "namespace": "shop"}, "spec": {"size": 1, "colour": colour},
+    }  # fmt: skip
+    result = against(files, "-o", "yaml", "-", stdin=json.dumps(box))
+    for is_manifest in (False, True):
+        (stored,) = parse_yaml_stream(result.stdout.encode(), is_manifest=is_manifest)
+        assert stored["spec"]["colour"] == colour
 
 
 def test_patched_objects_are_printed_as_they_would_be_stored(files: dict[str, str], tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ from specmux_aggregator.http.response_fields import (
     UnaskedCoding,
     coding,
     entity_tag,
-    media_type,
     retry_after,
 )
+from specmux_converters.media_types import essence
 
 NOW = 1_700_000_000.0  # Tue, 14 Nov 2023 22:13:20 GMT
 
@@ -29,7 +29,7 @@ NOW = 1_700_000_000.0  # Tue, 14 Nov 2023 22:13:20 GMT
     ],
 )
 def test_media_type_is_lower_case_without_parameters(field: str, expected: str) -> None:
-    assert media_type(field) == expected
+    assert essence(field) == expected
 
 
 @pytest.mark.parametrize(

@@ -25,9 +25,9 @@ sys.path.append(str(HERE.parents[2]))
 from data.explained_documents import random_path, release, release_kinds, release_resources  # noqa: E402
 from running.kubectl import KUBECTLS, Kubectl  # noqa: E402
 from running.service import directory, service  # noqa: E402
+from specmux_converters.group_versions import api_version, split  # noqa: E402
 from specmux_schemas.errors import SchemasError  # noqa: E402
 from specmux_schemas.explanation.plaintext import plaintext  # noqa: E402
-from specmux_schemas.resources import api_version, split  # noqa: E402
 
 Case = tuple[str, str, list[str], bool]
 """Document, plural, path, whether recursive."""

@@ -14,10 +14,9 @@ import pytest
 
 from data.explained_documents import release
 from shared_data import shared
-from specmux_converters.group_versions import GroupVersion
+from specmux_converters.group_versions import GroupVersion, split
 from specmux_schemas.errors import SchemasError
 from specmux_schemas.explanation.plaintext import plaintext
-from specmux_schemas.resources import split
 
 RECORDED = Path(__file__).with_name("kubectl_outputs.jsonl")
 

@@ -14,9 +14,8 @@ import pytest
 
 from data.explained_documents import KIND, bed, release
 from shared_data import shared
-from specmux_converters.group_versions import GroupVersion
+from specmux_converters.group_versions import GroupVersion, split
 from specmux_schemas.explanation.plaintext import of_kind, plaintext
-from specmux_schemas.resources import split
 
 RECORDED = Path(__file__).with_name("kubectl_outputs_1_37.jsonl")
 DOCS = (

@@ -10,10 +10,10 @@ import yaml
 
 from data.explained_documents import KIND, bed, release_kinds, schema_of
 from shared_data import shared
+from specmux_converters.references import schemas_of
 from specmux_schemas.explanation.example import KINDS, example
 from specmux_schemas.explanation.layers import element_of, layers_of, properties_of, said_by
 from specmux_schemas.explanation.skeleton import MOST_LINES, skeleton
-from specmux_schemas.references import schemas_of
 from specmux_schemas.resources import GroupVersionKind
 
 STRING = {"type": "string"}

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from shared_data import documents, load, needs_shared
-from specmux_schemas.references import schemas_of
+from specmux_converters.references import schemas_of
 from specmux_schemas.unions import Member, unions_of
 
 

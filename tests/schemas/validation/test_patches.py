@@ -20,8 +20,9 @@ from fakes.widgets import DEFINITION, widget
 from shared_data import DATA, read, shared
 from specmux_converters.codecs.objects.cbor import encode_object
 from specmux_converters.crd import build
+from specmux_converters.references import schemas_of
 from specmux_schemas.kinds import DocumentSet, KindSchema
-from specmux_schemas.references import reference_to, schemas_of
+from specmux_schemas.references import reference_to
 from specmux_schemas.resources import GroupVersionKind
 from specmux_schemas.validation import Check, Directive, UnsupportedMediaType, ValidationReport, Validator
 from specmux_schemas.validation.errors import PatchError

@@ -13,10 +13,10 @@ import pytest
 
 from shared_data import DATA, needs_shared, read
 from specmux_converters.crd import build
+from specmux_converters.references import schemas_of
 from specmux_converters.releases import UnknownRelease
 from specmux_converters.yaml.reader import parse_yaml_stream
 from specmux_schemas.kinds import DocumentSet
-from specmux_schemas.references import schemas_of
 from specmux_schemas.validation import Check, Severity, Validator
 from specmux_schemas.validation.rules.compiled import NOT_INSTANTIATED, RuleCompiler
 from specmux_schemas.validation.rules.declared import RuleNode, escaped_name, rule_tree

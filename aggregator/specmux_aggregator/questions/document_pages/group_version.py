@@ -13,11 +13,11 @@ from specmux_aggregator.questions.document_pages.page import (
 from specmux_aggregator.questions.frames import SiteParts, rendered
 from specmux_aggregator.questions.state import ReaderState
 from specmux_converters.document import Document
+from specmux_converters.group_versions import split
+from specmux_converters.references import schemas_of
 from specmux_schemas.explanation.kind_names import names_in
 from specmux_schemas.explanation.layers import layers_of, said_by
 from specmux_schemas.kinds import group_version_kinds
-from specmux_schemas.references import schemas_of
-from specmux_schemas.resources import split
 from specmux_schemas.search_index.graph import summary_of
 
 

@@ -19,11 +19,11 @@ from specmux_aggregator.questions.prose import beginning, prose
 from specmux_aggregator.questions.state import QueryTooLong, ReaderState, Wants, limited_time
 from specmux_aggregator.questions.tree import tree_html
 from specmux_converters.document import Document
-from specmux_converters.group_versions import GroupVersion
+from specmux_converters.group_versions import GroupVersion, api_version, split
 from specmux_schemas.errors import SchemasError
 from specmux_schemas.explanation.kind_names import names_in
 from specmux_schemas.explanation.tree import MOST_FIELDS, FieldPlace, tree_of
-from specmux_schemas.resources import GroupVersionKind, api_version, split
+from specmux_schemas.resources import GroupVersionKind
 
 RENDER_SECONDS: Final = 2.0  # of processor time
 

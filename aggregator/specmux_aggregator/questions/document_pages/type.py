@@ -14,12 +14,11 @@ from specmux_aggregator.questions.document_pages.page import (
 from specmux_aggregator.questions.frames import SiteParts, rendered
 from specmux_aggregator.questions.state import ReaderState
 from specmux_converters.document import Document
-from specmux_converters.group_versions import GroupVersion
+from specmux_converters.group_versions import GroupVersion, split
+from specmux_converters.references import schemas_of
 from specmux_schemas.errors import UnknownKind
 from specmux_schemas.explanation.layers import component_in
 from specmux_schemas.kinds import group_version_kinds
-from specmux_schemas.references import schemas_of
-from specmux_schemas.resources import split
 
 _USES_MAX: Final = 60
 

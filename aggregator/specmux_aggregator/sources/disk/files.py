@@ -13,23 +13,21 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, Self
 
-import orjson
-
 from specmux_aggregator.errors import SourceError
 from specmux_aggregator.folders import read_at_most, walked
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.jobs.file_names import group_version_of_file, is_document_name
 from specmux_aggregator.sources.options import STDIN
-from specmux_aggregator.sources.source import LoadedDocuments, UnreadSource
+from specmux_aggregator.sources.source import LoadedDocuments, UnreadSource, digest_of
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import DEFAULT_LIMITS, Document
 from specmux_converters.errors import ConverterError, cut
-from specmux_converters.group_versions import GroupVersion, group_version_of
+from specmux_converters.group_versions import GroupVersion, group_version_of, split
 from specmux_converters.recognise import DocumentKind, recognise
 from specmux_schemas.built_in_names import built_in_names
 from specmux_schemas.kinds import DocumentSet
-from specmux_schemas.resources import ResourceNames, Resources, split
+from specmux_schemas.resources import ResourceNames, Resources
 from specmux_schemas.synthesis import named, names_of, synthesise
 
 SETTLED: Final = 2.0
@@ -133,10 +131,7 @@ class FileSource:
         return self._state
 
     def hashes(self) -> Mapping[GroupVersion, str]:
-        documents = self.load().documents.documents
-        return {
-            key: hashlib.sha256(orjson.dumps(document)).hexdigest() for key, document in documents.items()
-        }
+        return {key: digest_of(document) for key, document in self.load().documents.documents.items()}
 
     def group_versions(self) -> tuple[GroupVersion, ...]:
         return tuple(sorted(self.load().documents.documents))

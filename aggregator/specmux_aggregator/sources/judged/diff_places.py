@@ -17,13 +17,14 @@ from specmux_aggregator.sources.judged.diff_sides import SourceDocument
 from specmux_converters.crd.manifest import shown_name
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
+from specmux_converters.group_versions import joined
+from specmux_converters.json_values import array, mapping
 from specmux_converters.losses import pointer_to
 from specmux_converters.references import name_in
 from specmux_schemas.differences.changes import Change
 from specmux_schemas.differences.reports import Report
 from specmux_schemas.kinds import group_version_kinds
 from specmux_schemas.reports import Where
-from specmux_schemas.resources import joined
 from specmux_schemas.validation.decoding.positions import Places
 
 TEXT_MAX: Final = 8 * 1024 * 1024
@@ -113,8 +114,7 @@ def _spot_in(change: Change, source: SourceDocument) -> _Spot | None:
 
 
 def _kinds(document: Document, group_version: str, kind: str) -> Iterator[tuple[str, Any]]:
-    components = document.get("components")
-    schemas = components.get("schemas") if isinstance(components, dict) else None
+    schemas = mapping(document.get("components")).get("schemas")
     for name, schema in schemas.items() if isinstance(schemas, dict) and kind else ():
         if isinstance(schema, dict) and "x-kubernetes-group-version-kind" in schema:
             for each in group_version_kinds(schema):
@@ -131,7 +131,7 @@ def _in_manifest(change: Change, source: SourceDocument) -> _Spot | None:
     versions = spec.get("versions")
     if change.id == "stored-version-removed":
         return _Spot(source, ("spec", "versions"), False) if kind == place.kind else None
-    for index, version in enumerate(versions if isinstance(versions, list) else ()):
+    for index, version in enumerate(array(versions)):
         if not isinstance(version, dict) or not version.get("served"):
             continue
         if f"apis/{spec.get('group')}/{version.get('name')}" != place.group_version:
@@ -146,8 +146,7 @@ def _in_manifest(change: Change, source: SourceDocument) -> _Spot | None:
                 ("scale", change.what) if change.id == "scale-path-changed" else (change.what or "status",)
             )
             return _walked(source, version, own, ("subresources", *extra))
-        schema = version.get("schema")
-        root = schema.get("openAPIV3Schema") if isinstance(schema, dict) else None
+        root = mapping(version.get("schema")).get("openAPIV3Schema")
         if not place.path and (root is None or not _keyword(change)):
             return _Spot(source, own, True)
         return _in_schema(change, source, (*own, "schema", "openAPIV3Schema"), root)
@@ -201,8 +200,7 @@ def _parts(document: Document, path: Path, schema: Any, depth: int) -> Iterator[
     if name is not None:
         target = _below(document, ("components", "schemas", name))
         yield from _parts(document, ("components", "schemas", name), target, depth + 1)
-    parts = schema.get("allOf")
-    for index, part in enumerate(parts if isinstance(parts, list) else ()):
+    for index, part in enumerate(array(schema.get("allOf"))):
         yield from _parts(document, (*path, "allOf", index), part, depth + 1)
 
 
@@ -287,7 +285,7 @@ def _item_of_list(source: SourceDocument) -> Path:
         items = orjson.loads(source.data.removeprefix(b"\xef\xbb\xbf")).get("items")
     except (orjson.JSONDecodeError, AttributeError):
         return ()
-    for index, item in enumerate(items if isinstance(items, list) else ()):
+    for index, item in enumerate(array(items)):
         if shown_name(item) == shown_name(source.document):
             return ("items", index)
     return ()

@@ -25,6 +25,7 @@ from specmux_aggregator.sources.disk.git_files import git_files
 from specmux_aggregator.sources.disk.named_files import given_files
 from specmux_aggregator.sources.given import HTTP, is_document_url
 from specmux_aggregator.sources.options import CONTEXT, STDIN
+from specmux_converters.amounts import listed
 from specmux_converters.crd.manifest import shown_name
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
@@ -186,7 +187,7 @@ def _of_files(files: Mapping[str, bytes], *, where: str, allows_unread: bool) ->
 
 
 def _refusal(unread: list[str], files: int) -> str:
-    shown = "; ".join(unread[:3]) + (f"; and {len(unread) - 3} more" if len(unread) > 3 else "")
+    shown = listed(unread, 3, separator="; ")
     if files == 1:
         return shown
     return f"not all of it can be read: {shown}. Correct it, or pass --allow-unread to compare the rest"

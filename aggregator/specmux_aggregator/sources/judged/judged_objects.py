@@ -18,13 +18,14 @@ from specmux_aggregator.sources.judged.diff_sides import Side
 from specmux_aggregator.sources.judged.validated_objects import MEDIA_TYPES, files_below, read_inputs
 from specmux_aggregator.sources.options import CONTEXT
 from specmux_aggregator.sources.remote.answers import answer_of
-from specmux_converters.amounts import counted
+from specmux_converters.amounts import counted, listed
 from specmux_converters.crd import build
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
-from specmux_converters.group_versions import GroupVersion
+from specmux_converters.group_versions import GroupVersion, split
+from specmux_converters.json_values import array, mapping
 from specmux_schemas.kinds import DocumentSet
-from specmux_schemas.resources import GroupVersionKind, split
+from specmux_schemas.resources import GroupVersionKind
 from specmux_schemas.validation import Severity, ValidationReport, Validator
 from specmux_schemas.validation.decoding.manifests import preserving_kinds
 
@@ -100,7 +101,7 @@ def _notes(kind: GroupVersionKind, count: _KindCount) -> Iterator[str]:
     number = len(count.refused)
     objects = counted(count.judged, "object")
     said = f"{number} of {objects} of kind {kind.kind} ({kind.group or 'core'}/{kind.version})"
-    shown = "; ".join(count.refused[:SHOWN]) + (f"; and {number - SHOWN} more" if number > SHOWN else "")
+    shown = listed(count.refused, SHOWN, separator="; ")
     yield f"{said} would be refused, or lose fields" + (f": {shown}" if shown else "")
     if count.refused_before:
         yield f"{counted(count.refused_before, 'object')} of kind {kind.kind} refused before and after"
@@ -180,12 +181,10 @@ def _listed(cluster: SourceOptions, name: GroupVersion, plural: str) -> Iterator
     for _ in range(PAGES_MAX):
         page = answer_of(cluster, path + following, what="an apiserver")
         kind, version = str(page.get("kind", "")).removesuffix("List"), page.get("apiVersion")
-        items = page.get("items")
-        for item in items if isinstance(items, list) else ():
+        for item in array(page.get("items")):
             if isinstance(item, dict):
                 yield {"apiVersion": version, "kind": kind, **item}
-        metadata = page.get("metadata")
-        more = metadata.get("continue") if isinstance(metadata, dict) else None
+        more = mapping(page.get("metadata")).get("continue")
         if not more:
             return
         following = f"&continue={quote(str(more), safe='')}"

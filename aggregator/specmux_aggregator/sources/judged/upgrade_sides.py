@@ -10,9 +10,9 @@ from specmux_aggregator.sources.judged.judged_objects import validator_of
 from specmux_aggregator.sources.judged.validated_objects import Input
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
-from specmux_converters.group_versions import GroupVersion
+from specmux_converters.group_versions import GroupVersion, joined, split
 from specmux_schemas.differences import ServedSide, compare
-from specmux_schemas.resources import GroupVersionKind, joined, split
+from specmux_schemas.resources import GroupVersionKind
 from specmux_schemas.upgrades.roles import resources_of
 from specmux_schemas.upgrades.verdicts import UpgradeSides
 from specmux_schemas.validation.decoding.manifests import group_versions_in

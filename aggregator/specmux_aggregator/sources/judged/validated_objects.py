@@ -21,9 +21,9 @@ from specmux_aggregator.sources.disk.git_files import git_files
 from specmux_aggregator.sources.judged.ignored_fields import IgnoredField, without_fields
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
-from specmux_converters.group_versions import GroupVersion
+from specmux_converters.group_versions import GroupVersion, api_version, joined
 from specmux_schemas.kind_places import KindPlace, place_of
-from specmux_schemas.resources import GroupVersionKind, api_version, joined
+from specmux_schemas.resources import GroupVersionKind
 from specmux_schemas.validation import Directive, Severity, UnionAlgorithm, ValidationReport, Validator
 from specmux_schemas.validation.decoding.json_syntax import syntax_error
 from specmux_schemas.validation.decoding.manifests import group_versions_in, is_object

@@ -16,8 +16,8 @@ from specmux_aggregator.sources.remote.answers import ANSWER_MAX
 from specmux_aggregator.sources.remote.fetching import asking
 from specmux_cache.access.server_access import ClientAccess
 from specmux_converters.document import Document
-from specmux_converters.group_versions import GroupVersion
-from specmux_schemas.resources import APIResource, joined
+from specmux_converters.group_versions import GroupVersion, joined
+from specmux_schemas.resources import APIResource
 from specmux_schemas.synthesis import synthesise
 from specmux_schemas.validation.stored_objects import StoredObjects, key_of, objects_in
 

@@ -34,10 +34,10 @@ from specmux_cache.sync import SchemaCache
 from specmux_converters.document import DEFAULT_LIMITS, Document, parse
 from specmux_converters.document_kinds import DocumentKind, kind_of
 from specmux_converters.errors import ConverterError, InvalidDocument
-from specmux_converters.group_versions import GroupVersion
+from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.openapi31 import is_later_than_30
 from specmux_schemas.kinds import DocumentSet
-from specmux_schemas.resources import Resources, split
+from specmux_schemas.resources import Resources
 
 ROOT_TTL: Final = 2.0
 """Seconds for which one command, and the next one of a script, trusts the list of documents."""

@@ -13,7 +13,7 @@ import orjson
 from specmux_converters.codecs.objects import cbor
 from specmux_converters.document import DEFAULT_LIMITS, Limits, parse
 from specmux_converters.errors import InvalidDocument, cut
-from specmux_converters.media_types import CBOR, JSON, SELF_DESCRIBED_CBOR, MediaType
+from specmux_converters.media_types import CBOR, JSON, SELF_DESCRIBED_CBOR, MediaType, essence
 
 _JSON_BEGINNINGS: Final = b'\t\r\n {[ntf"-0123456789'
 
@@ -30,7 +30,7 @@ def guess_content_type(raw: bytes) -> MediaType:
 def read_raw(raw: bytes, *, content_type: str = "", limits: Limits = DEFAULT_LIMITS) -> Any:
     """The value in ``raw``; without a ``content_type`` its first byte decides. Raises InvalidDocument for
     types other than JSON and CBOR, LimitExceeded."""
-    match content_type.partition(";")[0].strip().lower() or guess_content_type(raw):
+    match essence(content_type) or guess_content_type(raw):
         case media_type if media_type == CBOR:
             return cbor.decode_object(raw, limits=limits)
         case media_type if media_type == JSON:

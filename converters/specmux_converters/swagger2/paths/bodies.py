@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.errors import cut
+from specmux_converters.media_types import essence
 from specmux_converters.swagger2.paths.parameters import MOVED, serialisation, value_schema
 from specmux_converters.swagger2.reading.fields import FLAG, TEXT, kept
 from specmux_converters.swagger2.reading.source import SwaggerSource
@@ -76,7 +77,7 @@ def convert_form(
     if encoding:
         media["encoding"] = encoding
     offered = _form_types(accepted, has_file=_has_file(fields))
-    if MULTIPART in [_essence(item) for item in offered]:
+    if MULTIPART in [essence(item) for item in offered]:
         _lose_styles(fields, encoding)
     for media_type in accepted:
         if media_type not in offered:
@@ -116,10 +117,5 @@ def _is_file(node: Any) -> bool:
 def _form_types(accepted: Sequence[str], *, has_file: bool) -> list[str]:
     """A file requires multipart; otherwise the operation chooses between the two form types."""
     wanted = (MULTIPART,) if has_file else (MULTIPART, URLENCODED)
-    chosen = [item for item in accepted if _essence(item) in wanted]
+    chosen = [item for item in accepted if essence(item) in wanted]
     return chosen or [MULTIPART if has_file else URLENCODED]
-
-
-def _essence(media_type: str) -> str:
-    """The media type without parameters."""
-    return media_type.partition(";")[0].strip().lower()

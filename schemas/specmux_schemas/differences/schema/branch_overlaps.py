@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from specmux_converters.json_values import array
 from specmux_schemas.differences.schema.constraints import LOWER, UPPER, Limit, limits_of
 from specmux_schemas.differences.schema.values import text
 
@@ -102,8 +103,10 @@ def _is_refused_by(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     refused = other.get("not")
     if not isinstance(refused, dict):
         return False
-    alternatives = refused.get("anyOf") if refused.keys() == {"anyOf"} else [refused]
-    return any(_implies(one, each) for each in (alternatives if isinstance(alternatives, list) else ()))
+    return any(
+        _implies(one, each)
+        for each in array(refused.get("anyOf") if refused.keys() == {"anyOf"} else [refused])
+    )
 
 
 def _implies(one: Mapping[str, Any], wider: Any) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from specmux_converters.deferred_dataclasses import dataclass
+from specmux_converters.json_values import objects
 from specmux_schemas.differences.verdicts.findings import Finding
 
 _LITERAL: Final = re.compile(
@@ -88,10 +89,9 @@ def documented_differently(old: Mapping[str, Any], new: Mapping[str, Any]) -> bo
 
 
 def _rules(schema: Mapping[str, Any]) -> dict[tuple[str, bool], CELRule]:
-    listed = schema.get(_KEYWORD)
     found = {}
-    for entry in listed if isinstance(listed, list) else ():
-        if isinstance(entry, dict) and isinstance(entry.get("rule"), str):
+    for entry in objects(schema.get(_KEYWORD)):
+        if isinstance(entry.get("rule"), str):
             message = entry.get("message")
             rule = CELRule(
                 entry["rule"].strip(),

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import orjson
 
+from specmux_converters.json_values import array
 from specmux_schemas.differences.schema.branch_overlaps import is_implied, may_overlap
 from specmux_schemas.differences.schema.constraints import takes
 from specmux_schemas.differences.schema.value_types import types_alone
@@ -96,8 +97,7 @@ def _asks_nothing(branches: Branches, keyword: str, holder: Mapping[str, Any]) -
 
 
 def _listed(holder: Mapping[str, Any]) -> list[Any]:
-    listed = holder.get("enum")
-    return listed if isinstance(listed, list) else []
+    return array(holder.get("enum"))
 
 
 def _fits(value: Any, branches: list[Any], keyword: str) -> bool:

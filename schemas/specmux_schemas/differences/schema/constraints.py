@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sized
 from typing import Any, Final, TypeGuard
 
+from specmux_converters.json_values import array
 from specmux_schemas.differences.schema.values import text
 from specmux_schemas.differences.schema.views import conjuncts
 from specmux_schemas.differences.verdicts.findings import Finding
@@ -230,8 +231,7 @@ def _is_within(value: float, keyword: str, bound: float) -> bool:
 
 
 def _required(schema: Mapping[str, Any]) -> frozenset[str]:
-    listed = schema.get("required")
-    names = listed if isinstance(listed, list) else ()
+    names = array(schema.get("required"))
     return frozenset(name for name in names if isinstance(name, str))
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from specmux_converters.deferred_dataclasses import dataclass
+from specmux_converters.json_values import mapping
 from specmux_schemas.differences.schema.cel_rules import documented_differently, rule_changes
 from specmux_schemas.differences.schema.compositions import DOCUMENTATION, Side, composition_changes
 from specmux_schemas.differences.schema.constraints import constraint_changes
@@ -100,8 +101,7 @@ def _rules(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    found = schema.get("properties")
-    return found if isinstance(found, dict) else {}
+    return mapping(schema.get("properties"))
 
 
 def _selectable(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:

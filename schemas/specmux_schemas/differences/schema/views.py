@@ -13,9 +13,10 @@ from typing import Any, Final
 
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
-from specmux_converters.references import name_in
+from specmux_converters.json_values import array
+from specmux_converters.references import name_in, schemas_of
 from specmux_schemas.kinds import group_version_kinds
-from specmux_schemas.references import EMPTY, resolved, schemas_of
+from specmux_schemas.references import EMPTY, resolved
 
 _MOST_DEEP: Final = 64
 """Nested references and ``allOf``; anything deeper is unconstrained."""
@@ -128,8 +129,7 @@ def _merged(part: Mapping[str, Any], own: Mapping[str, Any]) -> Mapping[str, Any
 def conjuncts(keywords: Mapping[str, Any], keyword: str) -> list[Any]:
     """Every value of the keyword that applies: its own, and those in the ``allOf`` of a View."""
     own = [keywords[keyword]] if keyword in keywords else []
-    rest = keywords.get("allOf")
-    parts = rest if isinstance(rest, list) else []
+    parts = array(keywords.get("allOf"))
     return own + [part[keyword] for part in parts if isinstance(part, dict) and keyword in part]
 
 

@@ -10,7 +10,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from specmux_converters.document import Document
-from specmux_converters.group_versions import GroupVersion
+from specmux_converters.group_versions import GroupVersion, split
+from specmux_converters.json_values import mapping
+from specmux_converters.references import referred
 from specmux_schemas.differences.schema.views import ComponentSchemas
 from specmux_schemas.differences.sides.served import (
     OUTSIDE,
@@ -23,8 +25,6 @@ from specmux_schemas.differences.sides.served import (
     ServedSide,
 )
 from specmux_schemas.kinds import group_version_kinds
-from specmux_schemas.references import EMPTY
-from specmux_schemas.resources import split
 from specmux_schemas.synthesis import ResourcePath, place_of
 
 METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
@@ -57,25 +57,11 @@ def add_document(served: ServedSide, document: Document, *, by_name: bool = Fals
 
 def bodies(operation: Operation) -> Iterator[tuple[str, Any]]:
     """Every schema that the operation carries, with "request" or "response"."""
-    request = deref(operation.document, operation.subject.get("requestBody"), "requestBodies")
+    request = referred(operation.document, operation.subject.get("requestBody"))
     yield from (("request", schema) for schema in _schemas(request))
     for response in mapping(operation.subject.get("responses")).values():
-        found = deref(operation.document, response, "responses")
+        found = referred(operation.document, response)
         yield from (("response", schema) for schema in _schemas(found))
-
-
-def deref(document: Mapping[str, Any], holder: Any, section: str) -> Mapping[str, Any]:
-    """A parameter, request body or response, resolved if it is a reference to a component."""
-    found = mapping(holder)
-    reference = found.get("$ref")
-    if not isinstance(reference, str):
-        return found
-    name = reference.removeprefix(f"#/components/{section}/")
-    return mapping(mapping(mapping(document.get("components")).get(section)).get(name))
-
-
-def mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else EMPTY
 
 
 def _title(document: Document) -> Any:

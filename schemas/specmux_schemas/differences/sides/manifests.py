@@ -12,6 +12,7 @@ from typing import Any, Final
 from specmux_converters.crd.manifest import CRD, Version, read_manifest
 from specmux_converters.crd.problems import Problem
 from specmux_converters.document import Document
+from specmux_converters.json_values import array, mapping, texts
 from specmux_schemas.differences.schema.keywords import PRESERVES
 from specmux_schemas.differences.schema.views import ComponentSchemas
 from specmux_schemas.differences.sides.served import (
@@ -34,7 +35,7 @@ def add_manifests(served: ServedSide, manifests: Iterable[Document]) -> tuple[Pr
         crd = read_manifest(manifest, problems)
         flags = _deprecated_versions(manifest)
         scales = _scale_paths(manifest)
-        keeps_all = _mapping(manifest.get("spec")).get("preserveUnknownFields") is True
+        keeps_all = mapping(manifest.get("spec")).get("preserveUnknownFields") is True
         for version in crd.versions:
             is_deprecated = version.name in flags
             _add_version(served, crd, version, is_deprecated=is_deprecated, keeps_all=keeps_all)
@@ -56,12 +57,11 @@ def root_schema(kind: ServedKind, *, is_bare: bool) -> Any:
     schema = dict(kind.schemas.view(kind.schema).keywords)
     own = schema.get("properties")
     fields = dict(own) if isinstance(own, dict) else {}
-    metadata = kind.schemas.view(fields.get("metadata")).keywords.get("properties")
-    names = metadata if isinstance(metadata, dict) else {}
+    names = mapping(kind.schemas.view(fields.get("metadata")).keywords.get("properties"))
     fields["apiVersion"] = fields["kind"] = _STRING
     fields["metadata"] = {
         "type": "object",
-        "properties": {name: {**_STRING, **_mapping(names.get(name))} for name in _METADATA},
+        "properties": {name: {**_STRING, **mapping(names.get(name))} for name in _METADATA},
     }
     schema["properties"] = fields
     required = schema.get("required")
@@ -84,7 +84,7 @@ def _add_version(
         is_deprecated=is_deprecated,
         is_manifest=True,
     )
-    schema = {"type": "object", **_mapping(version.schema)}
+    schema = {"type": "object", **mapping(version.schema)}
     if keeps_all:
         schema[PRESERVES] = True
     if version.selectable_fields:
@@ -105,43 +105,33 @@ def _subresources(version: Version) -> tuple[tuple[str, bool], ...]:
 
 
 def _deprecated_versions(manifest: Document) -> frozenset[str]:
-    versions = _mapping(manifest.get("spec")).get("versions")
     flagged = [
-        _mapping(version).get("name")
-        for version in (versions if isinstance(versions, list) else ())
-        if _mapping(version).get("deprecated") is True
+        mapping(version).get("name")
+        for version in array(mapping(manifest.get("spec")).get("versions"))
+        if mapping(version).get("deprecated") is True
     ]
     return frozenset(name for name in flagged if isinstance(name, str))
 
 
 def _scale_paths(manifest: Document) -> Mapping[str, Mapping[str, str]]:
     """Fields of the scale subresource, by version."""
-    spec = _mapping(manifest.get("spec"))
-    versions = spec.get("versions")
-    listed = [_mapping(version) for version in (versions if isinstance(versions, list) else ())]
+    spec = mapping(manifest.get("spec"))
+    listed = [mapping(version) for version in array(spec.get("versions"))]
     found = {}
     for version in listed or [{"name": spec.get("version")}]:
-        subresources = _mapping(version.get("subresources") or spec.get("subresources"))
-        paths = _mapping(subresources.get("scale")).items()
+        subresources = mapping(version.get("subresources") or spec.get("subresources"))
+        paths = mapping(subresources.get("scale")).items()
         found[str(version.get("name"))] = {key: path for key, path in paths if isinstance(path, str)}
     return found
 
 
 def _stored_versions(manifest: Document, kind: str) -> StoredVersions:
     """Stored versions are read from the status, which manifests in a repository lack."""
-    spec = _mapping(manifest.get("spec"))
-    stored = _mapping(manifest.get("status")).get("storedVersions")
-    versions = spec.get("versions")
-    names = [
-        _mapping(version).get("name") for version in (versions if isinstance(versions, list) else ())
-    ] or [spec.get("version")]
+    spec = mapping(manifest.get("spec"))
+    names = [mapping(version).get("name") for version in array(spec.get("versions"))] or [spec.get("version")]
     return StoredVersions(
         kind,
-        frozenset(name for name in (stored if isinstance(stored, list) else ()) if isinstance(name, str)),
+        frozenset(texts(mapping(manifest.get("status")).get("storedVersions"))),
         frozenset(name for name in names if isinstance(name, str)),
-        len(names) > 1 and _mapping(spec.get("conversion")).get("strategy") == "Webhook",
+        len(names) > 1 and mapping(spec.get("conversion")).get("strategy") == "Webhook",
     )
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from specmux_converters.document import Document
+from specmux_converters.json_values import array
 from specmux_schemas.resources import GroupVersionKind
 from specmux_schemas.validation.decoding.objects import read
 from specmux_schemas.validation.decoding.streams import StreamPart
@@ -95,8 +96,7 @@ def _value(part: StreamPart) -> Any:
 def _api_versions(value: Any) -> set[str]:
     if not isinstance(value, dict):
         return set()
-    items = value.get("items")
     found = {value.get("apiVersion")}
-    for item in items if isinstance(items, list) else ():
+    for item in array(value.get("items")):
         found |= _api_versions(item)
     return {each for each in found if isinstance(each, str)}

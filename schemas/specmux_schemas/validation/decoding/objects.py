@@ -15,7 +15,7 @@ from specmux_converters.document import DEFAULT_LIMITS
 from specmux_converters.errors import ConverterError
 from specmux_converters.go.text import json_text, quoted
 from specmux_converters.go.yaml_reader import DuplicateKey, Parsed
-from specmux_schemas.resources import api_version
+from specmux_converters.group_versions import api_version
 from specmux_schemas.validation.decoding import embedded
 from specmux_schemas.validation.decoding.cbor_reader import read_cbor, unknown_field_text
 from specmux_schemas.validation.decoding.decoding_state import Decoding, StrictError, duplicate_field

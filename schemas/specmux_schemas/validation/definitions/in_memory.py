@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from specmux_converters.go.text import json_text
+from specmux_converters.json_values import array, text
 
 
 class GoStruct(dict[str, Any]):
@@ -59,7 +60,7 @@ def version_in_memory(version: Mapping[str, Any]) -> GoStruct:
     holder = version.get("schema")
     schema = holder.get("openAPIV3Schema") if isinstance(holder, Mapping) else None
     return GoStruct(
-        Name=_text(version.get("name")),
+        Name=text(version.get("name")),
         Served=version.get("served") is True,
         Storage=version.get("storage") is True,
         Deprecated=version.get("deprecated") is True,
@@ -68,7 +69,7 @@ def version_in_memory(version: Mapping[str, Any]) -> GoStruct:
         Subresources=_subresources(version.get("subresources")),
         AdditionalPrinterColumns=_structs(version.get("additionalPrinterColumns"), _column),
         SelectableFields=_structs(
-            version.get("selectableFields"), lambda each: GoStruct(JSONPath=_text(each.get("jsonPath")))
+            version.get("selectableFields"), lambda each: GoStruct(JSONPath=text(each.get("jsonPath")))
         ),
     )
 
@@ -81,7 +82,7 @@ def _subresources(value: Any) -> GoStruct | None:
     return GoStruct(
         Status=GoStruct() if isinstance(value.get("status"), Mapping) else None,
         Scale=GoStruct(
-            {each[0].upper() + each[1:]: _text(scale.get(each)) for each in paths},
+            {each[0].upper() + each[1:]: text(scale.get(each)) for each in paths},
             LabelSelectorPath=scale.get("labelSelectorPath"),
         )
         if isinstance(scale, Mapping)
@@ -90,8 +91,8 @@ def _subresources(value: Any) -> GoStruct | None:
 
 
 def _column(column: Mapping[str, Any]) -> GoStruct:
-    texts = {each.capitalize(): _text(column.get(each)) for each in ("name", "type", "format", "description")}
-    return GoStruct(texts, Priority=column.get("priority") or 0, JSONPath=_text(column.get("jsonPath")))
+    texts = {each.capitalize(): text(column.get(each)) for each in ("name", "type", "format", "description")}
+    return GoStruct(texts, Priority=column.get("priority") or 0, JSONPath=text(column.get("jsonPath")))
 
 
 def schema_in_memory(schema: Mapping[str, Any]) -> GoStruct:
@@ -100,19 +101,15 @@ def schema_in_memory(schema: Mapping[str, Any]) -> GoStruct:
 
 def rule_in_memory(rule: Mapping[str, Any]) -> GoStruct:
     texts = {
-        f"{each[0].upper()}{each[1:]}": _text(rule.get(each))
+        f"{each[0].upper()}{each[1:]}": text(rule.get(each))
         for each in ("rule", "message", "messageExpression")
     }
     return GoStruct(
         texts,
         Reason=rule.get("reason"),
-        FieldPath=_text(rule.get("fieldPath")),
+        FieldPath=text(rule.get("fieldPath")),
         OptionalOldSelf=rule.get("optionalOldSelf"),
     )
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def _flag(value: Any) -> bool:
@@ -129,7 +126,7 @@ def _one(value: Any) -> GoStruct | None:
 
 def _structs(value: Any, read: Callable[[Mapping[str, Any]], GoStruct]) -> list[GoStruct] | None:
     """Null items count as empty structs."""
-    items: Iterable[Any] = value if isinstance(value, list) else ()
+    items: Iterable[Any] = array(value)
     found = [read(each if isinstance(each, Mapping) else {}) for each in items]
     return found if isinstance(value, list) else None
 
@@ -168,7 +165,7 @@ def _dependencies(value: Any) -> dict[str, Any] | None:
 def _docs(value: Any) -> GoStruct | None:
     if not isinstance(value, Mapping):
         return None
-    return GoStruct(Description=_text(value.get("description")), URL=_text(value.get("url")))
+    return GoStruct(Description=text(value.get("description")), URL=text(value.get("url")))
 
 
 def _rules(value: Any) -> list[GoStruct] | None:
@@ -176,14 +173,14 @@ def _rules(value: Any) -> list[GoStruct] | None:
 
 
 _FIELDS: Final[tuple[tuple[str, str, Callable[[Any], Any]], ...]] = (
-    ("id", "ID", _text),
-    ("$schema", "Schema", _text),
+    ("id", "ID", text),
+    ("$schema", "Schema", text),
     ("$ref", "Ref", _as_is),
-    ("description", "Description", _text),
-    ("type", "Type", _text),
+    ("description", "Description", text),
+    ("type", "Type", text),
     ("nullable", "Nullable", _flag),
-    ("format", "Format", _text),
-    ("title", "Title", _text),
+    ("format", "Format", text),
+    ("title", "Title", text),
     ("default", "Default", _as_is),
     ("maximum", "Maximum", _as_is),
     ("exclusiveMaximum", "ExclusiveMaximum", _flag),
@@ -191,7 +188,7 @@ _FIELDS: Final[tuple[tuple[str, str, Callable[[Any], Any]], ...]] = (
     ("exclusiveMinimum", "ExclusiveMinimum", _flag),
     ("maxLength", "MaxLength", _as_is),
     ("minLength", "MinLength", _as_is),
-    ("pattern", "Pattern", _text),
+    ("pattern", "Pattern", text),
     ("maxItems", "MaxItems", _as_is),
     ("minItems", "MinItems", _as_is),
     ("uniqueItems", "UniqueItems", _flag),
@@ -229,7 +226,7 @@ def said(schema: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
         value = read(schema.get(key))
         if (
             value is not None
-            and not (value == "" and read is _text)
+            and not (value == "" and read is text)
             and not (value is False and read is _flag)
         ):
             yield key, name, value

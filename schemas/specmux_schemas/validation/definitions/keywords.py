@@ -11,6 +11,7 @@ from specmux_converters.crd.keywords import EMBEDDED_RESOURCE, PRESERVE_UNKNOWN_
 from specmux_converters.crd.nested import JUNCTORS
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.go.text import json_text
+from specmux_converters.json_values import array
 from specmux_schemas.validation.definitions.definition_fault import DefinitionFault
 from specmux_schemas.validation.definitions.in_memory import items_in_memory, written
 from specmux_schemas.validation.metadata.field_errors import not_supported, shown
@@ -71,8 +72,7 @@ def has_keyword(schema: Any, keys: Collection[str]) -> bool:
     inner = [each for fields in named if isinstance(fields, Mapping) for each in fields.values()]
     inner += [schema.get(key) for key in ("items", "additionalProperties", "additionalItems", "not")]
     for key in JUNCTORS:
-        clauses = schema.get(key)
-        inner += clauses if isinstance(clauses, list) else []
+        inner += array(schema.get(key))
     return any(has_keyword(each, keys) for each in inner)
 
 
@@ -118,13 +118,12 @@ def _inner(node: _SchemaNode) -> Iterator[_SchemaNode]:
     if node.mapping("not"):
         yield node.below(schema["not"], "not")
     for key in JUNCTORS:
-        clauses = schema.get(key)
-        for index, clause in enumerate(clauses if isinstance(clauses, list) else ()):
+        for index, clause in enumerate(array(schema.get(key))):
             yield node.below(clause, key, index)
     items = schema.get("items")
     if isinstance(items, Mapping):
         yield node.below(items, "items")
-    for index, item in enumerate(items if isinstance(items, list) else ()):
+    for index, item in enumerate(array(items)):
         yield node.below(item, "items", index)
     for key in ("definitions", "dependencies"):
         for name, inner_schema in node.mapping(key).items():
@@ -237,7 +236,7 @@ def _of_keys(item: _SchemaNode, keys: list[str]) -> Iterator[DefinitionFault]:
         inner = properties.get(key)
         if not isinstance(inner, Mapping):
             continue
-        if key not in (required if isinstance(required, list) else ()) and inner.get("default") is None:
+        if key not in array(required) and inner.get("default") is None:
             text = f"Required value: {words} must have a default or be a required property"
             yield item.fault(text, "properties", key, "default")
         if inner.get("nullable") is True:

@@ -7,6 +7,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from specmux_converters.go.text import quoted
+from specmux_converters.json_values import array
 from specmux_schemas.validation.definitions.definition_fault import DefinitionFault, fault
 from specmux_schemas.validation.metadata.names import (
     label_1035_faults,
@@ -124,8 +125,7 @@ def name_faults(names: Mapping[str, Any]) -> Iterator[DefinitionFault]:
 
 
 def _label_faults(names: Mapping[str, Any], key: str) -> Iterator[DefinitionFault]:
-    values = names.get(key)
-    for index, value in enumerate(values if isinstance(values, list) else ()):
+    for index, value in enumerate(array(names.get(key))):
         text = value if isinstance(value, str) else ""
         faults = label_1035_faults(text)
         if faults:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from specmux_converters.go.text import quoted
+from specmux_converters.json_values import within
 from specmux_schemas.validation.metadata.field_errors import invalid
 from specmux_schemas.validation.metadata.object_metadata import MetadataError
 
@@ -83,8 +84,7 @@ def update_errors(new: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[Me
 
 
 def metadata_of(value: Any) -> Mapping[str, Any]:
-    found = value.get("metadata") if isinstance(value, dict) else None
-    return found if isinstance(found, dict) else {}
+    return within(value, "metadata")
 
 
 def _error(field: str, text: str) -> MetadataError:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from specmux_converters.json_values import array, mapping
 from specmux_schemas.validation.patching.apply_types import (
     ATOMIC,
     ApplyTypes,
@@ -39,7 +40,7 @@ class _Merge:
         return _winner(stored, applied)
 
     def _map(self, map_type: Mapping[str, Any], stored: Any, applied: Any) -> Any:
-        ours, theirs = (each if isinstance(each, dict) else {} for each in (stored, applied))
+        ours, theirs = (mapping(each) for each in (stored, applied))
         if map_type.get("elementRelationship") == ATOMIC or not (ours or theirs):
             return _winner(stored, applied)
         fields = {each["name"]: each["type"] for each in fields_of(map_type)}
@@ -52,7 +53,7 @@ class _Merge:
         return made or _ABSENT
 
     def _list(self, list_type: Mapping[str, Any], stored: Any, applied: Any) -> Any:
-        ours, theirs = (each if isinstance(each, list) else [] for each in (stored, applied))
+        ours, theirs = (array(each) for each in (stored, applied))
         if list_type.get("elementRelationship") == ATOMIC or not (ours or theirs):
             return _winner(stored, applied)
         return self._items(list_type, ours, theirs) or _ABSENT

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
 from specmux_converters.go.text import general_text, quoted
+from specmux_converters.json_values import array
 from specmux_converters.smd import to_merge_schema
 
 Atom: TypeAlias = Mapping[str, Any]
@@ -86,8 +87,7 @@ class ApplyTypes:
 
 
 def fields_of(map_type: Mapping[str, Any]) -> list[dict[str, Any]]:
-    found = map_type.get("fields")
-    return found if isinstance(found, list) else []
+    return array(map_type.get("fields"))
 
 
 def deduced(atom: Atom, value: Any) -> Atom:

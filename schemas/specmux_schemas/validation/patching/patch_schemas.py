@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.go.text import quoted
+from specmux_converters.json_values import mapping
 from specmux_schemas.references import component_of, resolved
 from specmux_schemas.validation.decoding.types.go_types import short_name
 from specmux_schemas.validation.errors import PatchError
@@ -80,8 +81,7 @@ class PatchSchema:
             raise PatchError(
                 f"merging an object in json but data type is not struct, instead is: {self.kind}"
             )
-        properties = self._schema.get("properties")
-        schema = properties.get(key) if isinstance(properties, dict) else None
+        schema = mapping(self._schema.get("properties")).get(key)
         if not isinstance(schema, dict):
             raise PatchError(
                 f"unable to find api field in struct {self._name} for the json field {quoted(key)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final
 
+from specmux_converters.media_types import essence
 from specmux_schemas.validation.errors import UnsupportedMediaType
 
 
@@ -22,7 +23,7 @@ APPLIES: Final = (PatchType.APPLY, PatchType.APPLY_CBOR)
 
 def patch_type(media_type: str) -> PatchType:
     """Parameters are ignored. Raises UnsupportedMediaType."""
-    name = media_type.partition(";")[0].strip().lower()
+    name = essence(media_type)
     try:
         return PatchType(name)
     except ValueError:

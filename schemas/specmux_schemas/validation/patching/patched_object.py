@@ -11,10 +11,11 @@ from typing import Any, Final
 import orjson
 
 from specmux_converters.deferred_dataclasses import dataclass
+from specmux_converters.references import schemas_of
 from specmux_converters.releases import APPLIED_PATCHES, NEWEST, PATCH_SYNTAX
 from specmux_converters.smd.go_format import plain
 from specmux_schemas.kinds import KindSchema
-from specmux_schemas.references import reference_to, schemas_of
+from specmux_schemas.references import reference_to
 from specmux_schemas.validation.decoding.json_reader import read_json
 from specmux_schemas.validation.decoding.json_syntax import syntax_error
 from specmux_schemas.validation.decoding.objects import Body, read

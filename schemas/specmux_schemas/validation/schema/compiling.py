@@ -13,6 +13,7 @@ from typing import Any, Final
 from specmux_converters.crd.keywords import EMBEDDED_RESOURCE, INT_OR_STRING
 from specmux_converters.crd.nested import EITHER
 from specmux_converters.go.regexp_match import Pattern
+from specmux_converters.json_values import array
 from specmux_converters.releases import NEWEST, NUMERIC_FORMATS
 from specmux_schemas.references import resolved
 from specmux_schemas.validation.decoding.structural import META_FIELDS, MOST_DEPTH
@@ -171,5 +172,4 @@ def _bound(schema: Mapping[str, Any], keyword: str) -> float | None:
 
 
 def _list(schema: Mapping[str, Any], keyword: str) -> list[Any]:
-    value = schema.get(keyword)
-    return value if isinstance(value, list) else []
+    return array(schema.get(keyword))

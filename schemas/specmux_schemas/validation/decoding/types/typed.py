@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from specmux_schemas.references import component_of, schemas_of
+from specmux_converters.json_values import mapping
+from specmux_converters.references import schemas_of
+from specmux_schemas.references import component_of
 from specmux_schemas.validation.decoding.types.go_types import ALIASES, go_type, short_name
 from specmux_schemas.validation.decoding.types.typed_nodes import (
     INT32,
@@ -69,8 +71,7 @@ class TypedSchemas:
         return self._schema(schema, "")
 
     def _fill(self, struct: Struct, schema: Mapping[str, Any]) -> None:
-        properties = schema.get("properties")
-        properties = properties if isinstance(properties, dict) else {}
+        properties = mapping(schema.get("properties"))
         # A kind's own apiVersion and kind, which old documents leave out, are always fields.
         if "x-kubernetes-group-version-kind" in schema:
             struct.fields.update(dict.fromkeys(_TYPE_META, Text()))
