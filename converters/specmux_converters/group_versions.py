@@ -12,6 +12,14 @@ _API: Final = re.compile(r"api/([^/]+)|apis/([^/]+)/([^/]+)")
 _DEPTHS: Final = {"api": 2, "apis": 3}
 """Segments in the key of a group-version; other keys are as long as their root."""
 
+KEY_MAX: Final = 512
+"""Most characters of a discovery key."""
+
+# RFC 3986 3.3 pchar without percent-encoding.
+_SEGMENT: Final = r"[A-Za-z0-9._~!$&'()*+,;=:@-]+"
+_KEY: Final = re.compile(rf"{_SEGMENT}(?:/{_SEGMENT})*")
+_DOT_SEGMENTS: Final = frozenset({".", ".."})
+
 
 def group_version_of(path: str) -> GroupVersion | None:
     """The key of the document that contains ``path``; None for a path that no document can contain ("/").
@@ -50,3 +58,23 @@ def joined(group: str, version: str) -> GroupVersion:
 def api_version(group: str, version: str) -> str:
     """The form used in objects and legacy discovery."""
     return f"{group}/{version}" if group else version
+
+
+def named_group_version(name: str) -> GroupVersion:
+    """The discovery key that people mean by ``apps/v1`` or ``v1``; other keys are unchanged."""
+    *group, version = name.split("/")
+    if not group:
+        return joined("", version) if re.match("v[0-9]", version) else GroupVersion(name)
+    is_short = len(group) == 1 and group[0] not in _DEPTHS and not group[0].startswith(".")
+    return joined(group[0], version) if is_short else GroupVersion(name)
+
+
+def key_fault(key: str) -> str | None:
+    """The fault of a discovery key; None if it is valid."""
+    if len(key) > KEY_MAX:
+        return f"is longer than {KEY_MAX} characters"
+    if not _KEY.fullmatch(key):
+        return "is not a relative URL path"
+    if not _DOT_SEGMENTS.isdisjoint(key.split("/")):
+        return "holds a dot segment"
+    return None

@@ -9,11 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from pkgutil import get_data
-from typing import Final
+from typing import Final, TypeAlias
 
-from specmux_schemas.resources import ResourceNames
+from specmux_converters.document import Document
+from specmux_converters.group_versions import GroupVersion, split
+from specmux_converters.json_values import members
+from specmux_schemas.resources import ResourceNames, Resources
+from specmux_schemas.synthesis import named, synthesise
 
-_NO_NAMES: Final[Mapping[str, ResourceNames]] = {}
+Names: TypeAlias = Mapping[str, ResourceNames]
+_NO_NAMES: Final[Names] = {}
 
 
 def built_in_names(group: str) -> Mapping[str, ResourceNames]:
@@ -32,3 +37,12 @@ def _by_group() -> Mapping[str, Mapping[str, ResourceNames]]:
         names = ResourceNames("", short_names, tuple(categories))
         found.setdefault(group, {})[plural] = names
     return found
+
+
+def resources_of(document: Document, group_version: GroupVersion, more: Names = _NO_NAMES) -> Resources:
+    """The resources of a document, whatever the order of its keys, with Kubernetes' own names and ``more``,
+    by plural."""
+    parts = split(group_version)
+    paths = {path: dict(sorted(item.items())) for path, item in sorted(members(document.get("paths")))}
+    names = {**(built_in_names(parts[0]) if parts else {}), **more}
+    return named(synthesise({**document, "paths": paths}, group_version), names)

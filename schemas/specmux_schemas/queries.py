@@ -7,12 +7,11 @@ SchemasError.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from specmux_converters.document import Document
-from specmux_converters.group_versions import GroupVersion, joined
+from specmux_converters.group_versions import GroupVersion, named_group_version
 from specmux_schemas.errors import InvalidPath, SchemasError, UnknownKind
 from specmux_schemas.kinds import DocumentSet
 
@@ -24,7 +23,6 @@ if TYPE_CHECKING:  # each function imports what it needs: most programs call one
     from specmux_schemas.validation.report import ValidationReport
     from specmux_schemas.validation.validator import Validator
 
-_API_VERSION: Final = re.compile(r"(?:(?!apis?/)([^/]+)/)?(v[0-9][^/]*)")
 
 Documents: TypeAlias = Mapping[str, Mapping[str, Any]]
 
@@ -140,10 +138,4 @@ def _document_set(documents: Documents) -> DocumentSet:
     for name, document in documents.items():
         if not str(document.get("openapi", "")).startswith("3."):
             raise SchemasError(f"{name}: not an OpenAPI v3 document; specmux_converters.convert makes one")
-    return DocumentSet({_key(name): dict(document) for name, document in documents.items()})
-
-
-def _key(name: str) -> GroupVersion:
-    """``apps/v1`` as ``apis/apps/v1``; other keys of ``/openapi/v3`` are unchanged."""
-    short = _API_VERSION.fullmatch(name)
-    return joined(short[1] or "", short[2]) if short else GroupVersion(name)
+    return DocumentSet({named_group_version(name): dict(document) for name, document in documents.items()})

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from specmux_converters.group_versions import group_version_of
+from specmux_converters.group_versions import group_version_of, named_group_version
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,20 @@ from specmux_converters.group_versions import group_version_of
 )
 def test_key_of_a_path(path: str, key: str | None) -> None:
     assert group_version_of(path) == key
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("v1", "api/v1"),
+        ("apps/v1", "apis/apps/v1"),
+        ("example.com/stable", "apis/example.com/stable"),
+        ("api/v1", "api/v1"),
+        ("apis/apps/v1", "apis/apps/v1"),
+        ("version", "version"),
+        ("openid/v1/jwks", "openid/v1/jwks"),
+        (".well-known/openid-configuration", ".well-known/openid-configuration"),
+    ],
+)
+def test_short_names_of_group_versions(name: str, expected: str) -> None:
+    assert named_group_version(name) == expected

@@ -13,6 +13,7 @@ from specmux_aggregator.jobs.resources import resources_in
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion, split
+from specmux_schemas.built_in_names import resources_of
 from specmux_schemas.resources import APIResource, GroupVersionKind, ResourceNames
 from specmux_schemas.synthesis import named, names_of, synthesise
 
@@ -233,3 +234,13 @@ def test_every_kind_of_a_crd_document_is_found(path: Any, tally: Any) -> None:
     }
     assert all("watch" in resource.verbs for resource in resources)
     tally("CRD documents whose resources were synthesised", 1)
+
+
+def test_the_order_of_a_documents_keys_decides_nothing() -> None:
+    other = operation("get")
+    other["x-kubernetes-group-version-kind"] = {"group": "g", "version": "v1", "kind": "Other"}
+    item = {"get": other, "put": operation("put")}
+    paths = {"/apis/g/v1/things": {"get": operation("list")}, "/apis/g/v1/things/{name}": item}
+    backwards = {path: dict(reversed(paths[path].items())) for path in reversed(paths)}
+    key = GroupVersion("apis/g/v1")
+    assert resources_of({"paths": paths}, key) == resources_of({"paths": backwards}, key)

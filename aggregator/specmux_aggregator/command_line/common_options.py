@@ -7,6 +7,7 @@ otherwise print text, and exit with 0.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
@@ -53,6 +54,11 @@ class ReleaseName(click.ParamType[str]):
             return f"1.{minor_release(str(value))}"
         except UnknownRelease as error:
             self.fail(str(error), param, ctx)
+
+
+def processors() -> int:
+    """Processors that this process may use, which may be fewer than the machine has."""
+    return len(os.sched_getaffinity(0))
 
 
 def release_option(help_text: str) -> Callable[[Command], Command]:

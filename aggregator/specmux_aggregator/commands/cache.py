@@ -28,7 +28,7 @@ from specmux_aggregator.command_line.progress import progress
 from specmux_aggregator.console import table, warn, write_error
 from specmux_aggregator.errors import SourceError, SourceUnreachable
 from specmux_aggregator.sources.completion import complete_group_versions
-from specmux_aggregator.sources.options import SourceOptions, server_options
+from specmux_aggregator.sources.options import SourceOptions, is_url, server_options
 from specmux_cache.errors import (
     BundleError,
     CacheError,
@@ -192,7 +192,7 @@ def warm(
 @click.pass_obj
 def list_entries(directory: Path, prefix: str | None, output: Output) -> None:
     """List stored documents."""
-    if prefix is not None and not prefix.lower().startswith(("http://", "https://")):
+    if prefix is not None and not is_url(prefix):
         raise click.BadParameter("wants a URL that begins with http:// or https://", param_hint="--server")
     with failures(), store_of(directory) as store:
         rows = list(store.rows(*([prefix] if prefix else [])))

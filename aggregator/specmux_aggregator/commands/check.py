@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import click
 
-from specmux_aggregator.command_line.common_options import release_option
+from specmux_aggregator.command_line.common_options import processors, release_option
 from specmux_aggregator.command_line.listing import examples
 from specmux_aggregator.command_line.output import format_option
 from specmux_aggregator.command_line.progress import progress
@@ -62,7 +61,7 @@ class CheckOptions:
     "--jobs",
     metavar="N",
     type=click.IntRange(min=1),
-    default=lambda: len(os.sched_getaffinity(0)),
+    default=processors,
     help="Number of worker processes.  [default: one for each processor]",
 )
 @release_option("Judge CustomResourceDefinitions as this release of Kubernetes.")

@@ -15,7 +15,7 @@ from specmux_aggregator.exits import reported_errors
 from specmux_aggregator.sources.completion import complete_group_versions
 from specmux_aggregator.sources.options import SourceOptions, source_options
 from specmux_converters.amounts import listed
-from specmux_converters.group_versions import GroupVersion
+from specmux_converters.group_versions import GroupVersion, named_group_version
 
 HASH_SHOWN: Final = 12
 INTERVAL: Final = 2.0
@@ -104,8 +104,7 @@ NAMED: Final = 20
 def _key(wanted: str, known: Iterable[str]) -> GroupVersion | None:
     """The key that is meant: ``apps/v1``, ``v1`` and the path of the document are also accepted."""
     wanted = wanted.removeprefix("/openapi/v3").removeprefix("/") if wanted.startswith("/") else wanted
-    spellings = (wanted, f"apis/{wanted}", f"api/{wanted}")
-    return next((GroupVersion(key) for key in spellings if key in known), None)
+    return next((key for key in (GroupVersion(wanted), named_group_version(wanted)) if key in known), None)
 
 
 def _watch(group_version: str | None, source: SourceOptions) -> None:

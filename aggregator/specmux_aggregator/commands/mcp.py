@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 
 import click
 
 from specmux_aggregator.command_line.listing import examples
 from specmux_aggregator.exits import reported_errors
 from specmux_aggregator.sources import SourceOptions, opened, source_options
+from specmux_aggregator.sources.given import SourceWord
 
 
 @click.command(
@@ -30,7 +30,10 @@ from specmux_aggregator.sources import SourceOptions, opened, source_options
     help="Port of --http.",
 )
 @click.option(
-    "--against", metavar="WHAT", help="Offer diff, against these documents: a file, a folder, a URL."
+    "--against",
+    metavar="WHAT",
+    type=SourceWord(),
+    help="Offer diff, against these documents: a file, a folder, a URL.",
 )
 @source_options
 def mcp(http: bool, port: int, against: str | None, source: SourceOptions) -> None:
@@ -49,10 +52,6 @@ def mcp(http: bool, port: int, against: str | None, source: SourceOptions) -> No
     from specmux_aggregator.sources.judged.diff_sides import served_by
     from specmux_aggregator.sources.search_index import SearchIndex
 
-    is_elsewhere = against is None or against.startswith(("http://", "https://", "git:", "context:"))
-    if not is_elsewhere and not Path(against or "").exists():
-        named = "no such file or folder, nor http(s)://, git:REV:PATH or context:NAME"
-        raise click.BadParameter(f"{against}: {named}", param_hint="--against")
     before = None if against is None else partial(served_by, against, source)
     with reported_errors(), opened(source) as documents:
         documents.group_versions()  # what cannot be read is told now, and not to a model

@@ -20,6 +20,7 @@ from specmux_aggregator.exits import reported_errors
 from specmux_aggregator.jobs.schema_examples import example_of
 from specmux_aggregator.sources import SourceOptions, opened, report_unread, source_options
 from specmux_aggregator.sources.disk.document_files import FileRefused, refusals, reported_refusals
+from specmux_aggregator.sources.options import is_url
 from specmux_converters.amounts import counted, size
 from specmux_converters.errors import ConverterError
 from specmux_converters.json_schema import DocumentSchemas, Kind
@@ -31,7 +32,6 @@ KUSTOMIZE: Final = "kustomize"
 """A layout of one file, of Swagger 2.0."""
 
 _RELEASE: Final = re.compile(r"v[0-9]+\.[0-9]+\.[0-9]+")
-_HTTP: Final = ("http://", "https://")
 _INDEX: Final = "index.json"
 _INDEX_MAX: Final = 64 * 1024 * 1024
 
@@ -88,11 +88,11 @@ def schemas(
 
     Exit codes: 0 ok, 1 refused, or a kind could not be converted, 2 usage, 4 no answer.
     """
-    if editor is None and target.lower().startswith(_HTTP):
+    if editor is None and is_url(target):
         raise click.UsageError(
             f"{target}: schemas are written into a folder; a URL is for --print-editor-config"
         )
-    if base_url and not base_url.lower().startswith(_HTTP):
+    if base_url and not is_url(base_url):
         raise click.UsageError(f"--base-url is http://… or https://…; not {base_url!r}")
     if release != MASTER and not _RELEASE.fullmatch(release):
         raise click.UsageError(f"--release is v1.35.0, or {MASTER}; not {release!r}")
@@ -199,6 +199,6 @@ def _index_in(folder: Path) -> dict[str, object]:
 
 def _address(target: str) -> str:
     """Where an editor finds the catalogue."""
-    if target.lower().startswith(_HTTP):
+    if is_url(target):
         return target.rstrip("/")
     return Path(target).resolve().as_uri()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import webbrowser
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -58,10 +57,10 @@ def ui(port: int, browser: bool, source: SourceOptions) -> None:
 
 
 def _settings(source: SourceOptions, port: int) -> Settings:
-    """Raises click.UsageError where nothing says what to show."""
+    """Raises NoSource where nothing says what to show."""
     from specmux_aggregator.config.settings import KubernetesSettings, ListenSettings, Settings
     from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
-    from specmux_aggregator.sources.access import named_server
+    from specmux_aggregator.sources.access import context_of, named_server
 
     listen = ListenSettings(address="127.0.0.1", port=port)
     if source.server is not None:
@@ -74,25 +73,6 @@ def _settings(source: SourceOptions, port: int) -> Settings:
         return Settings(listen=listen, backends=backends)
     # The apiserver alone has every document; what it is made of needs rights that users seldom have.
     cluster = KubernetesSettings(
-        kubeconfig=_kubeconfig(source), context=source.context, api_services=False, crds=False
+        kubeconfig=source.kubeconfig, context=context_of(source, os.environ), api_services=False, crds=False
     )
     return Settings(listen=listen, kubernetes=cluster)
-
-
-def _kubeconfig(source: SourceOptions) -> Path | None:
-    """None for where kubectl looks. Raises click.UsageError for one that is not there."""
-    if source.kubeconfig is None:
-        return _default_kubeconfig() if source.context is None else None
-    if not source.kubeconfig.is_file():
-        raise click.UsageError(f"--kubeconfig: the file {source.kubeconfig} does not exist")
-    return source.kubeconfig
-
-
-def _default_kubeconfig() -> Path:
-    named = os.environ.get("KUBECONFIG", "").split(os.pathsep)[0]
-    path = Path(named) if named else Path.home() / ".kube" / "config"
-    if not path.is_file():
-        raise click.UsageError(
-            "there is no kubeconfig; give --server URL, --directory DIR or --kubeconfig FILE"
-        )
-    return path

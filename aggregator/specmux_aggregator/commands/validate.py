@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ from typing import Any, Final
 
 import click
 
-from specmux_aggregator.command_line.common_options import release_option
+from specmux_aggregator.command_line.common_options import processors, release_option
 from specmux_aggregator.command_line.listing import examples
 from specmux_aggregator.command_line.operation_options import (
     OperationOptions,
@@ -340,13 +339,13 @@ def _run(
     workers: int | None,
 ) -> list[ValidatedObject]:
     """In the order of the files, whoever checks them."""
-    wanted = workers or os.cpu_count() or 1
-    most = min(wanted, len(inputs) // FEW_OBJECTS + 1)
+    most = min(workers or processors(), len(inputs) // FEW_OBJECTS + 1)
     if most <= 1:
         validator = _validator(documents, definitions, rules)
         return [each for item in inputs for each in check(item, validator, rules)]
     size = -(-len(inputs) // (most * 4))
     chunks = [inputs[start : start + size] for start in range(0, len(inputs), size)]
+
     from specmux_aggregator.interruptible_pool import InterruptiblePool  # few commands start processes
 
     with InterruptiblePool(most, initializer=_start, initargs=(documents, definitions, rules)) as pool:

@@ -11,10 +11,9 @@ from dataclasses import field
 from typing import Any, Final, TypeGuard
 
 from specmux_converters.deferred_dataclasses import dataclass
-from specmux_converters.discovery_keys import key_fault
 from specmux_converters.document import Document, Limits, parse
 from specmux_converters.errors import ConverterError, cut
-from specmux_converters.group_versions import GroupVersion, joined
+from specmux_converters.group_versions import GroupVersion, joined, key_fault
 from specmux_schemas.resources import NO_KIND, GroupVersionKind
 
 NOTES_NAMED: Final = 20

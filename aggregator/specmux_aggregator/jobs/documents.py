@@ -16,21 +16,20 @@ from specmux_aggregator.jobs.built import BuiltDocument, FileBuilt, Owned
 from specmux_aggregator.jobs.crds import CRDsBuilt, DirectoryMemo, Manifest, Missing, build_crds
 from specmux_aggregator.jobs.file_names import COMPRESSED, group_version_of_file
 from specmux_aggregator.jobs.losses import Losses, losses_by_group_version, losses_of
-from specmux_aggregator.jobs.resources import resources_of
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Offer, Provenance
 from specmux_converters import codecs
 from specmux_converters.codecs.fragments import Fragments
 from specmux_converters.crd import Templates
-from specmux_converters.discovery_keys import key_fault
 from specmux_converters.document import Document, Limits, canonical, content_hash, parse
 from specmux_converters.errors import ConverterError, LimitExceeded, Unrepresentable, cut
-from specmux_converters.group_versions import GroupVersion, group_version_of, split
+from specmux_converters.group_versions import GroupVersion, group_version_of, key_fault, split
 from specmux_converters.incremental.conversion_memo import ConversionMemo
 from specmux_converters.media_types import MediaType
 from specmux_converters.profiles import PROFILES
 from specmux_converters.recognise import DocumentKind, RecognisedInput, recognise
 from specmux_converters.swagger2.conversion import convert
+from specmux_schemas.built_in_names import resources_of
 from specmux_schemas.resources import Resources
 
 REFUSALS = (TooLarge, BadCoding, ConverterError)

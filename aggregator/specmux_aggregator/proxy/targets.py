@@ -11,8 +11,7 @@ from typing import Final
 from urllib.parse import unquote_to_bytes
 
 from specmux_aggregator.model.document_urls import SWAGGER_PATH
-from specmux_converters.discovery_keys import key_fault
-from specmux_converters.group_versions import GroupVersion
+from specmux_converters.group_versions import GroupVersion, key_fault
 
 _RESOURCE: Final = re.compile(r"/(api/[^/?]+|apis/[^/?]+/[^/?]+)/[^?]")
 """A path below the discovery document of a group-version, which is not a resource itself."""

@@ -63,6 +63,13 @@ def named_server(options: SourceOptions, environ: Mapping[str, str]) -> Backend:
     return backend_of(_named(options, environ), BackendName(NAME))
 
 
+def context_of(options: SourceOptions, environ: Mapping[str, str]) -> str:
+    """The context of the kubeconfig that is meant. Raises NoSource."""
+    if options.kubeconfig is None and options.context is None and not _has_kubeconfig(environ):
+        raise NoSource(f"there is no kubeconfig; {_step()}")
+    return _cluster(options, environ).context
+
+
 def _named(options: SourceOptions, environ: Mapping[str, str]) -> ServerAccess:
     from specmux_cache.access.server_access import Credentials, ServerAccess, ServerTLS
 

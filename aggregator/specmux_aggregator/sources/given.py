@@ -16,13 +16,12 @@ from specmux_aggregator.sources.disk.document_files import FileRefused
 from specmux_aggregator.sources.disk.git_files import PREFIX as GIT
 from specmux_aggregator.sources.disk.named_files import GivenFile, files_of_path
 from specmux_aggregator.sources.opening import opened
-from specmux_aggregator.sources.options import CONTEXT, STDIN, SourceOptions
+from specmux_aggregator.sources.options import CONTEXT, STDIN, SourceOptions, is_url
 from specmux_aggregator.sources.source import UnreadSource
 from specmux_converters.document import canonical
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
 
-HTTP: Final = ("http://", "https://")
 _ROOT_PATHS: Final = ("/openapi/v3/", "/openapi/v2")
 _WORDS: Final = "nor http(s)://, git:REV:PATH or context:NAME"
 
@@ -40,7 +39,7 @@ class SourceWord(click.ParamType[str]):
 
 
 def is_path(word: str) -> bool:
-    return not word.lower().startswith((*HTTP, CONTEXT, GIT))
+    return not is_url(word) and not word.startswith((CONTEXT, GIT))
 
 
 def given(
@@ -75,11 +74,11 @@ def _of_word(
     group_versions: Collection[GroupVersion],
     unread: list[UnreadSource] | None,
 ) -> Iterator[GivenFile]:
-    if word.lower().startswith(HTTP) and is_document_url(word):
+    if is_url(word) and is_document_url(word):
         from specmux_aggregator.sources.remote.answers import download  # which imports an event loop
 
         yield GivenFile(word, download(source.at(word)))
-    elif word.startswith(CONTEXT) or word.lower().startswith(HTTP):
+    elif word.startswith(CONTEXT) or is_url(word):
         yield from _of_server(source.at(word), group_versions, unread)
     else:
         yield from files_of_path(word)

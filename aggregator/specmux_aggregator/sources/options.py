@@ -39,6 +39,10 @@ class _SourceFile(click.Path):
         return super().convert(value, param, ctx)
 
 
+def is_url(word: str) -> bool:
+    return word.lower().startswith(("http://", "https://"))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOptions:
     """What was asked for. With nothing of it the kubeconfig's current context is meant, as with kubectl."""
@@ -82,7 +86,7 @@ class SourceOptions:
     def at(self, word: str) -> Self:
         """The source that one word names, with the credentials and the cache of these options."""
         none: dict[str, Any] = {"server": None, "context": None, "directories": (), "files": ()}
-        if word.lower().startswith(("http://", "https://")):
+        if is_url(word):
             return replace(self, **{**none, "server": word})
         if word.startswith(CONTEXT):
             return replace(self, **{**none, "context": word.removeprefix(CONTEXT)})
@@ -202,16 +206,16 @@ def group_versions_option(what: str) -> Callable[[Command], Command]:
     """For commands that can be told to look at some group-versions alone. They get ``group_versions`` as
     discovery has them: ``apps/v1`` is ``apis/apps/v1``, and ``v1`` is ``api/v1``."""
     return click.option(
-        "-g", "--group-version", "group_versions", metavar="NAME", multiple=True, callback=_discovery_keys,
+        "-g", "--group-version", "group_versions", metavar="NAME", multiple=True,
+        callback=_discovery_keys,
         help=f'{what} alone, such as "apps/v1". Repeatable.',
     )  # fmt: skip
 
 
 def _discovery_keys(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(
-        name if name.startswith(("api/", "apis/")) else f"apis/{name}" if "/" in name else f"api/{name}"
-        for name in names
-    )
+    from specmux_converters.group_versions import named_group_version  # most commands get none
+
+    return tuple(map(named_group_version, names))
 
 
 def is_given(name: str) -> bool:

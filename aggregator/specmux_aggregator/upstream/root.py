@@ -17,9 +17,8 @@ from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.document_urls import ForeignURL, base_path, hash_in
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash
-from specmux_converters.discovery_keys import key_fault
 from specmux_converters.errors import cut
-from specmux_converters.group_versions import GroupVersion
+from specmux_converters.group_versions import GroupVersion, key_fault
 from specmux_converters.json_text import may_have_more_values
 from specmux_converters.json_values import mapping
 

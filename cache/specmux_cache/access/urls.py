@@ -7,7 +7,7 @@ from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
 from specmux_cache.errors import BadValue
-from specmux_converters.discovery_keys import key_fault
+from specmux_converters.group_versions import key_fault
 
 _HOST: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?\.?|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*")
 

@@ -22,6 +22,7 @@ from specmux_cache.reading.exchange import CHECK_INLINE, Exchange, ExchangeReque
 from specmux_cache.reading.options import CacheOptions
 from specmux_cache.reading.results import Paths, Resource, Schema
 from specmux_converters.deferred_dataclasses import dataclass
+from specmux_converters.group_versions import named_group_version
 
 NOT_OPEN: Final = "the cache is not open: use it as a context manager, or call open() first"
 NOT_PER_REQUEST: Final = frozenset(
@@ -44,10 +45,7 @@ class Root:
         Raises GroupVersionNotFound.
         """
         documents = self.discovery.documents
-        found = documents.get(group_version)
-        if found is None:
-            prefix = "apis" if "/" in group_version else "api"
-            found = documents.get(f"{prefix}/{group_version}")
+        found = documents.get(group_version) or documents.get(named_group_version(group_version))
         if found is None:
             raise GroupVersionNotFound(group_version, server=self.server)
         return found

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from specmux_cache.reading.results import MediaTypes
+from specmux_converters.group_versions import named_group_version, split
 from specmux_converters.json_values import array, mapping, members
 from specmux_converters.operations import GROUP_VERSION_KIND, operation_of
 from specmux_converters.references import PREFIX, referred, schemas_of
@@ -70,8 +71,7 @@ def request_name(group_version: str, kind: str, verb: str) -> str:
 
 def group_and_version(group_version: str) -> tuple[str, str]:
     """("apps", "v1") of ``apis/apps/v1`` or ``apps/v1``; ("", "v1") of ``api/v1`` or ``v1``."""
-    *rest, version = group_version.split("/")
-    return (rest[-1] if rest and rest[-1] != "api" else ""), version
+    return split(named_group_version(group_version)) or ("", group_version)
 
 
 def _patches(document: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:

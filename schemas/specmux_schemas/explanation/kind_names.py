@@ -11,7 +11,7 @@ from typing import Final
 from specmux_converters.amounts import listed
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
-from specmux_converters.group_versions import GroupVersion, api_version, split
+from specmux_converters.group_versions import GroupVersion, api_version
 from specmux_schemas.errors import InvalidPath, UnknownKind
 from specmux_schemas.explanation.field_path import Step
 from specmux_schemas.explanation.similar import similar_to
@@ -59,14 +59,10 @@ def kind_names(documents: Mapping[GroupVersion, Document]) -> tuple[KindName, ..
 
 def names_in(document: Document, group_version: GroupVersion) -> Iterator[KindName]:
     """The kinds of one document: resources, then kinds without a resource."""
-    # Discovery, or a stored index, makes both unnecessary.
-    from specmux_schemas.built_in_names import built_in_names
-    from specmux_schemas.synthesis import named, synthesise
+    # Discovery, or a stored index, makes it unnecessary.
+    from specmux_schemas.built_in_names import resources_of
 
-    parts = split(group_version)
-    resources = synthesise(document, group_version)
-    if parts is not None:
-        resources = named(resources, built_in_names(parts[0]))
+    resources = resources_of(document, group_version)
     known = {each.kind for each in kinds_of(document, group_version)}
     yield from names_of(resources, group_version, known)
     served = {each.kind for each in resources}

@@ -15,6 +15,8 @@ from data.explained_documents import bed
 from fakes.openapi_server import Reference
 from fakes.openapi_thread import serving_in_thread
 from specmux_aggregator.cli import main
+from specmux_aggregator.commands.ui import _settings
+from specmux_aggregator.sources import SourceOptions
 
 KEY = "apis/garden.example.org/v1"
 HOSTS = {"localhost:1": 404, "127.0.0.1": 404, "evil.example:1": 403, "": 403, "127.0.0.1.nip.io": 403}
@@ -87,7 +89,7 @@ def test_page_of_a_server_has_its_kinds(tmp_path: Path) -> None:
         (("--directory", ".", "--context", "a"), "different sources"),
         (("--directory", ".", "--server", "http://127.0.0.1:1"), "different sources"),
         (("--server", "ftp://127.0.0.1"), "http://"),
-        (("--kubeconfig", "nothing-here"), "does not exist"),
+        (("--kubeconfig", "nothing-here"), "nothing-here: No such file"),
     ],
 )
 def test_what_cannot_be_shown_is_said(
@@ -97,3 +99,17 @@ def test_what_cannot_be_shown_is_said(
     monkeypatch.delenv("KUBECONFIG", raising=False)
     done = CliRunner().invoke(main, ["ui", *arguments])
     assert (done.exit_code, message in done.stderr) == (2, True), done.stderr
+
+
+def test_files_of_a_kubeconfig_are_merged_as_for_every_command(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    second = tmp_path / "second"
+    second.write_text(
+        "current-context: there\n"
+        "contexts: [{name: there, context: {cluster: c}}]\n"
+        "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\n"
+    )
+    monkeypatch.setenv("KUBECONFIG", f"{tmp_path / 'absent'}:{second}")
+    settings = _settings(SourceOptions(), 0)
+    assert (settings.kubernetes.kubeconfig, settings.kubernetes.context) == (None, "there")

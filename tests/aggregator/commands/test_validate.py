@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import re
@@ -16,6 +17,7 @@ from click.testing import CliRunner, Result
 from fakes.openapi_server import Reference, Reply, Request
 from fakes.openapi_thread import serving_in_thread
 from shared_data import DATA, read, shared
+from specmux_aggregator.commands import validate as validate_module
 from specmux_aggregator.commands.validate import validate
 from specmux_aggregator.sources.judged.validated_objects import Input, ObjectVerdict, Rules, check
 from specmux_converters.crd import build
@@ -566,3 +568,23 @@ def test_every_form_says_what_was_not_looked_at(form: str, tmp_path: Path) -> No
     result = run("--file", str(document), "--summary", "-o", form, "-", stdin=objects)
     assert result.exit_code == 0, result.output
     assert "2 Policies: rules that apiservers have in code are not checked" in result.stdout
+
+
+def test_gzipped_manifests_are_read_as_every_command_reads_files(
+    files: dict[str, str], tmp_path: Path
+) -> None:
+    packed = tmp_path / "good.yaml.gz"
+    packed.write_bytes(gzip.compress(GOOD.encode()))
+    assert against(files, str(packed)).exit_code == 0
+    packed.write_bytes(gzip.compress(GOOD.encode())[:-9])
+    cut_short = against(files, str(packed))
+    assert (cut_short.exit_code, str(packed) in cut_short.stderr) == (2, True)
+
+
+def test_no_process_is_started_where_one_processor_is_allowed(
+    files: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0})
+    monkeypatch.setattr(validate_module, "FEW_OBJECTS", 1)
+    monkeypatch.setattr("specmux_aggregator.interruptible_pool.InterruptiblePool", None)
+    assert against(files, files["good"], files["good"]).exit_code == 0

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from specmux_aggregator.discovery.aggregated import Lists, parse_aggregated
 from specmux_aggregator.discovery.legacy import parse_core_versions, parse_groups, parse_resources
 from specmux_aggregator.discovery.parsing import NOTES_NAMED, BadList
-from specmux_converters.discovery_keys import key_fault
 from specmux_converters.document import Limits
-from specmux_converters.group_versions import GroupVersion
+from specmux_converters.group_versions import GroupVersion, key_fault
 from specmux_schemas.resources import NO_KIND, APIResource, GroupVersionKind, Subresource
 
 DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")

@@ -25,10 +25,10 @@ from specmux_converters.document import DEFAULT_LIMITS, Document
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion, group_version_of, split
 from specmux_converters.recognise import DocumentKind, recognise
-from specmux_schemas.built_in_names import built_in_names
+from specmux_schemas.built_in_names import resources_of
 from specmux_schemas.kinds import DocumentSet
 from specmux_schemas.resources import ResourceNames, Resources
-from specmux_schemas.synthesis import named, names_of, synthesise
+from specmux_schemas.synthesis import names_of
 
 SETTLED: Final = 2.0
 """Seconds: file systems tell times as coarsely."""
@@ -149,17 +149,13 @@ class FileSource:
         names: dict[str, dict[str, ResourceNames]] = {}
         for contents in self._contents_of(None):
             for manifest in contents.manifests:
-                group, found = manifest.get("spec"), names_of(manifest)
-                if found is not None and isinstance(group, dict):
-                    names.setdefault(str(group.get("group")), {})[found[0]] = found[1]
-        resources: dict[GroupVersion, Resources] = {}
-        for key, document in self.load().documents.documents.items():
-            group_and_version = split(key)
-            if group_and_version is not None:
-                group = group_and_version[0]
-                called = {**built_in_names(group), **names.get(group, {})}
-                resources[key] = named(synthesise(document, key), called)
-        return resources
+                if (found := names_of(manifest)) is not None:
+                    names.setdefault(str(manifest["spec"].get("group")), {})[found[0]] = found[1]
+        return {
+            key: resources_of(document, key, names.get(group_and_version[0], {}))
+            for key, document in self.load().documents.documents.items()
+            if (group_and_version := split(key)) is not None
+        }
 
     def _contents_of(self, wanted: frozenset[GroupVersion] | None) -> list[_Contents]:
         """Of the files that may hold what is wanted: a name that spells another group-version holds it."""

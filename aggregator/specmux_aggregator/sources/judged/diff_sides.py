@@ -23,8 +23,8 @@ from specmux_aggregator.sources.disk.files import unpacked
 from specmux_aggregator.sources.disk.git_files import PREFIX as GIT
 from specmux_aggregator.sources.disk.git_files import git_files
 from specmux_aggregator.sources.disk.named_files import given_files
-from specmux_aggregator.sources.given import HTTP, is_document_url
-from specmux_aggregator.sources.options import CONTEXT, STDIN
+from specmux_aggregator.sources.given import is_document_url
+from specmux_aggregator.sources.options import CONTEXT, STDIN, is_url
 from specmux_converters.amounts import listed
 from specmux_converters.crd.manifest import shown_name
 from specmux_converters.deferred_dataclasses import dataclass
@@ -85,7 +85,7 @@ def side_of(
         from specmux_aggregator.sources.remote.kept_documents import kept_document
 
         return Side(kept_document(word, group_versions[0], state))
-    if word.startswith(CONTEXT) or word.lower().startswith(HTTP):
+    if word.startswith(CONTEXT) or is_url(word):
         side = _of_server(word, source, allows_unread=allows_unread)
     elif word.startswith(GIT):
         side = _of_revision(word, allows_unread=allows_unread)
@@ -143,7 +143,7 @@ def _path_of(name: str, word: str, folder: str) -> str:
 
 
 def _of_server(word: str, source: SourceOptions, *, allows_unread: bool) -> Side:
-    if word.lower().startswith(HTTP) and is_document_url(word):
+    if is_url(word) and is_document_url(word):
         from specmux_aggregator.sources.remote.answers import download
 
         return _of_files({word: download(source.at(word))}, where=word, allows_unread=allows_unread)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
@@ -14,8 +13,10 @@ from typing import Any, Final
 import orjson
 
 from specmux_aggregator.errors import SourceError
-from specmux_aggregator.folders import read_at_most, walked
+from specmux_aggregator.folders import walked
+from specmux_aggregator.http.content_codings import BadCoding, TooLarge
 from specmux_aggregator.sources.disk.document_files import FileRefused
+from specmux_aggregator.sources.disk.files import read_bytes
 from specmux_aggregator.sources.disk.git_files import PREFIX as GIT
 from specmux_aggregator.sources.disk.git_files import git_files
 from specmux_aggregator.sources.judged.ignored_fields import IgnoredField, without_fields
@@ -37,8 +38,6 @@ from specmux_schemas.validation.validator import opened, with_refused_match
 
 STDIN: Final = "-"
 SUFFIXES: Final = (".yaml", ".yml", ".json", ".cbor")
-MOST_BYTES: Final = 64 * 1024 * 1024
-"""Of one file."""
 
 MEDIA_TYPES: Final = {
     BodyFormat.JSON: "application/json",
@@ -222,13 +221,11 @@ def _files(path: str) -> dict[str, bytes]:
 
 def _bytes(path: str) -> bytes:
     try:
-        is_stdin = path == STDIN
-        data = sys.stdin.buffer.read(MOST_BYTES + 1) if is_stdin else read_at_most(Path(path), MOST_BYTES)
-    except OSError as error:
-        raise SourceError(f"{path}: {error.strerror or 'cannot be read'}") from error
-    if len(data) > MOST_BYTES:
-        raise SourceError(f"{path}: more than {MOST_BYTES} bytes; give its objects in several files")
-    return data
+        return read_bytes(Path(path))
+    except TooLarge as error:
+        raise SourceError(f"{path}: {error}; give its objects in several files") from error
+    except (BadCoding, OSError) as error:
+        raise SourceError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def check(item: Input, validator: Validator, rules: Rules) -> list[ValidatedObject]:

@@ -193,8 +193,7 @@ class ServerSource:
         return found or self._synthesised()
 
     def _synthesised(self) -> Mapping[GroupVersion, Resources]:
-        from specmux_schemas.built_in_names import built_in_names
-        from specmux_schemas.synthesis import named, synthesise
+        from specmux_schemas.built_in_names import resources_of
 
         loaded = self.load()
         if loaded.unread:
@@ -202,9 +201,9 @@ class ServerSource:
 
             warn(f"{counted(len(loaded.unread), 'document')} not read: {loaded.unread[0]}")
         return {
-            key: named(synthesise(document, key), built_in_names(group_and_version[0]))
+            key: resources_of(document, key)
             for key, document in loaded.documents.documents.items()
-            if (group_and_version := split(key)) is not None
+            if split(key) is not None
         }
 
     def _document(self, key: GroupVersion, media: str) -> Document:
