@@ -110,6 +110,13 @@ def refuses_a_range(minor: int) -> bool:
     return False
 
 
+def selects_a_keyword(minor: int) -> bool:
+    rule = {"rule": "self.namespace == ''"}
+    schema = {"type": "object", "properties": {"namespace": STRING}, "x-kubernetes-validations": [rule]}
+    (found,) = RuleCompiler(minor).rules(rule_tree(of_spec(schema), {}).fields["spec"])
+    return not found.fault
+
+
 PROBES: dict[ReleaseDifference, Probe] = {
     table.EMPTY_SELECTABLE_FIELDS: lambda minor: (
         "x-kubernetes-selectable-fields"
@@ -133,6 +140,7 @@ PROBES: dict[ReleaseDifference, Probe] = {
     table.SHOWN_VALUES: judged({"type": "integer", "x-kubernetes-validations": [{"rule": "self > 9"}]}, 1),
     table.SHORT_NAMES: longest_name,
     table.CEL_ADDRESSES: compiled("isIP('::1')", is_new=True),
+    table.CEL_KEYWORD_FIELDS: selects_a_keyword,
     table.CEL_FORMATS: compiled("format.named('uuid').hasValue()"),
     table.CEL_TWO_VARIABLES: compiled("self.all(i, v, v > i)"),
     table.CEL_VERSIONS: compiled("isSemver('1.2.3')"),

@@ -21,8 +21,6 @@ from specmux_schemas.validation.rules.declared import RuleNode, rule_tree
 
 RECORDED = Path(__file__).parent / "recorded"
 HEAD = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}}
-SYNTAX_OF_SEVERAL = {"/* c */ true"}
-"""Of several faults of syntax the first is named: upstream's parser goes on behind it."""
 
 
 def lines(name: str) -> list[Any]:
@@ -44,7 +42,6 @@ class JudgedCases:
     cases: list[Any]
     wrong: list[str] = field(default_factory=list)
     compiler_faults: int = 0
-    refused: int = 0
 
 
 def judged(name: str) -> JudgedCases:
@@ -58,7 +55,6 @@ def judged(name: str) -> JudgedCases:
         if "fault" in wanted:
             found.compiler_faults += 1
             if without_names(rule.fault) != without_names(wanted["fault"]):
-                found.refused += case["rule"] in SYNTAX_OF_SEVERAL and bool(rule.fault)
                 found.wrong.append(f"{case['rule']}: {rule.fault} instead of {wanted['fault']}")
             continue
         if without_names(rule.message_fault) != without_names(wanted.get("messageFault", "")):
@@ -78,11 +74,12 @@ def test_every_recorded_expression_is_judged_as_kubernetes_does(tally: Callable[
     tally("expressions recorded from apiextensions", len(found.cases))
     tally("of them refused when they are compiled", found.compiler_faults)
     assert len(found.cases) > 1800
-    assert len(found.wrong) == found.refused == 1, "\n".join(found.wrong)
+    assert not found.wrong, "\n".join(found.wrong)
 
 
 def test_values_of_every_type_meet_every_function(tally: Callable[[str, int], None]) -> None:
-    """``dyn`` of each type before functions of all libraries, and 500 of ``benchmarks/fuzz_rules.py``."""
+    """``dyn`` of each type before functions of all libraries, 500 of ``benchmarks/fuzz_rules.py``, literals
+    of messages, and 220 rules bent until their syntax is wrong."""
     found = judged("cel_types.jsonl.gz")
     tally("expressions over all types, recorded from apiextensions", len(found.cases))
     assert len(found.cases) > 900

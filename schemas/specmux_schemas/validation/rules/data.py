@@ -355,7 +355,7 @@ def _same(value: Any) -> Any:
 
 
 class SetList(TypedList):
-    """A list without order. ``+`` is the union, and a set again (from 1.37 on it compares in order)."""
+    """A list without order. ``+`` is the union, and a set again."""
 
     __slots__ = ()
     go_name = "*common.unstructuredSetList"

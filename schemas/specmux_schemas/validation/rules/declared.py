@@ -10,16 +10,10 @@ from typing import Any, Final
 
 from specmux_schemas.references import resolved
 from specmux_schemas.validation.decoding.structural import MOST_DEPTH
+from specmux_schemas.validation.rules.cel.parsing.syntax import RESERVED
 
 MOST_NAME: Final = 253
 """Characters of a DNS subdomain."""
-_RESERVED: Final = frozenset(
-    (
-        *("true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if"),
-        *("import", "let", "loop", "package", "namespace", "return", "var", "void", "while"),
-    )
-)
-"""Words of CEL that no field may be called by (apiserver, pkg/cel/escaping.go)."""
 _ESCAPES: Final = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
 _ESCAPED: Final = re.compile(r"__|[./-]")
 _ESCAPE: Final = re.compile("__[^_]+__")
@@ -178,7 +172,7 @@ def _least(most: int, said: RuleNode | None) -> int:
 
 def escaped_name(name: str) -> str | None:
     """As CEL knows a field; None for a name that it cannot know."""
-    if name in _RESERVED:
+    if name in RESERVED:
         return f"__{name}__"
     escaped = _ESCAPED.sub(lambda found: _ESCAPES[found[0]], name)
     return escaped if _IDENTIFIER.fullmatch(escaped) else None
@@ -186,7 +180,7 @@ def escaped_name(name: str) -> str | None:
 
 def unescaped_name(key: str) -> str | None:
     """The field that a key looks up; None where an escape is none."""
-    if key[2:-2] in _RESERVED and key == f"__{key[2:-2]}__":
+    if key[2:-2] in RESERVED and key == f"__{key[2:-2]}__":
         return key[2:-2]
     if any(found not in _UNESCAPES for found in _ESCAPE.findall(key)):
         return None

@@ -17,6 +17,7 @@ from specmux_converters.releases import (
     CEL_EXTENDED_LISTS,
     CEL_FORMATS,
     CEL_INCLUDES,
+    CEL_KEYWORD_FIELDS,
     CEL_OPTIONAL_LISTS,
     CEL_OPTIONAL_VALUES,
     CEL_RANGE_SIZES,
@@ -75,4 +76,8 @@ def environment(minor: int = NEWEST, *, is_new: bool = False) -> Environment:
     added = [library for since, library in _SINCE if since.is_in(known)]
     added += [named_formats(minor)] * CEL_FORMATS.is_in(known)
     added += [library for since, library in _WITH_CEL_GO if since.is_in(minor)]
-    return Environment([*_ALWAYS, *added], opens_typed=CEL_OPTIONAL_VALUES.is_in(minor))
+    return Environment(
+        [*_ALWAYS, *added],
+        opens_typed=CEL_OPTIONAL_VALUES.is_in(minor),
+        selects_keywords=CEL_KEYWORD_FIELDS.is_in(known),
+    )

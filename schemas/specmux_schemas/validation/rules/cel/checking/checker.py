@@ -10,6 +10,7 @@ from specmux_schemas.validation.rules.cel.checking.declarations import Environme
 from specmux_schemas.validation.rules.cel.checking.unification import Bindings, most_general
 from specmux_schemas.validation.rules.cel.parsing.issues import Issue
 from specmux_schemas.validation.rules.cel.parsing.syntax import (
+    RESERVED,
     Call,
     Comprehension,
     Expression,
@@ -104,6 +105,7 @@ class _Checker:
         self.bindings = Bindings()
         self._functions = environment.functions
         self._type_names = environment.types
+        self._selects_keywords = environment.selects_keywords
         self._messages = environment.messages
         self._constants = environment.constants
         self._structs = structs
@@ -134,8 +136,9 @@ class _Checker:
         self.issues.append(Issue(expression.at, message))
 
     def _lookup(self, name: str) -> CelType | None:
+        scopes = self._scopes[:1] if name.startswith(".") else self._scopes
         name = name.removeprefix(".")
-        for scope in reversed(self._scopes):
+        for scope in reversed(scopes):
             if name in scope:
                 return scope[name]
         if name in self._constants:
@@ -168,8 +171,9 @@ class _Checker:
             found = target.params[1]
         elif target.kind == STRUCT_KIND:
             fields = self._structs.get(target.name, {})
-            found = fields.get(name, ERROR)
-            if name not in fields:
+            is_keyword = self._selects_keywords and name in RESERVED
+            found = fields.get(name) or (fields.get(f"__{name}__") if is_keyword else None) or ERROR
+            if found is ERROR:
                 self._report(at, f"undefined field '{name}'")
         elif target.kind == PARAM_KIND:
             self.bindings.fits(DYN, target)

@@ -72,7 +72,12 @@ class Environment:
     """Libraries as one. Later ones add overloads to functions, or replace those of the same id."""
 
     def __init__(
-        self, libraries: Iterable[CelLibrary], *, is_optional: bool = True, opens_typed: bool = True
+        self,
+        libraries: Iterable[CelLibrary],
+        *,
+        is_optional: bool = True,
+        opens_typed: bool = True,
+        selects_keywords: bool = True,
     ) -> None:
         functions: dict[str, tuple[Overload, ...]] = {}
         self.macros: dict[tuple[str, int, bool], Macro] = {}
@@ -82,6 +87,8 @@ class Environment:
         self.takes_optional = is_optional
         self.opens_typed = opens_typed
         """A field of an optional is one of a typed value, not of what the document has."""
+        self.selects_keywords = selects_keywords
+        """A field named like a word of CEL is one of that name, too."""
         for library in libraries:
             for name, overloads in library.functions.items():
                 new = {each.id for each in overloads}

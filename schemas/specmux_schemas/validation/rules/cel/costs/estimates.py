@@ -81,7 +81,7 @@ class _Estimate:
             case Literal():
                 return NOTHING
             case Identifier():
-                return self._name(expression, expression.name.removeprefix("."))
+                return self._name(expression, expression.name)
             case Select():
                 name = self._checked.names.get(id(expression))
                 return self._select(expression) if name is None else self._name(expression, name)
@@ -98,7 +98,7 @@ class _Estimate:
 
     def _name(self, expression: Expression, name: str) -> Range:
         local = self._local(name)
-        self._paths[id(expression)] = (name,) if local is None else local.path
+        self._paths[id(expression)] = (name.removeprefix("."),) if local is None else local.path
         return ONE
 
     def _local(self, name: str) -> _Local | None:

@@ -138,7 +138,7 @@ class _Planner:
             case Literal(value=value):
                 return _constant(value)
             case Identifier():
-                return self._name(expression, expression.name.removeprefix("."))
+                return self._name(expression, expression.name)
             case Select():
                 name = self._checked.names.get(id(expression))
                 return self._attribute(expression, ()) if name is None else self._name(expression, name)
@@ -162,6 +162,7 @@ class _Planner:
 
     def _name(self, expression: Expression, name: str) -> _Part:
         slot = next((scope[name] for scope in reversed(self._scopes) if name in scope), None)
+        name = name.removeprefix(".")  # with a dot it is no variable of a loop
         if slot is None:
             of = self._checked.type(expression)
             if of.kind == TYPE_KIND and name not in self.names and of.params:
@@ -198,7 +199,7 @@ class _Planner:
     def _root(self, expression: Expression) -> Run:
         """Without the cost of a name, which its chain pays."""
         if isinstance(expression, Identifier):
-            part = self._name(expression, expression.name.removeprefix("."))
+            part = self._name(expression, expression.name)
             if part.constant is MISSING:
                 slot = next(
                     (scope[expression.name] for scope in reversed(self._scopes) if expression.name in scope),

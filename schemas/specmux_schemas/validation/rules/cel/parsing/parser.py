@@ -1,17 +1,19 @@
 """Text to syntax tree: the grammar of CEL by recursive descent, bounded in depth and size.
 
-Issues are worded as cel-go's generated parser words the usual ones.
+It goes on behind faults as cel-go's parser, which ANTLR generates, does: a token too many is left out, one
+that is missing is taken as there, else what follows is skipped up to what may come next.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 from specmux_schemas.validation.rules.cel.parsing.issues import InvalidExpression, Issue
 from specmux_schemas.validation.rules.cel.parsing.literals import READERS, BadLiteral, number
 from specmux_schemas.validation.rules.cel.parsing.macros import BadMacro, Macro
 from specmux_schemas.validation.rules.cel.parsing.syntax import (
+    RESERVED,
     Call,
     Expression,
     Identifier,
@@ -21,41 +23,66 @@ from specmux_schemas.validation.rules.cel.parsing.syntax import (
     MapLiteral,
     Select,
     StructLiteral,
-    qualified_name,
 )
-from specmux_schemas.validation.rules.cel.parsing.tokens import END, Token, tokens
+from specmux_schemas.validation.rules.cel.parsing.tokens import END, Token, escaped, tokens
 
 MOST_CHARACTERS: Final = 100_000
 MOST_DEPTH: Final = 90
 """Parentheses, brackets and macros in each other. cel-go takes 250, which no rule comes near to."""
+
+MOST_RECOVERIES: Final = 30
+"""Faults of syntax behind which reading goes on."""
 
 _RELATIONS: Final = frozenset(("==", "!=", "<", "<=", ">", ">=", "in"))
 _LEVELS: Final = (_RELATIONS, frozenset("+-"), frozenset("*/%"))
 """Binary operators, from those that bind least."""
 _OPERATORS: Final = {"in": "@in"}
 _CONSTANTS: Final[Mapping[str, object]] = {"true": True, "false": False, "null": None}
-_RESERVED: Final = frozenset(
-    (
-        *(
-            "as",
-            "break",
-            "const",
-            "continue",
-            "else",
-            "false",
-            "for",
-            "function",
-            "if",
-            "import",
-            "in",
-            "let",
-        ),
-        *("loop", "package", "namespace", "null", "return", "true", "var", "void", "while"),
-    )
+_OPERAND: Final = frozenset(
+    ("[", "{", "(", ".", "-", "true", "false", "null", "float", "int", "uint", "string", "bytes", "name")
 )
-_OPERAND: Final = (
-    "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, "
-    "IDENTIFIER}"
+_EXPRESSION: Final = _OPERAND | {"!"}
+_OPTIONAL: Final = _EXPRESSION | {"?"}
+_FIELD: Final = frozenset(("name", "escaped"))
+_BETWEEN: Final = frozenset(("||", "&&", *_LEVELS[0], *_LEVELS[1], *_LEVELS[2], "?"))
+"""What may stand between operands."""
+_MEMBERS: Final = frozenset((".", "["))
+_TOP: Final = frozenset((END,))
+_CHOICE: Final = frozenset((":",))
+_SHOWN: Final = {
+    "float": "NUM_FLOAT",
+    "int": "NUM_INT",
+    "uint": "NUM_UINT",
+    "string": "STRING",
+    "bytes": "BYTES",
+    "name": "IDENTIFIER",
+    "escaped": "ESC_IDENTIFIER",
+    END: END,
+}
+_IN_ORDER: Final = (
+    *(
+        "==",
+        "!=",
+        "in",
+        "<",
+        "<=",
+        ">=",
+        ">",
+        "&&",
+        "||",
+        "[",
+        "]",
+        "{",
+        "}",
+        "(",
+        ")",
+        ".",
+        ",",
+        "-",
+        "!",
+        "?",
+    ),
+    *(":", "+", "*", "/", "%", "true", "false", "null", *_SHOWN),
 )
 
 
@@ -67,7 +94,7 @@ def parse(
         fault = f"expression code point size exceeds limit: size: {len(text)}, limit {MOST_CHARACTERS}"
         raise InvalidExpression(text, [Issue(-1, fault)])
     issues: list[Issue] = []
-    parser = _Parser(tokens(text, issues), macros, takes_optional, issues)
+    parser = _Parser(text, tokens(text, issues), macros, takes_optional, issues)
     found: Expression | None = None
     try:
         found = parser.whole()
@@ -84,14 +111,28 @@ class _ParseStop(Exception):
     """The issue is written down."""
 
 
+class _Mismatch(Exception):
+    """Ends a rule of the grammar. ``place`` tells apart where that is."""
+
+    def __init__(self, place: str, at: int, fault: str) -> None:
+        super().__init__()
+        self.place = place
+        self.at = at
+        self.fault = fault
+        self.found: Expression | None = None
+        """What was read before."""
+
+
 class _Parser:
     def __init__(
         self,
+        text: str,
         found: list[Token],
         macros: Mapping[tuple[str, int, bool], Macro],
         takes_optional: bool,
         issues: list[Issue],
     ) -> None:
+        self._text = text
         self._tokens = found
         self._at = 0
         self._token = found[0]
@@ -99,11 +140,19 @@ class _Parser:
         self._takes_optional = takes_optional
         self._issues = issues
         self._depth = 0
+        self._ends: list[tuple[frozenset[str], frozenset[str]]] = [(_TOP, _TOP)]
+        """What may follow the expressions that are being read, and what more ends skipping."""
+        self._is_recovering = False
+        """Faults are said again from the next token that fits."""
+        self._recovered: tuple[int, set[str]] = (-1, set())
+        self._recoveries = 0
 
     def whole(self) -> Expression:
         found = self._expression()
-        if self._token.kind != END:
-            self._unexpected(END, "extraneous" if self._tokens[self._at + 1].kind == END else "mismatched")
+        try:
+            self._want(END, "the end", frozenset())
+        except _Mismatch as mismatch:
+            self._say(mismatch.at, mismatch.fault)
         return found
 
     def _advance(self) -> Token:
@@ -112,23 +161,85 @@ class _Parser:
         self._token = self._tokens[min(self._at, len(self._tokens) - 1)]
         return token
 
-    def _take(self, kind: str) -> Token | None:
-        return self._advance() if self._token.kind == kind else None
+    def _next(self) -> str:
+        return self._tokens[min(self._at + 1, len(self._tokens) - 1)].kind
 
-    def _want(self, kind: str) -> Token:
+    def _take(self, kind: str) -> Token | None:
         if self._token.kind != kind:
-            self._unexpected(f"'{kind}'" if kind != "name" else "IDENTIFIER")
+            return None
+        self._is_recovering = False
         return self._advance()
 
-    def _unexpected(self, wanted: str, how: str = "mismatched") -> None:
-        text = f"Syntax error: {how} input '{self._token.text}' expecting {wanted}"
-        self._issues.append(Issue(self._token.at, text))
-        raise _ParseStop
+    def _want(self, kind: str, place: str, after: frozenset[str]) -> Token:
+        """The token; one that is missing is taken as there before what is in ``after``."""
+        if self._token.kind != kind and not self._without_one(frozenset((kind,))):
+            if self._token.kind not in after:
+                raise self._mismatched(place, frozenset((kind,)))
+            self._say(self._token.at, f"missing {_listed((kind,))} at {_quoted(self._token)}")
+            return self._token
+        self._is_recovering = False
+        return self._advance()
+
+    def _sync(self, place: str, wanted: frozenset[str]) -> None:
+        if self._token.kind in wanted or self._is_recovering or self._without_one(wanted):
+            return
+        raise self._mismatched(place, wanted)
+
+    def _without_one(self, wanted: frozenset[str]) -> bool:
+        """Leaves out a token before one that fits."""
+        if self._next() not in wanted:
+            return False
+        self._say(self._token.at, f"extraneous input {_quoted(self._token)} expecting {_listed(wanted)}")
+        self._advance()
+        self._is_recovering = False
+        return True
+
+    def _mismatched(self, place: str, wanted: frozenset[str]) -> _Mismatch:
+        fault = f"mismatched input {_quoted(self._token)} expecting {_listed(wanted)}"
+        return _Mismatch(place, self._token.at, fault)
+
+    def _no_alternative(self, place: str) -> _Mismatch:
+        """From this token on, at the next."""
+        end = self._tokens[min(self._at + 1, len(self._tokens) - 1)]
+        read = self._token.text + end.hidden + ("" if end.kind == END else end.text)
+        return _Mismatch(place, end.at, f"no viable alternative at input '{escaped(read)}'")
+
+    def _say(self, at: int, fault: str) -> None:
+        if not self._is_recovering:
+            self._is_recovering = True
+            self._issues.append(Issue(at, f"Syntax error: {fault}"))
+
+    def _recover(self, mismatch: _Mismatch, *sets: frozenset[str]) -> None:
+        """Skips to what may follow the rule that ended."""
+        self._say(mismatch.at, mismatch.fault)
+        self._recoveries += 1
+        if self._recoveries > MOST_RECOVERIES:
+            text = f"error recovery attempt limit exceeded: {MOST_RECOVERIES}"
+            self._issues.append(Issue(self._token.at, f"Syntax error: {text}"))
+            raise _ParseStop
+        at, places = self._recovered
+        if at == self._at and mismatch.place in places:
+            self._advance()
+        self._recovered = (self._at, (places if at == self._at else set()) | {mismatch.place})
+        wanted = frozenset().union(*sets, *(each for pair in self._ends for each in pair))
+        while self._token.kind != END and self._token.kind not in wanted:
+            self._advance()
 
     def _fault(self, at: int, text: str) -> Expression:
         """Reading goes on behind it."""
         self._issues.append(Issue(at, text))
         return Literal(at, None)
+
+    def _after(self) -> frozenset[str]:
+        """What may follow an operand here."""
+        ends = self._ends[-1][0]
+        return _MEMBERS | (_BETWEEN - {"?"} if ends is _CHOICE else _BETWEEN) | ends
+
+    def _within(self, ends: frozenset[str], more: frozenset[str] = frozenset()) -> Expression:
+        self._ends.append((ends, more))
+        found = self._logical("||", "_||_") if ends is _CHOICE else self._expression()
+        self._ends.pop()
+        return found
 
     def _expression(self) -> Expression:
         self._depth += 1
@@ -137,9 +248,13 @@ class _Parser:
             raise _ParseStop
         found = self._logical("||", "_||_")
         if (mark := self._take("?")) is not None:
-            first = self._logical("||", "_||_")
-            self._want(":")
-            found = Call(mark.at, "_?_:_", [found, first, self._expression()])
+            first = self._within(_CHOICE)
+            try:
+                self._want(":", "choice", _EXPRESSION)
+                found = Call(mark.at, "_?_:_", [found, first, self._expression()])
+            except _Mismatch as mismatch:
+                is_nested = any(ends is not _CHOICE for ends, _ in self._ends[1:])
+                self._recover(mismatch, _BETWEEN if is_nested else frozenset())
         self._depth -= 1
         return found
 
@@ -158,39 +273,71 @@ class _Parser:
             return self._unary()
         found = self._binary(level + 1)
         while self._token.kind in _LEVELS[level]:
+            self._is_recovering = False
             mark = self._advance()
             function = _OPERATORS.get(mark.kind, f"_{mark.kind}_")
             found = Call(mark.at, function, [found, self._binary(level + 1)])
         return found
 
     def _unary(self) -> Expression:
-        mark = self._token
-        if mark.kind not in ("!", "-"):
-            return self._member()
-        if mark.kind == "-" and self._tokens[self._at + 1].kind in ("int", "float"):
-            return self._member()
+        at = self._token.at
+        try:
+            self._sync("unary", _EXPRESSION)
+            mark = self._token
+            if mark.kind not in ("!", "-") or (mark.kind == "-" and self._next() in ("int", "float")):
+                return self._member()
+            return self._negated(mark)
+        except _Mismatch as mismatch:
+            self._recover(mismatch, _BETWEEN)
+            return Literal(at, None)
+
+    def _negated(self, mark: Token) -> Expression:
         count = 0
-        while self._take(mark.kind):
+        while self._token.kind == mark.kind:
+            if mark.kind == "-" and self._next() not in _OPERAND:
+                raise self._no_alternative("unary")
+            self._is_recovering = False
+            self._advance()
             count += 1
+            wanted = _OPERAND | {mark.kind}
+            if self._token.kind not in wanted and not self._is_recovering:
+                self._say(
+                    self._token.at, f"extraneous input {_quoted(self._token)} expecting {_listed(wanted)}"
+                )
+                self._skip(wanted | _BETWEEN)
         operand = self._member()
         if count % 2 == 0:
             return operand
         return Call(mark.at, "!_" if mark.kind == "!" else "-_", [operand])
 
+    def _skip(self, wanted: frozenset[str]) -> None:
+        wanted = wanted.union(*(each for pair in self._ends for each in pair))
+        while self._token.kind != END and self._token.kind not in wanted:
+            self._advance()
+
     def _member(self) -> Expression:
         found = self._primary()
-        while True:
-            if (dot := self._take(".")) is not None:
-                found = self._selected(found, dot)
-            elif (bracket := self._take("[")) is not None:
-                is_optional = self._optional_mark(bracket, "[?")
-                index = self._expression()
-                self._want("]")
-                found = Call(bracket.at, "_[?_]" if is_optional else "_[_]", [found, index])
-            elif self._token.kind == "{" and (name := qualified_name(found)) is not None:
-                found = self._structure(name)
-            else:
-                return found
+        try:
+            while self._token.kind in _MEMBERS:
+                if self._token.kind == ".":
+                    if self._next() not in ("name", "escaped", "?"):
+                        raise self._no_alternative("member")
+                    self._is_recovering = False
+                    found = self._selected(found, self._advance())
+                else:
+                    self._is_recovering = False
+                    found = self._indexed(found, self._advance())
+        except _Mismatch as mismatch:
+            self._recover(mismatch, _BETWEEN)
+            found = mismatch.found or found
+        return found
+
+    def _indexed(self, operand: Expression, bracket: Token) -> Expression:
+        self._sync("index", _OPTIONAL)
+        is_optional = self._optional_mark(bracket, "[?")
+        index = self._within(frozenset(("]",)))
+        self._want("]", "index end", self._after())
+        return Call(bracket.at, "_[?_]" if is_optional else "_[_]", [operand, index])
 
     def _optional_mark(self, before: Token, syntax: str) -> bool:
         mark = self._take("?")
@@ -200,35 +347,47 @@ class _Parser:
 
     def _selected(self, operand: Expression, dot: Token) -> Expression:
         if self._optional_mark(dot, ".?"):
+            at = self._token.at
             name = self._field_name()
+            if name is None:
+                return self._fault(at, "unsupported ident kind")
             return Call(dot.at, "_?._", [operand, Literal(name.at, name.text)])
         name = self._field_name()
-        if (opened := self._take("(")) is not None:
-            arguments = self._arguments()
-            return self._called(opened.at, name.text, operand, arguments)
+        if name is None:
+            return operand
+        if name.kind == "name" and (opened := self._take("(")) is not None:
+            return self._call(opened.at, name.text, operand)
         return Select(dot.at, operand, name.text)
 
-    def _field_name(self) -> Token:
+    def _field_name(self) -> Token | None:
+        try:
+            self._sync("field", _FIELD)
+            if self._token.kind not in _FIELD:
+                raise self._mismatched("field", _FIELD)
+        except _Mismatch as mismatch:
+            self._recover(mismatch, _BETWEEN, _MEMBERS)
+            return None
+        self._is_recovering = False
         if self._token.kind == "escaped":
-            token = self._advance()
-            self._fault(token.at, "unsupported syntax: '`'")
-            return token
-        if self._token.kind != "name":
-            if self._token.kind == END or self._tokens[self._at - 1].kind == "?":
-                self._unexpected("{IDENTIFIER, ESC_IDENTIFIER}")
-            self._issues.append(Issue(self._token.at, _no_alternative(self._token)))
-            raise _ParseStop
+            self._fault(self._token.at, "unsupported syntax: '`'")
         return self._advance()
 
-    def _arguments(self) -> list[Expression]:
-        found: list[Expression] = []
-        if self._take(")"):
-            return found
-        found.append(self._expression())
-        while self._take(","):
-            found.append(self._expression())
-        self._want(")")
-        return found
+    def _call(self, at: int, name: str, target: Expression | None) -> Expression:
+        """After the bracket that opens its arguments."""
+        more = _MEMBERS if target is None else frozenset()
+        arguments: list[Expression] = []
+        self._sync("arguments", _EXPRESSION | {")"})
+        if self._token.kind in _EXPRESSION:
+            ends = frozenset((",", ")"))
+            arguments.append(self._within(ends, more))
+            while self._take(","):
+                arguments.append(self._within(ends, more))
+        try:
+            self._want(")", "arguments end", self._after())
+        except _Mismatch as mismatch:
+            mismatch.found = self._called(at, name, target, arguments)
+            raise
+        return self._called(at, name, target, arguments)
 
     def _called(
         self, at: int, name: str, target: Expression | None, arguments: list[Expression]
@@ -243,19 +402,28 @@ class _Parser:
         return Call(at, name, arguments, target) if written is None else written
 
     def _primary(self) -> Expression:
+        at = self._token.at
+        try:
+            self._sync("primary", _OPERAND)
+            return self._operand()
+        except _Mismatch as mismatch:
+            self._recover(mismatch, _BETWEEN, _MEMBERS)
+            return mismatch.found or Literal(at, None)
+
+    def _operand(self) -> Expression:
         token = self._token
         match token.kind:
             case "name":
                 return self._name("")
             case ".":
+                if self._next() != "name":
+                    raise self._no_alternative("primary")
                 self._advance()
-                if self._token.kind != "name":
-                    self._unexpected("IDENTIFIER")
                 return self._name(".")
             case "(":
                 self._advance()
-                found = self._expression()
-                self._want(")")
+                found = self._within(frozenset((")",)), _MEMBERS)
+                self._want(")", "nested end", self._after())
                 return found
             case "[":
                 return self._list()
@@ -266,12 +434,14 @@ class _Parser:
                 return Literal(token.at, _CONSTANTS[token.kind])
             case "int" | "uint" | "float" | "string" | "bytes":
                 return self._literal()
-            case "-" if self._tokens[self._at + 1].kind in ("int", "float"):
+            case "-" if self._next() in ("int", "float"):
                 return self._literal()
-        self._unexpected(_OPERAND)
-        raise AssertionError
+            case "-":
+                raise self._no_alternative("literal")
+        raise self._mismatched("primary", _OPERAND)
 
     def _literal(self) -> Expression:
+        self._is_recovering = False
         token = self._advance()
         is_negative = token.kind == "-"
         digits = self._advance() if is_negative else token
@@ -283,53 +453,90 @@ class _Parser:
             return self._fault(token.at, str(bad))
 
     def _name(self, dot: str) -> Expression:
+        self._is_recovering = False
+        if (count := self._structure_names()) > 0:
+            names = [self._advance().text for _ in range(count)]
+            return self._structure(dot + "".join(names))
         token = self._advance()
-        if token.text in _RESERVED:
-            return self._fault(token.at, f"reserved identifier: {token.text}")
+        if token.text in RESERVED:
+            self._fault(token.at, f"reserved identifier: {token.text}")
         if (opened := self._take("(")) is not None:
-            return self._called(opened.at, dot + token.text, None, self._arguments())
+            return self._call(opened.at, dot + token.text, None)
         return Identifier(token.at, dot + token.text)
+
+    def _structure_names(self) -> int:
+        """Tokens of the name before a literal of a message; 0 where there is none."""
+        at = self._at
+        while self._tokens[at + 1].kind == "." and self._tokens[at + 2].kind == "name":
+            at += 2
+        return at + 1 - self._at if self._tokens[at + 1].kind == "{" else 0
 
     def _list(self) -> Expression:
         opened = self._advance()
         items: list[Expression] = []
         optional: set[int] = set()
-        while self._token.kind != "]":
+        self._sync("list", _OPTIONAL | {",", "]"})
+        while self._token.kind in _OPTIONAL:
             if self._optional_mark(self._token, "?"):
                 optional.add(len(items))
-            items.append(self._expression())
-            if not self._take(","):
+            items.append(self._within(frozenset((",", "]")), _MEMBERS))
+            if self._token.kind != "," or self._next() not in _OPTIONAL:
                 break
-        self._want("]")
+            self._take(",")
+        self._closed("]")
         return ListLiteral(opened.at, items, frozenset(optional))
+
+    def _closed(self, mark: str) -> None:
+        """After what may have a comma at its end."""
+        self._sync("comma", frozenset((",", mark)))
+        self._take(",")
+        self._want(mark, f"{mark} end", self._after())
 
     def _map(self) -> Expression:
         opened = self._advance()
         entries: list[MapEntry] = []
-        while self._token.kind != "}":
-            is_optional = self._optional_mark(self._token, "?")
-            key = self._expression()
-            colon = self._want(":")
-            entries.append(MapEntry(colon.at, key, self._expression(), is_optional))
-            if not self._take(","):
-                break
-        self._want("}")
+        self._sync("map", _OPTIONAL | {",", "}"})
+        try:
+            while self._token.kind in _OPTIONAL:
+                is_optional = self._optional_mark(self._token, "?")
+                key = self._within(_CHOICE | {""}, _MEMBERS | {",", "}"})
+                entries.append(self._entry(key, is_optional))
+                if self._token.kind != "," or self._next() not in _OPTIONAL:
+                    break
+                self._take(",")
+        except _Mismatch as mismatch:
+            self._recover(mismatch, _BETWEEN, _MEMBERS, frozenset((",", "}")))
+        self._closed("}")
         return MapLiteral(opened.at, entries)
+
+    def _entry(self, key: Expression, is_optional: bool) -> MapEntry:
+        colon = self._want(":", "entry", _EXPRESSION)
+        value = self._within(frozenset((",", "}")), _MEMBERS)
+        return MapEntry(colon.at, key, value, is_optional)
 
     def _structure(self, name: str) -> Expression:
         opened = self._advance()
         entries: list[MapEntry] = []
-        while self._token.kind != "}":
-            is_optional = self._optional_mark(self._token, "?")
-            field = self._want("name")
-            colon = self._want(":")
-            key = Literal(field.at, field.text)
-            entries.append(MapEntry(colon.at, key, self._expression(), is_optional))
-            if not self._take(","):
-                break
-        self._want("}")
+        first = _FIELD | {"?"}
+        self._sync("message", first | {",", "}"})
+        try:
+            while self._token.kind in first:
+                is_optional = self._optional_mark(self._token, "?")
+                field = self._field_name() or self._token
+                entries.append(self._entry(Literal(field.at, field.text), is_optional))
+                if self._token.kind != "," or self._next() not in first:
+                    break
+                self._take(",")
+        except _Mismatch as mismatch:
+            self._recover(mismatch, _BETWEEN, _MEMBERS, frozenset((",", "}")))
+        self._closed("}")
         return StructLiteral(opened.at, name, entries)
 
 
-def _no_alternative(token: Token) -> str:
-    return f"Syntax error: no viable alternative at input '.{token.text}'"
+def _quoted(token: Token) -> str:
+    return f"'{escaped(token.text)}'"
+
+
+def _listed(kinds: Collection[str]) -> str:
+    shown = [_SHOWN.get(kind, f"'{kind}'") for kind in _IN_ORDER if kind in kinds]
+    return shown[0] if len(shown) == 1 else "{" + ", ".join(shown) + "}"

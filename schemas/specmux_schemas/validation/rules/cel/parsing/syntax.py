@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from specmux_converters.deferred_dataclasses import dataclass
 
@@ -88,6 +88,28 @@ class Comprehension:
 Expression: TypeAlias = (
     Literal | Identifier | Select | Call | ListLiteral | MapLiteral | StructLiteral | Comprehension
 )
+
+
+RESERVED: Final = frozenset(
+    (
+        *(
+            "as",
+            "break",
+            "const",
+            "continue",
+            "else",
+            "false",
+            "for",
+            "function",
+            "if",
+            "import",
+            "in",
+            "let",
+        ),
+        *("loop", "namespace", "null", "package", "return", "true", "var", "void", "while"),
+    )
+)
+"""Words that are no names of variables."""
 
 
 def qualified_name(expression: Expression) -> str | None:

@@ -26,8 +26,13 @@ _TOKEN: Final = re.compile(
 )
 KEYWORDS: Final = frozenset(("in", "true", "false", "null"))
 END: Final = "<EOF>"
-_HALVES: Final = "=&|"
-"""Of marks of two characters: the lexer sees that one is not whole at the next, and skips that, too."""
+_BEGUN: Final = re.compile(
+    r"(?P<quote>[\"'])(?:(?!(?P=quote))[^\\\n\r]|\\(?:[abfnrtv\"'\\?`]|[0-3][0-7]{2}|[xX][0-9A-Fa-f]{2}"
+    r"|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}))*+(?:\\(?:[0-3][0-7]?|[xX][0-9A-Fa-f]?|u[0-9A-Fa-f]{0,3}"
+    r"|U[0-9A-Fa-f]{0,7})?)?"
+    r"|`[A-Za-z0-9_./ -]*|[=&|]"
+)
+"""Of a token that is not whole: the lexer sees that at the next character, and skips that, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,41 +41,39 @@ class Token:
     """string, bytes, float, uint, int, name, escaped; a mark or a keyword is its own kind."""
     text: str
     at: int
+    hidden: str = ""
+    """Blanks and comments before it."""
 
 
 def tokens(text: str, issues: list[Issue]) -> list[Token]:
     """What is no token is an issue and is skipped."""
     found: list[Token] = []
-    at = 0
+    at, hidden = 0, ""
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
             at = _skipped(text, at, issues)
             continue
         kind = match.lastgroup
-        if kind not in (None, "space"):
-            word = match.group()
+        word = match.group()
+        if kind == "space":
+            hidden += word
+        elif kind is not None:
             is_own = kind == "mark" or (kind == "name" and word in KEYWORDS)
-            found.append(Token(word if is_own else str(kind), word, at))
+            found.append(Token(word if is_own else kind, word, at, hidden))
+            hidden = ""
         at = match.end()
-    found.append(Token(END, END, len(text)))
+    found.append(Token(END, END, len(text), hidden))
     return found
 
 
 def _skipped(text: str, at: int, issues: list[Issue]) -> int:
-    """Behind what the lexer could not take: an unfinished text to the end of its line, else one character."""
-    end = at + 1
-    if text[at] in "\"'":
-        stop = re.compile(r"[\n\r]|\\(?![abfnrtv\"'\\?`0-3xXuU])").search(text, end)
-        end = len(text) if stop is None else stop.start() + (1 if text[stop.start()] == "\\" else 0)
-        wrong = text[at : end + 1] if stop is not None else text[at:end]
-        issues.append(Issue(at, f"Syntax error: token recognition error at: '{_escaped(wrong)}'"))
-        return max(end, at + 1)
-    if text[at] in _HALVES:
-        end += 1
-    issues.append(Issue(at, f"Syntax error: token recognition error at: '{_escaped(text[at:end])}'"))
+    """Behind what the lexer could not take."""
+    begun = _BEGUN.match(text, at)
+    end = at + 1 if begun is None else min(begun.end() + 1, len(text))
+    issues.append(Issue(at, f"Syntax error: token recognition error at: '{text[at:end]}'"))
     return end
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     return text.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
