@@ -26,6 +26,7 @@ from specmux_schemas.validation.rules.compiled import (
     NOT_INSTANTIATED,
     OLD_SELF,
     SELF,
+    UNTYPED,
     CompiledRule,
     RuleCompiler,
 )
@@ -135,6 +136,9 @@ class _Walk:
         if not is_new and any(rule.uses_old for rule in rules):
             _convert(variables, OLD_SELF, old, typed)
         for rule in rules:
+            if rule.fault == UNTYPED and self._is_default:
+                self._refuse(rule, typed, place, f"rule compiler initialization error: {UNTYPED}")
+                return
             if rule.fault and self._is_default:
                 self._refuse(rule, typed, place, f"rule compile error: {rule.fault}")
             elif (rule.fault or rule.message_fault) and rule not in self._noted:

@@ -27,6 +27,9 @@ OLD_SELF: Final = "oldSelf"
 NOT_INSTANTIATED: Final = "messageExpression instantiation failed"
 """How the fault of a message begins that compiles."""
 
+UNTYPED: Final = "failed to convert to declType for CEL validation rules"
+"""The fault of rules over a value that CEL has no type for."""
+
 
 _NO_PATH: Final[tuple[Path, str]] = ((), "")
 
@@ -71,7 +74,7 @@ class RuleCompiler:
             if not rule.text.strip():
                 yield CompiledRule(rule)
             elif declared is None:
-                yield CompiledRule(rule, fault="failed to convert to declType for CEL validation rules")
+                yield CompiledRule(rule, fault=UNTYPED)
             else:
                 yield self._rule(rule, typed, declared)
 

@@ -23,7 +23,7 @@ from specmux_schemas.validation.rules.cel.values.values import (
     native,
     no_such_overload,
 )
-from specmux_schemas.validation.rules.declared import RuleNode, unescaped_name
+from specmux_schemas.validation.rules.declared import RuleNode, escaped_name, unescaped_name
 from specmux_schemas.validation.schema.formats import find_format
 from specmux_schemas.validation.schema.scalars import base64_fault
 
@@ -262,21 +262,20 @@ class ObjectValue(MapValue):
         return MISSING if raw is None else converter(self.node.fields[name])(raw)
 
     def same(self, other: Any) -> bool:
-        if not isinstance(other, ObjectValue):
+        if not isinstance(other, MapValue):
             raise no_such_overload()
-        if len(self.raw) != len(other.raw):
+        if len(self.raw) != len(other):
             return False
         for name, raw in self.raw.items():
-            if name in self.node.fields and name in other.node.fields:
-                # As upstream, which takes a name as a key that may have escapes: `__dot__` finds none.
-                found = unescaped_name(name) if "__" in name else name
-                if found not in self.node.fields:
-                    continue
-                ours, theirs = self.field(found), other.field(found)
+            if name in self.node.fields:
+                # As upstream, which looks names up as keys, with their escapes: `__dot__` finds none.
+                ours, theirs = self.at_key(name), other.at_key(name)
                 if (ours is MISSING) != (theirs is MISSING):
                     return False
                 if ours is not MISSING and not equal(ours, theirs):
                     return False
+            elif not isinstance(other, ObjectValue | TypedMap):
+                raise no_such_overload()
             elif name in other.raw and not _deeply_equal(raw, other.raw[name]):
                 return False
         return True
@@ -288,34 +287,34 @@ class ObjectValue(MapValue):
 class TypedMap(MapValue):
     """An object of values of one type."""
 
-    __slots__ = ("_convert", "_raw")
+    __slots__ = ("_convert", "raw")
 
     def __init__(self, raw: dict[str, Any], node: RuleNode) -> None:
         assert node.additional is not None
-        self._raw = raw
+        self.raw = raw
         self._convert = converter(node.additional)
 
     def __len__(self) -> int:
-        return len(self._raw)
+        return len(self.raw)
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._raw)
+        return iter(self.raw)
 
     def at_key(self, key: Any) -> Any:
         if type(key) is not str:
             raise no_such_overload()
-        return self._convert(self._raw[key]) if key in self._raw else MISSING
+        return self._convert(self.raw[key]) if key in self.raw else MISSING
 
     def same(self, other: Any) -> bool:
         if not isinstance(other, MapValue):
             raise no_such_overload()
         return len(self) == len(other) and all(
             (theirs := other.at_key(key)) is not MISSING and equal(self._convert(raw), theirs)
-            for key, raw in self._raw.items()
+            for key, raw in self.raw.items()
         )
 
     def native(self) -> Any:
-        return self._raw
+        return self.raw
 
 
 class TypedList(ListValue):
@@ -392,10 +391,12 @@ class MapList(TypedList):
             raise no_such_overload()
         if len(other) != len(self):
             return False
-        ours = {self._key(each): each for each in self}
+        # Only a sum looks its keys up by their names as CEL has them, as upstream.
+        key_of = self._named_key if self._convert is _same else self._key
+        ours = {key_of(each): each for each in self}
         seen = set()
         for each in other:
-            key = self._key(each)
+            key = key_of(each)
             if key not in ours or not equal(ours[key], each):
                 return False
             seen.add(key)
@@ -403,17 +404,28 @@ class MapList(TypedList):
 
     def plus(self, other: Iterable[Any]) -> Any:
         found = list(self)
-        places = {self._key(each): index for index, each in enumerate(found)}
+        places = {self._named_key(each): index for index, each in enumerate(found)}
         for each in other:
-            index = places.setdefault(self._key(each), len(found))
+            index = places.get(self._named_key(each), len(found))
             found[index : index + 1] = [each]
         return MapList(found, self._node, _same)
 
-    def _key(self, value: Any) -> tuple[Any, ...]:
+    def _key(self, value: Any) -> Any:
+        """Of what the document has by the names that CEL has for the keys: nothing for `a-b`. What is no
+        object of a document has no key."""
+        raw = value.native() if isinstance(value, ObjectValue | TypedMap) else None
+        return object() if raw is None else _comparable(map(raw.get, self._names()))
+
+    def _named_key(self, value: Any) -> tuple[Any, ...]:
+        names = self._names()
         if not isinstance(value, MapValue):
-            raise CelError("unexpected data format for element of array with x-kubernetes-list-type=map")
-        raw = value.native()
-        keys = (
-            raw.get(name) if isinstance(raw, dict) else value.at_key(name) for name in self._node.list_keys
-        )
-        return tuple((type(each), id(each) if isinstance(each, dict | list) else each) for each in keys)
+            return (None,) * len(names)
+        found = map(value.at_key, names)
+        return _comparable(None if each is MISSING else native(each) for each in found)
+
+    def _names(self) -> tuple[str, ...]:
+        return tuple(escaped_name(name) or name for name in self._node.list_keys)
+
+
+def _comparable(keys: Iterable[Any]) -> tuple[Any, ...]:
+    return tuple((type(each), id(each) if isinstance(each, dict | list) else each) for each in keys)

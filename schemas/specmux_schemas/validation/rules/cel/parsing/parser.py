@@ -1,12 +1,11 @@
 """Text to syntax tree: the grammar of CEL by recursive descent, bounded in depth and size.
 
-It goes on behind faults as cel-go's parser, which ANTLR generates, does: a token too many is left out, one
-that is missing is taken as there, else what follows is skipped up to what may come next.
+Behind faults it goes on as cel-go's parser does (``token_reader``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from specmux_schemas.validation.rules.cel.parsing.issues import InvalidExpression, Issue
@@ -24,17 +23,26 @@ from specmux_schemas.validation.rules.cel.parsing.syntax import (
     Select,
     StructLiteral,
 )
-from specmux_schemas.validation.rules.cel.parsing.tokens import END, Token, escaped, tokens
+from specmux_schemas.validation.rules.cel.parsing.token_reader import (
+    BETWEEN,
+    CHOICE,
+    MEMBERS,
+    PRODUCTS,
+    RELATIONS,
+    SUMS,
+    Mismatch,
+    ParseStop,
+    TokenReader,
+    listed,
+    quoted,
+)
+from specmux_schemas.validation.rules.cel.parsing.tokens import END, Token, tokens
 
 MOST_CHARACTERS: Final = 100_000
 MOST_DEPTH: Final = 90
 """Parentheses, brackets and macros in each other. cel-go takes 250, which no rule comes near to."""
 
-MOST_RECOVERIES: Final = 30
-"""Faults of syntax behind which reading goes on."""
-
-_RELATIONS: Final = frozenset(("==", "!=", "<", "<=", ">", ">=", "in"))
-_LEVELS: Final = (_RELATIONS, frozenset("+-"), frozenset("*/%"))
+_LEVELS: Final = (RELATIONS, SUMS, PRODUCTS)
 """Binary operators, from those that bind least."""
 _OPERATORS: Final = {"in": "@in"}
 _CONSTANTS: Final[Mapping[str, object]] = {"true": True, "false": False, "null": None}
@@ -44,46 +52,6 @@ _OPERAND: Final = frozenset(
 _EXPRESSION: Final = _OPERAND | {"!"}
 _OPTIONAL: Final = _EXPRESSION | {"?"}
 _FIELD: Final = frozenset(("name", "escaped"))
-_BETWEEN: Final = frozenset(("||", "&&", *_LEVELS[0], *_LEVELS[1], *_LEVELS[2], "?"))
-"""What may stand between operands."""
-_MEMBERS: Final = frozenset((".", "["))
-_TOP: Final = frozenset((END,))
-_CHOICE: Final = frozenset((":",))
-_SHOWN: Final = {
-    "float": "NUM_FLOAT",
-    "int": "NUM_INT",
-    "uint": "NUM_UINT",
-    "string": "STRING",
-    "bytes": "BYTES",
-    "name": "IDENTIFIER",
-    "escaped": "ESC_IDENTIFIER",
-    END: END,
-}
-_IN_ORDER: Final = (
-    *(
-        "==",
-        "!=",
-        "in",
-        "<",
-        "<=",
-        ">=",
-        ">",
-        "&&",
-        "||",
-        "[",
-        "]",
-        "{",
-        "}",
-        "(",
-        ")",
-        ".",
-        ",",
-        "-",
-        "!",
-        "?",
-    ),
-    *(":", "+", "*", "/", "%", "true", "false", "null", *_SHOWN),
-)
 
 
 def parse(
@@ -94,11 +62,11 @@ def parse(
         fault = f"expression code point size exceeds limit: size: {len(text)}, limit {MOST_CHARACTERS}"
         raise InvalidExpression(text, [Issue(-1, fault)])
     issues: list[Issue] = []
-    parser = _Parser(text, tokens(text, issues), macros, takes_optional, issues)
+    parser = _Parser(tokens(text, issues), macros, takes_optional, issues)
     found: Expression | None = None
     try:
         found = parser.whole()
-    except _ParseStop:
+    except ParseStop:
         pass
     except RecursionError:
         issues.append(Issue(-1, f"expression recursion limit exceeded: {MOST_DEPTH}"))
@@ -107,137 +75,30 @@ def parse(
     return found
 
 
-class _ParseStop(Exception):
-    """The issue is written down."""
-
-
-class _Mismatch(Exception):
-    """Ends a rule of the grammar. ``place`` tells apart where that is."""
-
-    def __init__(self, place: str, at: int, fault: str) -> None:
-        super().__init__()
-        self.place = place
-        self.at = at
-        self.fault = fault
-        self.found: Expression | None = None
-        """What was read before."""
-
-
-class _Parser:
+class _Parser(TokenReader):
     def __init__(
         self,
-        text: str,
         found: list[Token],
         macros: Mapping[tuple[str, int, bool], Macro],
         takes_optional: bool,
         issues: list[Issue],
     ) -> None:
-        self._text = text
-        self._tokens = found
-        self._at = 0
-        self._token = found[0]
+        super().__init__(found, issues)
         self._macros = macros
         self._takes_optional = takes_optional
-        self._issues = issues
         self._depth = 0
-        self._ends: list[tuple[frozenset[str], frozenset[str]]] = [(_TOP, _TOP)]
-        """What may follow the expressions that are being read, and what more ends skipping."""
-        self._is_recovering = False
-        """Faults are said again from the next token that fits."""
-        self._recovered: tuple[int, set[str]] = (-1, set())
-        self._recoveries = 0
 
     def whole(self) -> Expression:
         found = self._expression()
         try:
             self._want(END, "the end", frozenset())
-        except _Mismatch as mismatch:
+        except Mismatch as mismatch:
             self._say(mismatch.at, mismatch.fault)
         return found
 
-    def _advance(self) -> Token:
-        token = self._token
-        self._at += 1
-        self._token = self._tokens[min(self._at, len(self._tokens) - 1)]
-        return token
-
-    def _next(self) -> str:
-        return self._tokens[min(self._at + 1, len(self._tokens) - 1)].kind
-
-    def _take(self, kind: str) -> Token | None:
-        if self._token.kind != kind:
-            return None
-        self._is_recovering = False
-        return self._advance()
-
-    def _want(self, kind: str, place: str, after: frozenset[str]) -> Token:
-        """The token; one that is missing is taken as there before what is in ``after``."""
-        if self._token.kind != kind and not self._without_one(frozenset((kind,))):
-            if self._token.kind not in after:
-                raise self._mismatched(place, frozenset((kind,)))
-            self._say(self._token.at, f"missing {_listed((kind,))} at {_quoted(self._token)}")
-            return self._token
-        self._is_recovering = False
-        return self._advance()
-
-    def _sync(self, place: str, wanted: frozenset[str]) -> None:
-        if self._token.kind in wanted or self._is_recovering or self._without_one(wanted):
-            return
-        raise self._mismatched(place, wanted)
-
-    def _without_one(self, wanted: frozenset[str]) -> bool:
-        """Leaves out a token before one that fits."""
-        if self._next() not in wanted:
-            return False
-        self._say(self._token.at, f"extraneous input {_quoted(self._token)} expecting {_listed(wanted)}")
-        self._advance()
-        self._is_recovering = False
-        return True
-
-    def _mismatched(self, place: str, wanted: frozenset[str]) -> _Mismatch:
-        fault = f"mismatched input {_quoted(self._token)} expecting {_listed(wanted)}"
-        return _Mismatch(place, self._token.at, fault)
-
-    def _no_alternative(self, place: str) -> _Mismatch:
-        """From this token on, at the next."""
-        end = self._tokens[min(self._at + 1, len(self._tokens) - 1)]
-        read = self._token.text + end.hidden + ("" if end.kind == END else end.text)
-        return _Mismatch(place, end.at, f"no viable alternative at input '{escaped(read)}'")
-
-    def _say(self, at: int, fault: str) -> None:
-        if not self._is_recovering:
-            self._is_recovering = True
-            self._issues.append(Issue(at, f"Syntax error: {fault}"))
-
-    def _recover(self, mismatch: _Mismatch, *sets: frozenset[str]) -> None:
-        """Skips to what may follow the rule that ended."""
-        self._say(mismatch.at, mismatch.fault)
-        self._recoveries += 1
-        if self._recoveries > MOST_RECOVERIES:
-            text = f"error recovery attempt limit exceeded: {MOST_RECOVERIES}"
-            self._issues.append(Issue(self._token.at, f"Syntax error: {text}"))
-            raise _ParseStop
-        at, places = self._recovered
-        if at == self._at and mismatch.place in places:
-            self._advance()
-        self._recovered = (self._at, (places if at == self._at else set()) | {mismatch.place})
-        wanted = frozenset().union(*sets, *(each for pair in self._ends for each in pair))
-        while self._token.kind != END and self._token.kind not in wanted:
-            self._advance()
-
-    def _fault(self, at: int, text: str) -> Expression:
-        """Reading goes on behind it."""
-        self._issues.append(Issue(at, text))
-        return Literal(at, None)
-
-    def _after(self) -> frozenset[str]:
-        """What may follow an operand here."""
-        ends = self._ends[-1][0]
-        return _MEMBERS | (_BETWEEN - {"?"} if ends is _CHOICE else _BETWEEN) | ends
-
     def _within(self, ends: frozenset[str], more: frozenset[str] = frozenset()) -> Expression:
         self._ends.append((ends, more))
-        found = self._logical("||", "_||_") if ends is _CHOICE else self._expression()
+        found = self._logical("||", "_||_") if ends is CHOICE else self._expression()
         self._ends.pop()
         return found
 
@@ -245,16 +106,16 @@ class _Parser:
         self._depth += 1
         if self._depth > MOST_DEPTH:
             self._issues.append(Issue(-1, f"expression recursion limit exceeded: {MOST_DEPTH}"))
-            raise _ParseStop
+            raise ParseStop
         found = self._logical("||", "_||_")
         if (mark := self._take("?")) is not None:
-            first = self._within(_CHOICE)
+            first = self._within(CHOICE)
             try:
                 self._want(":", "choice", _EXPRESSION)
                 found = Call(mark.at, "_?_:_", [found, first, self._expression()])
-            except _Mismatch as mismatch:
-                is_nested = any(ends is not _CHOICE for ends, _ in self._ends[1:])
-                self._recover(mismatch, _BETWEEN if is_nested else frozenset())
+            except Mismatch as mismatch:
+                is_nested = any(ends is not CHOICE for ends, _ in self._ends[1:])
+                self._recover(mismatch, BETWEEN if is_nested else frozenset())
         self._depth -= 1
         return found
 
@@ -287,8 +148,8 @@ class _Parser:
             if mark.kind not in ("!", "-") or (mark.kind == "-" and self._next() in ("int", "float")):
                 return self._member()
             return self._negated(mark)
-        except _Mismatch as mismatch:
-            self._recover(mismatch, _BETWEEN)
+        except Mismatch as mismatch:
+            self._recover(mismatch, BETWEEN)
             return Literal(at, None)
 
     def _negated(self, mark: Token) -> Expression:
@@ -302,23 +163,18 @@ class _Parser:
             wanted = _OPERAND | {mark.kind}
             if self._token.kind not in wanted and not self._is_recovering:
                 self._say(
-                    self._token.at, f"extraneous input {_quoted(self._token)} expecting {_listed(wanted)}"
+                    self._token.at, f"extraneous input {quoted(self._token)} expecting {listed(wanted)}"
                 )
-                self._skip(wanted | _BETWEEN)
+                self._skip(wanted | BETWEEN)
         operand = self._member()
         if count % 2 == 0:
             return operand
         return Call(mark.at, "!_" if mark.kind == "!" else "-_", [operand])
 
-    def _skip(self, wanted: frozenset[str]) -> None:
-        wanted = wanted.union(*(each for pair in self._ends for each in pair))
-        while self._token.kind != END and self._token.kind not in wanted:
-            self._advance()
-
     def _member(self) -> Expression:
         found = self._primary()
         try:
-            while self._token.kind in _MEMBERS:
+            while self._token.kind in MEMBERS:
                 if self._token.kind == ".":
                     if self._next() not in ("name", "escaped", "?"):
                         raise self._no_alternative("member")
@@ -327,8 +183,8 @@ class _Parser:
                 else:
                     self._is_recovering = False
                     found = self._indexed(found, self._advance())
-        except _Mismatch as mismatch:
-            self._recover(mismatch, _BETWEEN)
+        except Mismatch as mismatch:
+            self._recover(mismatch, BETWEEN)
             found = mismatch.found or found
         return found
 
@@ -364,8 +220,8 @@ class _Parser:
             self._sync("field", _FIELD)
             if self._token.kind not in _FIELD:
                 raise self._mismatched("field", _FIELD)
-        except _Mismatch as mismatch:
-            self._recover(mismatch, _BETWEEN, _MEMBERS)
+        except Mismatch as mismatch:
+            self._recover(mismatch, BETWEEN, MEMBERS)
             return None
         self._is_recovering = False
         if self._token.kind == "escaped":
@@ -374,7 +230,7 @@ class _Parser:
 
     def _call(self, at: int, name: str, target: Expression | None) -> Expression:
         """After the bracket that opens its arguments."""
-        more = _MEMBERS if target is None else frozenset()
+        more = MEMBERS if target is None else frozenset()
         arguments: list[Expression] = []
         self._sync("arguments", _EXPRESSION | {")"})
         if self._token.kind in _EXPRESSION:
@@ -384,7 +240,7 @@ class _Parser:
                 arguments.append(self._within(ends, more))
         try:
             self._want(")", "arguments end", self._after())
-        except _Mismatch as mismatch:
+        except Mismatch as mismatch:
             mismatch.found = self._called(at, name, target, arguments)
             raise
         return self._called(at, name, target, arguments)
@@ -406,8 +262,8 @@ class _Parser:
         try:
             self._sync("primary", _OPERAND)
             return self._operand()
-        except _Mismatch as mismatch:
-            self._recover(mismatch, _BETWEEN, _MEMBERS)
+        except Mismatch as mismatch:
+            self._recover(mismatch, BETWEEN, MEMBERS)
             return mismatch.found or Literal(at, None)
 
     def _operand(self) -> Expression:
@@ -422,7 +278,7 @@ class _Parser:
                 return self._name(".")
             case "(":
                 self._advance()
-                found = self._within(frozenset((")",)), _MEMBERS)
+                found = self._within(frozenset((")",)), MEMBERS)
                 self._want(")", "nested end", self._after())
                 return found
             case "[":
@@ -479,7 +335,7 @@ class _Parser:
         while self._token.kind in _OPTIONAL:
             if self._optional_mark(self._token, "?"):
                 optional.add(len(items))
-            items.append(self._within(frozenset((",", "]")), _MEMBERS))
+            items.append(self._within(frozenset((",", "]")), MEMBERS))
             if self._token.kind != "," or self._next() not in _OPTIONAL:
                 break
             self._take(",")
@@ -499,19 +355,19 @@ class _Parser:
         try:
             while self._token.kind in _OPTIONAL:
                 is_optional = self._optional_mark(self._token, "?")
-                key = self._within(_CHOICE | {""}, _MEMBERS | {",", "}"})
+                key = self._within(CHOICE | {""}, MEMBERS | {",", "}"})
                 entries.append(self._entry(key, is_optional))
                 if self._token.kind != "," or self._next() not in _OPTIONAL:
                     break
                 self._take(",")
-        except _Mismatch as mismatch:
-            self._recover(mismatch, _BETWEEN, _MEMBERS, frozenset((",", "}")))
+        except Mismatch as mismatch:
+            self._recover(mismatch, BETWEEN, MEMBERS, frozenset((",", "}")))
         self._closed("}")
         return MapLiteral(opened.at, entries)
 
     def _entry(self, key: Expression, is_optional: bool) -> MapEntry:
         colon = self._want(":", "entry", _EXPRESSION)
-        value = self._within(frozenset((",", "}")), _MEMBERS)
+        value = self._within(frozenset((",", "}")), MEMBERS)
         return MapEntry(colon.at, key, value, is_optional)
 
     def _structure(self, name: str) -> Expression:
@@ -527,16 +383,7 @@ class _Parser:
                 if self._token.kind != "," or self._next() not in first:
                     break
                 self._take(",")
-        except _Mismatch as mismatch:
-            self._recover(mismatch, _BETWEEN, _MEMBERS, frozenset((",", "}")))
+        except Mismatch as mismatch:
+            self._recover(mismatch, BETWEEN, MEMBERS, frozenset((",", "}")))
         self._closed("}")
         return StructLiteral(opened.at, name, entries)
-
-
-def _quoted(token: Token) -> str:
-    return f"'{escaped(token.text)}'"
-
-
-def _listed(kinds: Collection[str]) -> str:
-    shown = [_SHOWN.get(kind, f"'{kind}'") for kind in _IN_ORDER if kind in kinds]
-    return shown[0] if len(shown) == 1 else "{" + ", ".join(shown) + "}"

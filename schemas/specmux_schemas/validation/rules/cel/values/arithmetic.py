@@ -47,7 +47,7 @@ def add(left: Any, right: Any) -> Any:
             raise no_such_overload()
         return left.plus(right)
     if kind is tuple and isinstance(right, ListValue):
-        return (*left, *right)
+        return (*left, *right) if left else right  # a set stays one
     if kind is Duration and other is Duration:
         return checked_duration(left.nanos + right.nanos)
     if kind is Duration and other is Timestamp:
