@@ -30,7 +30,7 @@ from specmux_schemas.validation.rules.cel.parsing.token_reader import (
     PRODUCTS,
     RELATIONS,
     SUMS,
-    Mismatch,
+    SyntaxMismatch,
     ParseStop,
     TokenReader,
     listed,
@@ -92,7 +92,7 @@ class _Parser(TokenReader):
         found = self._expression()
         try:
             self._want(END, "the end", frozenset())
-        except Mismatch as mismatch:
+        except SyntaxMismatch as mismatch:
             self._say(mismatch.at, mismatch.fault)
         return found
 
@@ -113,7 +113,7 @@ class _Parser(TokenReader):
             try:
                 self._want(":", "choice", _EXPRESSION)
                 found = Call(mark.at, "_?_:_", [found, first, self._expression()])
-            except Mismatch as mismatch:
+            except SyntaxMismatch as mismatch:
                 is_nested = any(ends is not CHOICE for ends, _ in self._ends[1:])
                 self._recover(mismatch, BETWEEN if is_nested else frozenset())
         self._depth -= 1
@@ -148,7 +148,7 @@ class _Parser(TokenReader):
             if mark.kind not in ("!", "-") or (mark.kind == "-" and self._next() in ("int", "float")):
                 return self._member()
             return self._negated(mark)
-        except Mismatch as mismatch:
+        except SyntaxMismatch as mismatch:
             self._recover(mismatch, BETWEEN)
             return Literal(at, None)
 
@@ -183,7 +183,7 @@ class _Parser(TokenReader):
                 else:
                     self._is_recovering = False
                     found = self._indexed(found, self._advance())
-        except Mismatch as mismatch:
+        except SyntaxMismatch as mismatch:
             self._recover(mismatch, BETWEEN)
             found = mismatch.found or found
         return found
@@ -220,7 +220,7 @@ class _Parser(TokenReader):
             self._sync("field", _FIELD)
             if self._token.kind not in _FIELD:
                 raise self._mismatched("field", _FIELD)
-        except Mismatch as mismatch:
+        except SyntaxMismatch as mismatch:
             self._recover(mismatch, BETWEEN, MEMBERS)
             return None
         self._is_recovering = False
@@ -240,7 +240,7 @@ class _Parser(TokenReader):
                 arguments.append(self._within(ends, more))
         try:
             self._want(")", "arguments end", self._after())
-        except Mismatch as mismatch:
+        except SyntaxMismatch as mismatch:
             mismatch.found = self._called(at, name, target, arguments)
             raise
         return self._called(at, name, target, arguments)
@@ -262,7 +262,7 @@ class _Parser(TokenReader):
         try:
             self._sync("primary", _OPERAND)
             return self._operand()
-        except Mismatch as mismatch:
+        except SyntaxMismatch as mismatch:
             self._recover(mismatch, BETWEEN, MEMBERS)
             return mismatch.found or Literal(at, None)
 
@@ -360,7 +360,7 @@ class _Parser(TokenReader):
                 if self._token.kind != "," or self._next() not in _OPTIONAL:
                     break
                 self._take(",")
-        except Mismatch as mismatch:
+        except SyntaxMismatch as mismatch:
             self._recover(mismatch, BETWEEN, MEMBERS, frozenset((",", "}")))
         self._closed("}")
         return MapLiteral(opened.at, entries)
@@ -383,7 +383,7 @@ class _Parser(TokenReader):
                 if self._token.kind != "," or self._next() not in first:
                     break
                 self._take(",")
-        except Mismatch as mismatch:
+        except SyntaxMismatch as mismatch:
             self._recover(mismatch, BETWEEN, MEMBERS, frozenset((",", "}")))
         self._closed("}")
         return StructLiteral(opened.at, name, entries)

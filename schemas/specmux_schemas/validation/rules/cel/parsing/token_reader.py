@@ -43,7 +43,7 @@ class ParseStop(Exception):
     """The issue is written down."""
 
 
-class Mismatch(Exception):
+class SyntaxMismatch(Exception):
     """Ends a rule of the grammar. ``place`` tells apart where that is."""
 
     def __init__(self, place: str, at: int, fault: str) -> None:
@@ -107,22 +107,22 @@ class TokenReader:
         self._is_recovering = False
         return True
 
-    def _mismatched(self, place: str, wanted: frozenset[str]) -> Mismatch:
+    def _mismatched(self, place: str, wanted: frozenset[str]) -> SyntaxMismatch:
         fault = f"mismatched input {quoted(self._token)} expecting {listed(wanted)}"
-        return Mismatch(place, self._token.at, fault)
+        return SyntaxMismatch(place, self._token.at, fault)
 
-    def _no_alternative(self, place: str) -> Mismatch:
+    def _no_alternative(self, place: str) -> SyntaxMismatch:
         """From this token on, at the next."""
         end = self._tokens[min(self._at + 1, len(self._tokens) - 1)]
         read = self._token.text + end.hidden + ("" if end.kind == END else end.text)
-        return Mismatch(place, end.at, f"no viable alternative at input '{escaped(read)}'")
+        return SyntaxMismatch(place, end.at, f"no viable alternative at input '{escaped(read)}'")
 
     def _say(self, at: int, fault: str) -> None:
         if not self._is_recovering:
             self._is_recovering = True
             self._issues.append(Issue(at, f"Syntax error: {fault}"))
 
-    def _recover(self, mismatch: Mismatch, *sets: frozenset[str]) -> None:
+    def _recover(self, mismatch: SyntaxMismatch, *sets: frozenset[str]) -> None:
         """Skips to what may follow the rule that ended."""
         self._say(mismatch.at, mismatch.fault)
         self._recoveries += 1
