@@ -122,3 +122,28 @@ def test_a_fault_of_a_list_hides_no_rule_of_its_items() -> None:
         ".properties[spec].items.nullable",
         ".properties[spec].items.x-kubernetes-validations[0].rule",
     ]
+
+
+def test_lists_have_types_of_their_own_names() -> None:
+    item = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    listed = {"type": "array", "items": item, "maxItems": 1}
+    ruled = {**listed, "x-kubernetes-validations": [{"rule": "self[0] == 1"}]}
+    found = faults({"type": "object", "properties": {"a": ruled, "b": ruled}}, {"rule": "true"})
+    assert len(found) == 2
+    assert all("applied to '(selfType.@idx, int)'" in each for each in found)
+
+
+def test_a_default_under_a_key_without_a_name_is_named_by_its_map() -> None:
+    values = {"type": "object", "additionalProperties": {"type": "string", "maxLength": 1}}
+    (found,) = faults({**values, "default": {"": "xx"}})
+    assert found.startswith(f"{PREFIX}.properties[spec].default: Too long")
+
+
+def test_rules_over_what_cel_has_no_type_for_end_a_default() -> None:
+    values = {
+        "x-kubernetes-preserve-unknown-fields": True,
+        "x-kubernetes-validations": [{"rule": "true"}] * 2,
+    }
+    found = faults({"type": "object", "additionalProperties": values, "default": {"a": 1}})
+    words = "rule compiler initialization error: failed to convert to declType for CEL validation rules"
+    assert found == [f'{PREFIX}.properties[spec].default[a]: Invalid value: "": {words}']

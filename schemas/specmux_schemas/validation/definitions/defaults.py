@@ -140,7 +140,7 @@ def _text(error: SchemaError, schema: Mapping[str, Any], prefix: str) -> str:
         text = f"{text.removesuffix(error.detail)}{quote}.{error.detail.removeprefix(quote)}"
     if text.startswith(nowhere):
         return prefix + text.removeprefix(nowhere)
-    return f"{prefix}.{text}"
+    return f"{prefix}{'' if text.startswith(': ') else '.'}{text}"  # of a key without a name
 
 
 def _joined(prefix: str, text: str) -> str:

@@ -59,9 +59,10 @@ class Declarations:
         self.structs: dict[str, Mapping[str, CelType]] = {}
         self._found: dict[RuleNode, Declaration | None] = {}
 
-    def of(self, node: RuleNode, name: str = SELF_TYPE) -> Declaration | None:
+    def of(self, node: RuleNode, name: str = "") -> Declaration | None:
         """None for what CEL does not know: values without a type, and lists of them."""
         if node not in self._found:
+            name = name or f"{SELF_TYPE}_{len(self._found)}_"  # texts have it without the number
             found = self._found[node] = self._declared(node, name)
             if found is not None:
                 found.name = found.type.name if found.type.kind == STRUCT_KIND else name
