@@ -250,7 +250,7 @@ class SchemaSettings:
     release: str | None = _setting(
         None, "release whose paths are answered beside master, v1.35.0; none: that of /version"
     )
-    base_url: str | None = _setting(None, "address of /schemas that catalog.json tells; none: relative ones")
+    base_url: str | None = _setting(None, "address of /schemas in catalog.json; none: relative")
     max_bytes: int = _setting(32 * MIB, "bytes of schemas kept in memory", at_least=0)
 
 
