@@ -117,7 +117,7 @@ def test_what_an_upgrade_breaks_is_reported_with_its_place(sides: list[Any], tmp
         f"{objects}:1:1: error: Widget a: {where}",
         f'{objects}:15:3: error: Widget a: unknown field "spec.old"',
         f"{objects}:14:3: error: Widget a: spec.name: Too long: may not be more than 3 bytes",
-        f"{objects}:21:1: warning: Widget a: spec.mode: another default: a became b",
+        f"{objects}:21:1: warning: Widget a: spec.mode: the default changed: a became b",
         "Summary: 4 objects: 1 ready, 1 changed, 2 not-ready",
     ]
     assert result.exit_code == 1
