@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from typing import Protocol
 
 from prometheus_client import ProcessCollector
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from specmux_aggregator.aggregation.check_metrics import DocumentCheckCollector
+from specmux_aggregator.aggregation.document_checks import DocumentChecks
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.discovery.metrics import DiscoveryCollector
 from specmux_aggregator.documents.memory import MemoryWatch
@@ -15,7 +18,6 @@ from specmux_aggregator.endpoints.health import ServiceState
 from specmux_aggregator.endpoints.service import Service
 from specmux_aggregator.kubernetes.metrics import SourceCollector
 from specmux_aggregator.metrics.instruments import Metrics, StateCollector
-from specmux_aggregator.metrics.schemas import Files, SchemaCollector
 from specmux_aggregator.server.listener import HTTPServer
 from specmux_aggregator.server.metrics import RequestCollector
 
@@ -51,3 +53,55 @@ def register_collectors(
     if state.discovery is not None:
         registry.register(DiscoveryCollector(state.discovery, snapshot=lambda: state.publisher.current))
     ProcessCollector(registry=registry)
+
+
+class KeptFiles(Protocol):
+    """The part of the endpoint's store that is read."""
+
+    bytes: int
+
+    def __len__(self) -> int: ...
+
+
+class Files(Protocol):
+    """The part of the endpoint that is read."""
+
+    made: int
+
+    @property
+    def kept(self) -> KeptFiles: ...
+
+
+class SchemaCollector:
+    def __init__(self, files: Files) -> None:
+        self._files = files
+
+    def collect(self) -> Iterator[Metric]:
+        kept = self._files.kept
+        yield GaugeMetricFamily("specmux_schemas_bytes", "Bytes of schemas in memory.", value=kept.bytes)
+        yield GaugeMetricFamily(
+            "specmux_schemas_files", "Schemas in memory, in all codings.", value=len(kept)
+        )
+        yield CounterMetricFamily("specmux_schemas_made", "Schemas that were made.", value=self._files.made)
+
+
+class DocumentCheckCollector:
+    def __init__(self, checks: DocumentChecks) -> None:
+        self._checks = checks
+
+    def collect(self) -> Iterator[Metric]:
+        findings = GaugeMetricFamily(
+            "specmux_document_findings",
+            "What a check of a published document found.",
+            labels=["group_version", "level"],
+        )
+        for group_version, check in sorted(self._checks.known.items()):
+            if check.summary is not None:
+                findings.add_metric([group_version, "error"], check.summary.errors)
+                findings.add_metric([group_version, "warning"], check.summary.warnings)
+        yield findings
+        yield GaugeMetricFamily(
+            "specmux_documents_unchecked",
+            "Published documents that wait for their check.",
+            value=self._checks.waiting,
+        )

@@ -10,8 +10,9 @@ import logging
 import os
 import resource
 import signal
+import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
@@ -22,7 +23,6 @@ from specmux_aggregator.config.settings import LogSettings, Settings
 from specmux_aggregator.documents.archive import open_state
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.kubernetes.cluster_access import chosen
-from specmux_aggregator.systemd import notify
 from specmux_aggregator.tasks import log_failure
 
 logger = logging.getLogger(__name__)
@@ -162,3 +162,18 @@ async def _follow(app: App, changes: AsyncIterator[Settings | InvalidConfig]) ->
             app.note_config(error=fault)
         else:
             await app.reconfigure(change)
+
+
+def notify(state: str, environ: Mapping[str, str] = os.environ) -> None:
+    """``READY=1``, ``STOPPING=1`` and so on. An unreachable systemd is ignored."""
+    address = environ.get("NOTIFY_SOCKET", "")
+    if not address:
+        return
+    # A leading "@" means Linux' abstract namespace, where names begin with a zero byte.
+    path = f"\0{address[1:]}" if address.startswith("@") else address
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sender:
+            sender.connect(path)
+            sender.sendall(state.encode())
+    except OSError:
+        return

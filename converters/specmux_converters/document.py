@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from contextlib import suppress
+from enum import Enum
 from typing import Any, Final, TypeAlias
 
 import orjson
@@ -24,6 +25,7 @@ from specmux_converters.json_text import (
     rounded_integers,
     with_characters,
 )
+from specmux_converters.json_values import within
 from specmux_converters.losses import Loss
 
 Document: TypeAlias = dict[str, Any]
@@ -58,6 +60,9 @@ class Limits:
         if may_have_more_values(data, self.max_values):
             raise LimitExceeded(f"more than the {self.max_values} values allowed")
 
+
+CRD_TITLE: Final = "Kubernetes CRD Swagger"
+"""The title of documents by apiextensions-apiserver (pkg/controller/openapi/builder)."""
 
 DEFAULT_LIMITS: Final = Limits()
 
@@ -174,3 +179,24 @@ def _refusal(error: orjson.JSONDecodeError) -> ConverterError:
     return InvalidDocument(
         f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}", pointer=pointer
     )
+
+
+SWAGGER_VERSIONS: Final = ("2.0", 2.0)
+"""The number is what YAML makes of an unquoted 2.0."""
+
+
+class DocumentKind(Enum):
+    SWAGGER_2 = "Swagger 2.0"
+    OPENAPI_3 = "OpenAPI 3.0"
+    CRDS = "CustomResourceDefinitions"
+
+
+def kind_of(document: Document) -> DocumentKind | None:
+    if document.get("swagger") in SWAGGER_VERSIONS:
+        return DocumentKind.SWAGGER_2
+    version = document.get("openapi")
+    return DocumentKind.OPENAPI_3 if isinstance(version, str) and version.startswith("3.") else None
+
+
+def is_of_custom_resources(document: Document) -> bool:
+    return within(document, "info").get("title") == CRD_TITLE

@@ -7,9 +7,8 @@ from typing import Final
 
 from specmux_converters import media_types
 from specmux_converters.deferred_dataclasses import dataclass
-from specmux_converters.document import DEFAULT_LIMITS, Document, Limits, parse
-from specmux_converters.document_kinds import DocumentKind as DocumentKind
-from specmux_converters.document_kinds import kind_of
+from specmux_converters.document import DEFAULT_LIMITS, Document, Limits, kind_of, parse
+from specmux_converters.document import DocumentKind as DocumentKind
 from specmux_converters.errors import InvalidDocument, NoDocument, cut
 from specmux_converters.incremental.revisions import Revisions
 from specmux_converters.losses import Loss

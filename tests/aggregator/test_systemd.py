@@ -13,7 +13,7 @@ from shutil import which
 import pytest
 
 from running.process import specmux, write_documents
-from specmux_aggregator.systemd import notify
+from specmux_aggregator.process import notify
 
 DOCUMENT = (
     b'{"openapi": "3.0.0", "info": {"title": "t", "version": "v1"}, "paths": {"/apis/example.com/v1/": {}}}'

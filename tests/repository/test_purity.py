@@ -15,7 +15,7 @@ LOOPS = ("asyncio", "aiohttp", "socket")
 ALL_BUT = {
     "jobs": "worker workers",
     "config": "watch",
-    "discovery": "client follower metrics rendering synthesis watch",
+    "discovery": "client follower metrics synthesis watch",
     "kubernetes": (
         "api_client custom_resources metrics seen_services service_endpoints source templates watch"
     ),

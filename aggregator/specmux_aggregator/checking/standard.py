@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from specmux_aggregator.checking.findings import DocumentFinding
-from specmux_converters.document import Document
-from specmux_converters.document_kinds import DocumentKind
+from specmux_converters.document import Document, DocumentKind
 from specmux_converters.errors import cut
 from specmux_converters.losses import pointer_to, tokens_of
 from specmux_schemas.reports import Level

@@ -7,8 +7,11 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any, Final
 
+import orjson
+
 from specmux_aggregator.sources.judged.validated_objects import ObjectVerdict, ValidatedObject, counts
 from specmux_converters.amounts import counted
+from specmux_converters.yaml.writer import to_yaml
 from specmux_schemas.reports import Case, FindingReport, Level, ReportFinding, Suite, Where
 from specmux_schemas.validation import Check, Severity, Violation
 
@@ -71,11 +74,9 @@ def summary_line(checked: Sequence[ValidatedObject]) -> str:
 
 
 def _case(each: ValidatedObject) -> Case:
-    kind = each.report.kind
-    class_name = f"{kind.kind}@{kind.group or 'core'}/{kind.version}" if kind else "unknown"
     if each.outcome in _UNJUDGED:
-        return Case(each.label, class_name, skipped=each.outcome.value)
-    return Case(each.label, class_name, tuple(_findings(each)))
+        return Case(each.report.label, each.report.kind_label, skipped=each.outcome.value)
+    return Case(each.report.label, each.report.kind_label, tuple(_findings(each)))
 
 
 def _findings(each: ValidatedObject) -> Iterator[ReportFinding]:
@@ -86,10 +87,10 @@ def _findings(each: ValidatedObject) -> Iterator[ReportFinding]:
             level=LEVELS[violation.severity],
             message=_message(violation),
             where=Where(each.file, violation.line or each.line, violation.column or 1),
-            subject=each.label,
+            subject=each.report.label,
             detail=each.source,
             word=violation.severity.value,
-            title=each.label,
+            title=each.report.label,
             fails=violation.severity is Severity.ERROR
             or (each.outcome is ObjectVerdict.INVALID and each.report.is_valid and _is_warning(violation))
             or (is_unchecked and violation.check is Check.NOT_CHECKED),
@@ -102,3 +103,23 @@ def _is_warning(violation: Violation) -> bool:
 
 def _message(violation: Violation) -> str:
     return violation.message + (f' (did you mean "{violation.hint}"?)' if violation.hint else "")
+
+
+OBJECT_FORMS: Final = ("yaml", "object-json")
+
+
+def stored_text(checked: Sequence[ValidatedObject], form: str) -> bytes:
+    """Of those that are valid: a stream of YAML documents; as JSON the object, or a List of several."""
+    objects = [orjson.loads(orjson.dumps(each, default=float)) for each in _stored(checked)]
+    if form == "yaml":
+        return b"---\n".join(map(to_yaml, objects))
+    listed = {"apiVersion": "v1", "kind": "List", "items": objects}
+    return orjson.dumps(objects[0] if len(objects) == 1 else listed, option=orjson.OPT_INDENT_2) + b"\n"
+
+
+def _stored(checked: Sequence[ValidatedObject]) -> list[Any]:
+    return [
+        each.report.stored
+        for each in checked
+        if each.outcome is ObjectVerdict.VALID and each.report.stored is not None and each.key.kind != "List"
+    ]

@@ -120,9 +120,7 @@ def _report(judged: Sequence[UpgradedObject], origin: str, target: str) -> Findi
 
 
 def _case(each: UpgradedObject) -> Case:
-    kind = each.verdict.report.kind
-    group = f"{kind.kind}@{kind.group or 'core'}/{kind.version}" if kind else "unknown"
-    return Case(each.label, group, tuple(_findings(each)))
+    return Case(each.verdict.report.label, each.verdict.report.kind_label, tuple(_findings(each)))
 
 
 def _findings(each: UpgradedObject) -> Iterator[ReportFinding]:
@@ -132,8 +130,8 @@ def _findings(each: UpgradedObject) -> Iterator[ReportFinding]:
             level=LEVELS[violation.severity],
             message=violation.message,
             where=Where(each.file, violation.line or each.line, violation.column or 1),
-            subject=each.label,
+            subject=each.verdict.report.label,
             word=violation.severity.value,
-            title=each.label,
+            title=each.verdict.report.label,
             fails=each.is_failing,
         )

@@ -19,8 +19,7 @@ from specmux_aggregator.command_line.operation_options import (
 )
 from specmux_aggregator.command_line.output import format_option
 from specmux_aggregator.command_line.progress import progress
-from specmux_aggregator.command_line.stored_output import OBJECT_FORMS, stored_text
-from specmux_aggregator.command_line.validation_reports import report_of
+from specmux_aggregator.command_line.validation_reports import OBJECT_FORMS, report_of, stored_text
 from specmux_aggregator.console import is_coloured, warn, write_error
 from specmux_aggregator.errors import NoBackendReachable, SourceError
 from specmux_aggregator.exits import NO_BACKEND_REACHABLE, fail_on_option

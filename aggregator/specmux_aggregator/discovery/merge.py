@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import field, replace
+from typing import Final
 
 from specmux_aggregator.aggregation.ownership import rank
 from specmux_aggregator.discovery.directory import Directory, Group, ListedVersion
-from specmux_aggregator.discovery.order import group_priority, version_priority
 from specmux_aggregator.discovery.state import Knowledge, Listing
-from specmux_aggregator.model.backend import Backend, BackendName
+from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
 from specmux_aggregator.model.snapshot import OwnershipConflict
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.group_versions import GroupVersion, split
-from specmux_schemas.order import version_rank
+from specmux_schemas.order import BUILT_IN_GROUPS, DEFAULT_GROUP, version_rank
 
 
 @dataclass(slots=True)
@@ -123,3 +123,25 @@ def _groups(chosen: Iterable[tuple[Backend, ListedVersion]]) -> list[Group]:
 def _version_order(member: tuple[Backend, ListedVersion]) -> tuple[object, ...]:
     backend, version = member
     return (-version_priority(backend, version.group_version), version_rank(version.name))
+
+
+DEFAULT_VERSION: Final = 15
+CRD_VERSION: Final = 100
+"""The same for every version of a CustomResourceDefinition, so that the comparison of versions decides."""
+
+
+def group_priority(backend: Backend, group_version: GroupVersion) -> int:
+    """The highest comes first."""
+    stated, _ = backend.priorities_of(group_version)
+    if stated is not None:
+        return stated
+    parts = split(group_version)
+    return BUILT_IN_GROUPS.get(parts[0], DEFAULT_GROUP) if parts else DEFAULT_GROUP
+
+
+def version_priority(backend: Backend, group_version: GroupVersion) -> int:
+    """The highest comes first within its group."""
+    _, stated = backend.priorities_of(group_version)
+    if stated is not None:
+        return stated
+    return CRD_VERSION if backend.kind is BackendKind.CRDS else DEFAULT_VERSION

@@ -18,14 +18,13 @@ from specmux_aggregator.discovery.directory import Directory
 from specmux_aggregator.discovery.follower import DiscoveryFollower
 from specmux_aggregator.discovery.index import Asked, DiscoveryIndex, PendingAnswer
 from specmux_aggregator.discovery.merge import merge
-from specmux_aggregator.discovery.rendering import render
 from specmux_aggregator.discovery.state import Knowledge
 from specmux_aggregator.discovery.synthesis import Synthesis
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.model.snapshot import Snapshot
 from specmux_aggregator.origins.peers import Peers
-from specmux_aggregator.tasks import Coalescer
+from specmux_aggregator.tasks import Coalescer, in_turns
 from specmux_aggregator.upstream.client import BackendClient
 from specmux_cache.reading.flight import SingleFlight
 
@@ -191,3 +190,14 @@ def discovery_of(
     watch = DiscoveryWatch(settings, synthesis, pace=pace, is_settled=is_settled)
     publisher.subscribe(watch.follow)
     return watch
+
+
+async def render(index: DiscoveryIndex, asked: Asked) -> None:
+    """Make the bytes of ``asked``."""
+    path, form, coding = asked
+    subject = index.find(path)
+    if subject is None:
+        return
+    rendering = await in_turns(index.steps(path, subject, form))
+    if index.coded(path, form, coding, rendering) is None:
+        await asyncio.to_thread(index.encode, path, form, coding, rendering)

@@ -16,8 +16,7 @@ from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash
-from specmux_converters.document import Limits, content_hash
-from specmux_converters.document_kinds import DocumentKind, kind_of
+from specmux_converters.document import DocumentKind, Limits, content_hash, kind_of
 from specmux_converters.errors import LimitExceeded
 
 END: Final = 256

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:  # a completion of options imports no store
+    from specmux_cache.store.disk_store import DiskStore
 
 
 def complete_group_versions(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
     """``apps/v1`` is offered, and ``apis/apps/v1`` to who begins to type it."""
-    keys = {key for key in _stored(_directory(context)) if not key.startswith("/")}
+    keys = _read(context, _stored)
     short = {key.split("/", 1)[1] for key in keys if key.startswith(("api/", "apis/"))}
     return sorted(
         name
@@ -24,22 +28,17 @@ def complete_kinds(context: click.Context, _: click.Parameter, incomplete: str) 
     """Plurals, short names and kinds of cached discovery; nothing behind a dot, where fields begin."""
     if "." in incomplete:
         return []
-    names = _discovered(_directory(context))
+    names = _read(context, _discovered)
     return sorted(name for name in names if name.lower().startswith(incomplete.lower()))
 
 
-def _discovered(directory: Path) -> set[str]:
-    from specmux_cache.errors import StoreError
-    from specmux_cache.store.disk_store import DiskStore
+def _stored(store: DiskStore) -> set[str]:
+    return {row.key.group_version for row in store.rows() if not row.key.group_version.startswith("/")}
 
-    if not directory.is_dir():
-        return set()
-    try:
-        with DiskStore.open(directory, warn=lambda _: None) as store:
-            rows = [row for row in store.rows() if row.key.group_version in ("/api", "/apis")]
-            bodies = [stored.body for row in rows if (stored := store.get(row.key)) is not None]
-    except (StoreError, OSError):
-        return set()
+
+def _discovered(store: DiskStore) -> set[str]:
+    rows = [row for row in store.rows() if row.key.group_version in ("/api", "/apis")]
+    bodies = [stored.body for row in rows if (stored := store.get(row.key)) is not None]
     return {name for body in bodies for name in _names_in(body)}
 
 
@@ -71,15 +70,16 @@ def _directory(context: click.Context) -> Path:
     return Path(named) if named else default_directory(os.environ)
 
 
-def _stored(directory: Path) -> set[str]:
+def _read(context: click.Context, names: Callable[[DiskStore], set[str]]) -> set[str]:
     """Nothing where there is no cache, or it cannot be read: completion says nothing."""
     from specmux_cache.errors import StoreError
     from specmux_cache.store.disk_store import DiskStore
 
+    directory = _directory(context)
     if not directory.is_dir():
         return set()
     try:
         with DiskStore.open(directory, warn=lambda _: None) as store:
-            return {row.key.group_version for row in store.rows()}
+            return names(store)
     except (StoreError, OSError):
         return set()

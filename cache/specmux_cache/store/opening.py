@@ -13,6 +13,7 @@ from specmux_cache.store.bodies import open_file
 from specmux_cache.store.disk_store import DiskStore
 from specmux_cache.store.keys import Key
 from specmux_cache.store.limits import StoreLimits
+from specmux_cache.store.memory_store import MemoryStore
 from specmux_cache.store.rows import Digest, Metadata, Row, StoredEntry
 
 if TYPE_CHECKING:  # a command that reads a stored document needs it not
@@ -71,7 +72,6 @@ def memory_store(clock: Callable[[], float]) -> MemoryStore:
 
 def _overlaid(store: DiskStore, clock: Callable[[], float]) -> tuple[Store, None, bytes]:
     """A caller that cannot read the secret uses entries of anonymous or named partitions."""
-    from specmux_cache.store.overlaid_store import OverlaidStore
 
     secret = os.urandom(SECRET_BYTES)
     with contextlib.suppress(OSError):
@@ -102,3 +102,46 @@ def _secret(path: Path) -> bytes:
             path.hardlink_to(beside)
         beside.unlink()
     raise OSError("its secret cannot be kept")
+
+
+class OverlaidStore:
+    """For one process. Thread-safe: a concurrent call sees either state."""
+
+    def __init__(self, disk: DiskStore, above: MemoryStore) -> None:
+        self.disk = disk
+        self._above = above
+        self._deleted: set[Key] = set()
+
+    def get(self, key: Key) -> StoredEntry | None:
+        found = self._above.get(key)
+        return found or (None if key in self._deleted else self.disk.get(key))
+
+    def put(self, key: Key, body: bytes, *, metadata: Metadata) -> Digest:
+        return self._above.put(key, body, metadata=metadata)
+
+    def touch(self, key: Key, *, metadata: Metadata) -> bool:
+        if self._above.touch(key, metadata=metadata):
+            return True
+        found = self.get(key)
+        if found is None:
+            return False
+        self._above.put(key, found.body, metadata={**found.row.metadata, **metadata})
+        return True
+
+    def delete(self, key: Key) -> bool:
+        was_there = self.get(key) is not None
+        self._above.delete(key)
+        if was_there:
+            self._deleted.add(key)
+        return was_there
+
+    def rows(self, *prefix: str) -> Iterator[Row]:
+        above = {row.key: row for row in self._above.rows(*prefix)}
+        yield from above.values()
+        for row in self.disk.rows(*prefix):
+            if row.key not in above and row.key not in self._deleted:
+                yield row
+
+    def close(self) -> None:
+        self._above.close()
+        self.disk.close()

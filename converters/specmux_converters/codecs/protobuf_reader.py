@@ -9,17 +9,19 @@ document.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from specmux_converters.codecs.gnostic import MessageField, Messages
-from specmux_converters.codecs.gnostic_any_reader import read_yaml
 from specmux_converters.codecs.protobuf_scalars import SCALARS, Cursor, Read, read_string
 from specmux_converters.codecs.wire import FIXED64, LENGTH, VARINT, extent, read_varint
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Limits
 from specmux_converters.errors import InvalidDocument, LimitExceeded
 from specmux_converters.go.text import INT64_MAX
+from specmux_converters.go.yaml_dialects import GNOSTIC
+from specmux_converters.go.yaml_reader import read_all
 
 ABSENT: Final = object()
 """Value of a oneof without a member: its key is left out."""
@@ -228,3 +230,17 @@ def _read_any(cursor: Cursor, pos: int, end: int, depth: int) -> Any:
 
 
 _read_any_text: Final = _wrapper({2 << 3 | LENGTH: _Member("", read_string, "one")}, _as_only)
+
+
+_DIRECTIVE: Final = re.compile("(?:\\A\ufeff?|[\n\r\x85\u2028\u2029])%(?:TAG|YAML)")
+
+
+def read_yaml(text: str, *, max_depth: int) -> Any:
+    """Raises InvalidDocument unless it is one YAML document within JSON's data model; "" is null."""
+    if "%" in text and _DIRECTIVE.search(text):
+        raise InvalidDocument("YAML with a directive")
+    documents = read_all(text, dialect=GNOSTIC, limits=Limits(max_depth=max_depth))
+    first = next(documents, None)
+    if next(documents, None) is not None:
+        raise InvalidDocument("more than one YAML document")
+    return None if first is None else first.value

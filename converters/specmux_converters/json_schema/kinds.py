@@ -14,9 +14,6 @@ from specmux_converters.group_versions import GroupVersion, api_version, split
 from specmux_converters.json_values import mapping
 from specmux_converters.references import schemas_of
 
-CRD_TITLE: Final = "Kubernetes CRD Swagger"
-"""The title of documents by apiextensions-apiserver (pkg/controller/openapi/builder)."""
-
 
 class Kind(NamedTuple):
     """A kind and its component; "" is the core group, and the component of kinds without one."""
@@ -44,11 +41,6 @@ def kinds_in(document: Document, key: GroupVersion) -> tuple[Kind, ...]:
             if (group, version) == own and not _is_of_requests(kind):
                 found.setdefault(kind, Kind(group, version, kind, component))
     return tuple(found[kind] for kind in sorted(found))
-
-
-def is_of_custom_resources(document: Document) -> bool:
-    info = document.get("info")
-    return isinstance(info, dict) and info.get("title") == CRD_TITLE
 
 
 def kinds_with_status(document: Document) -> frozenset[tuple[str, str, str]]:

@@ -11,12 +11,12 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from specmux_converters.document import Document
+from specmux_converters.document import Document, is_of_custom_resources
 from specmux_converters.errors import LimitExceeded
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_schema.forms import DRAFT, Dialect, ModelForm, Schema
 from specmux_converters.json_schema.keywords import plain_keywords, with_null
-from specmux_converters.json_schema.kinds import Kind, is_of_custom_resources, kinds_in
+from specmux_converters.json_schema.kinds import Kind, kinds_in
 from specmux_converters.json_schema.scalars import (
     BY_COMPONENT,
     GO_BASE64,

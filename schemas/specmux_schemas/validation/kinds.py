@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from specmux_converters.crd.bundled import META_SCHEMAS, PREFIX, reference
 from specmux_converters.deferred_dataclasses import dataclass
-from specmux_converters.document import Document
+from specmux_converters.document import Document, is_of_custom_resources
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.references import schemas_of
 from specmux_converters.releases import NEWEST
@@ -22,8 +22,6 @@ if TYPE_CHECKING:  # what checks custom resources is a third of a start, and imp
     from specmux_schemas.validation.schema.compiling import SchemaCompiler
     from specmux_schemas.validation.schema.nodes import SchemaNode
 
-CUSTOM_TITLE: Final = "Kubernetes CRD Swagger"
-"""The title of documents with custom resources."""
 
 LIST: Final = GroupVersionKind("", "v1", "List")
 """Described by no document: kubectl's kind for several objects."""
@@ -100,7 +98,7 @@ class Kinds:
     def _compiled(self, described: KindSchema) -> TypedKind | CustomKind:
         resource = self._resource(described)
         plural = resource.name if resource is not None else ""
-        if not is_custom(described.document):
+        if not is_of_custom_resources(described.document):
             node = self._typed_schemas(described).node(described.component)
             needs_name = resource is not None and {"get", "create"} <= set(resource.verbs)
             return TypedKind(described.kind, node, needs_name, plural)
@@ -138,8 +136,3 @@ class Kinds:
             self._resources[group_version] = synthesise(described.document, group_version)
         found = (each for each in self._resources[group_version] if each.kind == described.kind)
         return next(found, None)
-
-
-def is_custom(document: Document) -> bool:
-    info = document.get("info")
-    return isinstance(info, dict) and info.get("title") == CUSTOM_TITLE

@@ -122,6 +122,17 @@ class ValidationReport:
         """``shop/web``, or the name alone without a namespace."""
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
+    @property
+    def label(self) -> str:
+        """``Deployment shop/web``."""
+        return " ".join(filter(None, (self.kind.kind if self.kind else "object", self.full_name)))
+
+    @property
+    def kind_label(self) -> str:
+        """``Deployment@apps/v1``."""
+        kind = self.kind
+        return f"{kind.kind}@{kind.group or 'core'}/{kind.version}" if kind else "unknown"
+
     def moved(self, lines: int) -> ValidationReport:
         """The report with line numbers increased by the number of preceding lines."""
         if not lines:

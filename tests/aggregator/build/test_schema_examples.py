@@ -11,9 +11,9 @@ import pytest
 from data import catalogue_documents as catalogue
 from shared_data import shared
 from specmux_aggregator.jobs.schema_examples import example_of
+from specmux_converters.document import CRD_TITLE
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_schema import OPEN, STRICT, DocumentSchemas, SchemaForm
-from specmux_converters.json_schema.kinds import CRD_TITLE
 
 FORMS = (STRICT, OPEN, SchemaForm(is_named=True))
 HEAD = {"apiVersion": "x.test/v1", "kind": "Bed", "metadata": {"name": ""}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from specmux_aggregator.discovery.order import group_priority, version_priority
+from specmux_aggregator.discovery.merge import group_priority, version_priority
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName, ClusterFacts
 from specmux_converters.group_versions import GroupVersion
 

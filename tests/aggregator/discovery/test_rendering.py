@@ -12,8 +12,8 @@ from specmux_aggregator.discovery.accept import ALL, LEGACY, DiscoveryForm
 from specmux_aggregator.discovery.index import SMALL, DiscoveryIndex, PendingAnswer
 from specmux_aggregator.discovery.merge import merge
 from specmux_aggregator.discovery.pieces import done
-from specmux_aggregator.discovery.rendering import render
 from specmux_aggregator.discovery.state import BackendListings, DiscoverySource, Knowledge, after
+from specmux_aggregator.discovery.watch import render
 from specmux_aggregator.endpoints.discovery import decide
 from specmux_aggregator.http.answers import PreparedAnswer
 from specmux_aggregator.http.messages import Coding, Request

@@ -15,8 +15,8 @@ from specmux_aggregator.discovery.accept import DiscoveryForm as WireForm
 from specmux_aggregator.discovery.aggregated import parse_aggregated
 from specmux_aggregator.discovery.index import DiscoveryIndex
 from specmux_aggregator.discovery.merge import merge
-from specmux_aggregator.discovery.rendering import render
 from specmux_aggregator.discovery.state import BackendListings, DiscoverySource, Knowledge, after
+from specmux_aggregator.discovery.watch import render
 from specmux_aggregator.endpoints.discovery import decide
 from specmux_aggregator.http.answers import PreparedAnswer
 from specmux_aggregator.http.messages import Coding, Request

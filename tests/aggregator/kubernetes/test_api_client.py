@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from fakes.cluster import CRDS, FakeCluster, status
 from specmux_aggregator.config.settings import PollingSettings
-from specmux_aggregator.kubernetes.api_client import ApiClient
-from specmux_aggregator.kubernetes.lines import Lines, LineTooLong
+from specmux_aggregator.kubernetes.api_client import ApiClient, Lines, LineTooLong
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Cause, Failure
 

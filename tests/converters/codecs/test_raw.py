@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from specmux_converters.codecs.objects.cbor import encode_object
-from specmux_converters.codecs.objects.raw import guess_content_type, read_raw, rewrite_raw
+from specmux_converters.codecs.objects.envelope import guess_content_type, read_raw, rewrite_raw
 from specmux_converters.errors import InvalidDocument
 from specmux_converters.media_types import CBOR, JSON
 

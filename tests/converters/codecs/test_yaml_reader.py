@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from converters.codecs import go_reference
-from specmux_converters.codecs.gnostic_any_reader import read_yaml
 from specmux_converters.codecs.gnostic_any_writer import write_yaml
+from specmux_converters.codecs.protobuf_reader import read_yaml
 from specmux_converters.errors import ConverterError, InvalidDocument, LimitExceeded
 
 TEXTS = st.text(st.characters(codec="utf-8"))

@@ -8,11 +8,11 @@ from typing import Any
 import jsonschema
 import pytest
 
+from specmux_converters.document import CRD_TITLE
 from specmux_converters.errors import InvalidDocument, LimitExceeded
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_schema import OPEN, STRICT, DocumentSchemas, SchemaForm
 from specmux_converters.json_schema.catalogue import text_of
-from specmux_converters.json_schema.kinds import CRD_TITLE
 
 KEY = GroupVersion("apis/x.test/v1")
 GVK = {"group": "x.test", "version": "v1", "kind": "Thing"}

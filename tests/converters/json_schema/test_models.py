@@ -12,10 +12,11 @@ import pytest
 from openapi_spec_validator import OpenAPIV30SpecValidator
 
 from shared_data import GOLDEN, documents, load, read, shared
+from specmux_converters.document import CRD_TITLE
 from specmux_converters.errors import LimitExceeded
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_schema.forms import MODEL_FORMS, ModelForm
-from specmux_converters.json_schema.kinds import CRD_TITLE, kinds_in
+from specmux_converters.json_schema.kinds import kinds_in
 from specmux_converters.json_schema.models import models
 
 KEY = GroupVersion("apis/garden.example.org/v1")

@@ -15,8 +15,7 @@ from specmux_aggregator.sources.disk.git_files import git_files
 from specmux_aggregator.sources.options import STDIN
 from specmux_cache.errors import BundleError
 from specmux_converters.deferred_dataclasses import dataclass
-from specmux_converters.document import DEFAULT_LIMITS, Document
-from specmux_converters.document_kinds import DocumentKind
+from specmux_converters.document import DEFAULT_LIMITS, Document, DocumentKind
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.recognise import RecognisedInput, recognise
 

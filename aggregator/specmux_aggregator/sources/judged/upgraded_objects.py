@@ -32,12 +32,6 @@ class UpgradedObject:
     verdict: UpgradeVerdict
 
     @property
-    def label(self) -> str:
-        """``Deployment shop/web``."""
-        report = self.verdict.report
-        return " ".join(filter(None, (report.kind.kind if report.kind else "object", report.full_name)))
-
-    @property
     def is_failing(self) -> bool:
         return self.verdict.outcome in (UpgradeOutcome.NOT_READY, UpgradeOutcome.NOT_CHECKED)
 

@@ -80,12 +80,6 @@ class ValidatedObject:
     report: ValidationReport
 
     @property
-    def label(self) -> str:
-        """``Deployment shop/web``."""
-        kind = self.report.kind.kind if self.report.kind else ""
-        return " ".join(part for part in (kind or "object", self.report.full_name) if part)
-
-    @property
     def key(self) -> ObjectKey:
         kind = self.report.kind
         group, name = (kind.group, kind.kind) if kind else ("", "")

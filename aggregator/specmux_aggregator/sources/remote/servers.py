@@ -31,8 +31,7 @@ from specmux_cache.errors import (
 )
 from specmux_cache.reading.options import CacheOptions
 from specmux_cache.sync import SchemaCache
-from specmux_converters.document import DEFAULT_LIMITS, Document, parse
-from specmux_converters.document_kinds import DocumentKind, kind_of
+from specmux_converters.document import DEFAULT_LIMITS, Document, DocumentKind, kind_of, parse
 from specmux_converters.errors import ConverterError, InvalidDocument
 from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.openapi31 import is_later_than_30

@@ -12,8 +12,7 @@ from urllib.parse import unquote
 from orjson import Fragment
 
 from specmux_converters.deferred_dataclasses import dataclass
-from specmux_converters.document import Document
-from specmux_converters.document_kinds import SWAGGER_VERSIONS
+from specmux_converters.document import SWAGGER_VERSIONS, Document
 from specmux_converters.losses import tokens_of, unescape
 from specmux_converters.swagger2.reading.component_names import ComponentNames, choose_names
 from specmux_converters.swagger2.reading.encoding import encode

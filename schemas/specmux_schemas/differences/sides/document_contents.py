@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from specmux_converters.document import Document
-from specmux_converters.group_versions import GroupVersion, split
+from specmux_converters.document import Document, is_of_custom_resources
+from specmux_converters.group_versions import group_version_of, split
 from specmux_converters.json_values import mapping
-from specmux_converters.references import referred
+from specmux_converters.references import METHODS, referred
 from specmux_schemas.differences.schema.views import ComponentSchemas
 from specmux_schemas.differences.sides.served import (
     OUTSIDE,
@@ -27,11 +27,6 @@ from specmux_schemas.differences.sides.served import (
 from specmux_schemas.kinds import group_version_kinds
 from specmux_schemas.synthesis import ResourcePath, place_of
 
-METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
-ENFORCED_TITLE: Final = "Kubernetes CRD Swagger"
-"""Title of documents that an apiserver builds from CustomResourceDefinitions."""
-
-_GROUP_VERSION: Final = re.compile(r"/(api/[^/{}]+|apis/[^/{}]+/[^/{}]+)(?:/|\Z)")
 _PARAMETER: Final = re.compile(r"\{[^{}/]*\}")
 
 
@@ -40,17 +35,18 @@ def add_document(served: ServedSide, document: Document, *, by_name: bool = Fals
 
     ``by_name``: adds only the name of a group-version, which suffices if the other side lacks it.
     """
-    basis = Basis.ENFORCED if _title(document) == ENFORCED_TITLE else Basis.DESCRIBED
+    basis = Basis.ENFORCED if is_of_custom_resources(document) else Basis.DESCRIBED
     schemas = ComponentSchemas(document)
     paths = document.get("paths")
     for path, item in paths.items() if isinstance(paths, dict) else ():
         if not isinstance(item, dict) or not isinstance(path, str):
             continue
-        match = _GROUP_VERSION.match(path)
-        group_version = served.group_version(GroupVersion(match[1]) if match else OUTSIDE, basis)
-        if by_name and match:
+        key = group_version_of(path)
+        is_inside = key is not None and split(key) is not None
+        group_version = served.group_version(key if key and is_inside else OUTSIDE, basis)
+        if by_name and is_inside:
             continue
-        place = place_of(path, f"/{group_version.name}/") if match else None
+        place = place_of(path, f"/{group_version.name}/") if is_inside else None
         for operation in _operations(path, item, document, schemas):
             _add(group_version, place, operation)
 
@@ -62,10 +58,6 @@ def bodies(operation: Operation) -> Iterator[tuple[str, Any]]:
     for response in mapping(operation.subject.get("responses")).values():
         found = referred(operation.document, response)
         yield from (("response", schema) for schema in _schemas(found))
-
-
-def _title(document: Document) -> Any:
-    return mapping(document.get("info")).get("title")
 
 
 def _operations(

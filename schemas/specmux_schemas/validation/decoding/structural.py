@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from specmux_converters.crd.keywords import EMBEDDED_RESOURCE, PRESERVE_UNKNOWN_FIELDS
 from specmux_converters.deferred_dataclasses import dataclass
-from specmux_converters.json_values import text
+from specmux_converters.json_values import text, texts
 from specmux_schemas.references import resolved
 
 MOST_DEPTH: Final = 100
@@ -74,14 +74,10 @@ def structural(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> Struc
         is_nullable=schema.get("nullable") is True,
         default=schema.get("default", NO_DEFAULT),
         list_type=text(schema.get("x-kubernetes-list-type")),
-        list_keys=_texts(schema.get("x-kubernetes-list-map-keys")),
+        list_keys=texts(schema.get("x-kubernetes-list-map-keys")),
     )
     inner = [*node.properties.values(), *(each for each in (node.additional, node.items) if each is not None)]
     node.has_embedded = node.is_embedded or any(each.has_embedded for each in inner)
     node.has_lists = node.list_type in ("set", "map") or any(each.has_lists for each in inner)
     node.has_defaults = node.default is not NO_DEFAULT or any(each.has_defaults for each in inner)
     return node
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list) else ()

@@ -7,7 +7,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from specmux_converters.go.text import quoted
-from specmux_converters.json_values import array
+from specmux_converters.json_values import array, mapping, text
 from specmux_schemas.validation.definitions.definition_fault import DefinitionFault, fault
 from specmux_schemas.validation.metadata.names import (
     label_1035_faults,
@@ -31,11 +31,11 @@ def metadata_faults(
     if old is not None:
         before = old.get("metadata")
         is_left = _approval_state(before if isinstance(before, Mapping) else {}) == _approval_state(metadata)
-        yield from () if is_left else _approval_faults(metadata, _text(spec, "group"))
+        yield from () if is_left else _approval_faults(metadata, text(spec.get("group")))
         return
-    prefix, name = _text(metadata, "generateName"), _text(metadata, "name")
+    prefix, name = text(metadata.get("generateName")), text(metadata.get("name"))
     names = spec.get("names")
-    wanted = f"{_text(names if isinstance(names, Mapping) else {}, 'plural')}.{_text(spec, 'group')}"
+    wanted = f"{text(mapping(names).get('plural'))}.{text(spec.get('group'))}"
     checks = (("generateName", prefix, without_trailing_dash(prefix)), ("name", name, name))
     for key, value, checked in checks:
         faults = subdomain_faults(checked) if value else []
@@ -45,7 +45,7 @@ def metadata_faults(
             yield fault(("metadata", key), f"Invalid value: {quoted(value)}: {each}")
     if not name and not prefix:
         yield fault(("metadata", "name"), "Required value: name or generateName is required")
-    yield from _approval_faults(metadata, _text(spec, "group"))
+    yield from _approval_faults(metadata, text(spec.get("group")))
 
 
 def _approval_faults(metadata: Mapping[str, Any], group: str) -> Iterator[DefinitionFault]:
@@ -65,7 +65,7 @@ def _approval_faults(metadata: Mapping[str, Any], group: str) -> Iterator[Defini
 
 def _approval(metadata: Mapping[str, Any]) -> str:
     annotations = metadata.get("annotations")
-    return _text(annotations if isinstance(annotations, Mapping) else {}, _APPROVAL)
+    return text(mapping(annotations).get(_APPROVAL))
 
 
 def _approval_state(metadata: Mapping[str, Any]) -> str:
@@ -84,7 +84,7 @@ def _is_url(text: str) -> bool:
 
 
 def spec_name_faults(spec: Mapping[str, Any]) -> Iterator[DefinitionFault]:
-    group, scope = _text(spec, "group"), _text(spec, "scope")
+    group, scope = text(spec.get("group")), text(spec.get("scope"))
     faults = subdomain_faults(group)
     if not group:
         yield fault(("spec", "group"), "Required value")
@@ -100,11 +100,11 @@ def spec_name_faults(spec: Mapping[str, Any]) -> Iterator[DefinitionFault]:
 
 def name_faults(names: Mapping[str, Any]) -> Iterator[DefinitionFault]:
     """``singular`` and ``listKind`` default to names derived from the kind."""
-    kind = _text(names, "kind")
-    list_kind = _text(names, "listKind") or (f"{kind}List" if kind else "")
+    kind = text(names.get("kind"))
+    list_kind = text(names.get("listKind")) or (f"{kind}List" if kind else "")
     values = {
-        "plural": _text(names, "plural"),
-        "singular": _text(names, "singular") or kind.lower(),
+        "plural": text(names.get("plural")),
+        "singular": text(names.get("singular")) or kind.lower(),
         "kind": kind,
         "listKind": list_kind,
     }
@@ -131,8 +131,3 @@ def _label_faults(names: Mapping[str, Any], key: str) -> Iterator[DefinitionFaul
         if faults:
             words = ",".join(faults)
             yield fault(("spec", "names", key, index), f"Invalid value: {quoted(text)}: {words}")
-
-
-def _text(value: Mapping[str, Any], name: str) -> str:
-    found = value.get(name)
-    return found if isinstance(found, str) else ""

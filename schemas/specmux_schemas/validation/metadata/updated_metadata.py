@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from specmux_converters.go.text import quoted
-from specmux_converters.json_values import within
+from specmux_converters.json_values import text, texts, within
 from specmux_schemas.validation.metadata.field_errors import invalid
 from specmux_schemas.validation.metadata.object_metadata import MetadataError
 
@@ -29,32 +29,32 @@ def address_fault(new: Mapping[str, Any], old: Mapping[str, Any]) -> MetadataErr
 
     Of metadata each; what the stored one does not say, such as a manifest's namespace, is not compared.
     """
-    namespace, stored_namespace = _text(new, "namespace"), _text(old, "namespace")
+    namespace, stored_namespace = text(new.get("namespace")), text(old.get("namespace"))
     if namespace and stored_namespace and namespace != stored_namespace:
-        text = "the namespace of the provided object does not match the namespace sent on the request"
-        return MetadataError(("metadata", "namespace"), text)
-    name, stored_name = _text(new, "name"), _text(old, "name")
+        said = "the namespace of the provided object does not match the namespace sent on the request"
+        return MetadataError(("metadata", "namespace"), said)
+    name, stored_name = text(new.get("name")), text(old.get("name"))
     if stored_name and name != stored_name:
-        text = f"the name of the object ({name}) does not match the name on the URL ({stored_name})"
-        return MetadataError(("metadata", "name"), text)
+        said = f"the name of the object ({name}) does not match the name on the URL ({stored_name})"
+        return MetadataError(("metadata", "name"), said)
     return None
 
 
 def conflict(new: Mapping[str, Any], old: Mapping[str, Any], prefix: str) -> MetadataError | None:
     """Why the stored object is not the one that the update means (HTTP 409). ``prefix``: see
     ``storage_prefix``."""
-    uid, stored = _text(new, "uid"), _text(old, "uid")
+    uid, stored = text(new.get("uid")), text(old.get("uid"))
     if uid and stored and uid != stored:
-        key = "/".join(each for each in (prefix, _text(old, "namespace"), _text(old, "name")) if each)
-        text = (
+        key = "/".join(each for each in (prefix, text(old.get("namespace")), text(old.get("name"))) if each)
+        said = (
             f"StorageError: invalid object, Code: 4, Key: /{key}, ResourceVersion: 0, AdditionalErrorMsg:"
             f" Precondition failed: UID in precondition: {uid}, UID in object meta: {stored}"
         )
-        return MetadataError(("metadata", "uid"), text)
-    version, stored = _text(new, "resourceVersion"), _text(old, "resourceVersion")
+        return MetadataError(("metadata", "uid"), said)
+    version, stored = text(new.get("resourceVersion")), text(old.get("resourceVersion"))
     if version and stored and version != stored:
-        text = "the object has been modified; please apply your changes to the latest version and try again"
-        return MetadataError(("metadata", "resourceVersion"), text)
+        said = "the object has been modified; please apply your changes to the latest version and try again"
+        return MetadataError(("metadata", "resourceVersion"), said)
     return None
 
 
@@ -67,15 +67,15 @@ def storage_prefix(group: str, resource: str, *, is_custom: bool) -> str:
 def update_errors(new: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[MetadataError]:
     """Of metadata each. A resourceVersion that is left out is no error: manifests have none."""
     if old.get("deletionTimestamp") is not None:
-        extra = sorted(set(_texts(new)) - set(_texts(old)))
+        extra = sorted(set(texts(new.get("finalizers"))) - set(texts(old.get("finalizers"))))
         if extra:
             listed = ", ".join(map(quoted, extra))
-            text = (
+            said = (
                 "no new finalizers can be added if the object is being deleted, "
                 f"found new finalizers []string{{{listed}}}"
             )
-            yield _error("finalizers", f"metadata.finalizers: Forbidden: {text}")
-    uid, stored = _text(new, "uid"), _text(old, "uid")
+            yield _error("finalizers", f"metadata.finalizers: Forbidden: {said}")
+    uid, stored = text(new.get("uid")), text(old.get("uid"))
     if uid and stored and uid != stored:
         yield _error("uid", invalid("metadata.uid", uid, _IMMUTABLE))
     for name in _SET_BY_SERVER:
@@ -89,13 +89,3 @@ def metadata_of(value: Any) -> Mapping[str, Any]:
 
 def _error(field: str, text: str) -> MetadataError:
     return MetadataError(("metadata", field), text)
-
-
-def _text(metadata: Mapping[str, Any], name: str) -> str:
-    value = metadata.get(name)
-    return value if isinstance(value, str) else ""
-
-
-def _texts(metadata: Mapping[str, Any]) -> list[str]:
-    found = metadata.get("finalizers")
-    return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []

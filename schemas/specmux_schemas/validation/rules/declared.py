@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
+from specmux_converters.json_values import text, texts
 from specmux_schemas.references import resolved
 from specmux_schemas.validation.decoding.structural import MOST_DEPTH
 from specmux_schemas.validation.rules.cel.parsing.syntax import RESERVED
@@ -103,8 +104,8 @@ def rule_tree(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> RuleNo
     values, items = schema.get("additionalProperties"), schema.get("items")
     is_resource = depth == 0 or schema.get("x-kubernetes-embedded-resource") is True
     node = RuleNode(
-        kind=_text(schema, "type"),
-        form=_text(schema, "format"),
+        kind=text(schema.get("type")),
+        form=text(schema.get("format")),
         rules=tuple(_rule(each) for each in _objects(schema.get("x-kubernetes-validations"))),
         properties={
             name: RuleNode("object")
@@ -116,8 +117,8 @@ def rule_tree(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> RuleNo
         says_additional=values is not None,
         items=rule_tree(items, schemas, depth + 1) if isinstance(items, Mapping) else None,
         nested=tuple(rule_tree(each, schemas, depth + 1) for each in _objects(schema.get("allOf"))),
-        list_type=_text(schema, "x-kubernetes-list-type"),
-        list_keys=_texts(schema.get("x-kubernetes-list-map-keys")),
+        list_type=text(schema.get("x-kubernetes-list-type")),
+        list_keys=texts(schema.get("x-kubernetes-list-map-keys")),
         map_type=schema.get("x-kubernetes-map-type"),
         is_nullable=schema.get("nullable") is True,
         is_int_or_string=schema.get("x-kubernetes-int-or-string") is True,
@@ -126,7 +127,7 @@ def rule_tree(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> RuleNo
         most_length=_count(schema.get("maxLength")),
         most_items=_count(schema.get("maxItems")),
         most_properties=_count(schema.get("maxProperties")),
-        required=frozenset(_texts(schema.get("required"))),
+        required=frozenset(texts(schema.get("required"))),
         choices=tuple(choices) if isinstance(choices := schema.get("enum"), list) else (),
         has_default=schema.get("default") is not None,
     )
@@ -189,22 +190,13 @@ def unescaped_name(key: str) -> str | None:
 
 def _rule(value: Mapping[str, Any]) -> ValidationRule:
     return ValidationRule(
-        text=_text(value, "rule"),
-        message=_text(value, "message"),
-        message_expression=_text(value, "messageExpression"),
-        reason=_text(value, "reason"),
-        field_path=_text(value, "fieldPath"),
+        text=text(value.get("rule")),
+        message=text(value.get("message")),
+        message_expression=text(value.get("messageExpression")),
+        reason=text(value.get("reason")),
+        field_path=text(value.get("fieldPath")),
         optional_old=found if isinstance(found := value.get("optionalOldSelf"), bool) else None,
     )
-
-
-def _text(value: Mapping[str, Any], name: str) -> str:
-    found = value.get(name)
-    return found if isinstance(found, str) else ""
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list) else ()
 
 
 def _count(value: Any) -> int | None:
