@@ -6,7 +6,6 @@ foreign file is ignored.
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from hashlib import sha256
 from importlib.metadata import version
@@ -17,6 +16,7 @@ import orjson
 
 from specmux_aggregator.checking.findings import DocumentFinding, DocumentReport, Subject
 from specmux_aggregator.version import VERSION
+from specmux_cache.replaced_files import replaced_file
 from specmux_schemas.reports import Level
 
 KEPT_MAX: Final = 5000
@@ -46,12 +46,11 @@ class Results:
 
     def put(self, subject: Subject, checked: DocumentReport) -> None:
         file = self._file(subject)
-        new = file.with_suffix(f".{os.getpid()}")
         rows: list[Any] = [[*finding] for finding in checked.findings]
         with suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            new.write_bytes(orjson.dumps(rows))
-            new.replace(file)
+            with replaced_file(file) as new:
+                new.write(orjson.dumps(rows))
 
     def prune(self) -> None:
         """Keep the newest ``KEPT_MAX``."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,6 +20,7 @@ from specmux_aggregator.jobs.schema_examples import example_of
 from specmux_aggregator.sources import SourceOptions, opened, report_unread, source_options
 from specmux_aggregator.sources.disk.document_files import FileRefused, refusals, reported_refusals
 from specmux_aggregator.sources.options import is_url
+from specmux_cache.replaced_files import replaced_file
 from specmux_converters.amounts import counted, size
 from specmux_converters.errors import ConverterError
 from specmux_converters.json_schema import DocumentSchemas, Kind
@@ -166,9 +166,8 @@ def _replaced(path: Path, data: bytes) -> bool:
         if path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data:
             return False
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_name(f".{path.name}.{os.getpid()}")
-        beside.write_bytes(data)
-        beside.replace(path)
+        with replaced_file(path) as file:
+            file.write(data)
         return True
 
 

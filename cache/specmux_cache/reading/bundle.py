@@ -7,10 +7,7 @@ bodies together are bounded, since a zip of kilobytes can contain gigabytes. Equ
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import secrets
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -20,6 +17,7 @@ from typing import Any, Final
 
 from specmux_cache.errors import BundleError
 from specmux_cache.reading.entries import Entry, EntryStore, held_from, metadata_of
+from specmux_cache.replaced_files import replaced_file
 from specmux_cache.store.bodies import digest_of
 from specmux_cache.store.keys import Key
 from specmux_cache.store.limits import StoreLimits
@@ -69,20 +67,13 @@ def write_bundle(path: Path, server: str, entries: Iterable[Entry]) -> int:
     manifest = {"bundle": "specmux", "version": VERSION, "server": server, "entries": listed}
     members = [(MANIFEST, json.dumps(manifest, indent=1).encode())]
     members += [(f"bodies/{digest}", body) for digest, body in sorted(bodies.items())]
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
-        try:
-            descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            with (
-                os.fdopen(descriptor, "wb") as file,
-                zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive,
-            ):
-                for name, data in members:
-                    archive.writestr(zipfile.ZipInfo(name, EPOCH), data, zipfile.ZIP_DEFLATED)
-            beside.replace(path)
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                beside.unlink()
+        with (
+            replaced_file(path, mode=0o600) as file,
+            zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive,
+        ):
+            for name, data in members:
+                archive.writestr(zipfile.ZipInfo(name, EPOCH), data, zipfile.ZIP_DEFLATED)
     except OSError as error:
         raise BundleError(cut(error.strerror or str(error)), path=str(path)) from error
     return len(listed)
