@@ -22,6 +22,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote_from_bytes
 
 from specmux_cache.errors import (
     DiskFull,
@@ -70,6 +71,12 @@ RETRY_SECONDS: Final = 0.0005
 """Between two tries for the write lock. SQLite's own back-off sleeps up to 100 ms."""
 
 Columns = tuple[Any, ...]
+
+
+def uri_of(path: Path) -> str:
+    """``Path.as_uri`` without the modules ``urllib.request`` and ``email``, which that imports since Python
+    3.14."""
+    return f"file://{quote_from_bytes(os.fsencode(path.absolute()))}"
 
 
 class Database:
@@ -241,7 +248,7 @@ class Database:
         # Of a file that is immutable SQLite makes no log and takes no lock, neither of which it could.
         form = UNTOUCHED if self.is_read_only else ""
         connection = sqlite3.connect(
-            f"{self.path.as_uri()}{form}",
+            f"{uri_of(self.path)}{form}",
             uri=True,
             timeout=self._busy_timeout,
             isolation_level=None,

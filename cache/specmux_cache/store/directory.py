@@ -14,7 +14,7 @@ from typing import Final
 
 from specmux_cache.errors import StoreUnavailable
 from specmux_cache.store.bodies import open_file
-from specmux_cache.store.database import INDEX_FILE, UNTOUCHED
+from specmux_cache.store.database import INDEX_FILE, UNTOUCHED, uri_of
 from specmux_converters.errors import cut
 
 VERSION: Final = 1
@@ -131,7 +131,7 @@ def _forget_version(directory: Path) -> None:
 def _is_newer(index: Path) -> bool:
     """True if the index is newer, or cannot be read. It and its log remain unchanged."""
     try:
-        with contextlib.closing(sqlite3.connect(f"{index.absolute().as_uri()}{UNTOUCHED}", uri=True)) as it:
+        with contextlib.closing(sqlite3.connect(f"{uri_of(index)}{UNTOUCHED}", uri=True)) as it:
             [(version,)] = it.execute("PRAGMA user_version")
     except sqlite3.Error:
         return True

@@ -8,14 +8,14 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import diskcache
 import pytest
 
 from running.open_files import needs_proc, open_in
 from specmux_cache.errors import StoreDamaged, StoreUnavailable
-from specmux_cache.store.database import INDEX_FILE, Database
+from specmux_cache.store.database import INDEX_FILE, Database, uri_of
 from specmux_cache.store.disk_store import Digest, DiskStore
 from specmux_cache.store.keys import Key
 from specmux_cache.store.plain_disk import PlainDisk
@@ -249,3 +249,11 @@ print("diskcache" in sys.modules)
         with closing(sqlite3.connect(tmp_path / INDEX_FILE)) as connection, connection:
             connection.execute(damage)
         assert [is_diskcache_needed() for _ in range(2)] == ["True", "False"], damage
+
+
+@pytest.mark.parametrize("name", ["cache.db", "a b%20?x=1#y", "ü/\udc80", "//twice"])
+def test_uri_is_that_of_the_path(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = Path("/", name)
+    expected = path.as_uri()
+    monkeypatch.delattr(PurePath, "as_uri")  # imports urllib.request in Python 3.14
+    assert uri_of(path) == expected
