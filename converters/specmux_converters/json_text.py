@@ -10,6 +10,7 @@ import json
 import re
 from typing import Any, Final
 
+from specmux_converters.deferred.patterns import pattern
 from specmux_converters.losses import pointer_to
 
 POINTER_MAX_BYTES: Final = 4 * 1024 * 1024
@@ -20,15 +21,15 @@ _GO_ESCAPES: Final = tuple((mark.encode(), f"\\u{ord(mark):04x}".encode()) for m
 MAX_WRITTEN_OUT: Final = 4096
 """Escapes that are expanded: for more of them, counting strings is cheaper."""
 
-_UNICODE_ESCAPE: Final = re.compile(rb"\\u([0-9a-fA-F]{4})")
+_UNICODE_ESCAPE: Final = pattern(rb"\\u([0-9a-fA-F]{4})")
 _SHORT_ESCAPES: Final = frozenset('"\\/bfnrtu')
-_ESCAPE: Final = re.compile(rb'\\["\\]')
-_LONG: Final = re.compile(rb"[0-9]{19}")
-_NUMBER: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|(-?[0-9]+)(?![0-9.eE])|[0-9.eE+-]+', re.DOTALL)
+_ESCAPE: Final = pattern(rb'\\["\\]')
+_LONG: Final = pattern(rb"[0-9]{19}")
+_NUMBER: Final = pattern(rb'"(?:[^"\\]|\\.)*"|(-?[0-9]+)(?![0-9.eE])|[0-9.eE+-]+', re.DOTALL)
 """Strings and numbers; the group is an integer."""
 _ROUNDED_NAMED: Final = 3
 """Finding the place of one requires reading the text up to there."""
-_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[][{},]', re.DOTALL)
+_TOKEN: Final = pattern(r'"(?:[^"\\]|\\.)*"|[][{},]', re.DOTALL)
 
 
 _COUNTED: Final = 1024 * 1024

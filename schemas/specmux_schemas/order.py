@@ -6,9 +6,9 @@ What kube-apiserver registers its own groups with, and kube-aggregator's compari
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
+from specmux_converters.deferred.patterns import pattern
 from specmux_converters.group_versions import GroupVersion, split
 
 DEFAULT_GROUP: Final = 1000
@@ -43,7 +43,7 @@ BUILT_IN_GROUPS: Final = {group: priority for priority, group in _BUILT_IN}
 """The priorities of kube-apiserver's own groups: without them, ``kubectl get ingress`` behind two backends
 could mean another group's."""
 
-_VERSION: Final = re.compile(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?")
+_VERSION: Final = pattern(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?")
 _NUMBER_MAX: Final = 2**63 - 1
 """Go's int: a name with a greater number is not such a version (apimachinery, pkg/version/helpers.go)."""
 _MATURITY: Final = {"alpha": 0, "beta": 1, None: 2}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -16,6 +15,7 @@ from specmux_aggregator.console import warn, write_error, write_line
 from specmux_aggregator.exits import RUNTIME, reported_errors
 from specmux_aggregator.sources import SourceOptions, opened, report_unread, source_options
 from specmux_aggregator.sources.completion import complete_kinds
+from specmux_converters.deferred.patterns import pattern
 from specmux_converters.deferred_dataclasses import dataclass
 
 if TYPE_CHECKING:  # the types bring the converters with them, which --help does not need
@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # the types bring the converters with them, which --help does
 
 Form = Literal["plaintext", "text", "json", "yaml", "skeleton", "kyaml"]
 
-_VERSION: Final = re.compile(r"([a-z0-9.-]+/)?v[0-9]+((alpha|beta)[0-9]+)?")
+_VERSION: Final = pattern(r"([a-z0-9.-]+/)?v[0-9]+((alpha|beta)[0-9]+)?")
 
 FORMS: Final = ("text", "plaintext", "json", "yaml", "skeleton", "kyaml")
 

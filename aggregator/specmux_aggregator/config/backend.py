@@ -11,6 +11,7 @@ from specmux_aggregator.config.setting_fields import BadValue, scalar
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
 from specmux_cache.access.server_access import Credentials, ServerTLS
 from specmux_cache.access.urls import backend_url, proxy_url
+from specmux_converters.deferred.patterns import pattern
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion, key_fault
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:  # flags are read without YAML, whose import takes 10 ms
 
     from specmux_cache.access.yaml_nodes import YAMLReader
 
-_NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
+_NAME: Final = pattern(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
 
 
 def read_backend(reader: YAMLReader, node: yaml.Node, key: str, *, folder: Path) -> Backend | None:

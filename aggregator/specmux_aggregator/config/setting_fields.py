@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields, is_dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from specmux_aggregator.config.settings import Settings
 from specmux_cache.errors import BadValue as BadValue
+from specmux_converters.deferred.patterns import pattern
 from specmux_converters.errors import cut
 
 VARIABLE_PREFIX: Final = "SPECMUX_"
@@ -34,9 +34,9 @@ _UNITS: Final = {
     "Mi": 2**20,
     "Gi": 2**30,
 }
-_TOKEN: Final = re.compile(r"(?i:bearer )|eyJ[\w-]+\.[\w-]+\.")  # a JWT, as used for service accounts
-_BYTES: Final = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,6})?) ?([A-Za-z]{0,3})")
-_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,15}")
+_TOKEN: Final = pattern(r"(?i:bearer )|eyJ[\w-]+\.[\w-]+\.")  # a JWT, as used for service accounts
+_BYTES: Final = pattern(r"([0-9]{1,15}(?:\.[0-9]{1,6})?) ?([A-Za-z]{0,3})")
+_WHOLE: Final = pattern(r"[+-]?[0-9]{1,15}")
 _TRUTHS: Final = {
     "true": True,
     "yes": True,

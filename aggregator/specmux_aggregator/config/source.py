@@ -17,6 +17,7 @@ from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.model.backend import Backend
 from specmux_cache.access.small_files import UnreadableFile, read_small
 from specmux_cache.access.urls import backend_url
+from specmux_converters.deferred.patterns import pattern
 
 CONFIG_VARIABLE: Final = f"{VARIABLE_PREFIX}CONFIG"
 """Names the file if no flag does."""
@@ -35,7 +36,7 @@ _MODES: Final = {
 """Keys of ``auth`` by the mode that uses them."""
 
 # Kubernetes sets these in every pod of a namespace with a Service named specmux or specmux-*.
-_SERVICE_VARIABLE: Final = re.compile(
+_SERVICE_VARIABLE: Final = pattern(
     r"SPECMUX(_\w+)?_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)\w*)?)"
 )
 

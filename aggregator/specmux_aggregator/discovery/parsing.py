@@ -5,11 +5,11 @@ A malformed entry is dropped with a note; a malformed document raises ``BadList`
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import field
 from typing import Any, Final, TypeGuard
 
+from specmux_converters.deferred.patterns import pattern
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document, Limits, parse
 from specmux_converters.errors import ConverterError, cut
@@ -19,7 +19,7 @@ from specmux_schemas.resources import NO_KIND, GroupVersionKind
 NOTES_NAMED: Final = 20
 """Complaints of one document that are named; further ones are counted."""
 
-_NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._~:-]{0,251}[A-Za-z0-9])?")
+_NAME: Final = pattern(r"[A-Za-z0-9](?:[A-Za-z0-9._~:-]{0,251}[A-Za-z0-9])?")
 """A name that fits into one segment of a URL; names of groups, versions and resources are restricted
 further."""
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
+from specmux_converters.deferred.patterns import pattern
 from specmux_converters.group_versions import GroupVersion
 
 SUFFIXES: Final = (".json", ".yaml", ".yml", ".cbor", ".pb")
 COMPRESSED: Final = ".gz"
 
-KEY: Final = re.compile(
+KEY: Final = pattern(
     r"api|apis|version|logs|api/[^/]+|apis/[^/]+(/[^/]+)?|openid/[^/]+(/[^/]+)?|\.well-known(/[^/]+)?|logs/[^/]+"
 )
 """Discovery keys of apiservers (spec: group-versions and further documents)."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ipaddress
-import re
 from collections.abc import Mapping
 from typing import Final
 
-_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+from specmux_converters.deferred.patterns import pattern
+
+_TOKEN: Final = pattern(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_CONTROL: Final = pattern(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
 def is_bearer_value(text: str) -> bool:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from specmux_converters import media_types
+from specmux_converters.deferred.patterns import pattern
 from specmux_converters.media_types import SELF_DESCRIBED_CBOR
 
 JSON: Final[str] = media_types.JSON
@@ -21,7 +21,7 @@ ALIASES: Final = {
     "schemas": JSON_SCHEMAS,
     "application/com.github.proto-openapi.spec.v3@v1.0+protobuf": PROTOBUF,
 }
-_SCHEMAS: Final = re.compile(r"(?:^|;)\s*profile\s*=\s*\"?schemas\"?\s*(?:;|\Z)")
+_SCHEMAS: Final = pattern(r"(?:^|;)\s*profile\s*=\s*\"?schemas\"?\s*(?:;|\Z)")
 VAGUE: Final = frozenset({"", "text/plain", "application/octet-stream"})
 """Unspecific types that servers send by default: kube-aggregator's root is ``text/plain``."""
 

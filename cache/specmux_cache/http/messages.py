@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 
 import orjson
 
+from specmux_converters.deferred.patterns import pattern
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.json_values import mapping
 from specmux_converters.media_types import essence
@@ -66,8 +67,8 @@ FIELDS_TEXT_MAX: Final = 8192
 Selecting: TypeAlias = "Mapping[str, str | None]"
 """Request field in Vary -> its value in the request; None if absent (RFC 9111 4.1)."""
 
-_DIRECTIVE: Final = re.compile(r"""\s*([^\s,;="]+)\s*(?:=\s*("(?:[^"\\]|\\.)*"|[^\s,]*))?[^,]*(?:,|$)""")
-_FIXDATE: Final = re.compile(r"[A-Z][a-z]{2}, (\d\d) ([A-Z][a-z]{2}) (\d{4}) (\d\d):(\d\d):(\d\d) GMT")
+_DIRECTIVE: Final = pattern(r"""\s*([^\s,;="]+)\s*(?:=\s*("(?:[^"\\]|\\.)*"|[^\s,]*))?[^,]*(?:,|$)""")
+_FIXDATE: Final = pattern(r"[A-Z][a-z]{2}, (\d\d) ([A-Z][a-z]{2}) (\d{4}) (\d\d):(\d\d):(\d\d) GMT")
 _MONTHS: Final = {
     name: number
     for number, name in enumerate(

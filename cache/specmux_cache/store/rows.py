@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, Literal, NewType, TypeAlias, cast, get_args
 
 from specmux_cache.store.database import Database
 from specmux_cache.store.keys import Key
+from specmux_converters.deferred.patterns import pattern
 from specmux_converters.deferred_dataclasses import dataclass
 
 Digest = NewType("Digest", str)
@@ -23,7 +23,7 @@ Scalar: TypeAlias = str | int | float | bool | None
 Metadata: TypeAlias = "Mapping[str, Scalar]"
 Encoding = Literal["zstd", "identity"]
 
-DIGEST: Final = re.compile(r"[0-9a-f]{64}")
+DIGEST: Final = pattern(r"[0-9a-f]{64}")
 ENCODINGS: Final = get_args(Encoding)
 SEAL_DIGITS: Final = 32
 ENTRY: Final = (

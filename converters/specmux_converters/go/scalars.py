@@ -12,6 +12,7 @@ import struct
 from base64 import b64decode
 from typing import Any, Final
 
+from specmux_converters.deferred.patterns import pattern
 from specmux_converters.go.text import INT64_MAX, general_text
 
 UINT64_MAX: Final = 2**64 - 1
@@ -26,14 +27,12 @@ _WORDS: Final[dict[str, object]] = {
 }
 
 _FIRST: Final = frozenset("+-.0123456789")
-_FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", re.ASCII)
-_POINT_FLOAT: Final = re.compile(r"\.[0-9]+(?:_[0-9]+)*(?:[eE][-+]?[0-9]+(?:_[0-9]+)*)?", re.ASCII)
-_OCTAL: Final = re.compile(r"[-+]?0[0-7]+", re.ASCII)
-_INTEGER: Final = re.compile(
-    r"[-+]?(?:0|0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+|[1-9][0-9]{0,19})", re.ASCII
-)
-_SIGN_BEHIND_BASE: Final = re.compile(r"0(?:b[-+][01]+|o[-+][0-7]+)", re.ASCII)
-_TIMESTAMP: Final = re.compile(
+_FLOAT: Final = pattern(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", re.ASCII)
+_POINT_FLOAT: Final = pattern(r"\.[0-9]+(?:_[0-9]+)*(?:[eE][-+]?[0-9]+(?:_[0-9]+)*)?", re.ASCII)
+_OCTAL: Final = pattern(r"[-+]?0[0-7]+", re.ASCII)
+_INTEGER: Final = pattern(r"[-+]?(?:0|0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+|[1-9][0-9]{0,19})", re.ASCII)
+_SIGN_BEHIND_BASE: Final = pattern(r"0(?:b[-+][01]+|o[-+][0-7]+)", re.ASCII)
+_TIMESTAMP: Final = pattern(
     r"(?P<year>[0-9]{4})-(?P<month>[0-9]{1,2})-(?P<day>[0-9]{1,2})"
     r"(?:(?P<t>[Tt]| +)(?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{1,2}):(?P<second>[0-9]{1,2})(?:[.,][0-9]+)?"
     r"(?P<zone>Z|[-+](?:[01][0-9]|2[0-4]):(?:[0-5][0-9]|60))?)?",

@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import orjson
 
+from specmux_converters.deferred.patterns import pattern
+
 INT64_MAX: Final = 2**63 - 1
 
 _EXPONENT_FROM: Final = 6
@@ -25,7 +27,7 @@ _SHORT: Final = {
     "\\": "\\\\",
     '"': '\\"',
 }
-_PLAIN: Final = re.compile(r"[ !#-\[\]-~]*")
+_PLAIN: Final = pattern(r"[ !#-\[\]-~]*")
 _HTML: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 

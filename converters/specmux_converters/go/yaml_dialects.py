@@ -5,12 +5,12 @@ A dialect defines the meaning of scalars, keys, aliases and merges.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from enum import Enum
 from math import isfinite
 from typing import Any, Final, TypeAlias
 
+from specmux_converters.deferred.patterns import pattern
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.go.scalars import key_text, read_plain, resolve, resolve_tagged
 from specmux_converters.go.text import INT64_MAX, Number, float_text, general_text
@@ -27,9 +27,9 @@ _MOST_KNOWN: Final = 10_000
 _DOUBLE_DIGITS: Final = 300
 """Most characters of an integer: a double has one more digit or two, and Python's int() takes quadratic
 time."""
-_INTEGER: Final = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
-_FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-_NO_NUMBER: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+_INTEGER: Final = pattern(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
+_FLOAT: Final = pattern(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_NO_NUMBER: Final = pattern(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 _NUMERIC: Final = frozenset("+-.0123456789")
 _WORDS: Final = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),

@@ -6,7 +6,6 @@ Works on libyaml's events, without recursion and without PyYAML's constructors, 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import field, replace
 from enum import Enum
@@ -14,6 +13,7 @@ from typing import Any, Final, NoReturn, TypeAlias
 
 import yaml
 
+from specmux_converters.deferred.patterns import pattern
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import DEFAULT_LIMITS, Limits, rounding
 from specmux_converters.errors import ConverterError, InvalidDocument, LimitExceeded, cut
@@ -113,7 +113,7 @@ def read_all(
             loader.dispose()
 
 
-_LATER_MARK: Final = re.compile(b"(?<=[\n\r])\xef\xbb\xbf")
+_LATER_MARK: Final = pattern(b"(?<=[\n\r])\xef\xbb\xbf")
 """A byte order mark at the start of a line: libyaml skips it, go-yaml treats it as text (is_bom)."""
 
 

@@ -7,13 +7,14 @@ surrounds it (RFC 8259, section 2).
 from __future__ import annotations
 
 import json
-import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-_BEFORE_KEY: Final = re.compile(r'[ \t\r\n]*[{,][ \t\r\n]*(?=")')
-_BEFORE_VALUE: Final = re.compile(r"[ \t\r\n]*:[ \t\r\n]*")
+from specmux_converters.deferred.patterns import pattern
+
+_BEFORE_KEY: Final = pattern(r'[ \t\r\n]*[{,][ \t\r\n]*(?=")')
+_BEFORE_VALUE: Final = pattern(r"[ \t\r\n]*:[ \t\r\n]*")
 _BLOCK: Final = 64 * 1024
 """Bytes compared at once."""
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from specmux_converters.deferred.patterns import pattern
 from specmux_converters.document import Document
 
-_LATER: Final = re.compile(r"3\.0*[1-9][0-9]*(?:\..*)?", re.DOTALL)
+_LATER: Final = pattern(r"3\.0*[1-9][0-9]*(?:\..*)?", re.DOTALL)
 
 
 def is_later_than_30(document: Document) -> bool:

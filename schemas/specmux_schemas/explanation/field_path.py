@@ -8,13 +8,14 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from specmux_converters.deferred.patterns import pattern
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_schemas.errors import InvalidPath
 
 MOST_STEPS: Final = 64
 MOST_CHARACTERS: Final = 4096
 
-_STEP: Final = re.compile(
+_STEP: Final = pattern(
     r"""\.?(?P<name>(?:[^.\[\]\\]|\\.)+)     # a name; a dot in it after a backslash
       | \.?\[(?P<element>[0-9]*|\*)\]        # any element
       | \.?\[(?P<quote>["'])(?P<key>(?:(?!(?P=quote)).)*)(?P=quote)\]   # a name or key, in quotes

@@ -6,10 +6,11 @@ whole.
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
-_TOKEN: Final = re.compile(
+from specmux_converters.deferred.patterns import pattern
+
+_TOKEN: Final = pattern(
     "(\n)|([\t\v\f\r \x85\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+)|"
     "([^\n\t\v\f\r \x85\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+)"
 )

@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from specmux_converters.deferred.patterns import pattern
 from specmux_schemas.reports.finding import FindingReport, Level, ReportFinding
 from specmux_schemas.reports.printing import printable
 
 _OTHERS_MAX: Final = 20
 """Of one finding; the JSON form has all."""
-_MARKS: Final = re.compile(r"([\\`*_{}\[\]<>#|~!])")
+_MARKS: Final = pattern(r"([\\`*_{}\[\]<>#|~!])")
 
 
 def render_markdown(report: FindingReport) -> str:

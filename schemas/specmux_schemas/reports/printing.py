@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any, Final
 
 import orjson
 
-_OBEYED: Final = re.compile(
+from specmux_converters.deferred.patterns import pattern
+
+_OBEYED: Final = pattern(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 without tab and line feed, DEL, C1
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # directions (Unicode UAX 9)
     "\u2028\u2029\ud800-\udfff]"

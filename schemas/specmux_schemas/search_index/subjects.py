@@ -3,10 +3,10 @@ Deployment``, ``pod/web``), or the full path of a field."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
+from specmux_converters.deferred.patterns import pattern
 from specmux_converters.group_versions import api_version
 from specmux_schemas.errors import InvalidPath
 from specmux_schemas.explanation.field_path import parse
@@ -15,8 +15,8 @@ from specmux_schemas.search_index.graph import EntryId
 from specmux_schemas.search_index.index import FieldIndex
 from specmux_schemas.search_index.places import KindRoot
 
-_QUALIFIED: Final = re.compile(r"\s*((?:[a-z0-9.-]+/)?v[0-9]+(?:(?:alpha|beta)[0-9]+)?)(?:/|\s+)(\S.*)")
-_OBJECT: Final = re.compile(r"\s*([A-Za-z0-9.]+)/\S*\s*")
+_QUALIFIED: Final = pattern(r"\s*((?:[a-z0-9.-]+/)?v[0-9]+(?:(?:alpha|beta)[0-9]+)?)(?:/|\s+)(\S.*)")
+_OBJECT: Final = pattern(r"\s*([A-Za-z0-9.]+)/\S*\s*")
 _LENGTHS: Final = 2
 """Largest difference in length between a word and a suggestion, in characters."""
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
+from specmux_converters.deferred.patterns import pattern
 from specmux_schemas.errors import InvalidPath
 
 MOST_CHARACTERS: Final = 200
 MOST_WORDS: Final = 8
 
-_PART: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_WORD: Final = re.compile(r"[a-z][a-z0-9]+")
-_ASKED: Final = re.compile(r"[^\W_]+")
+_PART: Final = pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_WORD: Final = pattern(r"[a-z][a-z0-9]+")
+_ASKED: Final = pattern(r"[^\W_]+")
 
 STOP_WORDS: Final = frozenset(
     "the of to a an is be in for and or that this it if by on are as with will not can which from at when "  # noqa: SIM905

@@ -6,10 +6,10 @@ pkg/api/errors.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any, Final
 
+from specmux_converters.deferred.patterns import pattern
 from specmux_converters.go.text import quoted
 from specmux_schemas.resources import GroupVersionKind
 from specmux_schemas.validation.errors import InvalidDirective
@@ -25,7 +25,7 @@ BLOCKED: Final = (
 )
 """A note in a report, an error in a Status (apiextensions, pkg/registry/customresource/strategy.go)."""
 
-_CONTROL: Final = re.compile("[\\x00-\\x1f\\x7f-\\x9f]")
+_CONTROL: Final = pattern("[\\x00-\\x1f\\x7f-\\x9f]")
 _YAML_PREFIXES: Final = (
     "error converting YAML to JSON: yaml: unmarshal errors:\n",
     "yaml: unmarshal errors:\n",

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import orjson
 
+from specmux_converters.deferred.patterns import pattern
 from specmux_converters.go.text import INT64_MAX, Number
 from specmux_converters.json_text import count_strings
 from specmux_schemas.validation.decoding.json_syntax import syntax_error
@@ -23,8 +24,8 @@ MOST_DEPTH: Final = 200
 """Containers in each other: the checks recurse. An apiserver goes to 10,000."""
 
 _INT64_DIGITS: Final = 18
-_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
-_ESCAPES: Final = re.compile(
+_SURROGATE: Final = pattern(r"\\u[dD][89a-fA-F]")
+_ESCAPES: Final = pattern(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<lone>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
     re.DOTALL,
 )
@@ -75,8 +76,8 @@ def read_plain(data: bytes) -> Any:
     return value if _is_shallow(value) else None
 
 
-_UNUSUAL: Final = re.compile(rb"[0-9][eE][-+0-9]|[0-9]{19}")
-_NEEDLESS_ESCAPE: Final = re.compile(rb"\\u00(?:2[0bBdDeE]|3[0-9]|[46][0-9a-fA-F]|[57][0-9aA])")
+_UNUSUAL: Final = pattern(rb"[0-9][eE][-+0-9]|[0-9]{19}")
+_NEEDLESS_ESCAPE: Final = pattern(rb"\\u00(?:2[0bBdDeE]|3[0-9]|[46][0-9a-fA-F]|[57][0-9aA])")
 """Of a character that a quantity may have. Others are no quantity, however they are written."""
 
 

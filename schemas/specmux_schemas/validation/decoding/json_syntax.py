@@ -9,15 +9,16 @@ import re
 from collections.abc import Callable
 from typing import Final, NoReturn
 
+from specmux_converters.deferred.patterns import pattern
 from specmux_converters.go.text import quoted
 
 _END: Final = "unexpected end of JSON input"
 _MOST_DEPTH: Final = 10_000
 """scanner.go: maxNestingDepth."""
 
-_SPACE: Final = re.compile(rb"[ \t\r\n]*")
-_STRING: Final = re.compile(rb'[^"\\\x00-\x1f]*')
-_DIGITS: Final = re.compile(rb"[0-9]*")
+_SPACE: Final = pattern(rb"[ \t\r\n]*")
+_STRING: Final = pattern(rb'[^"\\\x00-\x1f]*')
+_DIGITS: Final = pattern(rb"[0-9]*")
 _ESCAPES: Final = b'bfnrt\\/"'
 _HEX: Final = b"0123456789abcdefABCDEF"
 _WORDS: Final = {b"t": b"true", b"f": b"false", b"n": b"null"}

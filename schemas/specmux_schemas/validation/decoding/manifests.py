@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
+from specmux_converters.deferred.patterns import pattern
 from specmux_converters.document import Document
 from specmux_converters.json_values import array
 from specmux_schemas.resources import GroupVersionKind
@@ -16,7 +17,7 @@ from specmux_schemas.validation.errors import Undecodable
 from specmux_schemas.validation.media_types import BodyFormat
 
 _DEFINITION: Final = b"CustomResourceDefinition"
-_API_VERSION: Final = re.compile(rb"""apiVersion['"]?[ \t]*:\s*['"]?([^'"\s,}]+)""")
+_API_VERSION: Final = pattern(rb"""apiVersion['"]?[ \t]*:\s*['"]?([^'"\s,}]+)""")
 
 _MARKS: Final = tuple(
     re.compile(rb"""(?m)(?:^|[{,])[ \t]*['"]?%s['"]?[ \t]*:""" % name) for name in (b"apiVersion", b"kind")

@@ -15,10 +15,11 @@ from typing import Any, Final
 
 import yaml
 
+from specmux_converters.deferred.patterns import pattern
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_schemas.validation.report import Path
 
-_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[][{},:]|[^\s"{}\[\],:]+', re.DOTALL)
+_TOKEN: Final = pattern(r'"(?:[^"\\]|\\.)*"|[][{},:]|[^\s"{}\[\],:]+', re.DOTALL)
 
 
 @dataclass(slots=True)

@@ -8,14 +8,15 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Final
 
+from specmux_converters.deferred.patterns import pattern
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.media_types import ENVELOPE_MAGIC, SELF_DESCRIBED_CBOR
 from specmux_schemas.validation.media_types import BodyFormat
 
-_SEPARATOR: Final = re.compile(rb"^---[^\n]*(?:\n|\Z)", re.MULTILINE)
+_SEPARATOR: Final = pattern(rb"^---[^\n]*(?:\n|\Z)", re.MULTILINE)
 """A line that starts like this ends a document, whatever follows (apimachinery, pkg/util/yaml)."""
-_CONTENT: Final = re.compile(rb"^[ \t]*[^ \t\r\n#]", re.MULTILINE)
-_SOURCE: Final = re.compile(rb"^# Source: (\S[^\n]*)", re.MULTILINE)
+_CONTENT: Final = pattern(rb"^[ \t]*[^ \t\r\n#]", re.MULTILINE)
+_SOURCE: Final = pattern(rb"^# Source: (\S[^\n]*)", re.MULTILINE)
 """Written by Helm above each object."""
 _UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
 _BOM: Final = b"\xef\xbb\xbf"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any, Final
 
+from specmux_converters.deferred.patterns import pattern
 from specmux_converters.go.text import Number, general_text, json_text, quoted
 from specmux_schemas.validation.report import Path
 
-_PLAIN_KEY: Final = re.compile(r"[^\[\].]+")
+_PLAIN_KEY: Final = pattern(r"[^\[\].]+")
 
 
 def field_path(path: Path) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from specmux_converters.deferred.patterns import pattern
 from specmux_converters.go.text import size_of
 from specmux_converters.releases import LABEL_KEYS, NEWEST
 
@@ -40,10 +41,10 @@ _MOST_SUBDOMAIN: Final = 253
 _ILLEGAL_PARTS: Final = ("/", "%")
 _ILLEGAL_NAMES: Final = (".", "..")
 
-_QUALIFIED_PATTERN: Final = re.compile(_QUALIFIED)
-_LABEL_PATTERN: Final = re.compile(_LABEL)
+_QUALIFIED_PATTERN: Final = pattern(_QUALIFIED)
+_LABEL_PATTERN: Final = pattern(_LABEL)
 # Equivalent to the published expression, without backtracking.
-_SUBDOMAIN_PATTERN: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*)(?:\.[a-z0-9][-a-z0-9]*)*")
+_SUBDOMAIN_PATTERN: Final = pattern(r"[a-z0-9](?:[-a-z0-9]*)(?:\.[a-z0-9][-a-z0-9]*)*")
 _LABEL_1035_PATTERN: Final = re.compile(_LABEL_1035)
 
 

@@ -10,24 +10,26 @@ import re
 from calendar import monthrange
 from typing import Final
 
+from specmux_converters.deferred.patterns import pattern
+
 QUANTITY_FORMAT: Final = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 )
-_QUANTITY: Final = re.compile(r"[+-]?[0-9]*+(?:\.[0-9]*+)?([eEinumkKMGTP]*+[-+]?[0-9]*+)")
-_CONTROL: Final = re.compile("[\x00-\x1f]")
-_DIGIT: Final = re.compile("[0-9]")
+_QUANTITY: Final = pattern(r"[+-]?[0-9]*+(?:\.[0-9]*+)?([eEinumkKMGTP]*+[-+]?[0-9]*+)")
+_CONTROL: Final = pattern("[\x00-\x1f]")
+_DIGIT: Final = pattern("[0-9]")
 _LEAST_EXPONENT: Final = -9
 _SUFFIXES: Final = frozenset(
     ("", "n", "u", "m", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 )
-_EXPONENT: Final = re.compile(r"[eE][-+]?[0-9]+")
+_EXPONENT: Final = pattern(r"[eE][-+]?[0-9]+")
 
 _LEAP_YEAR: Final = 2000
 """Stands for the year 0, a leap year that Python lacks."""
 
 RFC3339: Final = "2006-01-02T15:04:05Z07:00"
 RFC3339_MICRO: Final = "2006-01-02T15:04:05.000000Z07:00"
-_GOOD_TIME: Final = re.compile(
+_GOOD_TIME: Final = pattern(
     r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{6})?Z"
 )
 """Matches most times; others are parsed part by part."""

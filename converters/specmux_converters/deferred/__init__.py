@@ -1,0 +1,1 @@
+"""What is made when it is first needed. Pure."""
