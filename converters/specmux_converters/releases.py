@@ -103,7 +103,6 @@ CEL_FORMATS: Final = ReleaseDifference(_CEL, "format", 31)
 CEL_TWO_VARIABLES: Final = ReleaseDifference(_CEL, "comprehensions with two variables", 32)
 CEL_VERSIONS: Final = ReleaseDifference(_CEL, "semver", 33)
 CEL_OPTIONAL_LISTS: Final = ReleaseDifference(_CEL, "first, last, unwrapOpt (cel-go)", 33)
-CEL_EXISTS_ONE: Final = ReleaseDifference(_CEL, "existsOne (cel-go)", 33)
 CEL_EXTENDED_LISTS: Final = ReleaseDifference(_CEL, "flatten, slice, sort, range and others", 34)
 CEL_INCLUDES: Final = ReleaseDifference(_CEL, "includes of lists", 37)
 CEL_EMPTY_PARTS: Final = ReleaseDifference(

@@ -145,7 +145,6 @@ PROBES: dict[ReleaseDifference, Probe] = {
     table.CEL_TWO_VARIABLES: compiled("self.all(i, v, v > i)"),
     table.CEL_VERSIONS: compiled("isSemver('1.2.3')"),
     table.CEL_OPTIONAL_LISTS: compiled("self.first().hasValue()"),
-    table.CEL_EXISTS_ONE: compiled("self.existsOne(v, v > 1)"),
     table.CEL_EXTENDED_LISTS: compiled("self.sort() == self"),
     table.CEL_INCLUDES: compiled("self.includes(1)"),
     table.CEL_EMPTY_PARTS: lambda minor: compile_expression(

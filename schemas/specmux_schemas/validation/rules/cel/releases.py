@@ -13,7 +13,6 @@ from specmux_converters.releases import (
     CEL_ADDRESSES,
     CEL_DURATIONS_OF_INTS,
     CEL_EMPTY_PARTS,
-    CEL_EXISTS_ONE,
     CEL_EXTENDED_LISTS,
     CEL_FORMATS,
     CEL_INCLUDES,
@@ -42,7 +41,7 @@ from specmux_schemas.validation.rules.cel.libraries.messages import WELL_KNOWN
 from specmux_schemas.validation.rules.cel.libraries.named_formats import named_formats
 from specmux_schemas.validation.rules.cel.libraries.optional import OPTIONAL, OPTIONAL_LISTS
 from specmux_schemas.validation.rules.cel.libraries.quantities import QUANTITIES
-from specmux_schemas.validation.rules.cel.libraries.standard import EXISTS_ONE, STANDARD, TWO_VARIABLES
+from specmux_schemas.validation.rules.cel.libraries.standard import STANDARD, TWO_VARIABLES
 from specmux_schemas.validation.rules.cel.libraries.strings import EMPTY_PARTS, STRINGS
 from specmux_schemas.validation.rules.cel.libraries.times import TIMES
 from specmux_schemas.validation.rules.cel.libraries.urls import URLS
@@ -61,7 +60,6 @@ _SINCE: Final = (
 )
 _WITH_CEL_GO: Final = (
     (CEL_OPTIONAL_LISTS, OPTIONAL_LISTS),
-    (CEL_EXISTS_ONE, EXISTS_ONE),
     (CEL_EMPTY_PARTS, EMPTY_PARTS),
     (CEL_DURATIONS_OF_INTS, DURATIONS_OF_INTS),
     (CEL_RANGE_SIZES, RANGE_SIZES),

@@ -212,13 +212,13 @@ class _Checker:
         found: list[Overload] = []
         result: CelType | None = None
         for overload in overloads:
-            if overload.is_member != is_member or len(overload.arguments) != len(given):
+            if overload.is_member != is_member:
                 continue
             names = {each: self.bindings.fresh() for each in overload.parameters}
             wanted = overload.arguments
             if names:
                 wanted = tuple(self.bindings.renamed(each, names) for each in wanted)
-            if not self.bindings.all_fit(given, wanted):
+            if len(wanted) != len(given) or not self.bindings.all_fit(given, wanted):
                 continue
             found.append(overload)
             of = self.bindings.resolved(self.bindings.renamed(overload.result, names))

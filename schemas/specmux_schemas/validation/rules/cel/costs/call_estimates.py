@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_schemas.validation.rules.cel.costs.metering import COMPARABLE, LIST, PATTERN, TRAVERSAL
 from specmux_schemas.validation.rules.cel.costs.ranges import MOST, NOTHING, ONE, UNKNOWN, Range, fixed
-from specmux_schemas.validation.rules.cel.values.types import LIST_KIND, CelType
+from specmux_schemas.validation.rules.cel.values.types import CelType
 from specmux_schemas.validation.rules.cel.values.values import MISSING
 
 _MOST_FORMAT: Final = 64
@@ -78,9 +78,10 @@ def _text(times: float = 1, *, keeps_size: bool = False) -> Estimator:
 
 
 def _traversed(parts: Parts) -> CallEstimate:
-    """A list's items, each with its text; or a text."""
+    """A list's items, each with its text; or a text. As upstream, what else has types in it counts as a
+    list of the first of them."""
     target = parts[0]
-    if target.type.kind != LIST_KIND:
+    if not target.type.params:
         return CallEstimate(target.sized.by(TRAVERSAL))
     cost = ONE
     if target.type.params[0].kind in ("string", "bytes"):
@@ -89,9 +90,7 @@ def _traversed(parts: Parts) -> CallEstimate:
 
 
 def _includes(parts: Parts) -> CallEstimate:
-    if parts[0].type.kind == LIST_KIND:
-        return _traversed(parts)
-    return CallEstimate(parts[0].sized.times(ONE))
+    return _traversed(parts) if parts[0].type.params else CallEstimate(parts[0].sized.times(ONE))
 
 
 def _replaced(parts: Parts) -> CallEstimate:

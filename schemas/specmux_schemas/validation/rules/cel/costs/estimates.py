@@ -245,7 +245,7 @@ class _Estimate:
         of = self._type(expression)
         literal = expression.value if isinstance(expression, Literal) else MISSING
         path = self._path(expression)
-        item_size = self._path_size((*path, "@items")) if of.kind == LIST_KIND and path else None
+        item_size = self._path_size((*path, "@items")) if of.params and path else None
         return SizedPart(of, self._size(expression), item_size, literal)
 
     def _size(self, expression: Expression) -> Range | None:

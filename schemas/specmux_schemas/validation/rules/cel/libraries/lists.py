@@ -181,6 +181,8 @@ def _ranges(make: Callable[[int], tuple[int, ...]]) -> dict[str, tuple[Overload,
 
 
 def _distinct(items: Any) -> Any:
+    if not len(items):
+        return items
     found: list[Any] = []
     for item in items:
         if not any(is_same(item, each) for each in found):

@@ -182,8 +182,6 @@ STANDARD: Final = CelLibrary(
     },
 )
 
-EXISTS_ONE: Final = CelLibrary(macros={("existsOne", 2, True): macros.loop_exists_one})
-
 TWO_VARIABLES: Final = CelLibrary(
     {
         "cel.@mapInsert": (
