@@ -52,6 +52,15 @@ class KindOperation:
         return "}/" in self.path.rpartition("{namespace}/")[2]
 
 
+def kinds_named_by(holder: Any) -> Iterator[tuple[str, str, str]]:
+    """Group, version and kind that a component or an operation names; malformed ones are skipped."""
+    named = mapping(holder).get(GROUP_VERSION_KIND)
+    for entry in named if isinstance(named, list) else [named]:
+        match entry:
+            case {"group": str(group), "version": str(version), "kind": str(kind)}:
+                yield group, version, kind
+
+
 def operations_of(document: Document, group: str, version: str, kind: str) -> Iterator[KindOperation]:
     """In the order of their paths, without those of the deprecated ``/watch/``."""
     wanted = {"group": group, "version": version, "kind": kind}

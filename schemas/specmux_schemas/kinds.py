@@ -13,6 +13,7 @@ from typing import Any
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion, split
+from specmux_converters.operations import kinds_named_by
 from specmux_converters.references import schemas_of
 from specmux_schemas.resources import GroupVersionKind
 
@@ -75,10 +76,4 @@ def kinds_of(document: Document, group_version: GroupVersion) -> Iterator[KindSc
 
 def group_version_kinds(schema: Mapping[str, Any]) -> tuple[GroupVersionKind, ...]:
     """The entries of ``x-kubernetes-group-version-kind``; malformed ones are skipped."""
-    listed = schema.get("x-kubernetes-group-version-kind")
-    found = []
-    for entry in listed if isinstance(listed, list) else [listed]:
-        match entry:
-            case {"group": str(group), "version": str(version), "kind": str(kind)}:
-                found.append(GroupVersionKind(group, version, kind))
-    return tuple(found)
+    return tuple(GroupVersionKind(*each) for each in kinds_named_by(schema))

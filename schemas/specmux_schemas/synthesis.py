@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
-from typing import Any, Final
+from typing import Final
 
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_values import array, mapping, members, text, texts
-from specmux_converters.operations import COLLECTION_METHODS, METHODS, VERBS
+from specmux_converters.operations import COLLECTION_METHODS, METHODS, VERBS, kinds_named_by
 from specmux_converters.references import referred, schemas_of
 from specmux_schemas.references import component_of
 from specmux_schemas.resources import (
@@ -151,7 +151,7 @@ def _add(
     draft.verbs.add(verb)
     if verb == "list" and "watch" in parameters:
         draft.takes_watch = True
-    kind = _kind(operation.get("x-kubernetes-group-version-kind"))
+    kind = next((GroupVersionKind(*each) for each in kinds_named_by(operation) if each[2]), NO_KIND)
     # Deleting returns a Status in some documents; reading and writing determine the kind.
     if kind is not NO_KIND and (draft.kind is NO_KIND or verb in ("get", "list")):
         draft.kind = kind
@@ -189,10 +189,9 @@ def _answered_kinds(document: Document, operation: Document) -> set[GroupVersion
         for _, content in members(response.get("content") if status.startswith("2") else None):
             schema = content.get("schema")
             name = component_of(schema) if isinstance(schema, dict) else None
-            match schemas.get(name) if name is not None else None:
-                case {"x-kubernetes-group-version-kind": [kind]}:
-                    found.add(_kind(kind))
-    return found - {NO_KIND}
+            kinds = [*kinds_named_by(schemas.get(name) if name is not None else None)]
+            found |= {GroupVersionKind(*kind) for kind in kinds if len(kinds) == 1 and kind[2]}
+    return found
 
 
 def _parameter_names(document: Document, *holders: Document) -> Iterator[str]:
@@ -201,10 +200,3 @@ def _parameter_names(document: Document, *holders: Document) -> Iterator[str]:
             name = referred(document, parameter).get("name")
             if isinstance(name, str):
                 yield name
-
-
-def _kind(value: Any) -> GroupVersionKind:
-    match value:
-        case {"group": str(group), "version": str(version), "kind": str(kind)} if kind:
-            return GroupVersionKind(group, version, kind)
-    return NO_KIND

@@ -13,7 +13,10 @@ from specmux_aggregator.jobs.resources import resources_in
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion, split
+from specmux_converters.json_schema.kinds import Kind, kinds_in
+from specmux_converters.operations import kinds_named_by
 from specmux_schemas.built_in_names import resources_of
+from specmux_schemas.kinds import group_version_kinds
 from specmux_schemas.resources import APIResource, GroupVersionKind, ResourceNames
 from specmux_schemas.synthesis import named, names_of, synthesise
 
@@ -244,3 +247,17 @@ def test_the_order_of_a_documents_keys_decides_nothing() -> None:
     backwards = {path: dict(reversed(paths[path].items())) for path in reversed(paths)}
     key = GroupVersion("apis/g/v1")
     assert resources_of({"paths": paths}, key) == resources_of({"paths": backwards}, key)
+
+
+def test_every_reader_of_kinds_skips_the_same_entries() -> None:
+    named = [
+        KIND,
+        {"group": "g", "version": "v1"},
+        {"group": "g", "version": 1, "kind": "Thing"},
+        None,
+        "Thing",
+    ]
+    holder = {"x-kubernetes-group-version-kind": named}
+    assert [*kinds_named_by(holder)] == [("g", "v1", "Thing")]
+    assert group_version_kinds(holder) == (GroupVersionKind("g", "v1", "Thing"),)
+    assert kinds_in({"components": {"schemas": {"T": holder}}}, KEY) == (Kind("g", "v1", "Thing", "T"),)

@@ -12,11 +12,11 @@ from specmux_aggregator.checking.findings import DocumentFinding
 from specmux_converters.document import Document, DocumentKind
 from specmux_converters.errors import cut
 from specmux_converters.losses import pointer_to, tokens_of
+from specmux_converters.operations import GROUP_VERSION_KIND
 from specmux_schemas.reports import Level
 
 _SCHEMES: Final = ("<all_urls>", "http", "https", "file", "")
 _ZERO: Final[tuple[Any, ...]] = ({}, [], "", 0, False)
-_MARK: Final = "x-kubernetes-group-version-kind"
 _HOPS_MAX: Final = 100
 """Longest chain of references."""
 
@@ -143,12 +143,12 @@ def _is_kubernetes(document: Document) -> bool:
     components = document.get("components")
     schemas = components.get("schemas") if isinstance(components, dict) else document.get("definitions")
     if isinstance(schemas, dict) and any(
-        _MARK in each for each in schemas.values() if isinstance(each, dict)
+        GROUP_VERSION_KIND in each for each in schemas.values() if isinstance(each, dict)
     ):
         return True
     paths = document.get("paths")
     return isinstance(paths, dict) and any(
-        _MARK in operation
+        GROUP_VERSION_KIND in operation
         for item in paths.values()
         if isinstance(item, dict)
         for operation in item.values()

@@ -18,12 +18,12 @@ import orjson
 
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
+from specmux_converters.operations import GROUP_VERSION_KIND
 from specmux_converters.releases import NEWEST, OLDEST
 
 PREFIX: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 DELETE_OPTIONS: Final = PREFIX + "DeleteOptions"
 SCALE: Final = "io.k8s.api.autoscaling.v1.Scale"
-KINDS: Final = "x-kubernetes-group-version-kind"
 CONVENTIONS: Final = "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
 
 _DATA: Final = orjson.loads(get_data(__package__, "templates.json") or b"")
@@ -57,7 +57,7 @@ def shared_parts(minor: int) -> SharedParts:
     kinds = [{"group": group, "kind": "DeleteOptions", "version": version} for group, version in versions]
     schemas: dict[str, Document] = data["schemas"]
     return SharedParts(
-        schemas={**schemas, DELETE_OPTIONS: {**schemas[DELETE_OPTIONS], KINDS: kinds}},
+        schemas={**schemas, DELETE_OPTIONS: {**schemas[DELETE_OPTIONS], GROUP_VERSION_KIND: kinds}},
         parameters={
             action: tuple(listed[name] for name in sorted(listed))
             for action, listed in data["parameters"].items()

@@ -18,7 +18,6 @@ import orjson
 
 from specmux_converters.crd.bundled import (
     DELETE_OPTIONS,
-    KINDS,
     PREFIX,
     SCALE,
     list_fields,
@@ -28,6 +27,7 @@ from specmux_converters.crd.bundled import (
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
 from specmux_converters.json_values import array, mapping, objects
+from specmux_converters.operations import GROUP_VERSION_KIND
 from specmux_converters.references import reachable
 from specmux_converters.releases import (
     EMPTY_SELECTABLE_FIELDS,
@@ -132,12 +132,12 @@ def _closure(schemas: Mapping[str, Any], names: Iterable[str]) -> dict[str, Docu
 def _of_clients(options: Document, minor: int) -> Document:
     """DeleteOptions with the kinds that documents of CRDs list. Since Kubernetes 1.36 a built-in document
     lists only those of its own group, and no document has the others."""
-    listed = objects(options.get(KINDS))
+    listed = objects(options.get(GROUP_VERSION_KIND))
     if len({str(kind.get("group")) for kind in listed}) <= 2:
         kept = shared_parts(minor).options_kinds
     else:
         kept = [kind for kind in listed if kind.get("group") not in _NOT_OF_CLIENTS]
-    return {**options, KINDS: kept}
+    return {**options, GROUP_VERSION_KIND: kept}
 
 
 def _parameters(paths: Mapping[str, Any]) -> dict[str, tuple[Document, ...]] | None:

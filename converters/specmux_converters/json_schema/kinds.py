@@ -6,12 +6,12 @@ that every group-version repeats for its requests (``DeleteOptions``, ``WatchEve
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion, api_version, split
 from specmux_converters.json_values import mapping
+from specmux_converters.operations import kinds_named_by
 from specmux_converters.references import schemas_of
 
 
@@ -37,7 +37,7 @@ def kinds_in(document: Document, key: GroupVersion) -> tuple[Kind, ...]:
     own = split(key)
     found: dict[str, Kind] = {}
     for component, schema in sorted(schemas_of(document).items()):
-        for group, version, kind in _listed(schema):
+        for group, version, kind in kinds_named_by(schema):
             if (group, version) == own and not _is_of_requests(kind):
                 found.setdefault(kind, Kind(group, version, kind, component))
     return tuple(found[kind] for kind in sorted(found))
@@ -50,24 +50,15 @@ def kinds_with_status(document: Document) -> frozenset[tuple[str, str, str]]:
         if path.endswith("}/status") and isinstance(item, dict):
             for operation in item.values():
                 if isinstance(operation, dict):
-                    found.update(_listed(operation))
+                    found.update(kinds_named_by(operation))
     return frozenset(found)
 
 
 def components_with_status(document: Document) -> frozenset[str]:
     served = kinds_with_status(document)
     return frozenset(
-        name for name, schema in schemas_of(document).items() if served.intersection(_listed(schema))
+        name for name, schema in schemas_of(document).items() if served.intersection(kinds_named_by(schema))
     )
-
-
-def _listed(schema: Any) -> Iterator[tuple[str, str, str]]:
-    """A component has a list, an operation a single value."""
-    value = mapping(schema).get("x-kubernetes-group-version-kind")
-    for entry in value if isinstance(value, list) else [value]:
-        match entry:
-            case {"group": str(group), "version": str(version), "kind": str(kind)}:
-                yield group, version, kind
 
 
 def _is_of_requests(kind: str) -> bool:

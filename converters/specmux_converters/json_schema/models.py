@@ -25,6 +25,7 @@ from specmux_converters.json_schema.scalars import (
     format_of,
 )
 from specmux_converters.merging.short_names import short_names
+from specmux_converters.operations import GROUP_VERSION_KIND
 from specmux_converters.references import component_of, references, schemas_of
 
 INT_OR_STRING: Final = "int-or-string"
@@ -33,7 +34,6 @@ _PREFIXES: Final[Mapping[Dialect, str]] = {
     "json-schema": "#/definitions/",
     "openapi": "#/components/schemas/",
 }
-_KIND: Final = "x-kubernetes-group-version-kind"
 _ALTERNATIVES: Final = ("anyOf", "oneOf")
 _MICRO_TIME: Final = f"{META}.MicroTime"
 """Always six digits of a second: for a date, programs would omit zeros, which apiservers refuse."""
@@ -107,7 +107,7 @@ class _Bundle:
             only = {} if self._is_partial else {"enum": [value]}
             properties[field] = {**properties.get(field, {}), "type": "string", **only}
         gvk = {"group": kind.group, "version": kind.version, "kind": kind.kind}
-        return {**written, "type": "object", "properties": properties, _KIND: [gvk]}
+        return {**written, "type": "object", "properties": properties, GROUP_VERSION_KIND: [gvk]}
 
     def _schema(self, node: Any, place: str) -> Schema:
         """The schema for a field, an item or a value; an object with fields becomes a definition."""

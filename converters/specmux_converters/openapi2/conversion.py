@@ -16,12 +16,12 @@ from specmux_converters.openapi2.schemas import custom_schema, published_schema,
 from specmux_converters.openapi2.security import convert_schemes, convert_servers
 from specmux_converters.openapi2.shared_parameters import Known, share_parameters
 from specmux_converters.openapi2.source import OpenAPISource, items_of, lose_others
+from specmux_converters.operations import GROUP_VERSION_KIND
 from specmux_converters.swagger2.reading.encoding import encode
 from specmux_converters.swagger2.reading.given import check_profile
 from specmux_converters.swagger2.reading.source import Profile
 from specmux_converters.swagger2.reading.trace import OutputBudget, Trace
 
-_KINDS: Final = "x-kubernetes-group-version-kind"
 _COPIED: Final = frozenset({"info", "tags", "externalDocs", "security"})
 _OF_DOCUMENT: Final = _COPIED | {"openapi", "servers", "paths", "components"}
 _BEARER: Final = {
@@ -213,7 +213,7 @@ def _definition(name: str, node: Any, profile: Profile, trace: Trace) -> Documen
 
 def _is_custom(name: str, node: Any) -> bool:
     """Whether it is named like a CustomResourceDefinition's; names of Go types contain their package path."""
-    for kind in array(mapping(node).get(_KINDS)):
+    for kind in array(mapping(node).get(GROUP_VERSION_KIND)):
         match kind:
             case {"group": str() as group, "version": str() as version, "kind": str() as text}:
                 if group and name == ".".join([*reversed(group.split(".")), version, text]):
@@ -223,13 +223,15 @@ def _is_custom(name: str, node: Any) -> bool:
 
 def one_definition(first: Document, other: Document) -> Document:
     """Combine both if they differ only in their lists of kinds; else the first."""
-    rest = {key: value for key, value in first.items() if key != _KINDS}
-    if rest != {key: value for key, value in other.items() if key != _KINDS}:
+    rest = {key: value for key, value in first.items() if key != GROUP_VERSION_KIND}
+    if rest != {key: value for key, value in other.items() if key != GROUP_VERSION_KIND}:
         return first
     kinds = {
-        tuple(sorted(kind.items())): kind for holder in (first, other) for kind in holder.get(_KINDS, ())
+        tuple(sorted(kind.items())): kind
+        for holder in (first, other)
+        for kind in holder.get(GROUP_VERSION_KIND, ())
     }
-    return {**rest, _KINDS: [kinds[key] for key in sorted(kinds)]}
+    return {**rest, GROUP_VERSION_KIND: [kinds[key] for key in sorted(kinds)]}
 
 
 def _copied(item: Document) -> Document:

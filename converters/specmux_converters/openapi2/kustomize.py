@@ -13,8 +13,8 @@ from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.openapi2.conversion import Piece, joined, piece_of
 from specmux_converters.openapi2.source import items_of
+from specmux_converters.operations import GROUP_VERSION_KIND
 
-_KIND: Final = "x-kubernetes-group-version-kind"
 _KEYS: Final = "x-kubernetes-list-map-keys"
 _STRATEGY: Final = "x-kubernetes-patch-strategy"
 _MERGE_KEY: Final = "x-kubernetes-patch-merge-key"
@@ -38,8 +38,8 @@ def kustomize_schema(
 
 def _path(node: Document) -> Document:
     """The kind that the path reads; empty if it reads none."""
-    kind = items_of(node, "get").get(_KIND)
-    return {"get": {_KIND: kind, "responses": {"200": {"description": "OK"}}}} if kind else {}
+    kind = items_of(node, "get").get(GROUP_VERSION_KIND)
+    return {"get": {GROUP_VERSION_KIND: kind, "responses": {"200": {"description": "OK"}}}} if kind else {}
 
 
 def _merged(schema: Any) -> Any:

@@ -14,7 +14,8 @@ from typing import Any
 import orjson
 
 from specmux_converters.crd import templates
-from specmux_converters.crd.bundled import DELETE_OPTIONS, KINDS
+from specmux_converters.crd.bundled import DELETE_OPTIONS
+from specmux_converters.operations import GROUP_VERSION_KIND
 from specmux_converters.releases import minor_release
 
 FILE = Path(templates.__file__).with_name("templates.json")
@@ -26,7 +27,7 @@ def shared(release: str, document: Any) -> dict[str, Any]:
     assert found is not None, release
     schemas = {**found.schemas, **found.scale}
     options = dict(schemas[DELETE_OPTIONS])
-    kinds = options.pop(KINDS)
+    kinds = options.pop(GROUP_VERSION_KIND)
     return {
         "schemas": dict(sorted({**schemas, DELETE_OPTIONS: options}.items())),
         "parameters": {
