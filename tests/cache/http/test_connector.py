@@ -318,6 +318,13 @@ async def test_others_have_their_turn_after_each_read_of_encrypted_bytes() -> No
     assert slow.wire.is_on
 
 
+def test_connection_that_is_collected_behind_its_loop_has_no_end_to_wait_for() -> None:
+    async def opened() -> ResponseReader:
+        return ResponseReader(lambda: None)
+
+    assert asyncio.run(opened()).closed is None
+
+
 async def test_a_connection_that_ends_while_it_waits_is_told_so() -> None:
     costly = Costly()
     costly.data_received(bytes(1000))

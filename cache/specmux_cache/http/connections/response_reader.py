@@ -178,9 +178,12 @@ class ResponseReader(BaseProtocol):
     @property
     def closed(self) -> asyncio.Future[None] | None:
         """The end of the connection, to be waited for: a failure if it was no orderly one. None: it has
-        ended."""
+        ended, or nobody can wait: Python collects a client that was never closed."""
         if self._ended is None and not self._is_over:
-            self._ended = asyncio.get_running_loop().create_future()
+            try:
+                self._ended = asyncio.get_running_loop().create_future()
+            except RuntimeError:
+                return None
         return self._ended
 
     def is_connected(self) -> bool:
