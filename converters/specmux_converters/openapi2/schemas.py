@@ -143,6 +143,8 @@ def custom_schema(node: Any, trace: Trace, *, is_root: bool = False) -> dict[str
         if result.pop(key, None) is not None:
             trace.lose(key, "left out of v2, which has no alternatives", key)
     is_nullable = result.pop("nullable", None) is True
+    if is_nullable:
+        trace.lose("nullable", "kubectl takes no nullable or preserved schemas; omitted", "nullable")
     native = items_of(node, "properties") if is_root or node.get(_EMBEDDED) is True else {}
     if is_nullable or preserves:
         for key in ("items", "properties"):
@@ -153,7 +155,7 @@ def custom_schema(node: Any, trace: Trace, *, is_root: bool = False) -> dict[str
     if is_open and result.pop("type", None) is not None:
         trace.lose("type", "kubectl takes no nullable or preserved schemas; omitted", "type")
     if preserves and node.get(_EMBEDDED) is True:
-        _drop_added(result)
+        _drop_added(result, trace)
     _require(result, trace)
     if is_nullable and not preserves and native:
         result["properties"] = {name: native[name] for name in _NATIVE if name in native}
@@ -172,11 +174,12 @@ _NATIVE: Final = ("apiVersion", "kind", "metadata")
 _OF_KIND: Final = frozenset({"x-kubernetes-group-version-kind", "x-kubernetes-selectable-fields"})
 
 
-def _drop_added(result: dict[str, Any]) -> None:
+def _drop_added(result: dict[str, Any], trace: Trace) -> None:
     """What the builder appends to ``required`` in v3 alone (builder.go, addEmbeddedProperties), and not where
     the definition itself has it: sorted, as controller-gen does, it has ``apiVersion`` before ``kind``."""
     required = result.get("required")
     if isinstance(required, list) and required[-1:] == ["apiVersion"]:
+        trace.note("required", "apiVersion and kind are added in v3 alone; left out", "required")
         result["required"] = required[: -2 if required[-2:-1] == ["kind"] else -1]
         if not result["required"]:
             del result["required"]

@@ -74,6 +74,18 @@ def test_a_schema_of_a_definition(node: Any, written: Any) -> None:
     assert found["properties"]["spec"] == written
 
 
+def test_what_a_definition_loses_is_reported() -> None:
+    fields = {
+        "priority": {"nullable": True, "x-kubernetes-int-or-string": True},
+        "template": {"type": "object", "x-kubernetes-embedded-resource": True,
+                     "x-kubernetes-preserve-unknown-fields": True, "required": ["kind", "apiVersion"]},
+    }  # fmt: skip
+    whole = {"type": "object", "properties": fields, "x-kubernetes-group-version-kind": KIND}
+    found, lost = schema(whole, "kubernetes", "com.example.v1.Widget")
+    assert found["properties"]["priority"] == {"x-kubernetes-int-or-string": True}
+    assert lost == ["nullable", "type", "required"]
+
+
 @pytest.mark.parametrize(
     ("required", "kept"),
     [
