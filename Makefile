@@ -8,8 +8,8 @@ SETUP := setup
 PYTEST_FLAGS :=
 # What "make test" leaves to CI: SELECTION= runs every test.
 SELECTION := not long
-# Two for each processor: half of the suite's time is waiting for processes and clocks.
-WORKERS := $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
+# Three for each processor: much of the suite's time is waiting for processes and clocks.
+WORKERS := $(shell expr 3 \* $$(getconf _NPROCESSORS_ONLN))
 
 .PHONY: setup demo test lint helm sbom bench docs stress cluster clean ui
 
@@ -32,7 +32,7 @@ demo: $(RUNTIME)
 
 # Some machines set PYTHONDONTWRITEBYTECODE; then each worker and each started process compiles all modules anew.
 test: $(SETUP)
-	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n $(WORKERS) -m "$(SELECTION)" $(PYTEST_FLAGS)
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "$(SELECTION)" $(PYTEST_FLAGS)
 
 lint: setup
 	$(BIN)/ruff check .
