@@ -75,8 +75,13 @@ _RELEASE = re.compile(r"v?[01]\.(\d\d)")
 _MADE_BY = re.compile(r"(?i)(?:k8s\.io|kube|apiextensions)[^\n|]*?\bv?[01]\.(3\d)\b")
 
 
-PAIRS = tuple(sorted(found.parent.name for found in DATA.glob("k8s-pairs/*/v2"))) or ("none",)
+PAIRS = tuple(sorted(path.parents[1].name for path in DATA.glob("k8s-pairs/*/v2/swagger.json.gz"))) or (
+    "none",
+)
 """The releases in both forms: more where more lie there."""
+
+NATIVE = tuple(sorted(path.parents[2].name for path in DATA.glob("k8s-pairs/*/v3/apis/apps"))) or ("none",)
+"""The releases in native documents."""
 
 
 def documents(release: str) -> dict[str, Path]:

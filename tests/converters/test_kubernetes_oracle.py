@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from shared_data import DATA, documents, files, load, read, shared
+from shared_data import DATA, PAIRS, documents, files, load, read, shared
 from specmux_converters import Conversion, convert, parse
 from specmux_converters.losses import Grade
 from specmux_converters.swagger2.reading.source import Profile
 
-RELEASES = ("1.29", "1.30", "1.32", "1.35")
+NEWEST = PAIRS[-1]
 
 
 def differences(ours: Any, theirs: Any, kind: str, excepted: Counter[str], path: str = "") -> Iterator[str]:
@@ -85,7 +85,7 @@ def converted(release: str) -> Conversion:
 
 
 @shared
-@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("release", PAIRS)
 def test_conversion_equals_what_kubernetes_published(release: str, tally: Callable[[str, int], None]) -> None:
     conversion = converted(release)
     published = documents(release)
@@ -103,19 +103,22 @@ def test_conversion_equals_what_kubernetes_published(release: str, tally: Callab
 
 @shared
 def test_every_document_has_a_key(tally: Callable[[str, int], None]) -> None:
-    keys = set(converted("1.35").documents)
-    assert keys > set(documents("1.35"))
-    assert {key for key in keys - set(documents("1.35")) if not key.startswith("apis/")} == {
+    keys = set(converted(NEWEST).documents)
+    assert keys > set(documents(NEWEST))
+    assert {key for key in keys - set(documents(NEWEST)) if not key.startswith(("api/", "apis/"))} == {
         "api", "apis", "version", "logs", "openid/v1/jwks", ".well-known/openid-configuration",
     }  # fmt: skip
-    tally("oracle: documents made from 1.35", len(keys))
+    tally(f"oracle: documents made from {NEWEST}", len(keys))
 
 
 @shared
 @pytest.mark.parametrize("name", ["version", "logs"])
 def test_documents_beside_group_versions_equal_what_kubernetes_published(name: str) -> None:
-    published = load(DATA / "k8s-v3-nongv" / f"{name}_openapi.json")
-    assert list(differences(converted("1.35").documents[name], published, "other", Counter())) == []
+    path = DATA / "k8s-v3-nongv" / f"{name}_openapi.json"
+    if not path.is_file():
+        pytest.skip(f"{path.name} is not in the set")
+    published = load(path)
+    assert list(differences(converted(NEWEST).documents[name], published, "other", Counter())) == []
 
 
 def _lose(path: str) -> Callable[[Any], None]:
@@ -154,7 +157,10 @@ POD = "paths|/api/v1/namespaces/{namespace}/pods/{name}|"
 )
 def test_comparison_notices_a_lost_field(path: str) -> None:
     """Otherwise the oracle above would prove nothing."""
-    ours = load(documents("1.35")["api/v1"])
+    published = documents(NEWEST)
+    if "api/v1" not in published:
+        pytest.skip("api/v1 is not in the set")
+    ours = load(published["api/v1"])
     damaged = copy.deepcopy(ours)
     _lose(path)(damaged)
     assert list(differences(ours, ours, "other", Counter())) == []

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared_data import documents, load, shared
+from shared_data import NATIVE, documents, load, shared
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.losses import pointer_to
 from specmux_converters.merging.merge import MergeResult, merge
@@ -129,10 +129,14 @@ def test_equal_documents_share_everything(parts: Any) -> None:
 @pytest.mark.parametrize("key", ["apis/apps/v1", "apis/batch/v1", "apis/policy/v1"])
 def test_releases_of_one_group_version_keep_their_meaning(key: str) -> None:
     inputs = {}
-    for release in ("1.29", "1.30", "1.32", "1.35"):
+    for release in NATIVE:
+        if key not in documents(release):
+            continue
         document = load(documents(release)[key])
         document["paths"] = {f"/{release}{path}": item for path, item in document["paths"].items()}
         inputs[GroupVersion(release)] = document
+    if len(inputs) < 2:
+        pytest.skip(f"fewer than two releases have {key}")
     merged = merge(inputs)
     assert len(merged.renamed) > 10
     conflicts = {each.pointer for each in merged.conflicts}
