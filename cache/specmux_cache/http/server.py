@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final, Self
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urljoin, urlsplit, urlunsplit
 
+from specmux_converters.deferred.patterns import pattern
 from specmux_converters.deferred_dataclasses import dataclass
 
 ROOT_PATH: Final = "/openapi/v3"
@@ -17,6 +18,8 @@ HASH_PARAMETERS: Final = ("hash", "etag")
 NOT_NAMING: Final = frozenset({*HASH_PARAMETERS, "timeout"})
 """Parameters that do not identify a resource; client-go adds ``timeout=32s`` to every request."""
 _PATH_SAFE: Final = "/:@!$&'()*+,;=-._~"
+_PLAIN: Final = pattern(r"/openapi/v3(?:/[A-Za-z0-9_-][A-Za-z0-9._-]*)+\?hash=[A-Za-z0-9]+")
+"""References as servers write them: each is its own target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,8 @@ class Server:
         ``beside``: the target that contained it. A path without the base path is assumed to be below it: a
         server behind a prefix does not know the prefix (kubernetes/kubernetes#117463).
         """
+        if _PLAIN.fullmatch(reference) and not (self.base and reference.startswith(self.base)):
+            return reference
         try:
             found = urlsplit(urljoin(self.url(beside), reference))
             authority = _authority(found.scheme, found.hostname or "", found.port)
@@ -77,6 +82,8 @@ def is_storable_path(path: str) -> bool:
 
 def hash_in(target: str) -> str:
     """The hash in a target; "" if there is none."""
+    if _PLAIN.fullmatch(target):
+        return target.rpartition("=")[2]
     query = dict(reversed(parse_qsl(urlsplit(target).query)))
     return next((query[name] for name in HASH_PARAMETERS if query.get(name)), "")
 
