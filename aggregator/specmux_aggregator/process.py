@@ -12,6 +12,7 @@ import resource
 import signal
 import socket
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
@@ -29,6 +30,8 @@ logger = logging.getLogger(__name__)
 
 FILES: Final = 65_536
 """Open files that a process may need: one per client, and one per relayed request."""
+
+SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108  # nothing is written to a fixed name in it
 
 Changes = Callable[[asyncio.Event], AsyncIterator[Settings | InvalidConfig]]
 """Yields the result of reading each change of the configuration; the event requests a reading at once
@@ -50,6 +53,7 @@ async def run(
     if is_whole_process:
         raise_file_limit()
         favour_the_loop()
+        find_temporary_directory()
     stop, reread = asyncio.Event(), asyncio.Event()
     with handled_signals(stop, reread, is_last=is_whole_process):
         access = await asyncio.to_thread(chosen, settings.kubernetes, os.environ)
@@ -77,6 +81,16 @@ def favour_the_loop() -> None:
     sys.setswitchinterval(0.001)
     gc.freeze()
     gc.set_threshold(10_000, 10, 10)
+
+
+def find_temporary_directory() -> None:
+    """Use shared memory where no other folder can be written to, as in a container with a read-only root:
+    workers start through a socket in a temporary folder."""
+    try:
+        tempfile.gettempdir()
+    except FileNotFoundError:
+        if os.access(SHARED_MEMORY, os.W_OK):
+            tempfile.tempdir = SHARED_MEMORY
 
 
 def raise_file_limit() -> None:

@@ -8,13 +8,15 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
 from specmux_aggregator.config.settings import ListenSettings, Settings
 from specmux_aggregator.errors import InvalidConfig
-from specmux_aggregator.process import run
+from specmux_aggregator.process import SHARED_MEMORY, find_temporary_directory, run
 
 SETTINGS = Settings(listen=ListenSettings(port=0, shutdown_timeout=1.0))
 
@@ -74,3 +76,17 @@ def test_process_may_open_more_files_than_it_was_started_with() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "(2000, 2000)\n"
+
+
+@pytest.mark.skipif(not os.access(SHARED_MEMORY, os.W_OK), reason="no shared memory")
+@pytest.mark.parametrize(
+    ("candidates", "found"), [(["/proc"], SHARED_MEMORY), (["/proc", "{here}"], "{here}")]
+)
+def test_read_only_root_leaves_shared_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, candidates: list[str], found: str
+) -> None:
+    here = [each.format(here=tmp_path) for each in candidates]
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: here)
+    find_temporary_directory()
+    assert tempfile.gettempdir() == found.format(here=tmp_path)
