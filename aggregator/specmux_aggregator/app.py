@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
+from dataclasses import fields
 from functools import partial
 from typing import Any, Protocol
 
@@ -163,6 +164,13 @@ class App:
         await self._sources.backend_sets.configure(settings.backends)
         self.note_config(error=None)
         logger.info("configuration reloaded: %s", counted(len(settings.backends), "backend"))
+        waiting = [
+            each.name
+            for each in fields(settings)
+            if each.name != "backends" and getattr(settings, each.name) != getattr(self.settings, each.name)
+        ]
+        if waiting:
+            logger.warning("changed settings wait for a restart: %s", ", ".join(waiting))
 
     def note_config(self, *, error: str | None) -> None:
         """Record the last reading of the configuration; after an error the previous one stays in force."""

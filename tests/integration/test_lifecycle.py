@@ -12,7 +12,7 @@ import pytest
 
 from fakes.apiserver import FakeAPIServer, document, serving, swagger
 from running.service import QUICK, backend, directory, service
-from specmux_aggregator.config.settings import Settings
+from specmux_aggregator.config.settings import PollingSettings, Settings
 from specmux_aggregator.model.backend import BackendKind
 from specmux_converters.codecs import cbor
 from specmux_converters.document import Limits
@@ -124,6 +124,17 @@ async def test_backends_come_go_and_change_without_a_restart() -> None:
         assert list(await client.paths()) == [BATCH]
         assert set((await client.status())["backends"]) == {"b"}
         assert one.log.count("/openapi/v3") >= asked
+
+
+async def test_reload_says_what_waits_for_a_restart(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    async with service() as client:
+        app = client.app
+        await app.reconfigure(replace(app.settings, backends=()))
+        assert "wait for a restart" not in caplog.text
+        moved = replace(app.settings.listen, port=app.settings.listen.port + 1)
+        await app.reconfigure(replace(app.settings, listen=moved, polling=PollingSettings(interval=77)))
+        assert "changed settings wait for a restart: listen, polling" in caplog.text
 
 
 async def test_restart_with_the_backend_down_serves_the_last_good_documents(tmp_path: Path) -> None:

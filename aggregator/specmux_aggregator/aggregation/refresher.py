@@ -24,6 +24,7 @@ from specmux_aggregator.model.servers import difference_text
 from specmux_aggregator.origins.origin import Origin
 from specmux_aggregator.origins.outcome import BackendOffers, Outcome
 from specmux_aggregator.upstream.credential_files import credential_files, until_changed
+from specmux_converters.amounts import counted
 from specmux_converters.group_versions import GroupVersion
 
 logger = logging.getLogger(__name__)
@@ -229,35 +230,36 @@ def _log_change(last: Observation, now: Observation) -> None:
     if now.failure is not None:
         if last.failure is None or last.failure.cause is not now.failure.cause:
             logger.warning(
-                "backend %s: %s: %s; OpenAPI specs of %d group-versions kept",
+                "backend %s: %s: %s; OpenAPI specs of %s kept",
                 name,
                 now.failure.cause,
                 now.failure.detail,
-                len(now.offers),
+                counted(len(now.offers), "group-version"),
             )
         return
     if last.failure is not None or not last.attempted or last.dialect is not now.dialect:
         logger.info(
-            "backend %s: up, speaks %s, OpenAPI specs of %d group-versions",
+            "backend %s: up, speaks %s, OpenAPI specs of %s",
             name,
             now.dialect,
-            len(now.offers),
+            counted(len(now.offers), "group-version"),
         )
     elif now.missing.keys() - last.missing.keys():
         missing = sorted(now.missing)
         logger.warning(
-            "backend %s: OpenAPI specs of %d of %d group-versions are missing from its root, kept until that"
-            " lasts: %s",
+            "backend %s: OpenAPI specs of %d of %s are missing from its root, kept until that lasts: %s",
             name,
             len(missing),
-            len(now.offers),
+            counted(len(now.offers), "group-version"),
             ", ".join(missing[:5]),
         )
     elif last.offers != now.offers:
-        changed = {key for key in {*last.offers, *now.offers} if last.offers.get(key) != now.offers.get(key)}
+        added, gone = now.offers.keys() - last.offers.keys(), last.offers.keys() - now.offers.keys()
+        changed = [key for key in last.offers.keys() - gone if last.offers[key] != now.offers[key]]
+        counts = ((added, "added"), (changed, "changed"), (gone, "removed"))
         logger.info(
-            "backend %s: OpenAPI specs of %d of %d group-versions changed",
+            "backend %s: OpenAPI specs: %s; %s now",
             name,
-            len(changed),
-            len(now.offers),
+            ", ".join(f"{len(keys)} {word}" for keys, word in counts if keys),
+            counted(len(now.offers), "group-version"),
         )

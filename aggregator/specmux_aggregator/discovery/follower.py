@@ -31,6 +31,7 @@ from specmux_aggregator.discovery.synthesis import Synthesis
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.origins.outcome import UnchangedOffers
+from specmux_converters.amounts import counted
 from specmux_converters.group_versions import split
 
 logger = logging.getLogger(__name__)
@@ -200,23 +201,23 @@ def _log_change(last: Knowledge, now: Knowledge) -> None:
     name = now.backend.name
     if now.failure is not None:
         logger.warning(
-            "backend %s: discovery: %s: %s; %d group-versions kept",
+            "backend %s: discovery: %s: %s; %s kept",
             name,
             now.failure.cause,
             now.failure.detail,
-            len(now.listings),
+            counted(len(now.listings), "group-version"),
         )
     elif last.failure is not None or last.form is not now.form:
         form = "read off its documents" if now.form is DiscoverySource.SYNTHESISED else now.form
-        logger.info("backend %s: discovery: %s, %d group-versions", name, form, len(now.listings))
+        logger.info("backend %s: discovery: %s, %s", name, form, counted(len(now.listings), "group-version"))
     elif last.listings.keys() != now.listings.keys():
-        logger.info("backend %s: discovery: %d group-versions now", name, len(now.listings))
+        logger.info("backend %s: discovery: %s now", name, counted(len(now.listings), "group-version"))
     lapsed = {key for key, listing in now.listings.items() if listing.lapse is not None}
     before = {key for key, listing in last.listings.items() if listing.lapse is not None}
     if now.failure is None and lapsed - before:
         logger.warning(
-            "backend %s: discovery: %d group-versions cannot be confirmed: %s",
+            "backend %s: discovery: %s cannot be confirmed: %s",
             name,
-            len(lapsed),
+            counted(len(lapsed), "group-version"),
             ", ".join(sorted(lapsed)[:5]),
         )

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import logging
 import os
 from collections.abc import Mapping
 from dataclasses import replace
@@ -304,3 +305,25 @@ async def test_failing_backend_is_not_asked_by_clients() -> None:
     assert origin.observed == 1
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_log_says_what_came_and_went(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    other = GroupVersion("apis/other/v1")
+    offer = Offer(hash=Hash("A"), provenance=Provenance.FILE)
+    steps = ({APPS: offer}, {APPS: replace(offer, hash=Hash("B")), other: offer}, {other: offer})
+    origin = FakeOrigin(*(BackendOffers(BackendKind.DIRECTORY, each) for each in steps))
+    published: list[Observation] = []
+    refresher = await running(origin, published, FAST)
+    task = asyncio.create_task(refresher.run())
+    async with asyncio.timeout(10):
+        while len(published) < len(steps):
+            await asyncio.sleep(0.01)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    told = [record.getMessage().partition(": ")[2] for record in caplog.records]
+    assert told == [
+        "up, speaks directory, OpenAPI specs of 1 group-version",
+        "OpenAPI specs: 1 added, 1 changed; 2 group-versions now",
+        "OpenAPI specs: 1 removed; 1 group-version now",
+    ]
