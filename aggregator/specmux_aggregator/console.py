@@ -81,6 +81,9 @@ def forget_standard_output() -> None:
 
 
 def write_line(text: str) -> None:
+    """A line of a command's answer, which somebody has to be able to read. Raises click.ClickException."""
+    if sys.stdout is None:  # Python's own value where the descriptor is closed
+        raise click.ClickException("standard output: closed")
     click.echo(text)
 
 

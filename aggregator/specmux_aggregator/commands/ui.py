@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import click
 
 from specmux_aggregator.command_line.listing import examples
-from specmux_aggregator.console import write_line
 from specmux_aggregator.exits import reported_errors
 from specmux_aggregator.sources import SourceOptions, page_options
 
@@ -47,7 +46,7 @@ def ui(port: int, browser: bool, source: SourceOptions) -> None:
 
     def started(host: str, bound: int) -> None:
         url = f"http://{host}:{bound}/openapi/ui/"
-        write_line(f"the page is at {url}")
+        click.echo(f"the page is at {url}")
         if browser:
             webbrowser.open(url)
 

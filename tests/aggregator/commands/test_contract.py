@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -132,6 +134,18 @@ def test_documents_go_to_standard_output_by_its_name(tmp_path: Path, monkeypatch
         assert found[1].exit_code == 0
         assert found[0].stdout == found[1].stdout != ""
     assert [path.name for path in tmp_path.iterdir()] == ["x.json"]
+
+
+@pytest.mark.parametrize("line", ["version", "get --file x.json", "get a.io/v1 --file x.json", "cache stats"])
+def test_answer_that_nobody_can_read_is_an_error(line: str, tmp_path: Path) -> None:
+    document = '{"openapi": "3.0.0", "info": {"title": "a", "version": "1"}, "paths": {"/apis/a.io/v1/": {}}}'
+    (tmp_path / "x.json").write_text(document)
+    shell = f'exec "{sys.executable}" -m specmux_aggregator.cli {line} >&-'
+    environment = {**os.environ, "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    done = subprocess.run(
+        ["sh", "-c", shell], capture_output=True, text=True, cwd=tmp_path, env=environment, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (1, "Error: standard output: closed\n")
 
 
 def test_missing_kubeconfig_is_answered_with_options_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
