@@ -10,6 +10,7 @@ from specmux_schemas.validation.rules.cel.values.values import CelError, no_such
 
 _OF_TEXTS: Final = frozenset(("contains", "endsWith", "startsWith"))
 _BY_TRAIT: Final = frozenset(("matches", "size", "sort"))
+_PARAMETRIC: Final = {"list": "list(dyn)", "map": "map(dyn, dyn)", "optional_type": "optional_type(dyn)"}
 _RECEIVERS: Final = frozenset(("google.protobuf.Duration", "google.protobuf.Timestamp", "string"))
 
 
@@ -20,7 +21,8 @@ def bound(function: str, overloads: tuple[Overload, ...], *, is_precompiled: boo
         assert apply is not None
         return apply
     choices = [
-        (tuple(map(_guard, each.arguments)), _item_guards(each.arguments), each.apply) for each in overloads
+        (tuple(map(_guard, each.arguments)), _item_guards(function, each.arguments), each.apply)
+        for each in overloads
     ]
 
     def call(*arguments: Any) -> Any:
@@ -44,6 +46,7 @@ def _refusal(function: str, names: list[str]) -> CelError:
     if function in _BY_TRAIT:
         return CelError(f"no such overload: {function}")
     if function == "flatten":
+        names = [_PARAMETRIC.get(name, name) for name in names]
         return CelError(f"no such overload: {names[0]}.flatten({', '.join(names[1:])})")
     return CelError(f"no such overload: {function}({', '.join(names)})")
 
@@ -52,8 +55,10 @@ def _guard(of: CelType) -> str | None:
     return None if of.kind in (DYN_KIND, PARAM_KIND) else of.name
 
 
-def _item_guards(arguments: tuple[CelType, ...]) -> tuple[tuple[int, str], ...]:
+def _item_guards(function: str, arguments: tuple[CelType, ...]) -> tuple[tuple[int, str], ...]:
     """Of lists, whose first item tells their type (cel-go, defaultIsAssignableRuntimeType)."""
+    if function == "flatten":  # which takes any list
+        return ()
     wanted = ((index, _guard(of.params[0])) for index, of in enumerate(arguments) if of.kind == LIST_KIND)
     return tuple((index, name) for index, name in wanted if name is not None)
 

@@ -320,7 +320,9 @@ class _Planner:
         return _Part(run)
 
     def _contained(self, call: Call) -> _Part:
+        panics = self._panics
         item, over = self._run(call.arguments[0]), self.part(call.arguments[1])
+        item = before(item, over.run) if self._panics > panics else item
         overloads = self._checked.overloads[id(call)]
         cost = call_cost("@in", overloads[0].id if len(overloads) == 1 else "")
         apply = bound("@in", overloads)

@@ -139,6 +139,8 @@ def _sorted(items: Any) -> Any:
 
 
 def _sorted_by(items: Any, keys: Any) -> Any:
+    if not is_list(items):  # of type dyn
+        raise CelError("no such overload: @sortByAssociatedKeys")
     if len(items) != len(keys):
         raise CelError(
             "@sortByAssociatedKeys() expected a list of the same size as the associated keys list, "
