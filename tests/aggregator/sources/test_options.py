@@ -12,6 +12,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from specmux_aggregator.sources import SourceOptions, group_versions_option, source_options
+from specmux_aggregator.sources.given import is_path
+from specmux_aggregator.sources.options import is_url
 
 
 @click.command()
@@ -108,3 +110,10 @@ def test_group_versions_are_named_as_discovery_has_them_or_as_manifests_do() -> 
     words = ["-g", "apps/v1", "-g", "v1", "-g", "apis/batch/v1", "--group-version", "api/v1"]
     assert CliRunner().invoke(looked, words).output == "apis/apps/v1 api/v1 apis/batch/v1 api/v1\n"
     assert "Look at this group-version alone" in CliRunner().invoke(looked, ["--help"]).output
+
+
+@pytest.mark.parametrize("word", ["http://a", "HTTPS://A:6443/b"])
+def test_a_url_is_one_in_any_case_wherever_a_word_names_a_source(word: str) -> None:
+    assert is_url(word)
+    assert not is_path(word)
+    assert SourceOptions().at(word).server == word

@@ -381,3 +381,13 @@ def test_fixtures_come_back_with_the_same_operations(tally: Callable[[str, int],
         compared += 1
     assert compared > 24
     tally("fixtures of Swagger 2.0, to v3 and back", compared)
+
+
+@pytest.mark.parametrize("form", ["Multipart/Form-Data", "application/X-WWW-form-urlencoded; charset=utf-8"])
+def test_a_form_is_one_in_any_spelling_of_its_media_type(form: str) -> None:
+    content = {form: {"schema": {"type": "object", "properties": {"n": {"type": "integer"}}}}}
+    paths = {
+        "/a": {"post": {"requestBody": {"content": content}, "responses": {"200": {"description": "d"}}}}
+    }
+    found = convert_to_v2(document(paths=paths), profile="oas").document["paths"]["/a"]["post"]
+    assert [each["in"] for each in found["parameters"]] == ["formData"]
