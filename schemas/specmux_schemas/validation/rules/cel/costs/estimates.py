@@ -6,7 +6,7 @@ Apiservers decide by it which rules a definition can have, so it is theirs to th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from specmux_converters.deferred_dataclasses import dataclass
 from specmux_schemas.validation.rules.cel.checking.checker import CheckedExpression
@@ -44,6 +44,31 @@ PathSize: TypeAlias = Callable[[tuple[str, ...]], Range | None]
 """The size of what a path of names from a variable leads to: fields, ``@items``, ``@keys``, ``@values``."""
 
 
+class _Path:
+    """Names, as a slice of Go has them: with room left, what is appended twice is the last of both, which is
+    how upstream comes to its estimates of loops with an index."""
+
+    __slots__ = ("_length", "_room")
+
+    def __init__(self, room: list[str], length: int) -> None:
+        self._room = room
+        self._length = length
+
+    def plus(self, name: str) -> _Path:
+        room = self._room
+        if self._length == len(room):
+            room = [*room, *[""] * max(len(room), 1)]
+        room[self._length] = name
+        return _Path(room, self._length + 1)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._room[: self._length])
+
+
+_NOWHERE: Final = _Path([], 0)
+
+
 @dataclass(frozen=True, slots=True)
 class _Entries:
     """Sizes of keys and values of a list or map that an expression made."""
@@ -58,7 +83,7 @@ class _Entries:
 
 @dataclass(frozen=True, slots=True)
 class _Local:
-    path: tuple[str, ...]
+    path: _Path
     size: Range | None = None
     entries: _Entries | None = None
 
@@ -71,7 +96,7 @@ class _Estimate:
     def __init__(self, checked: CheckedExpression, path_size: PathSize) -> None:
         self._checked = checked
         self._path_size = path_size
-        self._paths: dict[int, tuple[str, ...]] = {}
+        self._paths: dict[int, _Path] = {}
         self._locals: dict[str, list[_Local]] = {}
         self._sizes: dict[int, Range] = {}
         self._entries: dict[int, _Entries] = {}
@@ -98,7 +123,8 @@ class _Estimate:
 
     def _name(self, expression: Expression, name: str) -> Range:
         local = self._local(name)
-        self._paths[id(expression)] = (name.removeprefix("."),) if local is None else local.path
+        here = _NOWHERE.plus(name.removeprefix("."))
+        self._paths[id(expression)] = here if local is None else local.path
         return ONE
 
     def _local(self, name: str) -> _Local | None:
@@ -111,7 +137,7 @@ class _Estimate:
             return cost
         if self._type(expression.operand).kind in (MAP_KIND, STRUCT_KIND, PARAM_KIND):
             cost = cost.plus(ONE)
-        self._paths[id(expression)] = (*self._path(expression.operand), expression.name)
+        self._paths[id(expression)] = self._path(expression.operand).plus(expression.name)
         return cost
 
     def _call(self, call: Call) -> Range:
@@ -140,7 +166,7 @@ class _Estimate:
                 entries = self._entries_of(call.arguments[0])
                 size = None if entries is None else entries.value
                 part = "@items" if overload == "index_list" else "@values"
-                self._paths[id(call)] = (*self._path(call.arguments[0]), part)
+                self._paths[id(call)] = self._path(call.arguments[0]).plus(part)
             if size is None:
                 size = self._size(call)
         if size is not None:
@@ -217,13 +243,12 @@ class _Estimate:
     def _loop_locals(self, loop: Comprehension) -> list[_Local]:
         entries, path = self._entries_of(loop.over), self._path(loop.over)
         is_list = self._type(loop.over).kind == LIST_KIND if entries is None else entries.is_list
-        key = _Local((*path, "@indices" if is_list else "@keys"), None if entries is None else entries.key)
-        value = _Local(
-            (*path, "@items" if is_list else "@values"), None if entries is None else entries.value
-        )
+        sizes = (None, None) if entries is None else (entries.key, entries.value)
+        keys, values = ("@indices", "@items") if is_list else ("@keys", "@values")
         if len(loop.variables) == 2:
-            return [key, value]
-        return [value if is_list else key]
+            key = _Local(path.plus(keys), sizes[0])
+            return [key, _Local(path.plus(values), sizes[1])]
+        return [_Local(path.plus(values), sizes[1]) if is_list else _Local(path.plus(keys), sizes[0])]
 
     def _push(self, name: str, local: _Local) -> None:
         self._locals.setdefault(name, []).append(local)
@@ -234,17 +259,17 @@ class _Estimate:
     def _type(self, expression: Expression) -> CelType:
         return self._checked.type(expression)
 
-    def _path(self, expression: Expression) -> tuple[str, ...]:
+    def _path(self, expression: Expression) -> _Path:
         if isinstance(expression, Identifier):
             local = self._local(expression.name)
             if local is not None:
                 return local.path
-        return self._paths.get(id(expression), ())
+        return self._paths.get(id(expression), _NOWHERE)
 
     def _part(self, expression: Expression) -> SizedPart:
         of = self._type(expression)
         literal = expression.value if isinstance(expression, Literal) else MISSING
-        path = self._path(expression)
+        path = self._path(expression).names
         item_size = self._path_size((*path, "@items")) if of.params and path else None
         return SizedPart(of, self._size(expression), item_size, literal)
 
@@ -254,7 +279,7 @@ class _Estimate:
             found = _literal_size(expression)
         if found is not None:
             return found
-        path = self._path(expression)
+        path = self._path(expression).names
         found = self._path_size(path) if path else None
         if found is not None:
             self._sizes[id(expression)] = found
