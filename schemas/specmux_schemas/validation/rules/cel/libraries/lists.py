@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cmp_to_key
-from itertools import pairwise
 from typing import Any, Final
 
 from specmux_schemas.validation.rules.cel.checking.declarations import CelLibrary, Overload, member, overload
@@ -50,7 +49,22 @@ MOST_RANGE: Final = 1_000_000
 
 
 def _is_sorted(items: Any) -> bool:
-    return all(compare(left, right) <= 0 for left, right in pairwise(items))
+    before: list[Any] = []
+    for item in items:
+        if not is_ordered(item):
+            raise no_such_overload()
+        if before and _compared(before.pop(), item) > 0:
+            return False
+        before.append(item)
+    return True
+
+
+def _compared(left: Any, right: Any) -> int:
+    """As upstream, which takes an error for no order: values of two types, as of int-or-string."""
+    try:
+        return compare(left, right)
+    except CelError:
+        return 0
 
 
 def _summed(zero: Any) -> Callable[[Any], Any]:
@@ -70,7 +84,7 @@ def _extreme(name: str, sign: int) -> Callable[[Any], Any]:
         for item in items:
             if not is_ordered(item):
                 raise no_such_overload()
-            if is_first or compare(found, item) == sign:
+            if is_first or _compared(found, item) == sign:
                 found, is_first = item, False
         if is_first:
             raise CelError(f"{name} called on empty list")
