@@ -6,6 +6,7 @@ SpecmuxError
 │   └── SourceUnreachable  the server that a command reads documents from
 ├── SourceError          a command's documents cannot be had; says what to give instead
 │   └── NoSource           the command line names none, or one that cannot be
+│       └── NoKubeconfig     it names none, and there is no kubeconfig
 └── WorkerFailed         a build in the worker process crashed or ran out of time
     ├── TookTooLong      the latter
     └── NoWorker         the process does not start
@@ -42,6 +43,10 @@ class SourceError(SpecmuxError):
 
 class NoSource(SourceError):
     """What the command line and the kubeconfig say names no server and no files: a matter of usage."""
+
+
+class NoKubeconfig(NoSource):
+    """Nothing was named, and there is no kubeconfig that would name the server."""
 
 
 class WorkerFailed(SpecmuxError):

@@ -21,7 +21,7 @@ from specmux_aggregator.command_line.output import format_option
 from specmux_aggregator.command_line.progress import progress
 from specmux_aggregator.command_line.validation_reports import OBJECT_FORMS, report_of, stored_text
 from specmux_aggregator.console import is_coloured, warn, write_error
-from specmux_aggregator.errors import NoBackendReachable, SourceError
+from specmux_aggregator.errors import NoBackendReachable, NoKubeconfig, SourceError
 from specmux_aggregator.exits import NO_BACKEND_REACHABLE, fail_on_option
 from specmux_aggregator.sources import SourceOptions, opened, report_unread, source_options
 from specmux_aggregator.sources.disk.document_files import reported_refusals, write_out
@@ -288,8 +288,11 @@ def _undecoded(checked: list[ValidatedObject]) -> set[str]:
 def _kinds(documents: dict[GroupVersion, Document], options: SourceOptions) -> list[GroupVersionKind]:
     """All that there are: of the manifests' own definitions, then of the source."""
     own = [each.kind for each in DocumentSet(documents)]
-    with opened(options) as source:
-        return [*own, *known_kinds(source)]
+    try:
+        with opened(options) as source:
+            return [*own, *known_kinds(source)]
+    except NoKubeconfig:
+        return own
 
 
 def _type(each: ValidatedObject) -> str:
@@ -316,8 +319,13 @@ def _documents(
     own = _built(definitions) if definitions else {}
 
     def load(needed: Collection[GroupVersion]) -> Mapping[GroupVersion, Document]:
-        with opened(options) as source:
-            loaded = source.load(needed)
+        try:
+            with opened(options) as source:
+                loaded = source.load(needed)
+        except NoKubeconfig:
+            if not own:
+                raise
+            return {}  # what the definitions here do not describe is reported as not checked
         report_unread(loaded.unread)
         return loaded.documents.documents
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from specmux_aggregator.errors import NoSource, SourceError
+from specmux_aggregator.errors import NoKubeconfig, NoSource, SourceError
 from specmux_aggregator.sources.options import SourceOptions
 from specmux_cache.access.urls import backend_url
 from specmux_cache.errors import AccessError, BadValue
@@ -66,7 +66,7 @@ def named_server(options: SourceOptions, environ: Mapping[str, str]) -> Backend:
 def context_of(options: SourceOptions, environ: Mapping[str, str]) -> str:
     """The context of the kubeconfig that is meant. Raises NoSource."""
     if options.kubeconfig is None and options.context is None and not _has_kubeconfig(environ):
-        raise NoSource(f"there is no kubeconfig; {_step()}")
+        raise NoKubeconfig(f"there is no kubeconfig; {_step()}")
     return _cluster(options, environ).context
 
 
@@ -107,7 +107,7 @@ def _cluster(options: SourceOptions, environ: Mapping[str, str]) -> ServerAccess
 
     is_asked = options.kubeconfig is not None or options.context is not None
     if not is_asked and not _has_kubeconfig(environ) and "KUBERNETES_SERVICE_HOST" not in environ:
-        raise NoSource(f"there is no kubeconfig, so no server to ask; {_step()}")
+        raise NoKubeconfig(f"there is no kubeconfig, so no server to ask; {_step()}")
     try:
         if not is_asked and not _has_kubeconfig(environ):
             return in_cluster.read(environ)
