@@ -139,8 +139,8 @@ def test_demo_prints_lines_that_work() -> None:
     with specmux("demo", "--port", "0") as process:
         text = demo_lines(process)
         lines = [line.strip() for line in text.splitlines()]
-        script = [line for line in lines if line.startswith(("curl", "etag=", "sed "))]
-        assert len(script) >= 9
+        script = [line for line in lines if line.startswith(("curl", "document=", "etag=", "sed "))]
+        assert len(script) >= 10
         if shutil.which("curl") is None or shutil.which("xxd") is None:
             pytest.skip("no curl or xxd on this machine")
         steps = "\n".join(f"echo '== {number}'\n{line}" for number, line in enumerate(script))

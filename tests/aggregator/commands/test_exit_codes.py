@@ -103,7 +103,7 @@ LINES = """
 2 status --no-such-option
 4 status --server DEAD
 2 ui --no-such-option
-3 ui --kubeconfig wrong.yaml
+2 ui --kubeconfig wrong.yaml
 0 upgrade good.yaml --to new --directory old
 1 upgrade good.yaml --to other --directory old
 2 upgrade --no-such-option

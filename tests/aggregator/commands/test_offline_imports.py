@@ -30,7 +30,7 @@ ABSENT = (
     *("specmux_converters.codecs", "specmux_converters.crd", "specmux_converters.recognise"),
     *("specmux_converters.swagger2", "specmux_converters.yaml", "difflib", "secrets"),
 )
-MODULES_MAX = 105
+MODULES_MAX = 106
 """Of this project. Each costs half a millisecond or more."""
 
 RUN = """
