@@ -4,13 +4,12 @@
 
 Processor time, the least of the rounds: cold from bytes to bytes, and after one group-version changed. The
 memory of the process that merges, before anybody asked and after. The size and the parsing of each profile. A
-cold ``specmux explain`` and ``validate`` of a server with profiles, and of the same one without.
+cold ``specmux explain`` of a server with profiles, and of one without.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import gc
 import multiprocessing
 import os
@@ -29,9 +28,8 @@ sys.path.append(str(HERE.parents[1]))
 
 import orjson  # noqa: E402
 
-from running.service import directory, service  # noqa: E402
+from running.process import Process  # noqa: E402
 from shared_data import DATA, documents, load  # noqa: E402
-from specmux_aggregator.http import negotiation  # noqa: E402
 from specmux_aggregator.http.messages import Coding  # noqa: E402
 from specmux_aggregator.jobs.openapi_v2 import merged_swagger  # noqa: E402
 from specmux_aggregator.jobs.worker import _OBJECTS_UNTIL_COLLECTED  # noqa: E402
@@ -46,17 +44,6 @@ from specmux_converters.profiles import PROFILES  # noqa: E402
 
 SPECMUX = Path(sys.executable).with_name("specmux")
 CHANGED = GroupVersion("apis/apps/v1")
-OBJECTS = """\
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: a}
-spec: {selector: {}, template: {}}
----
-apiVersion: v1
-kind: Pod
-metadata: {name: a}
-spec: {containers: [{name: a, image: b}]}
-"""
 
 
 def main() -> None:
@@ -84,7 +71,7 @@ def main() -> None:
         taken = least(lambda made=made: [orjson.loads(body) for body in made], rounds)  # type: ignore[misc]
         name = media_type.rpartition("=")[2]
         print(f"profile {name:<32} {size / 1e6:7.2f} MB, parsed in {taken / parsed:5.2f} of that")
-    asyncio.run(commands(rounds))
+    commands(rounds)
 
 
 def merged(bodies: dict[GroupVersion, bytes], rounds: int) -> dict[str, float]:
@@ -135,37 +122,43 @@ def least(work: Callable[[], object], rounds: int) -> float:
     return min(taken)
 
 
-async def commands(rounds: int) -> None:
-    known = dict(negotiation._PROFILES)
+WITHOUT_PROFILES = (
+    "from specmux_aggregator.http import negotiation; negotiation._PROFILES.clear();"
+    "from specmux_aggregator.cli import main; main()"
+)
+
+
+def commands(rounds: int) -> None:
+    bare = min([run(["explain", "--help"]) for _ in range(rounds)])
+    print(f"{'specmux explain --help':<40} {1000 * bare:7.0f} ms CPU")
+    words = ["serve", "--directory", str(DATA / "k8s-pairs" / "1.35" / "v3"), "--listen-port", "0"]
+    servers = [Process(*words, program=(sys.executable, "-c", WITHOUT_PROFILES)), Process(*words)]
+    try:
+        urls = [f"http://127.0.0.1:{each.port}" for each in servers]
+        for each in servers:
+            each.until_ready()
+        for media, used in fetching(urls[1], rounds).items():
+            print(f"core's document fetched and parsed, {media:<9} {1000 * used:5.1f} ms CPU")
+        explain_cold(urls, rounds)
+    finally:
+        for each in servers:
+            each.kill()
+
+
+def explain_cold(urls: list[str], rounds: int) -> None:
+    """By turns: the machine is not the same for long."""
+    taken: dict[str, list[float]] = {url: [] for url in urls}
     with tempfile.TemporaryDirectory() as home:
-        manifest = Path(home, "objects.yaml")
-        manifest.write_text(OBJECTS)
-        shown: dict[str, list[Any]] = {
-            "explain": ["explain", "pods.spec"],
-            "validate": ["validate", manifest],
-        }
-        bare = min([await asyncio.to_thread(run, ["explain", "--help"]) for _ in range(rounds)])
-        print(f"{'specmux explain --help':<40} {1000 * bare:7.0f} ms CPU")
-        async with service(directory("release", DATA / "k8s-pairs" / "1.35" / "v3")) as client:
-            await client.says_ready()
-            fetched = await asyncio.to_thread(fetching, client.base, rounds)
-            for media, used in fetched.items():
-                print(f"core's document fetched and parsed, {media:<9} {1000 * used:5.1f} ms CPU")
-            for name, words in shown.items():
-                taken: dict[int, list[float]] = {0: [], len(known): []}
-                for number in range(rounds + 1):
-                    for profiles in ({}, known):  # by turns: the machine is not the same for long
-                        negotiation._PROFILES.clear()
-                        negotiation._PROFILES.update(profiles)
-                        folder = Path(home, f"{name}{len(profiles)}{number}")
-                        command = [*words, "--server", client.base, "--cache-directory", folder]
-                        used = await asyncio.to_thread(run, command)
-                        taken[len(profiles)] += [used] if number else []  # the first makes the form
-                whole, schemas = (1000 * min(each) for each in taken.values())
-                print(
-                    f"{f'specmux {name}, cold':<40} {whole:7.0f} ms CPU of a server without profiles,"
-                    f" {schemas:.0f} with them: {schemas / whole:.2f}"
-                )
+        for number in range(rounds + 1):
+            for url, found in taken.items():
+                folder = Path(home, f"{number}-{url.rpartition(':')[2]}")
+                used = run(["explain", "pods.spec", "--server", url, "--cache-directory", folder])
+                found += [used] if number else []  # the first makes the form
+    whole, schemas = (1000 * min(each) for each in taken.values())
+    print(
+        f"{'specmux explain, cold':<40} {whole:7.0f} ms CPU of a server without profiles,"
+        f" {schemas:.0f} with them: {schemas / whole:.2f}"
+    )
 
 
 def fetching(server: str, rounds: int) -> dict[str, float]:
