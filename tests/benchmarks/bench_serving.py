@@ -43,7 +43,7 @@ from serving_servers import (
     descendants,
     granian,
     nginx,
-    resident,
+    proportional,
     specmux,
 )
 
@@ -293,7 +293,7 @@ def wrk(server: Server, client: list[str], seconds: int, connections: int) -> in
 def memory(options: argparse.Namespace, run: Path) -> None:
     """Resident memory with everything loaded, and after 200,000 requests for hashes that nobody knows."""
     with specmux(options.directory) as server:
-        empty = server.rss()
+        empty = settled(server)
         paths = orjson.loads(server.get("/openapi/v3")[2])["paths"]
         urls = [entry["serverRelativeURL"] for entry in paths.values()]
         forms = 0
@@ -301,7 +301,7 @@ def memory(options: argparse.Namespace, run: Path) -> None:
             for accept in ACCEPTS:
                 for encoding in ENCODINGS:
                     forms += server.get(url, Accept=accept, Accept_Encoding=encoding)[0] == 200
-        loaded, children = server.rss(), sum(map(resident, descendants(server.pid)))
+        loaded, children = server.rss(), sum(map(proportional, descendants(server.pid)))
         script = run / "hashes.lua"
         script.write_text(HASHES_LUA.format(path=urls[0].partition("?")[0]))
         asked = 0
@@ -311,7 +311,7 @@ def memory(options: argparse.Namespace, run: Path) -> None:
     print("| memory of the serving process | MiB |\n|---|---|")
     print(f"| started, {len(urls)} group-versions | {empty:.1f} |")
     print(f"| {forms} forms of their documents loaded | {loaded:.1f} |")
-    print(f"| its worker processes besides | {children:.1f} |")
+    print(f"| its worker processes besides, their share of common pages | {children:.1f} |")
     print(f"| growth over {asked:,} requests with random hashes | {flooded - loaded:+.1f} |\n")
 
 
@@ -347,13 +347,24 @@ def said_hello(server: Server, connection: socket.socket) -> socket.socket:
 
 def held(server: Server, begin: Callable[[Server, socket.socket], socket.socket]) -> float:
     """KiB by which the server grows for each connection that has begun so, and waits."""
-    before = server.rss()
+    before = settled(server)
     with contextlib.ExitStack() as stack:
         for _ in range(WAITING):
             connection = socket.create_connection(("127.0.0.1", server.port), 60)
             stack.enter_context(begin(server, connection))
         time.sleep(1)  # what was sent last is read by then
         return (server.rss() - before) * 1024 / WAITING
+
+
+def settled(server: Server) -> float:
+    """Resident MiB once the server has read its documents for the page, a while after it is ready."""
+    last = server.rss()
+    for _ in range(15):
+        time.sleep(1)
+        last, before = server.rss(), last
+        if abs(last - before) < 0.1:
+            break
+    return last
 
 
 def growth(options: argparse.Namespace, run: Path) -> None:

@@ -219,6 +219,14 @@ def descendants(pid: int) -> list[int]:
 
 
 def resident(pid: int) -> float:
-    status = Path(f"/proc/{pid}/status").read_text()
-    found = re.search(r"VmRSS:\s+(\d+) kB", status)
+    return _mebibytes(f"/proc/{pid}/status", "VmRSS")
+
+
+def proportional(pid: int) -> float:
+    """Resident, of pages that processes have in common each one's share."""
+    return _mebibytes(f"/proc/{pid}/smaps_rollup", "Pss")
+
+
+def _mebibytes(file: str, name: str) -> float:
+    found = re.search(rf"^{name}:\s+(\d+) kB", Path(file).read_text(), re.MULTILINE)
     return int(found[1]) / 1024 if found else 0.0
