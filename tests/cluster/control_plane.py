@@ -7,7 +7,6 @@ import http.client
 import json
 import os
 import signal
-import socket
 import ssl
 import subprocess
 import time
@@ -26,6 +25,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from cluster.binaries import Binaries
 from cluster.objects import AUDIT_POLICY, objects
+from running.ports import free_port
 
 STARTS = 90.0
 """Seconds in which a server answers."""
@@ -284,9 +284,7 @@ class ControlPlane:
 
 
 def free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    try:
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
+    found: set[int] = set()
+    while len(found) < count:
+        found.add(free_port())
+    return list(found)

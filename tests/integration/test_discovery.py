@@ -45,6 +45,10 @@ def test_backends_are_one_for_a_client() -> None:
             status, headers, body = await client.get("/apis/two.com/v1")
             assert (status, headers["Content-Type"]) == (200, "application/json")
             assert orjson.loads(body)["resources"][0]["name"] == "twos"
+            # Discovery is complete sooner than the documents on a busy machine.
+            await client.until(
+                lambda: len(client.app.publisher.current.entries) == 4, "all documents are there"
+            )
             report = (await client.status())["discovery"]
             assert {name: item["form"] for name, item in report["backends"].items()} == {
                 "a": "aggregated", "b": "aggregated", "c": "legacy"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import socket
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from running.ports import free_port
 
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
 needs_nginx = pytest.mark.skipif(NGINX is None, reason="wants nginx: apt-get install nginx-light")
@@ -47,9 +48,7 @@ class Nginx:
 @asynccontextmanager
 async def nginx_before(target: str, prefix: str) -> AsyncIterator[Nginx]:
     """On a free port of loopback, with what a first configuration has: ``location`` and ``proxy_pass``."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
+    port = free_port()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         text = CONFIG.format(

@@ -9,7 +9,6 @@ import random
 import re
 import shutil
 import signal
-import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ import aiohttp
 import orjson
 from yarl import URL
 
+from running.ports import free_port
 from specmux_converters.media_types import JSON
 from stress.service_load import promised_hash
 from stress.service_world import DEADLINE, LoggedProcess
@@ -42,12 +42,6 @@ def nginx() -> str | None:
 
 def varnish() -> str | None:
     return shutil.which("varnishd") or shutil.which("varnishd", path="/usr/sbin")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Replica:
