@@ -350,40 +350,34 @@ class _Parser(TokenReader):
 
     def _map(self) -> Expression:
         opened = self._advance()
-        entries: list[MapEntry] = []
-        self._sync("map", _OPTIONAL | {",", "}"})
-        try:
-            while self._token.kind in _OPTIONAL:
-                is_optional = self._optional_mark(self._token, "?")
-                key = self._within(CHOICE | {""}, MEMBERS | {",", "}"})
-                entries.append(self._entry(key, is_optional))
-                if self._token.kind != "," or self._next() not in _OPTIONAL:
-                    break
-                self._take(",")
-        except SyntaxMismatch as mismatch:
-            self._recover(mismatch, BETWEEN, MEMBERS, frozenset((",", "}")))
-        self._closed("}")
-        return MapLiteral(opened.at, entries)
-
-    def _entry(self, key: Expression, is_optional: bool) -> MapEntry:
-        colon = self._want(":", "entry", _EXPRESSION)
-        value = self._within(frozenset((",", "}")), MEMBERS)
-        return MapEntry(colon.at, key, value, is_optional)
+        ends, more = CHOICE | {""}, MEMBERS | {",", "}"}
+        return MapLiteral(opened.at, self._entries("map", _OPTIONAL, lambda: self._within(ends, more)))
 
     def _structure(self, name: str) -> Expression:
         opened = self._advance()
+        return StructLiteral(opened.at, name, self._entries("message", _FIELD | {"?"}, self._field_key))
+
+    def _field_key(self) -> Expression:
+        field = self._field_name() or self._token
+        return Literal(field.at, field.text)
+
+    def _entries(self, place: str, first: frozenset[str], key: Callable[[], Expression]) -> list[MapEntry]:
+        """To the closing brace. ``first``: what an entry begins with."""
         entries: list[MapEntry] = []
-        first = _FIELD | {"?"}
-        self._sync("message", first | {",", "}"})
+        self._sync(place, first | {",", "}"})
         try:
             while self._token.kind in first:
                 is_optional = self._optional_mark(self._token, "?")
-                field = self._field_name() or self._token
-                entries.append(self._entry(Literal(field.at, field.text), is_optional))
+                entries.append(self._entry(key(), is_optional))
                 if self._token.kind != "," or self._next() not in first:
                     break
                 self._take(",")
         except SyntaxMismatch as mismatch:
             self._recover(mismatch, BETWEEN, MEMBERS, frozenset((",", "}")))
         self._closed("}")
-        return StructLiteral(opened.at, name, entries)
+        return entries
+
+    def _entry(self, key: Expression, is_optional: bool) -> MapEntry:
+        colon = self._want(":", "entry", _EXPRESSION)
+        value = self._within(frozenset((",", "}")), MEMBERS)
+        return MapEntry(colon.at, key, value, is_optional)

@@ -1,7 +1,7 @@
 """Tokens read one by one, and how reading goes on behind faults of syntax.
 
-cel-go's parser, which ANTLR generates, does that (antlr4, DefaultErrorStrategy): a token too many is left
-out, one that is missing is taken as there, else what follows is skipped up to what may come next.
+cel-go's parser, which ANTLR generates, does that (antlr4, DefaultErrorStrategy): it skips a surplus
+token, assumes a missing one, or else skips tokens up to one that may come next.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _IN_ORDER: Final = (
 
 
 class ParseStop(Exception):
-    """The issue is written down."""
+    """Ends parsing; the issue is recorded."""
 
 
 class SyntaxMismatch(Exception):
-    """Ends a rule of the grammar. ``place`` tells apart where that is."""
+    """Ends a rule of the grammar; ``place`` names which."""
 
     def __init__(self, place: str, at: int, fault: str) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class TokenReader:
         self._ends: list[tuple[frozenset[str], frozenset[str]]] = [(_TOP, _TOP)]
         """What may follow the expressions that are being read, and what more ends skipping."""
         self._is_recovering = False
-        """Faults are said again from the next token that fits."""
+        """Whether faults go unreported, up to the next token that fits."""
         self._recovered: tuple[int, set[str]] = (-1, set())
         self._recoveries = 0
 
@@ -84,7 +84,7 @@ class TokenReader:
         return self._advance()
 
     def _want(self, kind: str, place: str, after: frozenset[str]) -> Token:
-        """The token; one that is missing is taken as there before what is in ``after``."""
+        """The token; a missing one is assumed before a token of ``after``."""
         if self._token.kind != kind and not self._without_one(frozenset((kind,))):
             if self._token.kind not in after:
                 raise self._mismatched(place, frozenset((kind,)))
@@ -99,7 +99,7 @@ class TokenReader:
         raise self._mismatched(place, wanted)
 
     def _without_one(self, wanted: frozenset[str]) -> bool:
-        """Leaves out a token before one that fits."""
+        """Skip a token before one that fits."""
         if self._next() not in wanted:
             return False
         self._say(self._token.at, f"extraneous input {quoted(self._token)} expecting {listed(wanted)}")
