@@ -12,7 +12,7 @@ RUN python -m pip install --no-cache-dir "build>=1.2"
 COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY converters converters
 COPY cache cache
-COPY schemas schemas
+COPY tools tools
 COPY aggregator aggregator
 RUN python -m build --wheel --outdir /wheel . \
     && case ",${EXTRAS}," in *,swagger-ui,*) python -m build --wheel --outdir /wheel aggregator/swagger-ui ;; esac

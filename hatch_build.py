@@ -22,7 +22,7 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 PAGES = "https://github.com/specmux/specmux/blob/main/"
 FILES = "https://raw.githubusercontent.com/specmux/specmux/main/"
 _LINK = re.compile(r'(?P<before>\]\(| (?:src|srcset)=")(?P<target>(?!https?:|#)[^)"]+)')
-PACKAGES = ("aggregator", "cache", "converters", "schemas")
+PACKAGES = ("aggregator", "cache", "converters", "tools")
 
 
 def long_description(readme: str) -> str:

@@ -14,16 +14,16 @@ from prometheus_client import CollectorRegistry
 from specmux_aggregator.aggregation.document_checks import document_checks_of
 from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.aggregation.supervisor import Backends
+from specmux_aggregator.api_discovery.watch import DiscoveryWatch
 from specmux_aggregator.auth.guard import RequestGuard
-from specmux_aggregator.auth.hosts import LoopbackHosts
-from specmux_aggregator.auth.modes import gate_of, warn_of_exposure
+from specmux_aggregator.auth.loopback_only import LoopbackHosts
+from specmux_aggregator.auth.new_guard import gate_of, warn_of_exposure
 from specmux_aggregator.changes.opening import change_history, change_routes, change_streams
 from specmux_aggregator.collectors import register_collectors
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.config.state import ConfigState
-from specmux_aggregator.discovery.watch import DiscoveryWatch
 from specmux_aggregator.documents.archive import StateDirectory
-from specmux_aggregator.documents.memory import MemoryWatch
+from specmux_aggregator.documents.memory_pressure import MemoryWatch
 from specmux_aggregator.endpoints.health import Pages, ServiceState
 from specmux_aggregator.endpoints.routes import Route
 from specmux_aggregator.endpoints.swagger_reads import SwaggerReads
@@ -46,17 +46,17 @@ from specmux_aggregator.parts import (
     swagger_routes,
 )
 from specmux_aggregator.proxy.handler import ProxyHandler
-from specmux_aggregator.questions.document_pages.kind import load_pages
-from specmux_aggregator.questions.frames import SiteParts
-from specmux_aggregator.questions.opening import question_routes
-from specmux_aggregator.questions.pages import home
-from specmux_aggregator.questions.process import Reader
-from specmux_aggregator.questions.reading import Reading
-from specmux_aggregator.questions.validation_endpoint import validation_of
+from specmux_aggregator.reader.document_pages.kind import load_pages
+from specmux_aggregator.reader.opening import question_routes
+from specmux_aggregator.reader.page_frame import SiteParts
+from specmux_aggregator.reader.pages import home
+from specmux_aggregator.reader.process import Reader
+from specmux_aggregator.reader.reader_client import Reading
+from specmux_aggregator.reader.validation_endpoint import validation_of
 from specmux_aggregator.server.listener import HTTPServer
 from specmux_aggregator.tasks import finish, log_failure
 from specmux_aggregator.upstream.body_budget import BODIES
-from specmux_converters.amounts import counted
+from specmux_converters.counted_nouns import counted
 
 logger = logging.getLogger(__name__)
 

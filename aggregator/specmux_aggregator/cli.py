@@ -11,67 +11,62 @@ from typing import Final
 import click
 
 from specmux_aggregator.command_line.common_options import verbosity_options
-from specmux_aggregator.command_line.listing import CommandList, LazyCommand
+from specmux_aggregator.command_line.lazy_commands import CommandList, LazyCommand
 from specmux_aggregator.command_line.output import output_of_group
 from specmux_aggregator.version import VERSION
 
 _COMMANDS: Final = "specmux_aggregator.commands"
+_TOOLS: Final = "specmux_tools.commands"
 
 SECTIONS: Final = {
     "Start": {
-        "demo": LazyCommand(
-            f"{_COMMANDS}.demo:demo", "Run the service with example backends on this machine."
-        ),
+        "demo": LazyCommand(f"{_TOOLS}.demo:demo", "Run the service with example backends on this machine."),
         "serve": LazyCommand(
             f"{_COMMANDS}.serve:serve", "Serve the discovery and the documents of all backends."
         ),
         "status": LazyCommand(
-            f"{_COMMANDS}.status:status", "Show the state of a running service and its backends."
+            f"{_TOOLS}.status:status", "Show the state of a running service and its backends."
         ),
         "init": LazyCommand(f"{_COMMANDS}.init:init", "Write a configuration to start from."),
         "ui": LazyCommand(
-            f"{_COMMANDS}.ui:ui", "Browse and search kinds and fields in a browser, on this machine."
+            f"{_TOOLS}.ui:ui", "Browse and search kinds and fields in a browser, on this machine."
         ),
         "check-config": LazyCommand(
             f"{_COMMANDS}.check_config:check_config", "Check a configuration, and show what it means."
         ),
     },
     "Documents": {
-        "explain": LazyCommand(f"{_COMMANDS}.explain:explain", "Explain a kind, or one of its fields."),
+        "explain": LazyCommand(f"{_TOOLS}.explain:explain", "Explain a kind, or one of its fields."),
         "mcp": LazyCommand(
-            f"{_COMMANDS}.mcp:mcp", "Run an MCP server: tools for agents that use Kubernetes APIs."
+            f"{_TOOLS}.mcp:mcp", "Run an MCP server: tools for agents that use Kubernetes APIs."
         ),
-        "search": LazyCommand(f"{_COMMANDS}.search:search", "Search kinds and fields by words."),
-        "convert": LazyCommand(f"{_COMMANDS}.convert:convert", "Convert a document to OpenAPI v3."),
+        "search": LazyCommand(f"{_TOOLS}.search:search", "Search kinds and fields by words."),
+        "convert": LazyCommand(f"{_TOOLS}.convert:convert", "Convert a document to OpenAPI v3."),
         "schemas": LazyCommand(
-            f"{_COMMANDS}.schemas:schemas", "Write JSON Schemas of all kinds, for editors and CI."
+            f"{_TOOLS}.schemas:schemas", "Write JSON Schemas of all kinds, for editors and CI."
         ),
         "check": LazyCommand(
-            f"{_COMMANDS}.check:check", "Check OpenAPI documents and CustomResourceDefinitions for errors."
+            f"{_TOOLS}.check:check", "Check OpenAPI documents and CustomResourceDefinitions for errors."
         ),
         "conformance": LazyCommand(
-            f"{_COMMANDS}.conformance:conformance",
+            f"{_TOOLS}.conformance:conformance",
             "Try what KEP-2896 promises of /openapi/v3 against a server.",
         ),
         "merge": LazyCommand(
-            f"{_COMMANDS}.merge:merge", "Merge all group-versions into one OpenAPI v3 document."
+            f"{_TOOLS}.merge:merge", "Merge all group-versions into one OpenAPI v3 document."
         ),
         "upgrade": LazyCommand(
-            f"{_COMMANDS}.upgrade:upgrade", "List the objects that must change before an upgrade."
+            f"{_TOOLS}.upgrade:upgrade", "List the objects that must change before an upgrade."
         ),
-        "diff": LazyCommand(f"{_COMMANDS}.diff:diff", "Compare documents: what changed, and whom it breaks."),
+        "diff": LazyCommand(f"{_TOOLS}.diff:diff", "Compare documents: what changed, and whom it breaks."),
     },
     "Objects": {
-        "validate": LazyCommand(
-            f"{_COMMANDS}.validate:validate", "Validate manifests as an apiserver would."
-        ),
+        "validate": LazyCommand(f"{_TOOLS}.validate:validate", "Validate manifests as an apiserver would."),
     },
     "Client": {
-        "get": LazyCommand(
-            f"{_COMMANDS}.get:get", "Print an OpenAPI v3 document, or list the group-versions."
-        ),
+        "get": LazyCommand(f"{_TOOLS}.get:get", "Print an OpenAPI v3 document, or list the group-versions."),
         "cache": LazyCommand(
-            f"{_COMMANDS}.cache:cache", "Manage the disk cache of OpenAPI documents.", is_group=True
+            f"{_TOOLS}.cache:cache", "Manage the disk cache of OpenAPI documents.", is_group=True
         ),
     },
     "Other": {

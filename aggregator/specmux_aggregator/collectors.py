@@ -10,9 +10,9 @@ from prometheus_client import ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from specmux_aggregator.aggregation.document_checks import DocumentChecks
+from specmux_aggregator.api_discovery.metrics import DiscoveryCollector
 from specmux_aggregator.config.settings import Settings
-from specmux_aggregator.discovery.metrics import DiscoveryCollector
-from specmux_aggregator.documents.memory import MemoryWatch
+from specmux_aggregator.documents.memory_pressure import MemoryWatch
 from specmux_aggregator.documents.metrics import LimitCollector
 from specmux_aggregator.endpoints.health import ServiceState
 from specmux_aggregator.endpoints.service import Service
@@ -78,11 +78,9 @@ class SchemaCollector:
 
     def collect(self) -> Iterator[Metric]:
         kept = self._files.kept
-        yield GaugeMetricFamily("specmux_schemas_bytes", "Bytes of schemas in memory.", value=kept.bytes)
-        yield GaugeMetricFamily(
-            "specmux_schemas_files", "Schemas in memory, in all codings.", value=len(kept)
-        )
-        yield CounterMetricFamily("specmux_schemas_made", "Schemas that were made.", value=self._files.made)
+        yield GaugeMetricFamily("specmux_tools_bytes", "Bytes of schemas in memory.", value=kept.bytes)
+        yield GaugeMetricFamily("specmux_tools_files", "Schemas in memory, in all codings.", value=len(kept))
+        yield CounterMetricFamily("specmux_tools_made", "Schemas that were made.", value=self._files.made)
 
 
 class DocumentCheckCollector:

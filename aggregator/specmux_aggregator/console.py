@@ -52,7 +52,7 @@ def write_error(text: str) -> None:
 
 
 def _printable(text: str) -> str:
-    from specmux_schemas.reports.printing import printable_lines  # most commands say nothing
+    from specmux_converters.printing import printable_lines  # most commands say nothing
 
     return printable_lines(text)
 

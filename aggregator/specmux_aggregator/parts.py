@@ -10,20 +10,17 @@ from dataclasses import dataclass
 from functools import partial
 
 from specmux_aggregator.aggregation.backend_sets import BackendSets
-from specmux_aggregator.aggregation.choice import Refreshers
 from specmux_aggregator.aggregation.document_checks import DocumentChecks
 from specmux_aggregator.aggregation.first_look import FirstLook
 from specmux_aggregator.aggregation.loop import Pace
+from specmux_aggregator.aggregation.new_refresher import Refreshers
 from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.aggregation.refresher import Refresher
 from specmux_aggregator.aggregation.supervisor import Backends
-from specmux_aggregator.catalogue.answers import PREFIX, ROUTE, SchemaAccess
-from specmux_aggregator.catalogue.endpoint import SchemaFiles
-from specmux_aggregator.catalogue.tokens import PathTokens
+from specmux_aggregator.api_discovery.synthesis import Synthesis
+from specmux_aggregator.api_discovery.watch import discovery_of
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.config.state import ConfigState
-from specmux_aggregator.discovery.synthesis import Synthesis
-from specmux_aggregator.discovery.watch import discovery_of
 from specmux_aggregator.documents.archive import StateDirectory
 from specmux_aggregator.documents.prefetch import DocumentPrefetch
 from specmux_aggregator.documents.repository import DocumentRepository
@@ -34,21 +31,24 @@ from specmux_aggregator.endpoints.openapi_v2 import ROUTE as SWAGGER_ROUTE
 from specmux_aggregator.endpoints.openapi_v2 import MergedSwagger
 from specmux_aggregator.endpoints.routes import Route, RouteTable
 from specmux_aggregator.endpoints.service import Service
-from specmux_aggregator.jobs.workers import Workers
+from specmux_aggregator.json_schema_files.answers import PREFIX, ROUTE, SchemaAccess
+from specmux_aggregator.json_schema_files.endpoint import SchemaFiles
+from specmux_aggregator.json_schema_files.tokens import PathTokens
 from specmux_aggregator.kubernetes.api_client import ApiClient
 from specmux_aggregator.kubernetes.cluster_backends import CUSTOM_RESOURCES
+from specmux_aggregator.kubernetes.shared_crd_parts import ClusterTemplates
 from specmux_aggregator.kubernetes.source import ClusterSource
-from specmux_aggregator.kubernetes.templates import ClusterTemplates
 from specmux_aggregator.kubernetes.watch import Timing
 from specmux_aggregator.metrics.checks import count_check
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Failure
 from specmux_aggregator.model.observation import Observation
-from specmux_aggregator.model.servers import git_version
+from specmux_aggregator.model.server_union import git_version
 from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
 from specmux_aggregator.upstream.body_budget import BODIES, BodyBudget
-from specmux_aggregator.upstream.identities import Identities
+from specmux_aggregator.upstream.credentials import Identities
+from specmux_aggregator.workers.workers import Workers
 
 
 @dataclass(frozen=True, slots=True)

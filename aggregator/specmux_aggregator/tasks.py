@@ -1,7 +1,7 @@
 """Shared tasks and background tasks.
 
 Work requested again while it runs is repeated once. An exception that ends a background task is logged at
-once, not when the task is garbage-collected. One run per key: ``specmux_cache.reading.flight``.
+once, not when the task is garbage-collected. One run per key: ``specmux_cache.reading.single_flight``.
 """
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ from specmux_cache.reading.results import (
 from specmux_cache.store.keys import partition_of
 
 if TYPE_CHECKING:  # a client that is offline needs nothing of them
-    from specmux_cache.http.refusals import UnsupportedRequests
-    from specmux_cache.reading.exchange import ExchangeResult
+    from specmux_cache.http.unsupported_media_types import UnsupportedRequests
+    from specmux_cache.reading.fetch import ExchangeResult
     from specmux_cache.store.compaction import CompactionReport
     from specmux_converters.byte_bounded import ByteBounded
 
@@ -128,7 +128,7 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
 
     @cached_property
     def _unsupported(self) -> UnsupportedRequests:
-        from specmux_cache.http.refusals import UnsupportedRequests
+        from specmux_cache.http.unsupported_media_types import UnsupportedRequests
 
         return UnsupportedRequests(self.options.refusal_ttl, clock=self._clock)
 
@@ -145,7 +145,7 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
     _calls: Calls = IN_THREADS
 
     def _flights(self) -> Flights[ExchangeResult]:
-        from specmux_cache.reading.flight import SingleFlight
+        from specmux_cache.reading.single_flight import SingleFlight
 
         return SingleFlight()
 

@@ -13,8 +13,8 @@ from specmux_cache.reading.options import CacheOptions
 from specmux_cache.store.disk_store import DiskStore
 from specmux_cache.store.locks import locked
 from specmux_cache.sync import SchemaCache
-from specmux_converters.amounts import counted, size
-from specmux_converters.deferred_dataclasses import dataclass
+from specmux_converters.counted_nouns import counted, size
+from specmux_converters.lazy.dataclasses import dataclass
 
 NETWORK_FILE_SYSTEMS: Final = frozenset(
     {"9p", "afs", "ceph", "cifs", "fuse.sshfs", "lustre", "nfs", "nfs4", "smb3"}

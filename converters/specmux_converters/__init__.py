@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from specmux_converters.lazy_names import lazy_names
+from specmux_converters.lazy.names import lazy_names
 
 if TYPE_CHECKING:  # type checkers and editors; at run time __getattr__ does it
     from specmux_converters.codecs.objects.envelope import Envelope as Envelope
@@ -23,14 +23,14 @@ if TYPE_CHECKING:  # type checkers and editors; at run time __getattr__ does it
     from specmux_converters.document import canonical as canonical
     from specmux_converters.document import content_hash as content_hash
     from specmux_converters.errors import ConverterError
+    from specmux_converters.from_swagger2.conversion import Conversion, convert, convert_whole
+    from specmux_converters.from_swagger2.conversion import WholeConversion as WholeConversion
     from specmux_converters.group_versions import GroupVersion as GroupVersion
     from specmux_converters.incremental.conversion_memo import ConversionMemo
     from specmux_converters.losses import Grade as Grade
     from specmux_converters.losses import Loss
     from specmux_converters.merging.merge import MergeResult as MergeResult
     from specmux_converters.merging.merge import merge
-    from specmux_converters.swagger2.conversion import Conversion, convert, convert_whole
-    from specmux_converters.swagger2.conversion import WholeConversion as WholeConversion
 
 __all__ = [
     "Conversion",
@@ -48,7 +48,7 @@ __all__ = [
 """The names that most users need; everything in ``_MODULES`` can be imported from here as well."""
 
 _MODULES = {
-    "swagger2.conversion": "Conversion WholeConversion convert convert_whole",
+    "from_swagger2.conversion": "Conversion WholeConversion convert convert_whole",
     "incremental.conversion_memo": "ConversionMemo",
     "errors": "ConverterError",
     "document": "Document Limits canonical content_hash parse",

@@ -10,7 +10,6 @@ from typing import Any, Final, TypeAlias
 
 import orjson
 
-from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.errors import ConverterError, InvalidDocument, LimitExceeded, cut
 from specmux_converters.json_text import (
     POINTER_MAX_BYTES,
@@ -26,6 +25,7 @@ from specmux_converters.json_text import (
     with_characters,
 )
 from specmux_converters.json_values import within
+from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.losses import Loss
 
 Document: TypeAlias = dict[str, Any]

@@ -10,7 +10,7 @@ import json
 import re
 from typing import Any, Final
 
-from specmux_converters.deferred.patterns import pattern
+from specmux_converters.lazy.patterns import pattern
 from specmux_converters.losses import pointer_to
 
 POINTER_MAX_BYTES: Final = 4 * 1024 * 1024

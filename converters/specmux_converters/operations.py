@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
 from specmux_converters.json_values import mapping
+from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.references import referred
 
 GROUP_VERSION_KIND: Final = "x-kubernetes-group-version-kind"

@@ -6,13 +6,13 @@ from dataclasses import field
 from typing import Final
 
 from specmux_converters import media_types
-from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits, kind_of, parse
 from specmux_converters.document import DocumentKind as DocumentKind
 from specmux_converters.errors import InvalidDocument, NoDocument, cut
 from specmux_converters.incremental.revisions import Revisions
+from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.losses import Loss
-from specmux_converters.openapi31 import is_later_than_30
+from specmux_converters.lower_openapi31 import is_later_than_30
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _CRD: Final = "CustomResourceDefinition"
@@ -61,7 +61,7 @@ def _recognised(reading: _Reading) -> RecognisedInput:
         raise NoDocument(f"{len(documents)} documents, and none is a CustomResourceDefinition")
     kind, document = kind_of(documents[0]), documents[0]
     if kind is DocumentKind.OPENAPI_3 and is_later_than_30(document):
-        from specmux_converters.openapi31.lowering import as_openapi_30  # few documents need it
+        from specmux_converters.lower_openapi31.lowering import as_openapi_30  # few documents need it
 
         lowered, more = as_openapi_30(document)
         return RecognisedInput(kind, (lowered,), (*losses, *more))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from specmux_converters.deferred_dataclasses import dataclass
+from specmux_converters.lazy.dataclasses import dataclass
 
 OLDEST: Final = 30
 NEWEST: Final = 37

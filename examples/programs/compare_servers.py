@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from specmux_cache import SchemaCache
-from specmux_schemas import diff
+from specmux_tools import diff
 
 
 def documents_of(server: str) -> dict[str, Mapping[str, Any]]:

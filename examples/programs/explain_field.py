@@ -3,7 +3,7 @@
 import sys
 
 from specmux_cache import SchemaCache
-from specmux_schemas import SchemasError, explain
+from specmux_tools import SchemasError, explain
 
 server, subject = sys.argv[1:]
 with SchemaCache(server) as cache:

@@ -3,7 +3,7 @@
 import sys
 
 from specmux_cache import SchemaCache
-from specmux_schemas import search
+from specmux_tools import search
 
 server, words = sys.argv[1:]
 with SchemaCache(server) as cache:

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from specmux_cache import SchemaCache
-from specmux_schemas import validate
+from specmux_tools import validate
 
 server, file = sys.argv[1:]
 with SchemaCache(server) as cache:

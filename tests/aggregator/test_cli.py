@@ -23,16 +23,16 @@ from fakes.openapi_server import Reference, Reply, Request, document
 from fakes.openapi_thread import serving_in_thread
 from specmux_aggregator import console
 from specmux_aggregator.cli import SECTIONS, main
-from specmux_aggregator.sources import SourceOptions, opened
 from specmux_aggregator.version import VERSION
 from specmux_converters.group_versions import GroupVersion
+from specmux_tools.sources import SourceOptions, opened
 
 QUICK = 0.15
 """Seconds of processor time that an answer without work may take."""
 
 HEAVY = {
     "aiohttp", "asyncio", "cbor2", "diskcache", "jinja2", "orjson", "prometheus_client", "specmux_cache",
-    "specmux_schemas", "sqlite3", "ssl", "yaml", "zstandard",
+    "specmux_tools", "sqlite3", "ssl", "yaml", "zstandard",
 }  # fmt: skip
 
 COMPLETION = {"_SPECMUX_COMPLETE": "bash_complete", "COMP_WORDS": "specmux c", "COMP_CWORD": "1"}
@@ -73,15 +73,15 @@ def test_answers_without_work_import_nothing_heavy(arguments: list[str], environ
     assert HEAVY & set(imported) == set()
     assert {name for name in imported if name.startswith("specmux_converters")} <= {
         "specmux_converters",
-        "specmux_converters.deferred_dataclasses",
-        "specmux_converters.lazy_names",
+        "specmux_converters.lazy.dataclasses",
+        "specmux_converters.lazy.names",
     }
     ours = sorted(name for name in imported if name.startswith("specmux_aggregator."))
     assert ours == [
         "specmux_aggregator.cli",
         "specmux_aggregator.command_line",
         "specmux_aggregator.command_line.common_options",
-        "specmux_aggregator.command_line.listing",
+        "specmux_aggregator.command_line.lazy_commands",
         "specmux_aggregator.command_line.output",
         "specmux_aggregator.console",
         "specmux_aggregator.errors",
@@ -285,7 +285,7 @@ def test_search_fits_the_terminal(
 ) -> None:
     name = {"type": "string", "description": "A word. " + "long " * 30}
     (tmp_path / "v1.json").write_bytes(orjson.dumps(bed(name=name)))
-    monkeypatch.setattr("specmux_aggregator.commands.search.terminal_width", lambda: columns)
+    monkeypatch.setattr("specmux_tools.commands.search.terminal_width", lambda: columns)
     lines = run("search", "name", "--directory", str(tmp_path)).stdout.splitlines()
     assert len(lines) > 1
     assert max(map(len, lines)) <= longest

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from specmux_aggregator.documents.memory import MemoryUsage, memory_usage
+from specmux_aggregator.documents.memory_pressure import MemoryUsage, memory_usage
 
 GIB = 1024**3
 MIB = 1024**2

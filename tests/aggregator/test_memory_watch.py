@@ -8,7 +8,12 @@ from collections.abc import Callable
 
 import pytest
 
-from specmux_aggregator.documents.memory import MemoryState, MemoryUsage, MemoryWatch, return_to_system
+from specmux_aggregator.documents.memory_pressure import (
+    MemoryState,
+    MemoryUsage,
+    MemoryWatch,
+    return_to_system,
+)
 
 
 class Kernel:

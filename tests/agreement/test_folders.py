@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from data.compared import document
+from specmux_aggregator.backend_sources.files import Folder
 from specmux_aggregator.cli import main
 from specmux_aggregator.folders import walked
-from specmux_aggregator.origins.files import Folder
-from specmux_aggregator.sources.disk.files import FileSource
+from specmux_tools.sources.disk.files import FileSource
 
 MANIFEST = (
     b"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: ws.a.io}\n"

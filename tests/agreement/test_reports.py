@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from specmux_aggregator.cli import main
-from specmux_schemas.reports import FORMS
+from specmux_tools.reports import FORMS
 
 HOSTILE = "\x01\x1b[31m\ufffe\ud7ff]]>&<\"'\r\n::error::%"
 

@@ -22,8 +22,8 @@ import orjson  # noqa: E402
 from openapi_spec_validator import OpenAPIV30SpecValidator  # noqa: E402
 
 from shared_data import documents, read  # noqa: E402
-from specmux_aggregator.checking.document import check  # noqa: E402
 from specmux_converters.group_versions import GroupVersion  # noqa: E402
+from specmux_tools.document_checks.document import check  # noqa: E402
 
 
 def main() -> None:

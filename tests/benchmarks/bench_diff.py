@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from figures import keep
 
 from shared_data import DATA, documents, load
-from specmux_schemas.differences import ServedSide, add_document, compare
+from specmux_tools.differences import ServedSide, add_document, compare
 
 OASDIFF = "github.com/oasdiff/oasdiff@v1.33.0"
 ROUNDS = 3

@@ -32,20 +32,20 @@ from data.explained_documents import release  # noqa: E402
 from running.service import directory, service  # noqa: E402
 from shared_data import DATA  # noqa: E402
 from specmux_aggregator.http.messages import Coding  # noqa: E402
-from specmux_aggregator.questions.answers import ReaderAnswer  # noqa: E402
-from specmux_aggregator.questions.document_pages.kind import kind_page  # noqa: E402
-from specmux_aggregator.questions.document_pages.page import (  # noqa: E402
+from specmux_aggregator.reader.answers import ReaderAnswer  # noqa: E402
+from specmux_aggregator.reader.document_pages.kind import kind_page  # noqa: E402
+from specmux_aggregator.reader.document_pages.page import (  # noqa: E402
     DocumentOrigin,
     DocumentRequest,
     document_page,
 )
-from specmux_aggregator.questions.frames import SiteParts  # noqa: E402
-from specmux_aggregator.questions.state import ReaderState  # noqa: E402
-from specmux_aggregator.questions.tree import tree_html  # noqa: E402
-from specmux_schemas.explanation.plaintext import of_kind  # noqa: E402
-from specmux_schemas.explanation.tree import FieldPlace, tree_of  # noqa: E402
-from specmux_schemas.kinds import DocumentSet  # noqa: E402
-from specmux_schemas.resources import GroupVersionKind  # noqa: E402
+from specmux_aggregator.reader.page_frame import SiteParts  # noqa: E402
+from specmux_aggregator.reader.state import ReaderState  # noqa: E402
+from specmux_aggregator.reader.tree import tree_html  # noqa: E402
+from specmux_converters.resources import GroupVersionKind  # noqa: E402
+from specmux_tools.explanation.plaintext import of_kind  # noqa: E402
+from specmux_tools.explanation.tree import FieldPlace, tree_of  # noqa: E402
+from specmux_tools.kinds import DocumentSet  # noqa: E402
 
 SPECMUX = Path(sys.executable).with_name("specmux")
 SUBJECT = "deployments.spec"

@@ -31,11 +31,11 @@ import orjson  # noqa: E402
 from running.process import Process  # noqa: E402
 from shared_data import DATA, documents, load  # noqa: E402
 from specmux_aggregator.http.messages import Coding  # noqa: E402
-from specmux_aggregator.jobs.openapi_v2 import merged_swagger  # noqa: E402
-from specmux_aggregator.jobs.worker import _OBJECTS_UNTIL_COLLECTED  # noqa: E402
 from specmux_aggregator.model.backend import BackendName  # noqa: E402
 from specmux_aggregator.model.observation import Hash  # noqa: E402
 from specmux_aggregator.model.snapshot import DocumentKey  # noqa: E402
+from specmux_aggregator.workers.openapi_v2 import merged_swagger  # noqa: E402
+from specmux_aggregator.workers.worker import _OBJECTS_UNTIL_COLLECTED  # noqa: E402
 from specmux_cache import CacheOptions, SchemaCache  # noqa: E402
 from specmux_converters.document import DEFAULT_LIMITS, parse  # noqa: E402
 from specmux_converters.group_versions import GroupVersion  # noqa: E402

@@ -23,10 +23,10 @@ import orjson  # noqa: E402
 
 from shared_data import DATA, read  # noqa: E402
 from specmux_converters.yaml.reader import parse_yaml_stream  # noqa: E402
-from specmux_schemas.validation.rules.checking import check_rules  # noqa: E402
-from specmux_schemas.validation.rules.compiled import RuleCompiler  # noqa: E402
-from specmux_schemas.validation.rules.declared import RuleNode, rule_tree  # noqa: E402
-from specmux_schemas.validation.rules.definition_rules import compile_rules  # noqa: E402
+from specmux_tools.validation.rules.checking import check_rules  # noqa: E402
+from specmux_tools.validation.rules.compiled_rule import RuleCompiler  # noqa: E402
+from specmux_tools.validation.rules.rule_faults import compile_rules  # noqa: E402
+from specmux_tools.validation.rules.rule_tree import RuleNode, rule_tree  # noqa: E402
 
 LARGEST = "argoproj.io_workflows.yaml.gz"
 RULES = "x-kubernetes-validations"

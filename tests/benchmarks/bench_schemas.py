@@ -35,7 +35,7 @@ from data import catalogue_documents as catalogue  # noqa: E402
 from running.schema_clients import MISSING, LanguageServer, node_modules  # noqa: E402
 from running.service import directory, service  # noqa: E402
 from specmux_aggregator.http.messages import Request  # noqa: E402
-from specmux_aggregator.jobs.schema_examples import example_of  # noqa: E402
+from specmux_aggregator.workers.schema_examples import example_of  # noqa: E402
 from specmux_converters.group_versions import GroupVersion  # noqa: E402
 from specmux_converters.json_schema import STRICT, DocumentSchemas, SchemaForm  # noqa: E402
 from specmux_converters.json_schema.catalogue import text_of  # noqa: E402

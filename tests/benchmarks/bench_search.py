@@ -30,9 +30,9 @@ from data.search_queries import QUERIES  # noqa: E402
 from shared_data import DATA  # noqa: E402
 from specmux_converters.document import Document  # noqa: E402
 from specmux_converters.group_versions import GroupVersion  # noqa: E402
-from specmux_schemas.search_index.index import FieldIndex  # noqa: E402
-from specmux_schemas.search_index.query import search  # noqa: E402
-from specmux_schemas.search_index.stored import dump, load  # noqa: E402
+from specmux_tools.search_index.index import FieldIndex  # noqa: E402
+from specmux_tools.search_index.query import search  # noqa: E402
+from specmux_tools.search_index.stored import dump, load  # noqa: E402
 
 COPIES = 10
 QUERIES_MORE = ("the", "name", "spec", "status", "e", "a", "object", "config", "type string", "kubernetes")

@@ -44,11 +44,11 @@ from specmux_aggregator.app import App  # noqa: E402
 from specmux_aggregator.config.settings import ListenSettings, Settings, ValidationSettings  # noqa: E402
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName  # noqa: E402
 from specmux_converters.group_versions import GroupVersion  # noqa: E402
-from specmux_schemas.kinds import DocumentSet  # noqa: E402
-from specmux_schemas.validation import Directive, ValidationReport, Validator  # noqa: E402
-from specmux_schemas.validation.decoding.objects import Body  # noqa: E402
-from specmux_schemas.validation.media_types import BodyFormat  # noqa: E402
-from specmux_schemas.validation.validator import opened  # noqa: E402
+from specmux_tools.kinds import DocumentSet  # noqa: E402
+from specmux_tools.validation import Directive, ValidationReport, Validator  # noqa: E402
+from specmux_tools.validation.decoding.objects import Body  # noqa: E402
+from specmux_tools.validation.media_types import BodyFormat  # noqa: E402
+from specmux_tools.validation.validator import opened  # noqa: E402
 
 PEERS = Path.home() / ".cache" / "specmux-peers"
 MODULES = {

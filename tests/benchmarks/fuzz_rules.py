@@ -14,11 +14,11 @@ from typing import Any
 
 import orjson
 
-from specmux_schemas.validation.report import Check
-from specmux_schemas.validation.rules.checking import MISSING, check_rules
-from specmux_schemas.validation.rules.compiled import RuleCompiler
-from specmux_schemas.validation.rules.costs import expression_cost
-from specmux_schemas.validation.rules.declared import rule_tree
+from specmux_tools.validation.report import Check
+from specmux_tools.validation.rules.checking import MISSING, check_rules
+from specmux_tools.validation.rules.compiled_rule import RuleCompiler
+from specmux_tools.validation.rules.costs import expression_cost
+from specmux_tools.validation.rules.rule_tree import rule_tree
 
 HEAD = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}}
 SHORT = {"type": "string", "maxLength": 64}

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from specmux_aggregator.commands.cache import cache
 from specmux_cache import AsyncSchemaCache
+from specmux_tools.commands.cache import cache
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "client.md").read_text(encoding="utf-8")

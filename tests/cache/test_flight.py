@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from specmux_cache.reading.client_runtime import IN_THREADS
-from specmux_cache.reading.flight import SingleFlight
 from specmux_cache.reading.flight_locks import FlightLocks
+from specmux_cache.reading.single_flight import SingleFlight
 
 
 async def test_simultaneous_callers_share_one_run() -> None:

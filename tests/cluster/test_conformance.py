@@ -12,7 +12,7 @@ from typing import Any
 from cluster.control_plane import ControlPlane
 from cluster.serving import until
 from fakes.apiserver_deviations import KNOWN, SHARED, WITH_AGGREGATION
-from specmux_aggregator.checking.conformance import PROMISES
+from specmux_tools.conformance import PROMISES
 
 
 def deviations(plane: ControlPlane, home: Path) -> dict[str, list[str]]:

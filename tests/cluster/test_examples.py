@@ -11,9 +11,9 @@ import pytest
 from cluster.control_plane import ControlPlane
 from specmux_converters.document import parse
 from specmux_converters.group_versions import GroupVersion, split
-from specmux_schemas.explanation.example import example
-from specmux_schemas.kinds import kinds_of
-from specmux_schemas.synthesis import synthesise
+from specmux_converters.synthesis import synthesise
+from specmux_tools.explanation.example import example
+from specmux_tools.kinds import kinds_of
 
 pytestmark = pytest.mark.timeout(900)
 

@@ -19,12 +19,12 @@ from cluster.control_plane import ControlPlane
 from cluster.faulty_manifests import DEFINITION, DESCRIBED, GROUP, IN_CODE
 from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.releases import minor_release
-from specmux_schemas.kinds import DocumentSet
-from specmux_schemas.synthesis import synthesise
-from specmux_schemas.validation import Directive, ValidationReport, Validator
-from specmux_schemas.validation.media_types import BodyFormat
-from specmux_schemas.validation.messages import report_warnings, status_of, warning_fields
-from specmux_schemas.validation.validator import opened
+from specmux_converters.synthesis import synthesise
+from specmux_tools.kinds import DocumentSet
+from specmux_tools.validation import Directive, ValidationReport, Validator
+from specmux_tools.validation.media_types import BodyFormat
+from specmux_tools.validation.messages import report_warnings, status_of, warning_fields
+from specmux_tools.validation.validator import opened
 
 pytestmark = pytest.mark.timeout(900)
 

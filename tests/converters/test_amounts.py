@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from specmux_converters.amounts import counted, size
+from specmux_converters.counted_nouns import counted, size
 
 
 @pytest.mark.parametrize(

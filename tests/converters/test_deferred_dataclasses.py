@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from specmux_converters.deferred_dataclasses import FEW
-from specmux_converters.deferred_dataclasses import dataclass as deferred
+from specmux_converters.lazy.dataclasses import FEW
+from specmux_converters.lazy.dataclasses import dataclass as deferred
 
 DECORATORS = (deferred, dataclasses.dataclass)
 

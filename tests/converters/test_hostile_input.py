@@ -17,8 +17,8 @@ from specmux_converters import ConversionMemo, ConverterError, convert, parse
 from specmux_converters.codecs import cbor, protobuf_v3
 from specmux_converters.document import Limits
 from specmux_converters.errors import InvalidDocument, LimitExceeded
+from specmux_converters.from_swagger2.conversion import convert_whole
 from specmux_converters.recognise import recognise
-from specmux_converters.swagger2.conversion import convert_whole
 
 JSON_VALUES = st.recursive(
     st.none()

@@ -17,8 +17,8 @@ import pytest
 
 from shared_data import DATA, PAIRS, documents, files, load, read, shared
 from specmux_converters import Conversion, convert, parse
+from specmux_converters.from_swagger2.reading.source import Profile
 from specmux_converters.losses import Grade
-from specmux_converters.swagger2.reading.source import Profile
 
 NEWEST = PAIRS[-1]
 

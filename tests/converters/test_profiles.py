@@ -11,7 +11,7 @@ from data.written_components import written_out
 from shared_data import PAIRS, documents, load, shared
 from specmux_converters.document import canonical
 from specmux_converters.profiles import schemas_only, with_shared_components
-from specmux_schemas.kinds import kinds_of
+from specmux_tools.kinds import kinds_of
 
 
 @shared

@@ -16,8 +16,8 @@ from openapi_spec_validator import OpenAPIV30SpecValidator
 
 from shared_data import DATA, files, read
 from specmux_converters import ConverterError
+from specmux_converters.from_swagger2.conversion import convert, convert_whole
 from specmux_converters.recognise import DocumentKind, recognise
-from specmux_converters.swagger2.conversion import convert, convert_whole
 
 FOLDERS = [
     "aggregated-v2",

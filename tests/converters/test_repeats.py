@@ -9,10 +9,10 @@ import pytest
 
 from specmux_converters import Limits, convert
 from specmux_converters.errors import LimitExceeded
+from specmux_converters.from_swagger2.conversion import convert_whole
+from specmux_converters.from_swagger2.paths import operations, parameter_lists
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.losses import Loss, pointer_to
-from specmux_converters.swagger2.conversion import convert_whole
-from specmux_converters.swagger2.paths import operations, parameter_lists
 
 GROUP_VERSION = GroupVersion("apis/a/v1")
 QUERY = {"name": "limit", "in": "query", "type": "integer"}

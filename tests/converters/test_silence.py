@@ -18,10 +18,10 @@ import pytest
 
 from shared_data import DATA, files, read
 from specmux_converters import ConverterError, convert
+from specmux_converters.from_swagger2.conversion import convert_whole
+from specmux_converters.from_swagger2.reading.source import Profile
 from specmux_converters.losses import Loss, pointer_to
 from specmux_converters.recognise import DocumentKind, recognise
-from specmux_converters.swagger2.conversion import convert_whole
-from specmux_converters.swagger2.reading.source import Profile
 
 MARK = "mark-q7"
 NUMBER = 918273645

@@ -10,7 +10,7 @@ import jsonschema_rs
 import yaml
 
 from shared_data import DATA, documents, load, read
-from specmux_aggregator.jobs.schema_examples import example_of
+from specmux_aggregator.workers.schema_examples import example_of
 from specmux_converters.crd import build
 from specmux_converters.document import Document
 from specmux_converters.errors import ConverterError

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from specmux_schemas.differences import Basis, Comparison, ServedSide, add_document, add_manifests, compare
+from specmux_tools.differences import Basis, Comparison, ServedSide, add_document, add_manifests, compare
 
 
 def definition(schema: dict[str, Any], **version: Any) -> dict[str, Any]:

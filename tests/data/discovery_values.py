@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from specmux_aggregator.discovery.state import (
+from specmux_aggregator.api_discovery.backend_knowledge import (
     BackendListings,
     DiscoverySource,
     Knowledge,
@@ -14,7 +14,7 @@ from specmux_aggregator.discovery.state import (
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_converters.group_versions import GroupVersion
-from specmux_schemas.resources import APIResource, GroupVersionKind, Resources
+from specmux_converters.resources import APIResource, GroupVersionKind, Resources
 
 DOWN = Failure(Cause.REFUSED, "connection refused")
 

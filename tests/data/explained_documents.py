@@ -9,9 +9,9 @@ from typing import Any
 from shared_data import GOLDEN, documents, load
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion, group_version_of, split
-from specmux_schemas.kinds import DocumentSet
-from specmux_schemas.resources import APIResource, GroupVersionKind
-from specmux_schemas.synthesis import synthesise
+from specmux_converters.resources import APIResource, GroupVersionKind
+from specmux_converters.synthesis import synthesise
+from specmux_tools.kinds import DocumentSet
 
 KIND = GroupVersionKind("garden.example.org", "v1", "Bed")
 

@@ -13,10 +13,10 @@ import orjson
 
 from data.compared import compared_specs, definition
 from specmux_converters.crd import build
-from specmux_schemas.differences.places import Place
-from specmux_schemas.differences.verdicts.impacts import Impact
-from specmux_schemas.kinds import DocumentSet
-from specmux_schemas.validation import Severity, Validator
+from specmux_tools.differences.impacts import Impact
+from specmux_tools.differences.places import Place
+from specmux_tools.kinds import DocumentSet
+from specmux_tools.validation import Severity, Validator
 
 Schema = dict[str, Any]
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from urllib.parse import parse_qsl, urlsplit
 
-from specmux_aggregator.checking.conformance import HTTPAnswer
+from specmux_tools.conformance import HTTPAnswer
 
 KNOWN = frozenset({"stale-hash", "distinct-etags", "gzip", "root-etag"})
 

@@ -10,7 +10,7 @@ from data.compared import definition
 from running.service import Client, service
 from specmux_aggregator.config.settings import ChangeSettings
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
-from specmux_aggregator.questions.page_answers import POLICY
+from specmux_aggregator.reader.page_answers import POLICY
 
 KEY = "apis/example.com/v1"
 PAGES = (f"/openapi/ui/kind/{KEY}/Widget", f"/openapi/ui/changes/{KEY}", "/openapi/ui/changes")

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 from data import catalogue_documents as catalogue
 from shared_data import shared
-from specmux_aggregator.commands.schemas import schemas
 from specmux_converters.json_schema import STRICT
+from specmux_tools.commands.schemas import schemas
 
 PROGRAM = shutil.which("check-jsonschema", path=str(Path(sys.executable).parent)) or shutil.which(
     "check-jsonschema"

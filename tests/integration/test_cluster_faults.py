@@ -34,8 +34,8 @@ from running.cluster_service import (
     within,
 )
 from running.service import Client, backend, service
+from specmux_aggregator.api_discovery.accept import AGGREGATED
 from specmux_aggregator.config.settings import DiscoverySettings
-from specmux_aggregator.discovery.accept import AGGREGATED
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
 from specmux_cache.access.server_access import Credentials
 from specmux_converters.recognise import recognise

@@ -15,7 +15,7 @@ from fakes.apiserver import FakeAPIServer, document, serving
 from running.service import QUICK, backend, service
 from specmux_aggregator.aggregation import first_look
 from specmux_aggregator.aggregation.backend_sets import BackendSets
-from specmux_aggregator.discovery import watch
+from specmux_aggregator.api_discovery import watch
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.server.listener import HTTPServer
 

@@ -163,10 +163,10 @@ def test_process_in_the_image_is_nobody_and_can_write_nowhere(image: ImageRoot, 
 def test_every_module_of_the_service_imports_in_the_image(image: ImageRoot, config: Path) -> None:
     script = (
         "import importlib, pkgutil\n"
-        "for top in ('specmux_aggregator', 'specmux_cache', 'specmux_converters', 'specmux_schemas'):\n"
+        "for top in ('specmux_aggregator', 'specmux_cache', 'specmux_converters', 'specmux_tools'):\n"
         "    package = importlib.import_module(top)\n"
         "    for found in pkgutil.walk_packages(package.__path__, top + '.'):\n"
-        "        if found.name.startswith('specmux_aggregator.agents'):\n"
+        "        if found.name.startswith('specmux_tools.mcp'):\n"
         "            continue  # the extra mcp\n"
         "        importlib.import_module(found.name)\n"
         "        print(found.name)\n"

@@ -23,11 +23,11 @@ from running.kubectl import KUBECTLS, Kubectl
 from running.service import Client, backend, directory, service
 from shared_data import DATA, documents, load, read, shared
 from specmux_aggregator.config.settings import DocumentSettings
-from specmux_aggregator.demo.backends import serving as serving_application
-from specmux_aggregator.demo.documents import BOOKS, PLANTS, SEEDS, DemoResource, openapi_v3, swagger_2
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
 from specmux_converters.codecs import protobuf_v2
 from specmux_converters.media_types import PROTOBUF_V2
+from specmux_tools.demo.backends import serving as serving_application
+from specmux_tools.demo.documents import BOOKS, PLANTS, SEEDS, DemoResource, openapi_v3, swagger_2
 
 pytestmark = pytest.mark.skipif(not KUBECTLS, reason="no kubectl on this machine")
 

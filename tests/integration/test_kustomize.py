@@ -13,7 +13,7 @@ import yaml
 from click.testing import CliRunner
 
 from running.kubectl import KUBECTLS
-from specmux_aggregator.commands.schemas import schemas
+from specmux_tools.commands.schemas import schemas
 
 STANDALONE = os.environ.get("KUSTOMIZE") or shutil.which("kustomize")
 BUILD = [STANDALONE, "build"] if STANDALONE else [str(KUBECTLS[-1]), "kustomize"] if KUBECTLS else []

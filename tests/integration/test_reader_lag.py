@@ -19,8 +19,8 @@ import pytest
 
 from running.service import Client, directory, service
 from shared_data import DATA, shared
-from specmux_aggregator.questions.process import ReaderBusy, ReaderFailed
-from specmux_aggregator.questions.state import ReaderState
+from specmux_aggregator.reader.process import ReaderBusy, ReaderFailed
+from specmux_aggregator.reader.state import ReaderState
 
 pytestmark = pytest.mark.long
 

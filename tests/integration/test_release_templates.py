@@ -17,7 +17,7 @@ from fakes.cluster import API_SERVICES, CRDS, FakeCluster
 from running.cluster_service import APPS, WIDGETS, builtin, definition, owner, serves, with_discovery
 from running.service import QUICK, Client, backend, service
 from specmux_aggregator.config.settings import ValidationSettings
-from specmux_aggregator.kubernetes import templates
+from specmux_aggregator.kubernetes import shared_crd_parts as templates
 from specmux_converters.crd import build
 from specmux_converters.group_versions import GroupVersion
 

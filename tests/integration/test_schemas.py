@@ -16,11 +16,11 @@ import zstandard
 from click.testing import CliRunner
 
 from running.service import Client, backend, directory, service
-from specmux_aggregator.catalogue.tokens import PathTokens
-from specmux_aggregator.commands.schemas import schemas
 from specmux_aggregator.config.settings import AuthSettings, LogSettings, SchemaSettings
 from specmux_aggregator.errors import InvalidConfig
+from specmux_aggregator.json_schema_files.tokens import PathTokens
 from specmux_converters.json_schema.tree import LAYOUTS
+from specmux_tools.commands.schemas import schemas
 
 PATH = "/schemas/apps/thing_v1.json"
 TOKEN = "abcdefgh12345678"
@@ -226,7 +226,7 @@ async def test_a_token_in_the_path_is_never_logged(tmp_path: Path, caplog: pytes
 
 
 async def test_the_file_of_tokens_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("specmux_aggregator.catalogue.tokens.INTERVAL", 0.02)
+    monkeypatch.setattr("specmux_aggregator.json_schema_files.tokens.INTERVAL", 0.02)
     file = tmp_path / "paths"
     file.write_text(f"{TOKEN}\n")
     other = "b" * 20

@@ -21,8 +21,8 @@ from running.service import Client, backend, directory, service
 from specmux_aggregator.config.settings import MemorySettings, Settings
 from specmux_aggregator.documents import repository as documents
 from specmux_aggregator.http.messages import Coding
-from specmux_aggregator.jobs.documents import BuildMemo
-from specmux_aggregator.jobs.worker import Worker
+from specmux_aggregator.workers.documents import BuildMemo
+from specmux_aggregator.workers.worker import Worker
 from specmux_converters.document import Limits
 from specmux_converters.media_types import CBOR, JSON, PROTOBUF
 

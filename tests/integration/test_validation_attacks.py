@@ -15,8 +15,8 @@ import pytest
 
 from running.validating import KIND, Shop, head_of, order, request_head, run
 from specmux_aggregator.config.settings import ValidationSettings
-from specmux_aggregator.questions.state import ReaderState
-from specmux_aggregator.questions.validation_endpoint import BODY_MAX
+from specmux_aggregator.reader.state import ReaderState
+from specmux_aggregator.reader.validation_endpoint import BODY_MAX
 from specmux_aggregator.server.bodies import BODIES_MAX
 
 pytestmark = pytest.mark.long

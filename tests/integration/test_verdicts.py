@@ -19,12 +19,12 @@ from click.testing import CliRunner
 
 from running.validating import KIND, Shop, order, run, write_documents
 from shared_data import DATA, shared
-from specmux_aggregator.agents.library import Library
 from specmux_aggregator.cli import main
-from specmux_aggregator.sources.disk.files import FileSource
-from specmux_schemas import validate
-from specmux_schemas.errors import InvalidPath
-from specmux_schemas.validation import ValidationReport, Validator
+from specmux_tools import validate
+from specmux_tools.errors import InvalidPath
+from specmux_tools.mcp.library import Library
+from specmux_tools.sources.disk.files import FileSource
+from specmux_tools.validation import ValidationReport, Validator
 
 pytestmark = pytest.mark.long
 

@@ -6,7 +6,7 @@ import importlib
 
 SECTIONS = {
     "specmux_cache": "The client library: `specmux_cache`",
-    "specmux_schemas": "Explain, search, validate, diff: `specmux_schemas`",
+    "specmux_tools": "Explain, search, validate, diff: `specmux_tools`",
     "specmux_converters": "The converters: `specmux_converters`",
 }
 

@@ -30,7 +30,7 @@ BLOCK = re.compile(r"^```(?:console|sh)?\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 ELSEWHERE = {
     "--in-cluster": "in a pod: tests/integration/test_in_cluster.py",
-    "helm template": "a chart: tests/aggregator/commands/test_hook.py",
+    "helm template": "a chart: tests/tools/commands/test_hook.py",
 }
 """Words of lines that are run by another test."""
 ENDLESS = {"specmux serve": "listening on|serving|up", "curl -sN": ": |data:|event:"}

@@ -18,7 +18,7 @@ import pytest
 from repository.api_page import page
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "api.md"
-PACKAGES = ("specmux_aggregator", "specmux_converters", "specmux_cache", "specmux_schemas")
+PACKAGES = ("specmux_aggregator", "specmux_converters", "specmux_cache", "specmux_tools")
 
 
 def modules() -> list[str]:
@@ -51,7 +51,7 @@ def test_every_module_imports_without_a_warning(is_reversed: bool) -> None:
 
 def test_converters_and_cache_load_neither_a_server_nor_the_aggregator() -> None:
     script = (
-        "import sys, specmux_converters.swagger2.conversion, specmux_converters.codecs\n"
+        "import sys, specmux_converters.from_swagger2.conversion, specmux_converters.codecs\n"
         "servers = ('aiohttp', 'asyncio', 'click', 'prometheus_client', 'specmux_aggregator')\n"
         "bad = [m for m in servers if m in sys.modules]\n"
         "sys.exit(' '.join(bad) or 0)\n"

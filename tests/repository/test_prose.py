@@ -21,7 +21,7 @@ FOLDERS = tuple(
         ("aggregator", "specmux_aggregator"),
         ("cache", "specmux_cache"),
         ("converters", "specmux_converters"),
-        ("schemas", "specmux_schemas"),
+        ("schemas", "specmux_tools"),
     )
 )
 PAGES = sorted((ROOT / "docs").glob("*.md"))

@@ -40,7 +40,7 @@ THESE = {
 
 @pytest.fixture(scope="module")
 def graph() -> Any:
-    packages = ("specmux_aggregator", "specmux_cache", "specmux_converters", "specmux_schemas")
+    packages = ("specmux_aggregator", "specmux_cache", "specmux_converters", "specmux_tools")
     return grimp.build_graph(*packages, include_external_packages=True, cache_dir=None)
 
 

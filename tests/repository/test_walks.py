@@ -91,7 +91,7 @@ BY_TIME = {"specmux_aggregator.model.failure", "specmux_aggregator.upstream.cred
 TURNS, MOST_TURNS = 3, 50
 """Turns of which a way is what all of them enter; more while it is too long. What else the
 service does falls into some of them, on a machine that is busy into most."""
-HEADS = {"specmux_aggregator.server.heads"}
+HEADS = {"specmux_aggregator.server.deciding_head"}
 
 
 async def entered_by_all(

@@ -15,12 +15,12 @@ from typing import Any
 
 from specmux_aggregator.auth.guard import RequestGuard
 from specmux_aggregator.config.settings import ListenSettings
-from specmux_aggregator.http.answers import PreparedAnswer, prepare
 from specmux_aggregator.http.messages import Request
+from specmux_aggregator.http.prepared_answer import PreparedAnswer, prepare
 from specmux_aggregator.server.listener import HTTPServer
+from specmux_aggregator.server.output_limits import UNREAD_MAX
 from specmux_aggregator.server.protocols import Pending
 from specmux_aggregator.server.stats import RequestCounts
-from specmux_aggregator.server.unread import UNREAD_MAX
 
 TIERS = ("parsed", "memoised")
 LIMIT = 60.0  # seconds for anything on loopback before a test gives up

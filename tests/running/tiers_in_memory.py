@@ -9,7 +9,7 @@ from typing import Any
 
 from running.serving import TIERS, FakeService, timeless
 from specmux_aggregator.config.settings import ListenSettings
-from specmux_aggregator.http.answers import PreparedAnswer
+from specmux_aggregator.http.prepared_answer import PreparedAnswer
 from specmux_aggregator.server.listener import HTTPServer
 from specmux_aggregator.server.protocols import Pending
 

@@ -30,10 +30,10 @@ from data.random_swagger import random_swagger, with_faults
 from specmux_converters import codecs, media_types
 from specmux_converters.document import canonical
 from specmux_converters.errors import ConverterError
+from specmux_converters.from_swagger2.conversion import convert_whole
+from specmux_converters.from_swagger2.reading.component_names import allowed_names
 from specmux_converters.losses import unescape
 from specmux_converters.references import references
-from specmux_converters.swagger2.conversion import convert_whole
-from specmux_converters.swagger2.reading.component_names import allowed_names
 
 BATCH: Final = 500
 SHOWN: Final = 20

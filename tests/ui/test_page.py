@@ -17,9 +17,9 @@ from data.compared import document
 from data.explained_documents import bed, release
 from running.browser import PREFIX, Browsed, browsed, chromium
 from shared_data import shared
-from specmux_aggregator.questions.frames import assets
+from specmux_aggregator.reader.page_frame import assets
 from specmux_converters.group_versions import GroupVersion
-from specmux_schemas.explanation.tree import Field, FieldPlace, tree_of
+from specmux_tools.explanation.tree import Field, FieldPlace, tree_of
 
 POD = "kind/api/v1/Pod"
 CORE = GroupVersion("api/v1")

@@ -12,17 +12,17 @@ from collections.abc import Mapping
 from typing import Final
 
 from specmux_aggregator.aggregation.publisher import Publisher
-from specmux_aggregator.checking.findings import PublishedCheck
-from specmux_aggregator.checking.published import check_published
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.documents.repository import DocumentRepository
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.http.messages import Coding
-from specmux_aggregator.jobs.worker import Worker
 from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
+from specmux_aggregator.workers.worker import Worker
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON
+from specmux_tools.document_checks.findings import PublishedCheck
+from specmux_tools.document_checks.published import check_published
 
 logger = logging.getLogger(__name__)
 

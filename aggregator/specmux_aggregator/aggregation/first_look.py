@@ -14,7 +14,7 @@ from typing import Final
 
 from specmux_aggregator.model.backend import BackendKind, BackendName
 from specmux_aggregator.model.observation import Observation
-from specmux_converters.amounts import listed
+from specmux_converters.counted_nouns import listed
 
 BOUND: Final = 10.0
 """Seconds after which the known documents count as all, whichever backends have not answered."""

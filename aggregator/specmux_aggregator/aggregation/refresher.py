@@ -14,17 +14,17 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
-from specmux_aggregator.aggregation.checks import BackendCheck, after, delay
+from specmux_aggregator.aggregation.check_schedule import BackendCheck, after, delay
 from specmux_aggregator.aggregation.loop import Loop, Pace
+from specmux_aggregator.backend_sources.origin import Origin
+from specmux_aggregator.backend_sources.outcome import BackendOffers, Outcome
 from specmux_aggregator.config.settings import PollingSettings
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Observation
-from specmux_aggregator.model.servers import difference_text
-from specmux_aggregator.origins.origin import Origin
-from specmux_aggregator.origins.outcome import BackendOffers, Outcome
+from specmux_aggregator.model.server_union import difference_text
 from specmux_aggregator.upstream.credential_files import credential_files, until_changed
-from specmux_converters.amounts import counted
+from specmux_converters.counted_nouns import counted
 from specmux_converters.group_versions import GroupVersion
 
 logger = logging.getLogger(__name__)

@@ -7,12 +7,12 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 
-from specmux_aggregator.aggregation.checks import BackendCheck
+from specmux_aggregator.aggregation.check_schedule import BackendCheck
 from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.aggregation.refresher import Refresher
+from specmux_aggregator.backend_sources.origin import Origin
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.observation import Observation
-from specmux_aggregator.origins.origin import Origin
 from specmux_aggregator.tasks import log_failure
 
 logger = logging.getLogger(__name__)

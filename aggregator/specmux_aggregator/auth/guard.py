@@ -16,7 +16,7 @@ from specmux_aggregator.auth.authenticator import (
     AuthRequest,
     RefusalReason,
 )
-from specmux_aggregator.http.answers import PreparedAnswer, refusal
+from specmux_aggregator.http.prepared_answer import PreparedAnswer, refusal
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.server.dispatch import HEALTH
 from specmux_aggregator.server.protocols import ClientConnection, Permission

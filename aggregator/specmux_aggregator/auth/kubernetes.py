@@ -30,7 +30,7 @@ from specmux_aggregator.auth.users import User
 from specmux_aggregator.model.failure import Failure
 from specmux_aggregator.server.client_addresses import address_of
 from specmux_aggregator.server.protocols import ClientConnection, Permission
-from specmux_cache.reading.flight import SingleFlight
+from specmux_cache.reading.single_flight import SingleFlight
 from specmux_converters.errors import cut
 
 TOKENS: Final = 4096

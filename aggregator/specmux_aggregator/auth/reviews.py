@@ -16,6 +16,7 @@ from enum import StrEnum
 from math import inf
 from typing import Final, TypeVar
 
+from specmux_aggregator.auth.fair_queue import TooManyWait, Turns
 from specmux_aggregator.auth.review_objects import (
     ACCESS_REVIEWS,
     TOKEN_REVIEWS,
@@ -26,7 +27,6 @@ from specmux_aggregator.auth.review_objects import (
     token_review,
     token_verdict,
 )
-from specmux_aggregator.auth.turns import TooManyWait, Turns
 from specmux_aggregator.auth.users import ANONYMOUS, UNAUTHENTICATED, User
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.model.failure import Cause, Failure

@@ -23,7 +23,7 @@ from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.server.protocols import ClientConnection, Permission
 from specmux_cache.access.small_files import UnreadableFile, read_small
-from specmux_converters.amounts import counted
+from specmux_converters.counted_nouns import counted
 
 logger = logging.getLogger(__name__)
 

@@ -12,9 +12,9 @@ from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
 from specmux_aggregator.http.messages import Coding
 from specmux_converters.document import Limits, parse
 from specmux_converters.errors import ConverterError
-from specmux_schemas.differences import ServedSide, add_document, compare
-from specmux_schemas.differences.reports import Report, report_of
-from specmux_schemas.differences.reports.json_report import change_object
+from specmux_tools.differences import ServedSide, add_document, compare
+from specmux_tools.differences.reports import Report, report_of
+from specmux_tools.differences.reports.json_report import change_object
 
 ENTRY_MAX: Final = 256 * 1024
 """Most bytes of the changes of one entry; further changes are only counted."""

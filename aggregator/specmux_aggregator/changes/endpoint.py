@@ -21,7 +21,10 @@ from specmux_aggregator.changes.event_ids import read_id
 from specmux_aggregator.changes.history import History
 from specmux_aggregator.changes.log import ChangeLog
 from specmux_aggregator.errors import WorkerFailed
-from specmux_aggregator.http.answers import (
+from specmux_aggregator.http.content_codings import encoded
+from specmux_aggregator.http.messages import Coding, ETag, Request
+from specmux_aggregator.http.negotiation import coding_for, media_type_for
+from specmux_aggregator.http.prepared_answer import (
     FORMATS,
     PreparedAnswer,
     Representation,
@@ -30,16 +33,13 @@ from specmux_aggregator.http.answers import (
     settled,
     status_reply,
 )
-from specmux_aggregator.http.content_codings import encoded
-from specmux_aggregator.http.messages import Coding, ETag, Request
-from specmux_aggregator.http.negotiation import coding_for, media_type_for
 from specmux_aggregator.model.observation import Hash
 from specmux_converters.codecs import cbor
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import CBOR, JSON, MediaType
-from specmux_schemas.differences import ChangeSeverity
-from specmux_schemas.differences.reports import Report, render
-from specmux_schemas.differences.reports.json_report import read_change
+from specmux_tools.differences import ChangeSeverity
+from specmux_tools.differences.reports import Report, render
+from specmux_tools.differences.reports.json_report import read_change
 
 PATH: Final = "/openapi/changes"
 ROUTE: Final = "changes"

@@ -16,6 +16,7 @@ from typing import Final, Protocol
 import orjson
 
 from specmux_aggregator.changes.comparing import compared
+from specmux_aggregator.changes.document_history import KeptDocuments
 from specmux_aggregator.changes.entries import (
     NOTHING,
     ComparisonOutcome,
@@ -26,17 +27,16 @@ from specmux_aggregator.changes.entries import (
     read_entry,
 )
 from specmux_aggregator.changes.events import MOST_OF_ADDRESS, Followers
-from specmux_aggregator.changes.kept import KeptDocuments
 from specmux_aggregator.changes.log import ChangeLog
 from specmux_aggregator.config.settings import ChangeSettings
 from specmux_aggregator.documents.repository import CodedBody, recoded
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge
 from specmux_aggregator.http.messages import Coding
-from specmux_aggregator.jobs.worker import Worker
 from specmux_aggregator.model.observation import Hash, Provenance
 from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
 from specmux_aggregator.tasks import log_failure
+from specmux_aggregator.workers.worker import Worker
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion, split
 

@@ -31,8 +31,8 @@ from specmux_aggregator.changes.events import (
     Followers,
     StreamEvent,
 )
-from specmux_aggregator.http.answers import refusal
 from specmux_aggregator.http.negotiation import media_type_for
+from specmux_aggregator.http.prepared_answer import refusal
 from specmux_aggregator.server.client_addresses import address_of
 from specmux_aggregator.server.protocols import Guard, Reply, Response, WireRequest, is_still_permitted
 from specmux_aggregator.server.requests import target_of

@@ -10,19 +10,19 @@ from pathlib import Path
 
 import click
 
-from specmux_aggregator.command_line.listing import examples
+from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.config.setting_fields import plain, setting_fields
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.config.source import ConfigSource, environment
 from specmux_aggregator.errors import InvalidConfig, NoBackendReachable
 from specmux_aggregator.exits import reported_errors
 from specmux_aggregator.folders import walked
-from specmux_aggregator.jobs.file_names import is_document_name
 from specmux_aggregator.kubernetes.cluster_access import Access, chosen
 from specmux_aggregator.model.backend import Backend, BackendKind
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.upstream.client import BackendClient, BackendRoot, NotModified, Payload
-from specmux_converters.amounts import counted
+from specmux_aggregator.workers.file_names import is_document_name
+from specmux_converters.counted_nouns import counted
 
 DIRECTORY_FILES_MAX = 10_000
 """Documents of a directory that are counted."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
-from specmux_aggregator.command_line.listing import examples
+from specmux_aggregator.command_line.lazy_commands import examples
 
 
 @click.command(

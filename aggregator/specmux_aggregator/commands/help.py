@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from specmux_aggregator.command_line.listing import examples
+from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import Output, output_option, show
 from specmux_aggregator.version import VERSION
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from specmux_aggregator.command_line.listing import examples
+from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import WrittenPath
 from specmux_aggregator.version import VERSION
 

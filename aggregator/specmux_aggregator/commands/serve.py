@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from specmux_aggregator.command_line.listing import examples
+from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.settings_help import SettingsCommand, help_all
 from specmux_aggregator.config.flags import config_flags
 from specmux_aggregator.config.source import ConfigSource

@@ -11,9 +11,9 @@ from specmux_aggregator.config.setting_fields import BadValue, scalar
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
 from specmux_cache.access.server_access import Credentials, ServerTLS
 from specmux_cache.access.urls import backend_url, proxy_url
-from specmux_converters.deferred.patterns import pattern
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion, key_fault
+from specmux_converters.lazy.patterns import pattern
 
 if TYPE_CHECKING:  # flags are read without YAML, whose import takes 10 ms
     import yaml

@@ -12,8 +12,8 @@ from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from specmux_aggregator.config.settings import Settings
 from specmux_cache.errors import BadValue as BadValue
-from specmux_converters.deferred.patterns import pattern
 from specmux_converters.errors import cut
+from specmux_converters.lazy.patterns import pattern
 
 VARIABLE_PREFIX: Final = "SPECMUX_"
 

@@ -17,7 +17,7 @@ from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.model.backend import Backend
 from specmux_cache.access.small_files import UnreadableFile, read_small
 from specmux_cache.access.urls import backend_url
-from specmux_converters.deferred.patterns import pattern
+from specmux_converters.lazy.patterns import pattern
 
 CONFIG_VARIABLE: Final = f"{VARIABLE_PREFIX}CONFIG"
 """Names the file if no flag does."""

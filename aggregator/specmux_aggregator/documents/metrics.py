@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from specmux_aggregator.config.settings import Settings
-from specmux_aggregator.documents.memory import MemoryState
+from specmux_aggregator.documents.memory_pressure import MemoryState
 
 
 class LimitCollector:

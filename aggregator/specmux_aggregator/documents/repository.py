@@ -16,19 +16,19 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, ParamSpec, Protocol, TypeVar
 
+from specmux_aggregator.backend_sources.origin import Origin
 from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.errors import TookTooLong, WorkerFailed
 from specmux_aggregator.http.content_codings import decoded, encoded
 from specmux_aggregator.http.messages import Coding
-from specmux_aggregator.jobs.documents import EncodedDocument, Unencodable, encode
-from specmux_aggregator.jobs.integrity import contradicts, fault_of, is_proven
-from specmux_aggregator.jobs.worker import Worker
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.failure import OUT_OF_REACH, Cause, Failure
 from specmux_aggregator.model.snapshot import DocumentKey
-from specmux_aggregator.origins.origin import Origin
 from specmux_aggregator.upstream.client import MovedDocument, Payload
-from specmux_cache.reading.flight import SingleFlight
+from specmux_aggregator.workers.documents import EncodedDocument, Unencodable, encode
+from specmux_aggregator.workers.integrity import contradicts, fault_of, is_proven
+from specmux_aggregator.workers.worker import Worker
+from specmux_cache.reading.single_flight import SingleFlight
 from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.media_types import JSON, MediaType
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from specmux_aggregator.discovery.accept import DiscoveryForm, form_for
-from specmux_aggregator.discovery.directory import ListedVersion
-from specmux_aggregator.discovery.index import (
+from specmux_aggregator.api_discovery.accept import DiscoveryForm, form_for
+from specmux_aggregator.api_discovery.directory import ListedVersion
+from specmux_aggregator.api_discovery.encoded_directory import (
     DiscoveryIndex,
     PendingAnswer,
     Subject,
     discovery_path,
     forms_of,
 )
-from specmux_aggregator.http.answers import (
+from specmux_aggregator.http.messages import Request
+from specmux_aggregator.http.negotiation import coding_for
+from specmux_aggregator.http.prepared_answer import (
     FORMATS,
     PreparedAnswer,
     Representation,
@@ -24,8 +26,6 @@ from specmux_aggregator.http.answers import (
     settled,
     status_reply,
 )
-from specmux_aggregator.http.messages import Request
-from specmux_aggregator.http.negotiation import coding_for
 
 ROUTE: Final = "discovery"
 

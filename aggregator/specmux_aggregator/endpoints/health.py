@@ -15,12 +15,12 @@ from specmux_aggregator.aggregation.document_checks import DocumentChecks
 from specmux_aggregator.aggregation.first_look import FirstLook
 from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.aggregation.supervisor import Backends
+from specmux_aggregator.api_discovery.report import discovery_report
+from specmux_aggregator.api_discovery.watch import DiscoveryWatch
 from specmux_aggregator.config.state import ConfigState
-from specmux_aggregator.discovery.report import discovery_report
-from specmux_aggregator.discovery.watch import DiscoveryWatch
 from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.endpoints.routes import PageEndpoint, Route
-from specmux_aggregator.endpoints.shared_body import SharedBody
+from specmux_aggregator.endpoints.single_render import SharedBody
 from specmux_aggregator.endpoints.status import (
     ServiceReport,
     document_checks_json,
@@ -28,9 +28,9 @@ from specmux_aggregator.endpoints.status import (
     status_json,
     waiting_for,
 )
-from specmux_aggregator.http.answers import NO_STORE, PreparedAnswer, prepare
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.negotiation import media_type_for
+from specmux_aggregator.http.prepared_answer import NO_STORE, PreparedAnswer, prepare
 from specmux_aggregator.kubernetes.source import ClusterSource
 from specmux_aggregator.metrics.instruments import CONTENT_TYPE, Metrics
 from specmux_aggregator.model.backend import BackendName

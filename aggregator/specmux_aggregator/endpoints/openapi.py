@@ -12,8 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import unquote
 
-from specmux_aggregator.endpoints.absences import ROUTE_DOCUMENT, ROUTE_ROOT, possible_owner, unknown
-from specmux_aggregator.http.answers import (
+from specmux_aggregator.endpoints.not_found import ROUTE_DOCUMENT, ROUTE_ROOT, possible_owner, unknown
+from specmux_aggregator.http.messages import Coding, ETag, Request
+from specmux_aggregator.http.negotiation import MEDIA_TYPES, coding_for, media_type_for, profiled
+from specmux_aggregator.http.prepared_answer import (
     FORMATS,
     NO_STORE,
     PreparedAnswer,
@@ -24,8 +26,6 @@ from specmux_aggregator.http.answers import (
     settled,
     status_reply,
 )
-from specmux_aggregator.http.messages import Coding, ETag, Request
-from specmux_aggregator.http.negotiation import MEDIA_TYPES, coding_for, media_type_for, profiled
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.document_urls import REDIRECTED, ROOT_PATH
 from specmux_aggregator.model.observation import Hash

@@ -15,10 +15,12 @@ from typing import Final
 
 from specmux_aggregator.documents.repository import DocumentRepository
 from specmux_aggregator.documents.representations import Representations
-from specmux_aggregator.endpoints.absences import unready
+from specmux_aggregator.endpoints.not_found import unready
 from specmux_aggregator.endpoints.openapi import etag_of
 from specmux_aggregator.errors import WorkerFailed
-from specmux_aggregator.http.answers import (
+from specmux_aggregator.http.messages import Coding, Request
+from specmux_aggregator.http.negotiation import SWAGGER_MEDIA_TYPES, coding_for, media_type_for
+from specmux_aggregator.http.prepared_answer import (
     FORMATS,
     PreparedAnswer,
     Representation,
@@ -26,15 +28,13 @@ from specmux_aggregator.http.answers import (
     not_acceptable,
     settled,
 )
-from specmux_aggregator.http.messages import Coding, Request
-from specmux_aggregator.http.negotiation import SWAGGER_MEDIA_TYPES, coding_for, media_type_for
-from specmux_aggregator.jobs.documents import Unencodable
-from specmux_aggregator.jobs.openapi_v2 import NeededDocuments, SwaggerForm, merged_swagger
-from specmux_aggregator.jobs.worker import Worker
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.observation import Hash
 from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
-from specmux_cache.reading.flight import SingleFlight
+from specmux_aggregator.workers.documents import Unencodable
+from specmux_aggregator.workers.openapi_v2 import NeededDocuments, SwaggerForm, merged_swagger
+from specmux_aggregator.workers.worker import Worker
+from specmux_cache.reading.single_flight import SingleFlight
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON, MediaType

@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from specmux_aggregator.http.answers import PreparedAnswer, method_not_allowed
 from specmux_aggregator.http.messages import Request
+from specmux_aggregator.http.prepared_answer import PreparedAnswer, method_not_allowed
 
 READ: Final = ("GET", "HEAD")
 

@@ -15,12 +15,12 @@ from typing import Final
 from specmux_aggregator.aggregation.first_look import FirstLook
 from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.aggregation.refresher import Refresher
-from specmux_aggregator.discovery.index import CORE_PATH, GROUPS_PATH, PendingAnswer
-from specmux_aggregator.discovery.watch import DiscoveryWatch
+from specmux_aggregator.api_discovery.encoded_directory import CORE_PATH, GROUPS_PATH, PendingAnswer
+from specmux_aggregator.api_discovery.watch import DiscoveryWatch
 from specmux_aggregator.documents.repository import DocumentRepository
 from specmux_aggregator.documents.representations import Representations
-from specmux_aggregator.endpoints.absences import FIRST_LOOK_STEP, looking, unavailable
 from specmux_aggregator.endpoints.discovery import decide as discover
+from specmux_aggregator.endpoints.not_found import FIRST_LOOK_STEP, looking, unavailable
 from specmux_aggregator.endpoints.openapi import (
     DOCUMENT_PREFIX,
     Decision,
@@ -29,16 +29,16 @@ from specmux_aggregator.endpoints.openapi import (
     decide,
 )
 from specmux_aggregator.endpoints.routes import Route, RouteTable
-from specmux_aggregator.http.answers import PreparedAnswer, delivered, status_reply, with_field
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.negotiation import ELEMENTS_MAX, LIST_MAX, MEDIA_TYPES, overlong_list
-from specmux_aggregator.jobs.documents import Unencodable
+from specmux_aggregator.http.prepared_answer import PreparedAnswer, delivered, status_reply, with_field
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.document_urls import ROOT_PATH
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
 from specmux_aggregator.server.protocols import Pending
 from specmux_aggregator.upstream.client import MovedDocument
+from specmux_aggregator.workers.documents import Unencodable
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import MediaType
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from aiohttp.http import RawRequestMessage
 
 from specmux_aggregator.endpoints.routes import READ
-from specmux_aggregator.http.answers import PreparedAnswer
+from specmux_aggregator.http.prepared_answer import PreparedAnswer
 from specmux_aggregator.metrics.swagger_readers import SwaggerReaders
 from specmux_aggregator.model.document_urls import SWAGGER_PATH
 from specmux_aggregator.server.protocols import Reply, Responder, WireRequest

@@ -17,8 +17,8 @@ from specmux_aggregator.config.settings import PollingSettings
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.upstream.credentials import Identities, Unusable
 from specmux_aggregator.upstream.failures import TRANSPORT_ERRORS, failure_of
-from specmux_aggregator.upstream.identities import Identities, Unusable
 from specmux_aggregator.upstream.responses import INLINE_MAX, NotModified, Payload, Redirect, read_answer
 from specmux_aggregator.upstream.transport import CLOSED, BackendTransport
 from specmux_converters.media_types import JSON

@@ -16,11 +16,11 @@ from typing import Any, Final
 
 import orjson
 
-from specmux_aggregator.jobs.crds import ManifestObject
+from specmux_aggregator.backend_sources.crds import Unreadable
 from specmux_aggregator.kubernetes.watch import WatchState
 from specmux_aggregator.kubernetes.watch_events import Object, identity_of
 from specmux_aggregator.model.failure import Cause, Failure
-from specmux_aggregator.origins.crds import Unreadable
+from specmux_aggregator.workers.crds import ManifestObject
 from specmux_converters.crd import Templates
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion

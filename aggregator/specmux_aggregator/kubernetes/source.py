@@ -23,16 +23,16 @@ from specmux_aggregator.kubernetes.cluster_backends import (
 )
 from specmux_aggregator.kubernetes.custom_resources import Definition, SeenDefinitions, WatchedManifests, kept
 from specmux_aggregator.kubernetes.endpoint_slices import ServiceName
-from specmux_aggregator.kubernetes.seen_services import SeenServices
 from specmux_aggregator.kubernetes.service_endpoints import ServiceEndpoints
-from specmux_aggregator.kubernetes.templates import ClusterTemplates
+from specmux_aggregator.kubernetes.service_registry import SeenServices
+from specmux_aggregator.kubernetes.shared_crd_parts import ClusterTemplates
 from specmux_aggregator.kubernetes.watch import Timing, Watch, WatchPhase, WatchState
 from specmux_aggregator.kubernetes.watch_events import Object
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import OUT_OF_REACH
 from specmux_aggregator.model.snapshot import Snapshot
 from specmux_aggregator.tasks import Coalescer
-from specmux_converters.amounts import first_of
+from specmux_converters.counted_nouns import first_of
 from specmux_converters.group_versions import GroupVersion
 
 logger = logging.getLogger(__name__)

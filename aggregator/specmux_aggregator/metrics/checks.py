@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from specmux_aggregator.backend_sources.outcome import BackendOffers, Outcome
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.model.backend import BackendKind
 from specmux_aggregator.model.failure import Failure
 from specmux_aggregator.model.observation import Observation
-from specmux_aggregator.origins.outcome import BackendOffers, Outcome
 
 
 def count_check(metrics: Metrics, observation: Observation, outcome: Outcome, seconds: float) -> None:

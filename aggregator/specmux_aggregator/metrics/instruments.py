@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
-from specmux_aggregator.aggregation.checks import BackendCheck
+from specmux_aggregator.aggregation.check_schedule import BackendCheck
 from specmux_aggregator.documents.representations import Usage
 from specmux_aggregator.metrics.swagger_readers import SwaggerReaders
 from specmux_aggregator.model.backend import BackendName

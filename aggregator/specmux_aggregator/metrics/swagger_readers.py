@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from prometheus_client.core import CounterMetricFamily, Metric
 
-from specmux_aggregator.http.answers import FORMATS
 from specmux_aggregator.http.negotiation import SWAGGER_MEDIA_TYPES, media_type_for
+from specmux_aggregator.http.prepared_answer import FORMATS
 
 PRODUCTS_MAX: Final = 20
 OTHER: Final = "other"

@@ -9,10 +9,10 @@ from types import MappingProxyType
 
 from specmux_aggregator.model.backend import Backend, BackendKind
 from specmux_aggregator.model.failure import Failure
-from specmux_aggregator.model.servers import BackendServer
-from specmux_aggregator.model.servers import Hash as Hash
+from specmux_aggregator.model.server_union import BackendServer
+from specmux_aggregator.model.server_union import Hash as Hash
 from specmux_converters.group_versions import GroupVersion
-from specmux_schemas.resources import Resources
+from specmux_converters.resources import Resources
 
 
 class Provenance(StrEnum):

@@ -15,8 +15,8 @@ from typing import Final
 from aiohttp.http import RawRequestMessage
 
 from specmux_aggregator.config.settings import Settings
-from specmux_aggregator.http.answers import PreparedAnswer, cache_control, refusal
 from specmux_aggregator.http.negotiation import SWAGGER_MEDIA_TYPES, media_type_for
+from specmux_aggregator.http.prepared_answer import PreparedAnswer, cache_control, refusal
 from specmux_aggregator.http.response_fields import status_failure
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.model.backend import Backend, BackendName
@@ -39,7 +39,7 @@ from specmux_aggregator.proxy.upload import Upload
 from specmux_aggregator.server.dispatch import CROWDED, CROWDED_HEAD
 from specmux_aggregator.server.protocols import Guard, Reply, Response, WireRequest
 from specmux_aggregator.server.requests import target_of
-from specmux_aggregator.upstream.identities import Identities
+from specmux_aggregator.upstream.credentials import Identities
 from specmux_aggregator.upstream.responses import too_large
 
 ROUTE: Final = "proxied"

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from specmux_aggregator.http.answers import TOKEN, VALUE
+from specmux_aggregator.http.prepared_answer import TOKEN, VALUE
 from specmux_cache.http.messages import HOP_BY_HOP
 
 Field = tuple[str, str]

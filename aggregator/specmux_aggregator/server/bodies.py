@@ -14,7 +14,7 @@ from typing import Final
 
 from aiohttp import HttpVersion11, hdrs
 
-from specmux_aggregator.server.held import HELD_MAX, HeldByAll
+from specmux_aggregator.server.input_limits import HELD_MAX, HeldByAll
 from specmux_aggregator.server.protocols import WireRequest
 
 BODIES_MAX: Final = HELD_MAX // 2

@@ -25,8 +25,8 @@ from aiohttp.web import RequestPayloadError
 from specmux_aggregator.config.settings import ListenSettings
 from specmux_aggregator.server.deadlines import Deadlines, Overdue
 from specmux_aggregator.server.dispatch import Dispatch, ends
-from specmux_aggregator.server.held import HeadTooLarge
 from specmux_aggregator.server.incoming import RECEIVE, Incoming, Parsed
+from specmux_aggregator.server.input_limits import HeadTooLarge
 from specmux_aggregator.server.memo import Slot
 from specmux_aggregator.server.outgoing import CLOSE, KEEP_ALIVE, Outgoing
 from specmux_aggregator.server.protocols import ListenerState, Pending, Reply, Response, WireRequest

@@ -12,15 +12,15 @@ from functools import partial
 from typing import Any, Final
 
 from specmux_aggregator.config.settings import ListenSettings
-from specmux_aggregator.http.answers import TimeLines
+from specmux_aggregator.http.prepared_answer import TimeLines
 from specmux_aggregator.server.admission import Admission
 from specmux_aggregator.server.body_files import BodyFiles
-from specmux_aggregator.server.complaints import AcceptComplaints
 from specmux_aggregator.server.connection import LINGER, Connection
 from specmux_aggregator.server.dispatch import Dispatch
-from specmux_aggregator.server.held import HELD_MAX, HeldByAll
+from specmux_aggregator.server.input_limits import HELD_MAX, HeldByAll
+from specmux_aggregator.server.malformed_log import AcceptComplaints
+from specmux_aggregator.server.output_limits import UNREAD_MAX, UnreadBodies
 from specmux_aggregator.server.stats import RequestStats
-from specmux_aggregator.server.unread import UNREAD_MAX, UnreadBodies
 
 IDLE_FOUND: Final = 64
 """Connections that were idle longest, looked for together once there is room for no more."""

@@ -12,7 +12,7 @@ from aiohttp import hdrs
 from aiohttp.http import RawRequestMessage
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
-from specmux_aggregator.http.answers import PreparedAnswer, refusal
+from specmux_aggregator.http.prepared_answer import PreparedAnswer, refusal
 from specmux_aggregator.server.memo import Answers, Slot
 from specmux_aggregator.server.protocols import (
     ClientConnection,

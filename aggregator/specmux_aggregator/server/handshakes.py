@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 from specmux_aggregator.config.settings import ListenSettings
-from specmux_aggregator.http.answers import TimeLines, refusal
+from specmux_aggregator.http.prepared_answer import TimeLines, refusal
 from specmux_aggregator.server.admission import Admission
 from specmux_aggregator.server.certificates import Certificates
 from specmux_aggregator.server.outgoing import CLOSE

@@ -20,7 +20,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 from aiohttp.web import RequestPayloadError
 
-from specmux_aggregator.server.held import (
+from specmux_aggregator.server.input_limits import (
     END_OF_HEAD,
     HEAD_MAX,
     PAUSE_AT,

@@ -23,10 +23,10 @@ from specmux_aggregator.server.connections import Connections
 from specmux_aggregator.server.dispatch import Dispatch
 from specmux_aggregator.server.handshakes import ClientHandshakes
 from specmux_aggregator.server.memo import Answers
+from specmux_aggregator.server.output_limits import UNREAD_MAX
 from specmux_aggregator.server.protocols import Guard, Responder, StreamingHandler
 from specmux_aggregator.server.stats import RequestStats
 from specmux_aggregator.server.tls_transport import TLSTransport
-from specmux_aggregator.server.unread import UNREAD_MAX
 from specmux_aggregator.tasks import finish, log_failure
 
 logger = logging.getLogger(__name__)

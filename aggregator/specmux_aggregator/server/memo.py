@@ -30,9 +30,9 @@ from aiohttp.hdrs import (
 )
 from aiohttp.http import RawRequestMessage
 
-from specmux_aggregator.http.answers import PreparedAnswer
 from specmux_aggregator.http.messages import Request
-from specmux_aggregator.server.heads import deciding_part
+from specmux_aggregator.http.prepared_answer import PreparedAnswer
+from specmux_aggregator.server.deciding_head import deciding_part
 from specmux_aggregator.server.protocols import ClientConnection, Guard, Pending, Permission, Responder
 from specmux_aggregator.server.requests import request_of
 from specmux_aggregator.server.stats import Cell, RequestStats

@@ -10,6 +10,7 @@ from typing import Final
 
 from specmux_aggregator.server.body_files import FILED_MIN
 from specmux_aggregator.server.memo import Slot, slot_of
+from specmux_aggregator.server.output_limits import SMALL, TOO_MUCH
 from specmux_aggregator.server.protocols import ListenerState
 from specmux_aggregator.server.sending import (
     FIRST,
@@ -21,7 +22,6 @@ from specmux_aggregator.server.sending import (
     write,
 )
 from specmux_aggregator.server.stats import BOUNDS
-from specmux_aggregator.server.unread import SMALL, TOO_MUCH
 
 CLOSE: Final = b"Connection: close\r\n"
 KEEP_ALIVE: Final = b"Connection: keep-alive\r\n"

@@ -13,14 +13,14 @@ from typing import Protocol
 from aiohttp.http import RawRequestMessage
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
-from specmux_aggregator.http.answers import PreparedAnswer, TimeLines
 from specmux_aggregator.http.messages import Request
+from specmux_aggregator.http.prepared_answer import PreparedAnswer, TimeLines
 from specmux_aggregator.server.admission import Admission
 from specmux_aggregator.server.body_files import BodyFiles
-from specmux_aggregator.server.complaints import AcceptComplaints
-from specmux_aggregator.server.held import HeldByAll
+from specmux_aggregator.server.input_limits import HeldByAll
+from specmux_aggregator.server.malformed_log import AcceptComplaints
+from specmux_aggregator.server.output_limits import UnreadBodies
 from specmux_aggregator.server.stats import RequestStats
-from specmux_aggregator.server.unread import UnreadBodies
 
 
 class WireRequest:

@@ -14,8 +14,8 @@ from aiohttp.http_exceptions import (
     LineTooLong,
 )
 
-from specmux_aggregator.http.answers import PreparedAnswer, refusal
-from specmux_aggregator.server.held import HEAD_MAX, HeadTooLarge
+from specmux_aggregator.http.prepared_answer import PreparedAnswer, refusal
+from specmux_aggregator.server.input_limits import HEAD_MAX, HeadTooLarge
 from specmux_aggregator.server.requests import BAD_VERSION
 
 LINE_MAX: Final = 8190  # bytes of a request line, and of one header field

@@ -14,8 +14,8 @@ from aiohttp import HttpVersion10, HttpVersion11
 from aiohttp.hdrs import ACCEPT, ACCEPT_ENCODING, EXPECT, HOST, IF_MATCH, IF_NONE_MATCH, TRANSFER_ENCODING
 from aiohttp.http import RawRequestMessage
 
-from specmux_aggregator.http.answers import PreparedAnswer, refusal
 from specmux_aggregator.http.messages import Request
+from specmux_aggregator.http.prepared_answer import PreparedAnswer, refusal
 
 VERSIONS: Final = (HttpVersion11, HttpVersion10)
 

@@ -30,8 +30,8 @@ from specmux_aggregator.model.document_urls import (
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash
 from specmux_aggregator.upstream.body_budget import BODIES, BodyBudget, Share
+from specmux_aggregator.upstream.credentials import Identities, Unusable
 from specmux_aggregator.upstream.failures import TRANSPORT_ERRORS, failure_of
-from specmux_aggregator.upstream.identities import Identities, Unusable
 from specmux_aggregator.upstream.responses import (
     INLINE_MAX,
     Answer,

@@ -21,7 +21,7 @@ from yarl import URL
 from specmux_aggregator.config.settings import PollingSettings
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.failure import Cause, Failure
-from specmux_aggregator.upstream.identities import Identities, RequestIdentity, Unusable
+from specmux_aggregator.upstream.credentials import Identities, RequestIdentity, Unusable
 from specmux_aggregator.upstream.resolver import DaemonResolver
 from specmux_cache.http.connections.addresses import Address
 from specmux_cache.http.connections.connector import CheckedConnector, ServerRecord

@@ -23,9 +23,9 @@ import orjson
 from specmux_cache.access.field_values import is_bearer_value
 from specmux_cache.access.server_access import ExecPlugin, ServerAccess
 from specmux_cache.errors import UnusableCredentials
-from specmux_cache.reading.flight import SingleFlight
-from specmux_converters.deferred_dataclasses import dataclass
+from specmux_cache.reading.single_flight import SingleFlight
 from specmux_converters.errors import cut
+from specmux_converters.lazy.dataclasses import dataclass
 
 TIMEOUT: Final = 60.0  # seconds for one run
 

@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import Mapping
 from typing import Final
 
-from specmux_converters.deferred.patterns import pattern
+from specmux_converters.lazy.patterns import pattern
 
 _TOKEN: Final = pattern(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONTROL: Final = pattern(r"[\x00-\x08\x0a-\x1f\x7f]")

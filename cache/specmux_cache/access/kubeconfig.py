@@ -22,8 +22,8 @@ from specmux_cache.access.small_files import UnreadableFile, read_small
 from specmux_cache.access.urls import backend_url, proxy_url
 from specmux_cache.access.yaml_nodes import YAMLReader
 from specmux_cache.errors import KubeconfigError
-from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.errors import cut
+from specmux_converters.lazy.dataclasses import dataclass
 
 FILE_MAX: Final = 16 * 1024 * 1024
 

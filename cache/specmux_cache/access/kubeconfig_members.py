@@ -12,7 +12,7 @@ import yaml
 
 from specmux_cache.access.yaml_nodes import YAMLReader
 from specmux_cache.errors import BadValue
-from specmux_converters.deferred_dataclasses import dataclass
+from specmux_converters.lazy.dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

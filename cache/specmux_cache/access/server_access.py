@@ -7,7 +7,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from specmux_converters.deferred_dataclasses import dataclass
+from specmux_converters.lazy.dataclasses import dataclass
 
 if TYPE_CHECKING:  # values alone do without TLS
     import ssl

@@ -7,8 +7,8 @@ from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
 from specmux_cache.errors import BadValue
-from specmux_converters.deferred.patterns import pattern
 from specmux_converters.group_versions import key_fault
+from specmux_converters.lazy.patterns import pattern
 
 _HOST: Final = pattern(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?\.?|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*")
 

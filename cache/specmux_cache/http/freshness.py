@@ -27,7 +27,7 @@ from specmux_cache.http.messages import (
     replaced,
     seconds,
 )
-from specmux_converters.deferred_dataclasses import dataclass
+from specmux_converters.lazy.dataclasses import dataclass
 
 CLOCK_SKEW: Final = 5.0
 """Seconds by which an answer may seem to come from the future before the clock counts as set back."""

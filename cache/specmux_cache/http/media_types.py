@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from specmux_converters import media_types
-from specmux_converters.deferred.patterns import pattern
+from specmux_converters.lazy.patterns import pattern
 from specmux_converters.media_types import SELF_DESCRIBED_CBOR
 
 JSON: Final[str] = media_types.JSON

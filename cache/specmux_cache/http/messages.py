@@ -13,9 +13,9 @@ from typing import Final, TypeAlias
 
 import orjson
 
-from specmux_converters.deferred.patterns import pattern
-from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.json_values import mapping
+from specmux_converters.lazy.dataclasses import dataclass
+from specmux_converters.lazy.patterns import pattern
 from specmux_converters.media_types import essence
 
 Fields: TypeAlias = tuple[tuple[str, str], ...]

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Final, Self
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urljoin, urlsplit, urlunsplit
 
-from specmux_converters.deferred.patterns import pattern
-from specmux_converters.deferred_dataclasses import dataclass
+from specmux_converters.lazy.dataclasses import dataclass
+from specmux_converters.lazy.patterns import pattern
 
 ROOT_PATH: Final = "/openapi/v3"
 STORED_TREES: Final = ("/openapi/v3", "/openapi/v2", "/apis", "/api")

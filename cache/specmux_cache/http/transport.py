@@ -21,7 +21,7 @@ from specmux_cache.http.connection_faults import reason_of
 from specmux_cache.http.connections.connector import CheckedConnector
 from specmux_cache.http.messages import Answer, Fields, fields_of
 from specmux_cache.http.unpacking import ACCEPT_ENCODING, is_packed, unpacked
-from specmux_converters.deferred_dataclasses import dataclass
+from specmux_converters.lazy.dataclasses import dataclass
 
 CHUNK: Final = 64 * 1024
 INLINE: Final = 128 * 1024

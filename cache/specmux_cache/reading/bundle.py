@@ -16,15 +16,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from specmux_cache.errors import BundleError
-from specmux_cache.reading.entries import Entry, EntryStore, held_from, metadata_of
+from specmux_cache.reading.entry_store import Entry, EntryStore, held_from, metadata_of
 from specmux_cache.replaced_files import replaced_file
 from specmux_cache.store.bodies import digest_of
 from specmux_cache.store.keys import Key
 from specmux_cache.store.limits import StoreLimits
 from specmux_cache.store.rows import Digest, is_digest
-from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.errors import cut
 from specmux_converters.json_text import may_have_more_values
+from specmux_converters.lazy.dataclasses import dataclass
 
 VERSION: Final = 1
 MANIFEST: Final = "bundle.json"

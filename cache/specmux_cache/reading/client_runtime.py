@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Hashable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, Generic, Literal, Protocol, TypeAlias, TypeVar, get_args
 
-from specmux_converters.deferred_dataclasses import dataclass
+from specmux_converters.lazy.dataclasses import dataclass
 
 T = TypeVar("T")
 

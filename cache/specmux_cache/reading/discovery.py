@@ -9,9 +9,9 @@ from typing import Final
 import orjson
 
 from specmux_cache.http.server import ROOT_PATH, Server, hash_in
-from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.json_text import may_have_more_values
 from specmux_converters.json_values import mapping
+from specmux_converters.lazy.dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

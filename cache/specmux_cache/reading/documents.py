@@ -17,12 +17,12 @@ from specmux_cache.http.server import ROOT_PATH, Server, name_of
 from specmux_cache.reading.client_runtime import Calls
 from specmux_cache.reading.decoding import check_document
 from specmux_cache.reading.discovery import Discovery, Document, parse_discovery
-from specmux_cache.reading.entries import EntryStore
-from specmux_cache.reading.exchange import CHECK_INLINE, Exchange, ExchangeRequest, ExchangeResult
+from specmux_cache.reading.entry_store import EntryStore
+from specmux_cache.reading.fetch import CHECK_INLINE, Exchange, ExchangeRequest, ExchangeResult
 from specmux_cache.reading.options import CacheOptions
 from specmux_cache.reading.results import Paths, Resource, Schema
-from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.group_versions import named_group_version
+from specmux_converters.lazy.dataclasses import dataclass
 
 NOT_OPEN: Final = "the cache is not open: use it as a context manager, or call open() first"
 NOT_PER_REQUEST: Final = frozenset(

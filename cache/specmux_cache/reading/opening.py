@@ -8,8 +8,8 @@ from pathlib import Path
 from specmux_cache.http.server import Server
 from specmux_cache.reading.client_runtime import ClientRuntime
 from specmux_cache.reading.documents import Catalog, OpenCache
-from specmux_cache.reading.entries import EntryStore
-from specmux_cache.reading.exchange import Exchange, ExchangeResult, GetTransport
+from specmux_cache.reading.entry_store import EntryStore
+from specmux_cache.reading.fetch import Exchange, ExchangeResult, GetTransport
 from specmux_cache.reading.flight_locks import FlightLocks
 from specmux_cache.reading.options import CacheOptions
 from specmux_cache.store.opening import Store, open_store

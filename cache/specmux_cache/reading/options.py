@@ -10,7 +10,7 @@ from pathlib import Path
 from specmux_cache.http.freshness import Tolerance
 from specmux_cache.http.media_types import gated
 from specmux_cache.store.limits import StoreLimits
-from specmux_converters.deferred_dataclasses import dataclass
+from specmux_converters.lazy.dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

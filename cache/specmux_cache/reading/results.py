@@ -12,8 +12,8 @@ from specmux_cache.reading.client_runtime import EventKind
 from specmux_cache.reading.discovery import Document
 from specmux_cache.store.disk_store import StoreStats
 from specmux_cache.store.rows import Digest
-from specmux_converters.amounts import counted
-from specmux_converters.deferred_dataclasses import dataclass
+from specmux_converters.counted_nouns import counted
+from specmux_converters.lazy.dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

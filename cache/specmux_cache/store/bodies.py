@@ -18,7 +18,7 @@ from typing import Final
 import zstandard
 
 from specmux_cache.store.rows import Digest, Encoding, is_digest
-from specmux_converters.deferred_dataclasses import dataclass
+from specmux_converters.lazy.dataclasses import dataclass
 
 TEMPORARY: Final = "tmp"
 BLOCK: Final = 4096

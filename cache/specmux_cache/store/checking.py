@@ -13,8 +13,8 @@ from specmux_cache.errors import StoreDamaged
 from specmux_cache.store.compaction import BATCH, LEFTOVER_SECONDS
 from specmux_cache.store.contents import Contents
 from specmux_cache.store.rows import key_range
-from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.errors import cut
+from specmux_converters.lazy.dataclasses import dataclass
 
 FAULTS: Final = {"row": "not what was stored", "body": "its body is missing or damaged"}
 

@@ -19,7 +19,7 @@ from typing import Final, Literal
 from specmux_cache.store.contents import Contents
 from specmux_cache.store.directory import DAMAGED_FILE, fill_reserve
 from specmux_cache.store.index import Index, RowStanding, Victim
-from specmux_converters.deferred_dataclasses import dataclass
+from specmux_converters.lazy.dataclasses import dataclass
 
 BATCH: Final = 50
 """Entries per transaction: with their bodies, at most 100 rows."""

@@ -43,8 +43,8 @@ from specmux_cache.store.rows import (
     key_text,
     unsealed,
 )
-from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.errors import cut
+from specmux_converters.lazy.dataclasses import dataclass
 
 if TYPE_CHECKING:  # a command that reads a stored document needs it not
     from specmux_cache.store.checking import StoreProblem

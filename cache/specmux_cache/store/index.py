@@ -26,7 +26,7 @@ from specmux_cache.store.rows import (
     packed_in,
     raw_value,
 )
-from specmux_converters.deferred_dataclasses import dataclass
+from specmux_converters.lazy.dataclasses import dataclass
 
 VICTIM: Final = (
     "SELECT rowid, tag, filename IS NOT NULL,"

@@ -7,7 +7,7 @@ import hmac
 from collections.abc import Mapping
 from typing import Final
 
-from specmux_converters.deferred_dataclasses import dataclass
+from specmux_converters.lazy.dataclasses import dataclass
 
 ANONYMOUS: Final = "anonymous"
 """The partition of a client without credentials."""

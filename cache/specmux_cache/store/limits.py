@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specmux_converters.deferred_dataclasses import dataclass
+from specmux_converters.lazy.dataclasses import dataclass
 
 MIB = 1024 * 1024
 

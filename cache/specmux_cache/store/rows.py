@@ -13,8 +13,8 @@ from typing import Any, Final, Literal, NewType, TypeAlias, cast, get_args
 
 from specmux_cache.store.database import Database
 from specmux_cache.store.keys import Key
-from specmux_converters.deferred.patterns import pattern
-from specmux_converters.deferred_dataclasses import dataclass
+from specmux_converters.lazy.dataclasses import dataclass
+from specmux_converters.lazy.patterns import pattern
 
 Digest = NewType("Digest", str)
 """sha256 of the body as passed by the caller, 64 lower-case hex digits."""

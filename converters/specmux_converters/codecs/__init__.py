@@ -14,8 +14,8 @@ from typing import Final, Protocol
 from specmux_converters import media_types
 from specmux_converters.codecs import cbor, plain_json, protobuf_v3
 from specmux_converters.codecs.fragments import Fragments
-from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document, Limits
+from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.media_types import MediaType
 
 __all__ = ["CODECS", "Codec", "Fragments", "decode", "encode", "recognise"]

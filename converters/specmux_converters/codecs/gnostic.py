@@ -24,7 +24,7 @@ from pkgutil import get_data
 
 import orjson
 
-from specmux_converters.deferred_dataclasses import dataclass
+from specmux_converters.lazy.dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ import re
 from decimal import Decimal
 from typing import Any, Final
 
-from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.go.scalars import UINT64_MAX, is_plain_string
 from specmux_converters.go.text import INT64_MAX
+from specmux_converters.lazy.dataclasses import dataclass
 
 _STEP: Final = 4
 _SIMPLE_KEY_MAX: Final = 128

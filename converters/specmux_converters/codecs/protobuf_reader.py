@@ -16,12 +16,12 @@ from typing import Any, Final
 from specmux_converters.codecs.gnostic import MessageField, Messages
 from specmux_converters.codecs.protobuf_scalars import SCALARS, Cursor, Read, read_string
 from specmux_converters.codecs.wire import FIXED64, LENGTH, VARINT, extent, read_varint
-from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Limits
 from specmux_converters.errors import InvalidDocument, LimitExceeded
 from specmux_converters.go.text import INT64_MAX
 from specmux_converters.go.yaml_dialects import GNOSTIC
 from specmux_converters.go.yaml_reader import read_all
+from specmux_converters.lazy.dataclasses import dataclass
 
 ABSENT: Final = object()
 """Value of a oneof without a member: its key is left out."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from specmux_converters.lazy_names import lazy_names
+from specmux_converters.lazy.names import lazy_names
 
 if TYPE_CHECKING:  # at run time __getattr__ imports them
     from specmux_converters.crd.documents import CRDBuild, build
-    from specmux_converters.crd.editions import CRDMemo
     from specmux_converters.crd.problems import Problem
     from specmux_converters.crd.templates import BUNDLED, WITH_UNIONS, Templates, templates_for, templates_of
+    from specmux_converters.crd.version_documents import CRDMemo
 
 __all__ = [
     "BUNDLED",
@@ -31,7 +31,7 @@ __all__ = [
 _MODULES = {
     "templates": "BUNDLED WITH_UNIONS Templates templates_for templates_of",
     "documents": "CRDBuild build",
-    "editions": "CRDMemo",
+    "version_documents": "CRDMemo",
     "problems": "Problem",
 }
 

@@ -16,8 +16,8 @@ from typing import Any, Final
 
 import orjson
 
-from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
+from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.operations import GROUP_VERSION_KIND
 from specmux_converters.releases import NEWEST, OLDEST
 

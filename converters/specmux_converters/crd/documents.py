@@ -15,16 +15,16 @@ from typing import Any, Final
 
 import orjson
 
-from specmux_converters.crd.editions import CRDMemo, Edition, make_edition
 from specmux_converters.crd.manifest import CRD, Version, read_manifest, shown_name
 from specmux_converters.crd.problems import Problem
 from specmux_converters.crd.templates import BUNDLED, Templates
-from specmux_converters.deferred_dataclasses import dataclass
+from specmux_converters.crd.version_documents import CRDMemo, Edition, make_edition
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
 from specmux_converters.errors import ConverterError, InvalidDocument, LimitExceeded
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.incremental.outlines import Documents, Outline
 from specmux_converters.incremental.parts import DocumentPart
+from specmux_converters.lazy.dataclasses import dataclass
 
 _FRAME: Final[Document] = {
     "openapi": "3.0.0",

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from typing import Any, Final, NoReturn
 
 from specmux_converters.crd.problems import Problem
-from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.errors import InvalidDocument, cut
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_values import mapping, within
+from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.losses import pointer_to
 
 _V1: Final = "apiextensions.k8s.io/v1"

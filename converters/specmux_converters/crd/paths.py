@@ -12,8 +12,8 @@ from typing import Any, Final
 from specmux_converters.crd.bundled import PREFIX, SCALE, reference
 from specmux_converters.crd.manifest import CRD, Version
 from specmux_converters.crd.templates import BUNDLED, Templates
-from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
+from specmux_converters.lazy.dataclasses import dataclass
 
 _WRITTEN: Final = ("application/json", "application/yaml")
 _PATCHES: Final = (

@@ -24,9 +24,9 @@ from specmux_converters.crd.bundled import (
     object_fields,
     shared_parts,
 )
-from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
 from specmux_converters.json_values import array, mapping, objects
+from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.operations import GROUP_VERSION_KIND
 from specmux_converters.references import reachable
 from specmux_converters.releases import (

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.go.case_folding import alike
 from specmux_converters.go.unicode_classes import unicode_class
+from specmux_converters.lazy.dataclasses import dataclass
 
 Test: TypeAlias = Callable[[str], bool]
 """Whether a character belongs to a class."""

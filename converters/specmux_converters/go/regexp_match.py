@@ -12,7 +12,6 @@ from dataclasses import field
 from functools import cached_property
 from typing import Final
 
-from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.go.regexp import (
     Character,
     Edge,
@@ -24,6 +23,7 @@ from specmux_converters.go.regexp import (
     UnsupportedPattern,
     parse,
 )
+from specmux_converters.lazy.dataclasses import dataclass
 
 MOST_STEPS: Final = 20_000
 """Steps of one automaton: counted repetitions are expanded."""

@@ -12,8 +12,8 @@ import struct
 from base64 import b64decode
 from typing import Any, Final
 
-from specmux_converters.deferred.patterns import pattern
 from specmux_converters.go.text import INT64_MAX, general_text
+from specmux_converters.lazy.patterns import pattern
 
 UINT64_MAX: Final = 2**64 - 1
 

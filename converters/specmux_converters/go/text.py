@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import orjson
 
-from specmux_converters.deferred.patterns import pattern
+from specmux_converters.lazy.patterns import pattern
 
 INT64_MAX: Final = 2**63 - 1
 

@@ -10,10 +10,10 @@ from enum import Enum
 from math import isfinite
 from typing import Any, Final, TypeAlias
 
-from specmux_converters.deferred.patterns import pattern
-from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.go.scalars import key_text, read_plain, resolve, resolve_tagged
 from specmux_converters.go.text import INT64_MAX, Number, float_text, general_text
+from specmux_converters.lazy.dataclasses import dataclass
+from specmux_converters.lazy.patterns import pattern
 
 _TAG: Final = "tag:yaml.org,2002:"
 _TEXT_TAGS: Final = frozenset({"!", f"{_TAG}str", f"{_TAG}binary", f"{_TAG}timestamp"})

@@ -13,13 +13,13 @@ from typing import Any, Final, NoReturn, TypeAlias
 
 import yaml
 
-from specmux_converters.deferred.patterns import pattern
-from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import DEFAULT_LIMITS, Limits, rounding
 from specmux_converters.errors import ConverterError, InvalidDocument, LimitExceeded, cut
 from specmux_converters.go.text import go_syntax
 from specmux_converters.go.yaml_dialects import Mark, Merging, YamlDialect, kubernetes_key, refused_key
 from specmux_converters.json_text import is_rounded
+from specmux_converters.lazy.dataclasses import dataclass
+from specmux_converters.lazy.patterns import pattern
 from specmux_converters.losses import Loss, pointer_to
 
 MAX_TAG_DIRECTIVES: Final = 1000

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from specmux_converters.deferred.patterns import pattern
+from specmux_converters.lazy.patterns import pattern
 
 _BEFORE_KEY: Final = pattern(r'[ \t\r\n]*[{,][ \t\r\n]*(?=")')
 _BEFORE_VALUE: Final = pattern(r"[ \t\r\n]*:[ \t\r\n]*")

@@ -10,10 +10,10 @@ from typing import Any
 
 import orjson
 
-from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.incremental.parts import DocumentPart
+from specmux_converters.lazy.dataclasses import dataclass
 
 ENTRY_COST = 64
 """Bytes of a component in a document beside its own JSON: its name and its place in a dict."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from specmux_converters.deferred_dataclasses import dataclass
+from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.losses import Loss
 from specmux_converters.own_memory import in_own_memory
 

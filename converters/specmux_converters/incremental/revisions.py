@@ -9,11 +9,11 @@ from collections.abc import Hashable
 from dataclasses import field
 from typing import Any, Final
 
-from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits, parse
 from specmux_converters.errors import ConverterError
 from specmux_converters.incremental.member_spans import Span, changes, member_spans, moved
 from specmux_converters.incremental.parts import DocumentPart
+from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.losses import Loss
 
 _SECTIONS: Final = ("definitions", "paths")

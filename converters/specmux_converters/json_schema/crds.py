@@ -14,12 +14,12 @@ from typing import Any, Final
 
 import orjson
 
-from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_schema.document import DocumentSchemas
 from specmux_converters.json_schema.kinds import Kind
 from specmux_converters.json_values import mapping
+from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.references import component_of
 
 _COLLECTION: Final = re.compile(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from specmux_converters.deferred_dataclasses import dataclass
+from specmux_converters.lazy.dataclasses import dataclass
 
 Schema: TypeAlias = dict[str, Any]
 """A JSON Schema. Schemas share parts: treat them as read-only."""

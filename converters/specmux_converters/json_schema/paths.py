@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final, TypeAlias
 
-from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.json_schema.forms import OPEN, STRICT, Dialect, ModelForm, SchemaForm
 from specmux_converters.json_schema.kinds import Kind
+from specmux_converters.lazy.dataclasses import dataclass
 
 MASTER: Final = "master"
 BUNDLE: Final = SchemaForm(is_named=True)

@@ -8,9 +8,9 @@ from urllib.parse import unquote
 
 import orjson
 
-from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.errors import InvalidDocument
 from specmux_converters.group_versions import GroupVersion
+from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.losses import unescape
 from specmux_converters.references import KINDS, PREFIX, references
 

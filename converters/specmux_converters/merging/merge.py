@@ -13,11 +13,11 @@ from itertools import islice
 from typing import Any, Final
 from urllib.parse import quote
 
-from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
 from specmux_converters.errors import InvalidArgument, InvalidDocument, cut
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_values import mapping
+from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.losses import pointer_to
 from specmux_converters.merging.component_names import Component, choose_names, component_of, content
 from specmux_converters.references import KINDS, METHODS, OPERATION_IDS, PREFIX, Rename, rewrite

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 from urllib.parse import unquote
 
-from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import Document
 from specmux_converters.json_values import mapping
+from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.losses import pointer_to, unescape
 from specmux_converters.references import PREFIX, Rename, rewrite
 

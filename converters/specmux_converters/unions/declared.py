@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.json_values import mapping, within
+from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.unions.model import Member, Union, UnionForm
 
 EXTENSION: Final = "x-kubernetes-unions"

@@ -8,8 +8,8 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Any, TypeAlias
 
-from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.json_values import text
+from specmux_converters.lazy.dataclasses import dataclass
 
 Object: TypeAlias = Mapping[str, Any]
 

@@ -9,13 +9,13 @@ from dataclasses import replace
 
 import pytest
 
-from specmux_aggregator.aggregation.checks import after, delay
+from specmux_aggregator.aggregation.check_schedule import after, delay
 from specmux_aggregator.aggregation.refresher import Refresher
+from specmux_aggregator.backend_sources.outcome import BackendOffers, Outcome, UnchangedOffers
 from specmux_aggregator.config.settings import PollingSettings
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName, ClusterFacts
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
-from specmux_aggregator.origins.outcome import BackendOffers, Outcome, UnchangedOffers
 from specmux_aggregator.upstream.client import MovedDocument, Payload
 from specmux_converters.group_versions import GroupVersion
 

@@ -9,6 +9,7 @@ from running.service import backend
 from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.aggregation.refresher import Refresher
 from specmux_aggregator.aggregation.supervisor import Backends
+from specmux_aggregator.backend_sources.outcome import BackendOffers, Outcome
 from specmux_aggregator.config.settings import PollingSettings
 from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.http.messages import Coding
@@ -16,7 +17,6 @@ from specmux_aggregator.model.backend import Backend, BackendKind, ClusterFacts
 from specmux_aggregator.model.failure import Failure
 from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
 from specmux_aggregator.model.snapshot import DocumentKey
-from specmux_aggregator.origins.outcome import BackendOffers, Outcome
 from specmux_aggregator.upstream.client import MovedDocument, Payload
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON

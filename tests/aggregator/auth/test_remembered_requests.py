@@ -25,7 +25,7 @@ from running.serving import FakeService, Running, eventually, read_answer, reque
 from specmux_aggregator.auth import token_file
 from specmux_aggregator.auth.authenticator import ALWAYS, ONCE
 from specmux_aggregator.auth.kubernetes import ReviewedOfNoProxy, ReviewedPermission
-from specmux_aggregator.auth.modes import gate_of
+from specmux_aggregator.auth.new_guard import gate_of
 from specmux_aggregator.auth.peer import PeerCertificate
 from specmux_aggregator.auth.review_cache import ReviewEntry
 from specmux_aggregator.auth.users import User

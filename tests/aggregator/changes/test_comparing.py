@@ -14,8 +14,8 @@ from specmux_aggregator.changes.entries import Findings
 from specmux_aggregator.http.content_codings import encoded
 from specmux_aggregator.http.messages import Coding
 from specmux_converters.document import DEFAULT_LIMITS
-from specmux_schemas.differences import ServedSide, add_document, compare
-from specmux_schemas.differences.reports import report_of
+from specmux_tools.differences import ServedSide, add_document, compare
+from specmux_tools.differences.reports import report_of
 
 
 def read_whole(document: Any) -> Findings:

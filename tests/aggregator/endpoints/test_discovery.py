@@ -11,21 +11,26 @@ import pytest
 import zstandard
 
 from data.discovery_values import DOWN, knowledge, resource
-from specmux_aggregator.discovery.accept import DiscoveryForm as WireForm
-from specmux_aggregator.discovery.aggregated import parse_aggregated
-from specmux_aggregator.discovery.index import DiscoveryIndex
-from specmux_aggregator.discovery.merge import merge
-from specmux_aggregator.discovery.state import BackendListings, DiscoverySource, Knowledge, after
-from specmux_aggregator.discovery.watch import render
+from specmux_aggregator.api_discovery.accept import DiscoveryForm as WireForm
+from specmux_aggregator.api_discovery.aggregated import parse_aggregated
+from specmux_aggregator.api_discovery.backend_knowledge import (
+    BackendListings,
+    DiscoverySource,
+    Knowledge,
+    after,
+)
+from specmux_aggregator.api_discovery.encoded_directory import DiscoveryIndex
+from specmux_aggregator.api_discovery.merge import merge
+from specmux_aggregator.api_discovery.watch import render
 from specmux_aggregator.endpoints.discovery import decide
-from specmux_aggregator.http.answers import PreparedAnswer
 from specmux_aggregator.http.messages import Coding, Request
+from specmux_aggregator.http.prepared_answer import PreparedAnswer
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_converters import codecs
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import CBOR, JSON
-from specmux_schemas.resources import NO_KIND, GroupVersionKind, Subresource
+from specmux_converters.resources import NO_KIND, GroupVersionKind, Subresource
 
 V2 = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 GRACE = 300.0

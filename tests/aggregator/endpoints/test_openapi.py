@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specmux_aggregator.aggregation.ownership import merge
-from specmux_aggregator.endpoints.absences import unavailable
+from specmux_aggregator.endpoints.not_found import unavailable
 from specmux_aggregator.endpoints.openapi import Decision, Deliver, Revalidate, decide
-from specmux_aggregator.http.answers import PreparedAnswer, delivered
 from specmux_aggregator.http.messages import Coding, Request
+from specmux_aggregator.http.prepared_answer import PreparedAnswer, delivered
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance

@@ -11,8 +11,8 @@ from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.endpoints.routes import Route, RouteTable
 from specmux_aggregator.endpoints.service import Service
-from specmux_aggregator.http.answers import PreparedAnswer, prepare
 from specmux_aggregator.http.messages import Request
+from specmux_aggregator.http.prepared_answer import PreparedAnswer, prepare
 from specmux_aggregator.server.protocols import Pending
 
 

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from specmux_aggregator.endpoints import shared_body
-from specmux_aggregator.endpoints.shared_body import LARGE, SharedBody
+from specmux_aggregator.endpoints import single_render as shared_body
+from specmux_aggregator.endpoints.single_render import LARGE, SharedBody
 
 
 class Maker:

@@ -14,8 +14,8 @@ from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.endpoints import service as services
 from specmux_aggregator.endpoints.routes import RouteTable
 from specmux_aggregator.endpoints.service import PendingDocument, Service
-from specmux_aggregator.http.answers import PreparedAnswer
 from specmux_aggregator.http.messages import Coding, Request
+from specmux_aggregator.http.prepared_answer import PreparedAnswer
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
 from specmux_aggregator.model.snapshot import DocumentKey, Snapshot

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specmux_aggregator.http.answers import YEAR, TimeLines, prepare, refusal
+from specmux_aggregator.http.prepared_answer import YEAR, TimeLines, prepare, refusal
 
 
 def fields(head: bytes) -> dict[str, str]:

@@ -8,16 +8,16 @@ from typing import Any
 
 import orjson
 
-from specmux_aggregator.aggregation.checks import after
-from specmux_aggregator.jobs.worker import Worker
+from specmux_aggregator.aggregation.check_schedule import after
+from specmux_aggregator.backend_sources.crds import CRDsOrigin
+from specmux_aggregator.backend_sources.outcome import BackendOffers, Outcome, UnchangedOffers
 from specmux_aggregator.kubernetes.custom_resources import Definition, WatchedManifests, definitions, kept
 from specmux_aggregator.kubernetes.watch_events import WatchedObjects, listed
 from specmux_aggregator.kubernetes.watch_events import after as after_events
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Observation
-from specmux_aggregator.origins.crds import CRDsOrigin
-from specmux_aggregator.origins.outcome import BackendOffers, Outcome, UnchangedOffers
+from specmux_aggregator.workers.worker import Worker
 from specmux_converters.crd import BUNDLED, Templates
 from specmux_converters.document import Limits as DocumentLimits
 

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from fakes.cluster import api_service
 from running.cluster_service import definition
-from specmux_aggregator.jobs.crds import CRDsBuilt, DirectoryMemo, ManifestObject, build_crds
 from specmux_aggregator.kubernetes.api_services import noted, read_api_services, recall
 from specmux_aggregator.kubernetes.cluster_backends import Reach, cluster_backends, shadowed
 from specmux_aggregator.kubernetes.custom_resources import definitions, kept
 from specmux_aggregator.kubernetes.watch_events import WatchedObjects, after, listed
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Failure
+from specmux_aggregator.workers.crds import CRDsBuilt, DirectoryMemo, ManifestObject, build_crds
 from specmux_converters.document import Limits
 
 JSON = st.recursive(

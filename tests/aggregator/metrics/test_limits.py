@@ -25,8 +25,8 @@ from running.serving import (
     running,
 )
 from specmux_aggregator.config.settings import ListenSettings
-from specmux_aggregator.http.answers import PreparedAnswer, prepare, refusal
 from specmux_aggregator.http.messages import Request
+from specmux_aggregator.http.prepared_answer import PreparedAnswer, prepare, refusal
 from specmux_aggregator.server.protocols import Pending, Reply
 
 on_every_tier = pytest.mark.parametrize("tier", TIERS)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specmux_aggregator.model.failure import Cause, Failure
-from specmux_aggregator.model.servers import (
+from specmux_aggregator.model.server_union import (
     BackendServer,
     Hash,
     Offers,

@@ -19,7 +19,7 @@ from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.proxy.exchanges import Exchanges, ProxyExchange
-from specmux_aggregator.upstream.identities import Identities
+from specmux_aggregator.upstream.credentials import Identities
 from specmux_cache.access.server_access import ServerTLS
 
 

@@ -12,7 +12,7 @@ from specmux_aggregator.aggregation.ownership import merge
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.model.failure import Failure
 from specmux_aggregator.proxy.exchanges import Exchanges
-from specmux_aggregator.upstream.identities import Identities
+from specmux_aggregator.upstream.credentials import Identities
 
 
 async def endless(seen: Seen) -> None:

@@ -13,19 +13,20 @@ import yaml
 
 from data.explained_documents import bed
 from specmux_aggregator.http.messages import Coding
-from specmux_aggregator.questions.answers import QuestionRefusal, ReaderAnswer, SearchRequest
-from specmux_aggregator.questions.document_pages.comparison import compare_page
-from specmux_aggregator.questions.document_pages.group_version import group_version_page
-from specmux_aggregator.questions.document_pages.kind import kind_page
-from specmux_aggregator.questions.document_pages.page import (
+from specmux_aggregator.reader.answers import QuestionRefusal, ReaderAnswer, SearchRequest
+from specmux_aggregator.reader.document_pages.comparison import compare_page
+from specmux_aggregator.reader.document_pages.group_version import group_version_page
+from specmux_aggregator.reader.document_pages.kind import kind_page
+from specmux_aggregator.reader.document_pages.page import (
     DocumentOrigin,
     DocumentRequest,
     Page,
     document_page,
 )
-from specmux_aggregator.questions.document_pages.type import type_page
-from specmux_aggregator.questions.frames import SiteParts, breakable
-from specmux_aggregator.questions.pages import (
+from specmux_aggregator.reader.document_pages.type import type_page
+from specmux_aggregator.reader.markdown_links import beginning
+from specmux_aggregator.reader.page_frame import SiteParts, breakable
+from specmux_aggregator.reader.pages import (
     ErrorRequest,
     duration,
     error_page,
@@ -34,11 +35,10 @@ from specmux_aggregator.questions.pages import (
     status_page,
     validate_page,
 )
-from specmux_aggregator.questions.prose import beginning
-from specmux_aggregator.questions.state import ReaderState
-from specmux_aggregator.questions.tree import tree_html
+from specmux_aggregator.reader.state import ReaderState
+from specmux_aggregator.reader.tree import tree_html
 from specmux_converters.group_versions import GroupVersion
-from specmux_schemas.explanation.tree import FieldPlace, tree_of
+from specmux_tools.explanation.tree import FieldPlace, tree_of
 
 KEY = GroupVersion("apis/garden.example.org/v1")
 NEWER = GroupVersion("apis/garden.example.org/v2")

@@ -10,10 +10,10 @@ from specmux_aggregator.aggregation.ownership import merge
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
 from specmux_aggregator.model.snapshot import Snapshot
-from specmux_aggregator.questions.answers import ReaderAnswer
-from specmux_aggregator.questions.document_pages.kind import load_pages
-from specmux_aggregator.questions.reading import PAGE_SECONDS, Reading
-from specmux_aggregator.questions.state import ReaderState, Wants, add, align
+from specmux_aggregator.reader.answers import ReaderAnswer
+from specmux_aggregator.reader.document_pages.kind import load_pages
+from specmux_aggregator.reader.reader_client import PAGE_SECONDS, Reading
+from specmux_aggregator.reader.state import ReaderState, Wants, add, align
 from specmux_converters.group_versions import GroupVersion
 
 BACKEND = Backend(name=BackendName("files"), url="http://127.0.0.1")

@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
-from specmux_aggregator.server import complaints
-from specmux_aggregator.server.complaints import TOLD_MAX, AcceptComplaints
+from specmux_aggregator.server import malformed_log as complaints
+from specmux_aggregator.server.malformed_log import TOLD_MAX, AcceptComplaints
 
 
 def test_a_flood_is_a_few_lines_and_a_count(

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from running.request_streams import BENDS, FIELDS, METHODS, TARGETS, VERSIONS
-from specmux_aggregator.server.heads import DECIDING, HEAD_MAX, LINES_MAX, deciding_part
+from specmux_aggregator.server.deciding_head import DECIDING, HEAD_MAX, LINES_MAX, deciding_part
 from specmux_aggregator.server.incoming import HEADERS_MAX
 from specmux_aggregator.server.refusals import LINE_MAX
 from specmux_aggregator.server.requests import request_of

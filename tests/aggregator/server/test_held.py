@@ -13,8 +13,9 @@ import pytest
 
 from running.serving import TIERS, Running, eventually, read_all, read_answer, request, running
 from running.tiers_in_memory import Transport
-from specmux_aggregator.server import connections, held
-from specmux_aggregator.server.held import HEAD_MAX, PAUSE_AT
+from specmux_aggregator.server import connections
+from specmux_aggregator.server import input_limits as held
+from specmux_aggregator.server.input_limits import HEAD_MAX, PAUSE_AT
 
 on_every_tier = pytest.mark.parametrize("tier", TIERS)
 

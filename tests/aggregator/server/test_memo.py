@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from running.serving import TIERS, FakeService, Running, eventually, read_answer, request, running
-from specmux_aggregator.http.answers import PreparedAnswer, prepare
 from specmux_aggregator.http.messages import Request
+from specmux_aggregator.http.prepared_answer import PreparedAnswer, prepare
 from specmux_aggregator.server import memo as memo_module
 from specmux_aggregator.server.memo import KEY_MAX, RequestMemo, Slot
 from specmux_aggregator.server.protocols import Pending

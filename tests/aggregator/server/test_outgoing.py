@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from specmux_aggregator.http.answers import TimeLines, prepare
+from specmux_aggregator.http.prepared_answer import TimeLines, prepare
 from specmux_aggregator.server import outgoing
 from specmux_aggregator.server.memo import Slot
 from specmux_aggregator.server.outgoing import Outgoing

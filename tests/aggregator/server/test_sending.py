@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from running.serving import BIG, FakeService, read_all, request, running
-from specmux_aggregator.http.answers import PreparedAnswer, prepare
 from specmux_aggregator.http.messages import Request
+from specmux_aggregator.http.prepared_answer import PreparedAnswer, prepare
 from specmux_aggregator.server import body_files
 from specmux_aggregator.server.body_files import FILED_MIN, HAS_MEMORY_FILES, BodyFiles
 from specmux_aggregator.server.sending import (

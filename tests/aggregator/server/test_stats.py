@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from running.serving import FakeService
-from specmux_aggregator.http.answers import PreparedAnswer, prepare
+from specmux_aggregator.http.prepared_answer import PreparedAnswer, prepare
 from specmux_aggregator.server.memo import Answers
 from specmux_aggregator.server.stats import BOUNDS, RequestStats
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from running.serving import TIERS, FakeService, Running, eventually, read_answer, request, running
-from specmux_aggregator.http.answers import PreparedAnswer, prepare
 from specmux_aggregator.http.messages import Request
-from specmux_aggregator.server.unread import BUFFERED, GRACE, SLOW, SMALL, UnreadBodies
+from specmux_aggregator.http.prepared_answer import PreparedAnswer, prepare
+from specmux_aggregator.server.output_limits import BUFFERED, GRACE, SLOW, SMALL, UnreadBodies
 
 MEBIBYTE = 1024 * 1024
 
@@ -124,7 +124,7 @@ def test_clients_that_do_not_read_keep_no_more_than_the_budget(tier: str) -> Non
 
 
 def test_clients_that_read_nothing_give_way_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("specmux_aggregator.server.unread.GRACE", 0.2)
+    monkeypatch.setattr("specmux_aggregator.server.output_limits.GRACE", 0.2)
     with (
         running("memoised", LargeService(), unread_max=20 * MEBIBYTE, write_timeout=60.0) as started,
         asking(started, "/large/a"),

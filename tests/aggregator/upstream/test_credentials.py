@@ -20,7 +20,7 @@ from specmux_aggregator.config.settings import LimitSettings
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.upstream.client import BackendClient, BackendRoot
-from specmux_aggregator.upstream.identities import Identities
+from specmux_aggregator.upstream.credentials import Identities
 from specmux_cache.access.credentials import TokenFile, TrustStore
 from specmux_cache.access.server_access import Credentials, ServerTLS
 from specmux_cache.access.small_files import FILE_MAX

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from specmux_aggregator.model.backend import Backend, BackendName
-from specmux_aggregator.upstream.identities import Identities
+from specmux_aggregator.upstream.credentials import Identities
 from specmux_cache.access.server_access import Credentials, ExecPlugin, ServerTLS
 
 SHARED = Backend(

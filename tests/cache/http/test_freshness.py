@@ -22,7 +22,7 @@ from specmux_cache.http.freshness import (
     usage,
 )
 from specmux_cache.http.messages import Answer, StoredHead, first, held_of
-from specmux_cache.reading.entries import held_from, metadata_of
+from specmux_cache.reading.entry_store import held_from, metadata_of
 
 NOW = 1_800_000_000.0
 STRICT = Tolerance(stale_if_error=0.0)

@@ -17,7 +17,7 @@ from aiohttp.streams import StreamReader
 from multidict import CIMultiDictProxy
 
 from specmux_cache.http.connections.response_reader import ResponseReader, reader_of
-from specmux_converters.deferred_dataclasses import dataclass
+from specmux_converters.lazy.dataclasses import dataclass
 
 
 class UnreadAnswer(Protocol):

@@ -16,10 +16,10 @@ from specmux_converters.codecs.gnostic import read_facts
 from specmux_converters.codecs.objects import cbor
 from specmux_converters.codecs.protobuf_reader import compile_reader, read_message
 from specmux_converters.codecs.protobuf_scalars import Read
-from specmux_converters.deferred_dataclasses import dataclass
 from specmux_converters.document import DEFAULT_LIMITS, Limits, parse
 from specmux_converters.errors import InvalidDocument, cut
 from specmux_converters.gzip_coding import gunzip
+from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.media_types import (
     CBOR,
     ENVELOPE_MAGIC,

@@ -1,0 +1,84 @@
+"""The refresher of a backend: what checks it, and how often."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+from specmux_aggregator.aggregation.loop import Pace
+from specmux_aggregator.aggregation.refresher import DocumentsFollower, Publish, Refresher
+from specmux_aggregator.backend_sources.crds import Manifests
+from specmux_aggregator.backend_sources.new_source import origin_of
+from specmux_aggregator.backend_sources.outcome import Outcome
+from specmux_aggregator.backend_sources.peers import Peers
+from specmux_aggregator.config.settings import Settings
+from specmux_aggregator.model.observation import Observation
+from specmux_aggregator.upstream.body_budget import BodyBudget
+from specmux_aggregator.upstream.client import BackendClient
+from specmux_aggregator.upstream.credentials import Identities
+from specmux_aggregator.workers.worker import Worker
+
+DIRECTORY_INTERVAL: Final = 1.0
+"""The longest interval in seconds between checks of a directory: they cost a stat per file, and someone waits
+to see an edit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refreshers:
+    """Makes the refreshers of all backends."""
+
+    builder: Worker
+    identities: Identities
+    bodies: BodyBudget
+    settings: Settings
+    publish: Publish
+    observed: Callable[[Observation, Outcome, float], None]
+    pace: Pace
+
+    def refresher_of(
+        self,
+        observation: Observation,
+        *,
+        manifests: Manifests | None,
+        follow: Callable[[Observation, BackendClient | None, Peers | None], DocumentsFollower] | None,
+    ) -> Refresher:
+        """A new refresher; the caller runs it. ``manifests``: those of a watched cluster. ``follow``: creates
+        what follows the documents and uses the same client."""
+        backend, polling, limits = observation.backend, self.settings.polling, self.settings.limits
+        connect = {
+            url: partial(
+                BackendClient,
+                replace(backend, url=url),
+                polling=polling,
+                limits=limits,
+                identities=self.identities,
+                bodies=self.bodies,
+            )
+            for url in (backend.urls or (backend.url,))
+            if url
+        }
+        client = next(iter(connect.values()))() if connect else None
+        # Behind a proxy, the proxy resolves the name.
+        peers = Peers(connect, has_addresses=backend.proxy_url is None) if connect else None
+        if backend.kind.is_directory:
+            polling = replace(polling, interval=min(polling.interval, DIRECTORY_INTERVAL))
+        origin = origin_of(
+            backend,
+            self.builder,
+            manifests=manifests,
+            client=client,
+            peers=peers,
+            polling=polling,
+            limits=limits,
+        )
+        return Refresher(
+            origin,
+            observation,
+            polling=polling,
+            publish=self.publish,
+            observed=self.observed,
+            follower=None if follow is None else follow(observation, client, peers),
+            pace=self.pace,
+        )

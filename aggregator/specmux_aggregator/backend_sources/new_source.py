@@ -1,0 +1,60 @@
+"""The origin of each kind of backend."""
+
+from __future__ import annotations
+
+from specmux_aggregator.backend_sources.crds import CRDsOrigin, Manifests
+from specmux_aggregator.backend_sources.files import Folder
+from specmux_aggregator.backend_sources.folder import FolderOrigin
+from specmux_aggregator.backend_sources.http import HTTPOrigin
+from specmux_aggregator.backend_sources.origin import Origin
+from specmux_aggregator.backend_sources.peers import Peers
+from specmux_aggregator.config.settings import LimitSettings, PollingSettings
+from specmux_aggregator.model.backend import Backend, BackendKind
+from specmux_aggregator.upstream.client import BackendClient
+from specmux_aggregator.workers.worker import Worker
+
+
+def origin_of(
+    backend: Backend,
+    worker: Worker,
+    *,
+    manifests: Manifests | None,
+    client: BackendClient | None,
+    peers: Peers | None,
+    polling: PollingSettings,
+    limits: LimitSettings,
+) -> Origin:
+    """A new origin; the caller closes it. ``manifests``: those of the watched cluster, for the backend found
+    there. ``client``: of a backend with a URL; the origin closes it. ``peers``: the servers behind its
+    address."""
+    match backend.kind:
+        case BackendKind.DIRECTORY:
+            return FolderOrigin(
+                backend,
+                _folder(backend, limits),
+                worker,
+                limits=limits.of_documents,
+                max_group_versions=limits.max_group_versions,
+            )
+        case BackendKind.CRDS:
+            if backend.found is None or manifests is None:
+                manifests = _folder(backend, limits)
+            return CRDsOrigin(backend, manifests, worker, limits=limits.of_documents)
+        case BackendKind.AUTO | BackendKind.V2 | BackendKind.V3:
+            if client is None:
+                raise ValueError(f"backend {backend.name} has no URL")
+            return HTTPOrigin(
+                backend,
+                client,
+                worker,
+                limits=limits.of_documents,
+                max_group_versions=limits.max_group_versions,
+                v3_probe_interval=polling.v3_probe_interval,
+                peers=peers,
+            )
+
+
+def _folder(backend: Backend, limits: LimitSettings) -> Folder:
+    if backend.directory is None:
+        raise ValueError(f"backend {backend.name} has no directory")
+    return Folder(backend.directory, max_files=limits.max_group_versions, max_bytes=limits.max_document_bytes)

@@ -1,0 +1,260 @@
+"""``/schemas``: JSON Schemas of all kinds, made at the first request in a process of their own, and cached.
+
+A kind needs one document, a file of all kinds needs all documents; a document that is unavailable is named.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+
+from specmux_aggregator.documents.repository import DocumentRepository
+from specmux_aggregator.errors import WorkerFailed
+from specmux_aggregator.http.messages import Coding, ETag, Request
+from specmux_aggregator.http.prepared_answer import PreparedAnswer, delivered, settled
+from specmux_aggregator.json_schema_files.answers import (
+    PREFIX,
+    RETRY,
+    TOKEN_PREFIX,
+    Make,
+    SchemaAccess,
+    Tree,
+    decide,
+    tag_of,
+    told,
+    tree_of,
+    without_kind,
+)
+from specmux_aggregator.json_schema_files.tokens import INTERVAL, PathTokens
+from specmux_aggregator.model.backend import BackendName
+from specmux_aggregator.model.snapshot import Snapshot
+from specmux_aggregator.workers.documents import Unencodable
+from specmux_aggregator.workers.json_schemas import FileContext, SchemaSource, json_schema
+from specmux_aggregator.workers.worker import Worker
+from specmux_cache.reading.single_flight import SingleFlight
+from specmux_converters.document import Limits
+from specmux_converters.json_schema.paths import WholeFile
+from specmux_converters.media_types import JSON
+
+MISSING_MAX: Final = 4096
+"""Names of files known not to exist that are cached."""
+
+DECISIONS_MAX: Final = 4096
+"""Requests whose answer is cached, without its body."""
+
+DECISION_MAX: Final = 512
+"""Characters of the longest cached request."""
+
+_NO_TOKEN: Final = "no schema has that path"  # noqa: S105  # what is told of a wrong one, as of any other path
+
+
+class _CatalogueRequest(NamedTuple):
+    """The parts of a request that determine the decision."""
+
+    method: str
+    path: str
+    accept_encoding: str | None
+    release: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FileFailure:
+    """Why there is no file now."""
+
+    text: str
+
+
+class FileCache:
+    """Files by tag, within a budget of bytes; evicts the least recently used."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._files: dict[ETag, bytes | None] = {}
+        self.bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def __contains__(self, tag: ETag) -> bool:
+        return tag in self._files
+
+    def get(self, tag: ETag) -> bytes | None:
+        """Also None for a file known not to exist."""
+        if tag not in self._files:
+            return None
+        body = self._files[tag] = self._files.pop(tag)
+        return body
+
+    def put(self, tag: ETag, body: bytes | None) -> None:
+        size = len(body or b"")
+        if size > self._max_bytes or tag in self._files:
+            return
+        self._files[tag] = body
+        self.bytes += size
+        while self.bytes > self._max_bytes or len(self._files) > MISSING_MAX:
+            self.bytes -= len(self._files.pop(next(iter(self._files))) or b"")
+
+
+class SchemaFiles:
+    """The endpoint. ``release``: that of the cluster, if known."""
+
+    def __init__(
+        self,
+        snapshot: Callable[[], Snapshot],
+        documents: DocumentRepository,
+        worker: Worker,
+        *,
+        limits: Limits,
+        access: SchemaAccess,
+        max_bytes: int,
+        release: Callable[[], str | None],
+        tokens: PathTokens | None = None,
+    ) -> None:
+        self._snapshot = snapshot
+        self._documents = documents
+        self._worker = worker
+        self._limits = limits
+        self._access = access
+        self._release = release
+        self.tokens = tokens
+        """Reloaded while ``tokens.run`` runs."""
+        self.kept = FileCache(max_bytes)
+        self.made = 0
+        """Number of files made."""
+        self._flights: SingleFlight[ETag, tuple[ETag, bytes | None] | FileFailure] = SingleFlight()
+        self._tree: tuple[int, Tree] | None = None
+        self._decisions: dict[_CatalogueRequest, PreparedAnswer | Make] = {}
+        """Decisions for the current tree, since programs repeat their requests."""
+
+    @property
+    def fields(self) -> tuple[tuple[str, str], ...]:
+        """Header fields of every answer."""
+        return self._access.fields
+
+    def immediate(self, request: Request) -> PreparedAnswer | None:
+        found = self._immediate(request)
+        return None if found is None else self._passing(found, request)
+
+    async def respond(self, request: Request) -> PreparedAnswer:
+        return self._passing(await self._respond(request), request)
+
+    def _passing(self, prepared: PreparedAnswer, request: Request) -> PreparedAnswer:
+        """An answer to a path with a token is cached no longer than the token is known to be valid."""
+        if self.tokens is None or not request.path.startswith(TOKEN_PREFIX):
+            return prepared
+        until = time.monotonic() + INTERVAL
+        return replace(prepared, good_until=min(until, prepared.good_until or until))
+
+    def _immediate(self, request: Request) -> PreparedAnswer | None:
+        decision = self._decide(request)
+        if isinstance(decision, PreparedAnswer):
+            return decision
+        ready = settled(decision.representation, request)
+        return ready or self._held(decision, request)
+
+    async def _respond(self, request: Request) -> PreparedAnswer:
+        decision = self._decide(request)
+        if isinstance(decision, PreparedAnswer):
+            return decision
+        ready = settled(decision.representation, request) or self._held(decision, request)
+        if ready is not None:
+            return ready
+        etag = decision.representation.etag
+        tree = self._current()
+        made = await self._flights.run(etag, lambda: self._make(decision, tree))
+        if isinstance(made, FileFailure):
+            return told(request, 503, made.text, access=self._access, fields=[RETRY])
+        tag, body = made
+        if body is None:
+            return self._unknown(decision, tree, request)
+        # A file that lacks unavailable documents is not the file of the requested tree.
+        is_whole = tag == etag
+        told_of = (
+            decision.representation
+            if is_whole
+            else replace(decision.representation, etag=tag, is_immutable=False)
+        )
+        return delivered(told_of, body)
+
+    async def close(self) -> None:
+        await self._flights.close()
+
+    def _decide(self, request: Request) -> PreparedAnswer | Make:
+        path = request.path
+        if path.startswith(TOKEN_PREFIX):
+            token, _, path = path.removeprefix(TOKEN_PREFIX).partition("/")
+            if self.tokens is None or not self.tokens.knows(token):
+                return told(request, 404, _NO_TOKEN, access=self._access)
+        else:
+            path = path.removeprefix(PREFIX)
+        tree = self._current()
+        asked = _CatalogueRequest(request.method, path, request.accept_encoding, self._release())
+        decision = self._decisions.get(asked)
+        if decision is None:
+            decision = decide(tree, request, path, release=asked.release, access=self._access)
+            self._remember(asked, decision)
+        return decision
+
+    def _remember(self, asked: _CatalogueRequest, decision: PreparedAnswer | Make) -> None:
+        if len(asked.path) + len(asked.accept_encoding or "") > DECISION_MAX:
+            return
+        if len(self._decisions) >= DECISIONS_MAX:
+            self._decisions.clear()
+        self._decisions[asked] = decision
+
+    def _current(self) -> Tree:
+        snapshot = self._snapshot()
+        if self._tree is None or self._tree[0] != snapshot.generation:
+            self._tree = snapshot.generation, tree_of(snapshot)
+            self._decisions.clear()
+        return self._tree[1]
+
+    def _held(self, decision: Make, request: Request) -> PreparedAnswer | None:
+        etag = decision.representation.etag
+        if etag not in self.kept:
+            return None
+        body = self.kept.get(etag)
+        if body is None:
+            return self._unknown(decision, self._current(), request)
+        return delivered(decision.representation, body)
+
+    def _unknown(self, decision: Make, tree: Tree, request: Request) -> PreparedAnswer:
+        text = "the documents have no kind of that name"
+        return without_kind(tree, decision.file, request, text, access=self._access)
+
+    async def _make(self, decision: Make, tree: Tree) -> tuple[ETag, bytes | None] | FileFailure:
+        sources: list[SchemaSource] = []
+        without: set[BackendName] = set()
+        for key in decision.keys:
+            body = await self._documents.obtain(key, JSON, Coding.IDENTITY)
+            if isinstance(body, bytes):
+                sources.append(SchemaSource(key.group_version, key.hash, body))
+            elif isinstance(decision.file, WholeFile):
+                without.add(key.owner)
+            else:
+                return FileFailure(f"backend {key.owner} does not give its document now")
+        absent = tuple(sorted({*tree.absent, *without}))
+        made_of = replace(tree, absent=absent)
+        etag = decision.representation.etag
+        if without:
+            kept = [key for key in decision.keys if key.owner not in without]
+            etag = tag_of(decision.file, kept, made_of, decision.representation.coding)
+        about = FileContext(tree=tree.hash, absent=absent, base=self._access.base)
+        try:
+            made = await self._worker.run(
+                json_schema,
+                decision.file,
+                sources,
+                about,
+                coding=decision.representation.coding,
+                limits=self._limits,
+            )
+        except WorkerFailed as error:
+            return FileFailure(f"the schema could not be made: {error}")
+        if isinstance(made, Unencodable):
+            return FileFailure(f"the schema could not be made: {made.reason}")
+        self.made += 1
+        self.kept.put(etag, made)
+        return etag, made

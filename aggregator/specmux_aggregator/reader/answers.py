@@ -1,0 +1,147 @@
+"""Jobs of the reader process that answer explain and search, as bytes in a content coding.
+
+A question that is malformed, or about something that does not exist, is answered as well: with a status code
+and similar names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import orjson
+
+from specmux_aggregator.http.content_codings import encoded
+from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.reader.state import QueryTooLong, ReaderState, Wants, limited_time
+from specmux_converters.document import Document
+from specmux_converters.group_versions import GroupVersion
+from specmux_tools.errors import InvalidPath, SchemasError, UnknownField, UnknownKind
+from specmux_tools.explanation.as_json import as_json
+from specmux_tools.explanation.field_path import Step, parse
+from specmux_tools.explanation.kind_names import KindName, asked_for, names_in
+from specmux_tools.explanation.plaintext import of_kind
+from specmux_tools.explanation.skeleton import skeleton
+from specmux_tools.explanation.text import text
+from specmux_tools.explanation.tree import MOST_DEPTH, find, tree_of
+from specmux_tools.kinds import KindSchema, kinds_of
+from specmux_tools.search_index.as_json import found_json
+from specmux_tools.search_index.query import search
+
+Output = Literal["json", "text", "plaintext", "skeleton"]
+
+MOST_BYTES: Final = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderAnswer:
+    body: bytes
+    """In the requested coding."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionRefusal:
+    code: int
+    message: str
+    similar: tuple[str, ...] = ()
+    """Similar names, for "did you mean"."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainRequest:
+    group_version: GroupVersion
+    hash: str
+    kind: str
+    """A kind, or any other name of one."""
+    path: str = ""
+    is_recursive: bool = False
+    depth: int | None = None
+    output: Output = "json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchRequest:
+    query: str
+    limit: int = 20
+    offset: int = 0
+    group: str | None = None
+
+
+def explain(
+    state: ReaderState, request: ExplainRequest, coding: Coding
+) -> ReaderAnswer | QuestionRefusal | Wants:
+    document = state.document(request.hash)
+    if document is None:
+        return Wants((request.group_version,))
+    try:
+        with limited_time():
+            return ReaderAnswer(encoded(_explained(document, request), coding))
+    except SchemasError as error:
+        return refusal_of(error)
+    except (QueryTooLong, RecursionError):
+        return QuestionRefusal(503, "explaining this takes too long")
+
+
+def search_rows(
+    state: ReaderState, version: str, request: SearchRequest, incomplete: tuple[str, ...], coding: Coding
+) -> ReaderAnswer | QuestionRefusal | Wants:
+    if state.version != version:
+        return Wants(None)
+    try:
+        with limited_time():
+            found = search(
+                state.index, request.query, limit=request.limit, offset=request.offset, group=request.group
+            )
+    except SchemasError as error:
+        return refusal_of(error)
+    except QueryTooLong:
+        return QuestionRefusal(503, "this search takes too long; more words, or longer ones, find less")
+    made = {**found_json(found), "incomplete": sorted((*incomplete, *state.refused))}
+    return ReaderAnswer(encoded(orjson.dumps(made), coding))
+
+
+def refusal_of(error: SchemasError) -> QuestionRefusal:
+    match error:
+        case UnknownKind(similar=similar) | UnknownField(similar=similar):
+            more = f"; did you mean {' or '.join(similar)}?" if similar else ""
+            return QuestionRefusal(404, f"{error}{more}", similar)
+        case InvalidPath():
+            return QuestionRefusal(400, str(error))
+    return QuestionRefusal(404, str(error))
+
+
+def kind_called(document: Document, group_version: GroupVersion, name: str) -> tuple[KindName, KindSchema]:
+    """Raises UnknownKind."""
+    schemas = {found.kind: found for found in kinds_of(document, group_version)}
+    names = list(names_in(document, group_version))
+    exact = [each for each in names if each.kind.kind == name]
+    chosen = exact[0] if exact else asked_for(names, (Step(name),)).chosen
+    return chosen, schemas[chosen.kind]
+
+
+def _explained(document: Document, request: ExplainRequest) -> bytes:
+    name, found = kind_called(document, request.group_version, request.kind)
+    place = find(document, found.schema, parse(request.path))
+    levels = request.depth or 0
+    match request.output:
+        case "skeleton":
+            return skeleton(document, name.kind, found.schema).encode()
+        case "text":
+            told = text(document, name.kind, place.names, recursive=request.is_recursive, max_depth=levels)
+            return _cut(told)
+        case "plaintext":
+            told = of_kind(document, name.kind, place.names, recursive=request.is_recursive, max_depth=levels)
+            return _cut(told)
+    depth = request.depth or (MOST_DEPTH if request.is_recursive else 1)
+    while True:
+        made = orjson.dumps(as_json(document, name.kind, place.names, tree_of(document, place, depth=depth)))
+        if len(made) <= MOST_BYTES or depth == 1:
+            return made
+        depth = min(depth // 2, 8)
+
+
+def _cut(written_text: str) -> bytes:
+    data = written_text.encode()
+    if len(data) <= MOST_BYTES:
+        return data
+    return data[: data.rindex(b"\n", 0, MOST_BYTES) + 1] + b"(truncated)\n"

@@ -1,0 +1,144 @@
+"""Jobs of the reader process that render the change log, and its entries about one kind.
+
+Entries arrive as the JSON that the log keeps. The templates escape all their text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from specmux_aggregator.http.content_codings import encoded
+from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.reader.answers import QuestionRefusal, ReaderAnswer
+from specmux_aggregator.reader.page_frame import SiteParts, rendered, root_from
+from specmux_aggregator.reader.state import QueryTooLong, ReaderState, limited_time
+from specmux_converters.group_versions import GroupVersion
+
+ENTRIES_MAX: Final = 20
+"""Most entries of one group-version on a page, newest first; ``/openapi/changes`` has more."""
+CHANGES_MAX: Final = 200
+"""Most changes of one entry on a page, most severe first."""
+PLACES_MAX: Final = 5
+
+RENDER_SECONDS: Final = 2.0  # of processor time
+_SEVERITIES: Final = ("breaking", "warning", "notice")
+_GONE: Final = frozenset(("resource-removed", "group-version-removed"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangesRequest:
+    """``entries``: bodies of the log, newest first. Without ``group_version``, the last entry of each."""
+
+    entries: tuple[bytes, ...]
+    group_version: GroupVersion | None = None
+    is_published: bool = False
+
+
+def changes_page(
+    site: SiteParts, state: ReaderState, request: ChangesRequest, coding: Coding
+) -> ReaderAnswer | QuestionRefusal:
+    make = _all_page if request.group_version is None else _group_version_page
+    try:
+        with limited_time(RENDER_SECONDS):
+            return ReaderAnswer(encoded(make(site, request), coding))
+    except QueryTooLong:
+        return QuestionRefusal(503, "this page takes too long to make")
+
+
+def shown_entries(
+    bodies: Iterable[bytes], *, group_version: GroupVersion | None = None, kind: str | None = None
+) -> list[dict[str, Any]]:
+    """Entries in the form of the templates; with ``kind``, only those that change it, and only their changes
+    of it."""
+    made = []
+    for body in bodies:
+        entry = orjson.loads(body)
+        changes = [change for each in entry["changes"] if (change := _change(each, group_version, kind))]
+        if changes or kind is None:
+            made.append(_entry(entry, changes, is_whole=kind is None))
+    return made
+
+
+def _all_page(site: SiteParts, request: ChangesRequest) -> bytes:
+    return rendered(
+        "changes.html",
+        root="./",
+        title="Changes",
+        site=site,
+        current="changes",
+        entries=[_entry(orjson.loads(body), [], is_whole=True) for body in request.entries],
+    )
+
+
+def _group_version_page(site: SiteParts, request: ChangesRequest) -> bytes:
+    name = request.group_version or GroupVersion("")
+    return rendered(
+        "group_version_changes.html",
+        root=root_from(f"changes/{name}"),
+        title=f"Changes of {name}",
+        site=site,
+        current="changes",
+        key=name,
+        is_published=request.is_published,
+        entries=shown_entries(request.entries, group_version=name),
+        most=ENTRIES_MAX,
+    )
+
+
+def _entry(entry: dict[str, Any], changes: Sequence[dict[str, Any]], *, is_whole: bool) -> dict[str, Any]:
+    counts = entry["summary"] if is_whole else _counted(changes)
+    return {
+        "id": entry["id"],
+        "at": entry["at"],
+        "when": f"{entry['at'][:19].replace('T', ' ')} UTC",
+        "key": entry["groupVersion"],
+        "result": entry["result"],
+        "sides": [_side(entry["old"]), _side(entry["new"])],
+        "counts": [(word, counts[word]) for word in _SEVERITIES if counts[word]],
+        "documentation": entry["summary"]["documentation"] if is_whole else 0,
+        "changes": changes[:CHANGES_MAX],
+        "left_off": max(0, len(changes) - CHANGES_MAX),
+        "is_truncated": entry["truncated"],
+        "is_gone": entry["new"] is None,
+    }
+
+
+def _counted(changes: Sequence[dict[str, Any]]) -> dict[str, int]:
+    words = [change["severity"] for change in changes]
+    return {word: words.count(word) for word in _SEVERITIES}
+
+
+def _side(version: dict[str, str] | None) -> dict[str, str] | None:
+    return None if version is None else {"backend": version["backend"], "hash": version["hash"][:12]}
+
+
+def _change(
+    change: dict[str, Any], group_version: GroupVersion | None, kind: str | None
+) -> dict[str, Any] | None:
+    """None if no place of the change belongs to the kind."""
+    places = [
+        place
+        for place in change["places"]
+        if kind is None or (place["kind"], place["groupVersion"]) == (kind, group_version)
+    ]
+    if not places:
+        return None
+    return {
+        "id": change["id"],
+        "severity": change["severity"],
+        "message": change["message"],
+        "places": [
+            (place["kind"], place["path"], change["id"] not in _GONE and _is_kind(place["kind"]))
+            for place in places[:PLACES_MAX]
+        ],
+        "more": max(0, len(places) - PLACES_MAX),
+    }
+
+
+def _is_kind(name: str) -> bool:
+    """Whether a page of it may exist: operations without a kind are named by method and path."""
+    return name.isascii() and name.isalnum()

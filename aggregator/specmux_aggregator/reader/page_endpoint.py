@@ -1,0 +1,239 @@
+"""``/openapi/ui/…``: the page for people, each part of it by its path."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import Final
+from urllib.parse import unquote
+
+from specmux_aggregator.http.messages import Coding, ETag, Request
+from specmux_aggregator.http.prepared_answer import PreparedAnswer, Representation, delivered, settled
+from specmux_aggregator.http.prepared_bodies import passing, represented
+from specmux_aggregator.http.query import BadParameters, number, parameters
+from specmux_aggregator.model.snapshot import SnapshotEntry
+from specmux_aggregator.reader.answers import QuestionRefusal, ReaderAnswer, SearchRequest
+from specmux_aggregator.reader.change_pages import ENTRIES_MAX, ChangesRequest, changes_page
+from specmux_aggregator.reader.document_pages.comparison import compare_page
+from specmux_aggregator.reader.document_pages.group_version import group_version_page
+from specmux_aggregator.reader.document_pages.kind import kind_page
+from specmux_aggregator.reader.document_pages.page import DocumentRequest, Page, document_page, origin_from
+from specmux_aggregator.reader.document_pages.type import type_page
+from specmux_aggregator.reader.logged_changes import LogEntryPage, LoggedChanges, bodies_of, state_of
+from specmux_aggregator.reader.page_answers import (
+    FIELDS,
+    HTML,
+    PREFIX,
+    NoSuchPage,
+    asset_answer,
+    bare_page,
+    reader_page,
+    redirect,
+)
+from specmux_aggregator.reader.page_frame import SiteParts, root_from
+from specmux_aggregator.reader.pages import (
+    ErrorRequest,
+    error_page,
+    home,
+    search_page,
+    status_page,
+    validate_page,
+)
+from specmux_aggregator.reader.process import Unready
+from specmux_aggregator.reader.reader_client import ALIGN_SECONDS, PAGE_SECONDS, JobOfAll, Reading
+from specmux_converters.byte_bounded import ByteBounded
+from specmux_converters.group_versions import GroupVersion
+from specmux_tools.explanation.similar import similar_to
+from specmux_tools.search_index.query import MOST_OFFSET, MOST_ROWS
+from specmux_tools.search_index.words import MOST_CHARACTERS
+
+_ASSETS: Final = "assets/"
+_OF_KINDS: Final[Mapping[str, Page]] = {"kind": kind_page, "type": type_page, "compare": compare_page}
+RENDERED_BYTES: Final = 4 * 1024 * 1024
+"""Of pages as they were sent: some 50 of the largest as gzip. Making one anew is a job of the reader."""
+
+
+class Ui:
+    """An endpoint. ``status``: the body of ``/status``; ``log``: the change log, where one is kept."""
+
+    def __init__(
+        self,
+        reading: Reading,
+        *,
+        status: Callable[[], Awaitable[bytes]],
+        log: LoggedChanges | None,
+        is_private: bool,
+        site: SiteParts,
+    ) -> None:
+        self._reading = reading
+        self._log = log
+        self._status = status
+        self._is_private = is_private
+        self._site = site
+        self._rendered: ByteBounded[ETag, bytes] = ByteBounded(
+            RENDERED_BYTES, size=len, max_each=RENDERED_BYTES // 8
+        )
+
+    def immediate(self, request: Request) -> PreparedAnswer | None:
+        below = request.path.removeprefix(PREFIX)
+        if request.path == PREFIX.removesuffix("/"):
+            return redirect(request, "ui/")
+        if below.startswith(_ASSETS):
+            name = below.removeprefix(_ASSETS)
+            return asset_answer(request, name, is_private=self._is_private)
+        return None
+
+    async def respond(self, request: Request) -> PreparedAnswer:
+        ready = self.immediate(request)
+        if ready is not None:
+            return ready
+        try:
+            return await self._page(request, request.path.removeprefix(PREFIX))
+        except NoSuchPage as error:
+            return await self._error(request, 404, str(error), error.similar)
+        except BadParameters as error:
+            return await self._error(request, 400, str(error))
+        except Unready as error:
+            return bare_page(request, error.code, str(error))
+
+    async def _page(self, request: Request, below: str) -> PreparedAnswer:
+        """Raises NoSuchPage, BadParameters, Unready."""
+        part, _, rest = below.partition("/")
+        if below == "":
+            job = partial(home, self._site)
+            return await self._of_all(request, lambda coding: partial(job, coding), "home", PAGE_SECONDS)
+        if below == "search":
+            question = _search_request(request.query)
+            found = partial(search_page, self._site, question)
+            return await self._of_all(request, lambda coding: partial(found, coding), "search")
+        if below == "status":
+            return await self._of_state(request, below, status_page, await self._status())
+        if below == "validate":
+            return await self._of_state(request, below, validate_page)
+        if part == "changes":
+            return await self._changes(request, GroupVersion(unquote(rest)) if rest else None)
+        if part in _OF_KINDS:
+            key, _, name = rest.rpartition("/")
+            return await self._of_document(request, _OF_KINDS[part], unquote(key), unquote(name))
+        if part == "group-version":
+            return await self._of_document(request, group_version_page, unquote(rest), "")
+        raise NoSuchPage(f"There is no page {below}")
+
+    async def _of_all(
+        self, request: Request, job: Callable[[Coding], JobOfAll], name: str, seconds: float = ALIGN_SECONDS
+    ) -> PreparedAnswer:
+        """Raises Unready."""
+        representation = self._represented(request, name, self._reading.version)
+        ready = settled(representation, request)
+        if ready is not None:
+            return ready
+        found = await self._reading.of_all(job(representation.coding), seconds=seconds)
+        return reader_page(representation, found, is_complete=self._reading.is_complete)
+
+    async def _of_document(self, request: Request, page: Page, key: str, name: str) -> PreparedAnswer:
+        """Raises NoSuchPage, BadParameters, Unready."""
+        entries = [self._published(key)]
+        if page is compare_page:
+            entries.append(self._published(parameters(request.query).get("with", "")))
+        origins = [origin_from(entry) for entry in entries]
+        logged = self._logged(entries[0].group_version)
+        representation = self._represented(
+            request, "document", self._reading.version, request.path, str(origins), state_of(logged)
+        )
+        ready = settled(representation, request)
+        if ready is not None:
+            return ready
+        body = self._rendered.get(representation.etag)
+        if body is not None:
+            return delivered(representation, body)
+        question = DocumentRequest(
+            below=request.path.removeprefix(PREFIX),
+            origin=origins[0],
+            name=name,
+            other=origins[1] if len(origins) > 1 else None,
+            entries=bodies_of(logged),
+        )
+        version = self._reading.version
+        job = partial(document_page, page, self._site, question, representation.coding)
+        found = await self._reading.of_both(entries, job, seconds=PAGE_SECONDS)
+        if isinstance(found, QuestionRefusal) and found.code == 404:
+            kinds = [each for each in found.similar if each[:1].isupper()] or found.similar
+            similar = [(each, f"kind/{key}/{each}") for each in kinds]
+            raise NoSuchPage(found.message.partition("; did you mean")[0], similar)
+        is_complete = self._reading.is_complete and self._reading.version == version
+        if is_complete and isinstance(found, ReaderAnswer):
+            self._rendered.put(representation.etag, found.body)
+        return reader_page(representation, found, is_complete=is_complete)
+
+    def _published(self, key: str) -> SnapshotEntry:
+        """Raises NoSuchPage, with group-versions like it."""
+        entries = self._reading.snapshot.entries
+        found = entries.get(GroupVersion(key))
+        if found is None:
+            similar = [(each, f"group-version/{each}") for each in similar_to(key, entries)]
+            raise NoSuchPage(f"The group-version {key} is not published", similar)
+        return found
+
+    async def _of_state(
+        self, request: Request, name: str, job: Callable[..., ReaderAnswer], *args: bytes
+    ) -> PreparedAnswer:
+        """Raises Unready."""
+        representation = self._represented(request, name)
+        found = await self._reading.of_state(partial(job, self._site), *args, representation.coding)
+        return reader_page(representation, found, is_complete=False)
+
+    async def _changes(self, request: Request, name: GroupVersion | None) -> PreparedAnswer:
+        """Raises NoSuchPage, Unready."""
+        entries = self._logged(name)
+        is_published = name in self._reading.snapshot.entries
+        if name is not None and not entries and not is_published:
+            self._published(name)
+        representation = self._represented(
+            request, "changes", name or "", str(is_published), state_of(entries)
+        )
+        ready = settled(representation, request)
+        if ready is not None:
+            return ready
+        question = ChangesRequest(
+            entries=bodies_of(entries) or (), group_version=name, is_published=is_published
+        )
+        found = await self._reading.of_state(
+            partial(changes_page, self._site), question, representation.coding
+        )
+        return reader_page(representation, found, is_complete=True)
+
+    async def _error(
+        self, request: Request, code: int, message: str, similar: Sequence[tuple[str, str]] = ()
+    ) -> PreparedAnswer:
+        """In the frame, or bare where that cannot be had."""
+        root = root_from(request.path.removeprefix(PREFIX))
+        question = ErrorRequest(root=root, code=code, message=message, similar=tuple(similar))
+        representation = self._represented(request, "error")
+        try:
+            found = await self._reading.of_state(
+                partial(error_page, self._site), question, representation.coding
+            )
+        except Unready:
+            return bare_page(request, code, message)
+        return passing(representation, found.body, code)
+
+    def _logged(self, name: GroupVersion | None) -> Sequence[LogEntryPage] | None:
+        """What a page has of the log: of one group-version, or the last entry of each."""
+        if self._log is None:
+            return None
+        return self._log.latest() if name is None else self._log.of(name)[:ENTRIES_MAX]
+
+    def _represented(self, request: Request, *what: str) -> Representation:
+        return represented(
+            request, "ui", *what, content_type=HTML, route="ui", format="html",
+            is_private=self._is_private, fields=FIELDS,
+        )  # fmt: skip
+
+
+def _search_request(query: str) -> SearchRequest:
+    """Raises BadParameters. No words are asked for no rows."""
+    given = parameters(query)
+    words = given.get("q", "").strip()[: MOST_CHARACTERS + 1]
+    limit = number(given, "limit", 20, least=1, most=MOST_ROWS)
+    offset = number(given, "offset", 0, least=0, most=MOST_OFFSET)
+    return SearchRequest(query=words, limit=limit, offset=offset)

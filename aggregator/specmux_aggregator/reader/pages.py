@@ -1,0 +1,211 @@
+"""Jobs of the process that end in a page over all documents: home, search, the status, an error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlencode
+
+import orjson
+
+from specmux_aggregator.http.content_codings import encoded
+from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.reader.answers import ReaderAnswer, SearchRequest
+from specmux_aggregator.reader.page_frame import SiteParts, rendered
+from specmux_aggregator.reader.state import QueryTooLong, ReaderState, Wants, limited_time
+from specmux_converters.group_versions import GroupVersion, api_version, split
+from specmux_converters.order import version_rank
+from specmux_converters.resources import GroupVersionKind
+from specmux_tools.errors import SchemasError
+from specmux_tools.explanation.field_path import written
+from specmux_tools.search_index.query import SchemaHit, SearchResult, search
+from specmux_tools.search_index.shortest_paths import group_class
+
+_FIRST: Final = ("", "apps", "batch")
+"""Groups that most people look for."""
+PROVENANCES: Final = {
+    "native": "as published by its server",
+    "converted": "converted from Swagger 2.0",
+    "file": "from a file",
+    "crd": "built from a CustomResourceDefinition",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorRequest:
+    """``below``: the path of the page that there is not, below the home page; ``similar``: names and pages of
+    what may have been meant."""
+
+    root: str
+    code: int
+    message: str
+    similar: tuple[tuple[str, str], ...] = ()
+
+
+def home(
+    site: SiteParts, coding: Coding, state: ReaderState, version: str, missing: tuple[str, ...]
+) -> ReaderAnswer | Wants:
+    if state.version != version:
+        return Wants(None)
+    groups = _groups(state)
+    page = rendered(
+        "home.html",
+        root="./",
+        title="Kinds",
+        site=site,
+        groups=groups,
+        kinds=sum(len(group["kinds"]) for group in groups),
+        incomplete=sorted({*missing, *state.refused} - state.index.documents.keys(), key=_home_rank),
+    )
+    return ReaderAnswer(encoded(page, coding))
+
+
+def _groups(state: ReaderState) -> list[dict[str, Any]]:
+    """With their kinds by name, each with its versions, the preferred one first."""
+    kinds: dict[str, dict[str, list[dict[str, str]]]] = {}
+    for key in sorted(state.index.documents, key=_home_rank):
+        group, name = split(key) or ("", key)
+        for root in state.index.documents[key].roots:
+            if root.name.is_resource:
+                versions = kinds.setdefault(group, {}).setdefault(root.name.kind.kind, [])
+                versions.append({"name": name, "key": key})
+    return [
+        {"name": group, "kinds": [{"name": name, "versions": found[name]} for name in sorted(found)]}
+        for group, found in kinds.items()
+    ]
+
+
+def _home_rank(key: GroupVersion) -> tuple[Any, ...]:
+    group, version = split(key) or ("", key)
+    first = _FIRST.index(group) if group in _FIRST else len(_FIRST)
+    return first, group_class(group), group, version_rank(version)
+
+
+def search_page(
+    site: SiteParts,
+    request: SearchRequest,
+    coding: Coding,
+    state: ReaderState,
+    version: str,
+    missing: tuple[str, ...],
+) -> ReaderAnswer | Wants:
+    if state.version != version:
+        return Wants(None)
+    found, message = SearchResult((), 0, False), ""
+    if request.query:
+        try:
+            with limited_time():
+                found = search(state.index, request.query, limit=request.limit, offset=request.offset)
+        except SchemasError as error:
+            message = str(error)
+        except QueryTooLong:
+            message = "This search takes too long. Add words, or use longer ones."
+    end = request.offset + len(found.rows)
+    more = urlencode({"q": request.query, "offset": end}) if found.total > end and end <= 1000 else ""
+    page = rendered(
+        "search.html",
+        root="./",
+        title=request.query or "Search",
+        site=site,
+        query=request.query,
+        rows=[_row(row) for row in found.rows],
+        total=found.total,
+        offset=request.offset,
+        more=more,
+        message=message,
+        did_you_mean=found.did_you_mean,
+        incomplete=sorted((*missing, *state.refused)),
+    )
+    return ReaderAnswer(encoded(page, coding))
+
+
+def status_page(site: SiteParts, state: ReaderState, status: bytes, coding: Coding) -> ReaderAnswer:
+    told = orjson.loads(status)
+    backends = [_backend(name, each, told) for name, each in told["backends"].items()]
+    page = rendered(
+        "status.html",
+        root="./",
+        title="Status",
+        site=site,
+        current="status",
+        version=told["version"],
+        backends=sorted(backends, key=lambda each: each["is_ok"]),
+        down=[each for each in backends if each["reason"]],
+        pending=sum(each["state"] == "pending" for each in backends),
+        conflicts=[
+            {"name": each["groupVersion"], "winner": each["winner"], "losers": each["losers"]}
+            for each in told["conflicts"]
+        ],
+        documents=[
+            {
+                "name": key,
+                "owner": each["owner"],
+                "hash": str(each["hash"]),
+                "stale": each["stale"],
+                "provenance": PROVENANCES[each["provenance"]],
+            }
+            for key, each in told["groupVersions"].items()
+        ],
+    )
+    return ReaderAnswer(encoded(page, coding))
+
+
+def error_page(site: SiteParts, state: ReaderState, request: ErrorRequest, coding: Coding) -> ReaderAnswer:
+    page = rendered(
+        "error.html",
+        root=request.root,
+        title=str(request.code),
+        site=site,
+        code=request.code,
+        message=request.message,
+        similar=[{"name": name, "page": page} for name, page in request.similar],
+    )
+    return ReaderAnswer(encoded(page, coding))
+
+
+def validate_page(site: SiteParts, state: ReaderState, coding: Coding) -> ReaderAnswer:
+    page = rendered("validate.html", root="./", title="Validate", site=site, current="validate")
+    return ReaderAnswer(encoded(page, coding))
+
+
+def _row(row: SchemaHit) -> dict[str, Any]:
+    return {
+        "document": row.kind.group_version,
+        "kind": row.kind.kind.kind,
+        "path": written(row.path),
+        "type": row.type,
+        "summary": row.summary,
+        "version_text": version_text(row.kind.kind),
+        "also": row.also_in_count,
+    }
+
+
+def _backend(name: str, told: dict[str, Any], status: dict[str, Any]) -> dict[str, Any]:
+    error, age = told["error"], told["lastSuccessAgeSeconds"]
+    owned = [each for each in status["groupVersions"].values() if each["owner"] == name]
+    return {
+        "name": name,
+        "is_ok": told["state"] == "up",
+        "state": told["state"] if error is None else error["cause"],
+        "reason": "" if error is None else _reason(**error),
+        "since": "no answer yet" if age is None else f"since its last answer, {duration(age)} ago",
+        "documents": len(owned),
+        "age": "never" if age is None else f"{duration(age)} ago",
+        "losses": sum(each["losses"] for each in owned),
+    }
+
+
+def _reason(cause: str, detail: str, **_: Any) -> str:
+    return (detail if cause in detail else f"{cause}: {detail}")[:300]
+
+
+def duration(seconds: float) -> str:
+    """In the largest unit of which there are two, or in seconds."""
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds // size:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def version_text(kind: GroupVersionKind) -> str:
+    return api_version(kind.group, kind.version)

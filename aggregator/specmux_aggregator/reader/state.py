@@ -1,0 +1,183 @@
+"""The memory of the reader process: parsed documents, evicted least recently used first, and the index.
+
+The kernel bounds its memory (RLIMIT_DATA); a processor-time limit bounds each query.
+"""
+
+from __future__ import annotations
+
+import gc
+import resource
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from traceback import extract_tb
+from typing import Any, Final, TypeVar
+
+from specmux_converters.byte_bounded import ByteBounded
+from specmux_converters.document import Document, parse
+from specmux_converters.errors import ConverterError
+from specmux_converters.group_versions import GroupVersion
+from specmux_tools.search_index.index import FieldIndex
+
+R = TypeVar("R")
+
+PARSED_BYTES: Final = 64 * 1024 * 1024
+_PARSED_FACTOR: Final = 6
+"""Memory of a parsed document relative to its JSON; measured: 5 to 7."""
+
+QUERY_SECONDS: Final = 0.2  # of processor time
+
+
+class QueryTooLong(Exception):
+    """A query exceeded its processor time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wants:
+    """The job needs these documents to continue; None: it needs the list of documents."""
+
+    group_versions: tuple[GroupVersion, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class JobFault:
+    """An exception raised by a job; the process continues."""
+
+    exception: str
+    place: str
+    """Module and line. Not the message of the exception, which may quote an object."""
+
+
+class ReaderState:
+    def __init__(self) -> None:
+        self.index = FieldIndex()
+        self.version = ""
+        """Version of the set of documents that the index follows."""
+        self.refused: dict[GroupVersion, str] = {}
+        """Hashes of documents that cannot be parsed."""
+        self.published: Mapping[GroupVersion, str] = {}
+        """Hashes of the documents of ``version``, for jobs that choose their documents themselves."""
+        self._derived: dict[str, Any] = {}
+        self._parsed: ByteBounded[str, tuple[Document, int]] = ByteBounded(
+            PARSED_BYTES, size=lambda parsed: parsed[1], dropped=lambda gone: self._derived.pop(gone, None)
+        )
+
+    def document(self, hash: str) -> Document | None:
+        found = self._parsed.get(hash)
+        return None if found is None else found[0]
+
+    def keep(self, hash: str, body: bytes) -> Document:
+        """Parse and keep a document. Raises ConverterError if it is not one."""
+        known = self.document(hash)
+        if known is not None:
+            return known
+        document = parse(body)
+        # At least one document is kept, however large: a job needs the one that was loaded for it.
+        self._parsed.put(hash, (document, min(_PARSED_FACTOR * len(body), PARSED_BYTES)))
+        return document
+
+    def derived(self, hash: str, make: Callable[[Document], R]) -> R | None:
+        """A value made of a kept document, cached as long as the document. A process may derive only one kind
+        of value."""
+        document = self.document(hash)
+        if document is None:
+            return None
+        if hash not in self._derived:
+            self._derived[hash] = make(document)
+        found: R = self._derived[hash]
+        return found
+
+
+def align(
+    state: ReaderState, version: str, documents: Mapping[GroupVersion, str]
+) -> tuple[GroupVersion, ...]:
+    """Follow this set of documents (hashes by group-version); returns those that are needed for it."""
+    for key in state.index.documents.keys() - documents.keys():
+        state.index.remove(key)
+    if state.index.is_worn:
+        state.index = FieldIndex()
+    follow(state, version, documents)
+    state.refused = {key: hash for key, hash in state.refused.items() if documents.get(key) == hash}
+    held = state.index.documents
+    return tuple(
+        key
+        for key, hash in documents.items()
+        if key not in state.refused and (key not in held or held[key].hash != hash)
+    )
+
+
+def follow(state: ReaderState, version: str, documents: Mapping[GroupVersion, str]) -> None:
+    """As ``align``, for a process without an index: needs no documents."""
+    state.version, state.published = version, documents
+
+
+def add(state: ReaderState, group_version: GroupVersion, hash: str, body: bytes) -> bool:
+    """Add a document to the index; returns whether it could be parsed."""
+    try:
+        state.index.put(group_version, state.keep(hash, body), hash=hash)
+    except (ConverterError, RecursionError):
+        state.refused[group_version] = hash
+        return False
+    return True
+
+
+def keep(state: ReaderState, hash: str, body: bytes) -> bool:
+    """As ``add``, without the index."""
+    try:
+        state.keep(hash, body)
+    except ConverterError:
+        return False
+    return True
+
+
+@contextmanager
+def limited_time(seconds: float = QUERY_SECONDS) -> Iterator[None]:
+    """Raises QueryTooLong when the body exceeds the processor time. Main thread only."""
+
+    def end(*_: Any) -> None:
+        raise QueryTooLong
+
+    before = signal.signal(signal.SIGVTALRM, end)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+def perform(
+    memory_bytes: int,
+    cpu_seconds: float,
+    job: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """Run one job in the process; returns a JobFault if it raises. The kernel ends the process if the job
+    exceeds its processor time, wherever it hangs."""
+    signal.setitimer(signal.ITIMER_PROF, cpu_seconds)
+    try:
+        return job(_state(memory_bytes), *args, **kwargs)
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001  # of a body or a document, which the next one has no part in
+        return JobFault(type(error).__name__, _place_of(error))
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def _place_of(error: Exception) -> str:
+    last = extract_tb(error.__traceback__)[-1]
+    return f"{last.filename.rpartition('/')[2]}:{last.lineno}"
+
+
+@cache
+def _state(memory_bytes: int) -> ReaderState:
+    """The state of this process; never called in the service's own process."""
+    resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
+    # The index lives as long as the process; excluding it from garbage collection saves a third of a build.
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
+    return ReaderState()

@@ -1,0 +1,223 @@
+"""Jobs of the process that checks objects: from a body to the answer of an apiserver.
+
+All work that depends on the body happens here: parsing it, finding its kind, checking it. A body that takes
+too long or too much memory is refused with a message; if that fails, the process is ended from outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import orjson
+
+from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
+from specmux_aggregator.http.messages import REASONS, Coding
+from specmux_aggregator.reader.answers import QuestionRefusal
+from specmux_aggregator.reader.state import QueryTooLong, ReaderState, Wants, limited_time
+from specmux_aggregator.reader.validation_request import BadReview, ObjectQuestion, questions_in
+from specmux_converters.document import Document
+from specmux_converters.group_versions import GroupVersion, api_version, joined
+from specmux_converters.resources import GroupVersionKind
+from specmux_tools.kind_suggestions import built_in_kinds, place_of
+from specmux_tools.kinds import DocumentSet
+from specmux_tools.validation import Directive, Severity, ValidationReport, Validator
+from specmux_tools.validation.compiled_kinds import LIST
+from specmux_tools.validation.decoding.objects import protobuf_text
+from specmux_tools.validation.media_types import READ, BodyFormat
+from specmux_tools.validation.messages import (
+    BLOCKED,
+    generic_status,
+    report_warnings,
+    status_of,
+    warning_fields,
+)
+
+VALIDATION_SECONDS: Final = 2.0  # of processor time
+BODY_MAX: Final = 3 * 1024 * 1024
+"""Bytes: an apiserver's own limit (apiserver, pkg/server/config.go, MaxRequestBodyBytes)."""
+
+_SUCCESS: Final = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 200}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidationRequest:
+    body: bytes
+    format: BodyFormat
+    directive: Directive
+    coding: Coding = Coding.IDENTITY
+    wants_report: bool = False
+    release: str | None = None
+    """The release whose rules apply; None: the newest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The answer to an object: a Status, optionally with the whole report."""
+
+    code: int
+    body: bytes
+    is_valid: bool
+    warnings: tuple[str, ...] = ()
+    """Values of Warning fields; characters beyond Latin-1 are UTF-8, one character per byte."""
+
+
+def validate(
+    state: ReaderState, version: str, request: ValidationRequest
+) -> Judgement | QuestionRefusal | Wants:
+    if state.version != version:
+        return Wants(None)
+    try:
+        with limited_time(VALIDATION_SECONDS):
+            return _validated(state, request)
+    except QueryTooLong:
+        return QuestionRefusal(504, f"checking this object takes more than {VALIDATION_SECONDS:g} s")
+    except MemoryError:
+        return QuestionRefusal(413, "checking this object takes more memory than there is for it")
+    except RecursionError:
+        return QuestionRefusal(400, "the object is nested too deeply")
+
+
+def _validated(state: ReaderState, request: ValidationRequest) -> Judgement | QuestionRefusal | Wants:
+    try:
+        body = decoded(request.body, request.coding, max_bytes=BODY_MAX)
+    except TooLarge:
+        return QuestionRefusal(413, f"Request entity too large: limit is {BODY_MAX}")
+    except BadCoding as error:
+        return QuestionRefusal(400, f"the body of the request is malformed: {error}")
+    if request.format is BodyFormat.PROTOBUF:
+        accepted = ", ".join(f"application/{form}" for form in READ)
+        return QuestionRefusal(415, f"{protobuf_text(body)}; accepted media types include: {accepted}")
+    try:
+        questions, are_several = questions_in(body, request.format, request.directive)
+    except BadReview as error:
+        if error.status is None:
+            return QuestionRefusal(400, str(error))
+        return Judgement(error.status["code"], orjson.dumps(error.status), False)
+    judges = [_judge_of(state, each, request.release) for each in questions]
+    wanted = [key for each in judges if isinstance(each, Wants) for key in each.group_versions or ()]
+    if wanted:
+        return Wants(tuple(dict.fromkeys(wanted)))
+    found = [_answer(each, judge) for each, judge in zip(questions, judges, strict=True)]
+    if are_several:
+        return _together(found, request)
+    return _judged(found[0], request) if isinstance(found[0], ValidationReport) else found[0]
+
+
+def _judge_of(
+    state: ReaderState, question: ObjectQuestion | ValidationReport, release: str | None
+) -> Validator | QuestionRefusal | Wants | None:
+    """The validator of the kind; None if the question is already answered."""
+    if isinstance(question, ValidationReport):
+        return None
+    kind = question.kind
+    if kind == LIST:
+        return Validator(DocumentSet({}))
+    group_version = joined(kind.group, kind.version)
+    hash = state.published.get(group_version)
+    if hash is None:
+        return _no_match(state, kind, (), otherwise="no document of that group and version is published")
+    checker = state.derived(hash, partial(_checker, group_version))
+    if checker is None:
+        return Wants((group_version,))
+    if checker.documents.find(kind) is None:
+        return _no_match(state, kind, (each.kind for each in checker.documents))
+    return checker.validator(release)
+
+
+def _answer(
+    question: ObjectQuestion | ValidationReport, judge: Validator | QuestionRefusal | Wants | None
+) -> ValidationReport | QuestionRefusal:
+    if isinstance(question, ValidationReport):
+        return question
+    if isinstance(judge, Validator):
+        return question.judge(judge).moved(question.lines)
+    return judge if isinstance(judge, QuestionRefusal) else QuestionRefusal(503, "no document is there")
+
+
+def _together(found: Sequence[ValidationReport | QuestionRefusal], request: ValidationRequest) -> Judgement:
+    """The answer to several objects: a List with a Status or report for each, with the most severe status
+    code."""
+    statuses = [_status(each) for each in found]
+    reports = [each for each in found if isinstance(each, ValidationReport)]
+    warnings = warning_fields([text for each in reports for text in _texts(each)])
+    fields = tuple(map(_latin, warnings))
+    code = max((status["code"] for status in statuses), default=200)
+    items: list[Any] = statuses
+    if request.wants_report:
+        items = [_with_report(each, status) for each, status in zip(found, statuses, strict=True)]
+    body = orjson.dumps({"kind": "List", "apiVersion": "v1", "metadata": {}, "items": items})
+    return Judgement(200 if request.wants_report else code, body, code == 200, fields)
+
+
+def _status(found: ValidationReport | QuestionRefusal) -> dict[str, Any]:
+    """The Status of one object among several; it names the object."""
+    if isinstance(found, QuestionRefusal):
+        return generic_status(found.code, REASONS[found.code], found.message)
+    status = status_of(found) or dict(_SUCCESS)
+    if found.kind is not None and "details" not in status:
+        status["details"] = {"name": found.name, "group": found.kind.group, "kind": found.kind.kind}
+    return status
+
+
+def _with_report(found: ValidationReport | QuestionRefusal, status: dict[str, Any]) -> dict[str, Any]:
+    if isinstance(found, QuestionRefusal):
+        return {"valid": False, "status": status}
+    return {**found.as_document(), "warnings": warning_fields(_texts(found)), "status": status}
+
+
+def _no_match(
+    state: ReaderState, kind: GroupVersionKind, beside: Iterable[GroupVersionKind], *, otherwise: str = ""
+) -> QuestionRefusal:
+    """The refusal of an unknown kind in kubectl's words, with the group-versions that have it. ``beside``:
+    the kinds of its group-version."""
+    text = f'no matches for kind "{kind.kind}" in version "{api_version(kind.group, kind.version)}"'
+    # No further documents are read for this message: well-known kinds are recognized in those already known.
+    usual = [each for each in built_in_kinds() if joined(each.group, each.version) in state.published]
+    place = place_of(kind, [*beside, *usual])
+    more = place.text if place is not None else otherwise
+    return QuestionRefusal(404, f"{text}; {more}" if more else text)
+
+
+class _Checker:
+    """Checks objects of one document, by the rules of the last release used."""
+
+    def __init__(self, documents: DocumentSet) -> None:
+        self.documents = documents
+        self._last: tuple[str | None, Validator] | None = None
+
+    def validator(self, release: str | None) -> Validator:
+        if self._last is None or self._last[0] != release:
+            self._last = release, Validator(self.documents, release=release)
+        return self._last[1]
+
+
+def _checker(group_version: GroupVersion, document: Document) -> _Checker:
+    return _Checker(DocumentSet({group_version: document}))
+
+
+def _judged(report: ValidationReport, request: ValidationRequest) -> Judgement:
+    status = status_of(report)
+    warnings = warning_fields(_texts(report))
+    fields = tuple(map(_latin, warnings))
+    if not request.wants_report:
+        shown: dict[str, Any] = status or _SUCCESS
+        return Judgement(shown["code"], orjson.dumps(shown), status is None, fields)
+    told = {**report.as_document(), "warnings": warnings, "status": status or _SUCCESS}
+    return Judgement(200, orjson.dumps(told), status is None, fields)
+
+
+def _latin(field: str) -> str:
+    return field.encode("utf-8", "replace").decode("latin-1")
+
+
+def _texts(report: ValidationReport) -> list[str]:
+    """An apiserver's warnings, and one for each thing that could not be checked."""
+    notes = [
+        each.message
+        for each in report.violations
+        if each.severity is Severity.NOTE and each.message != BLOCKED  # that one is a cause in the Status
+    ]
+    return [*report_warnings(report), *notes]

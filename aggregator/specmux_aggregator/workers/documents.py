@@ -1,0 +1,238 @@
+"""Compute documents from a backend's bytes: split, convert, encode, and check foreign JSON. Pure.
+
+These functions run in a worker process (worker.py), so they take and return bytes and small values, and
+invalid input is a value as well. A ``BuildMemo`` carries state between calls: a change of one definition
+costs that definition, not the whole document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded, encoded
+from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.model.observation import Hash, Offer, Provenance
+from specmux_aggregator.workers.built import BuiltDocument, FileBuilt, Owned
+from specmux_aggregator.workers.crds import CRDsBuilt, DirectoryMemo, Manifest, Missing, build_crds
+from specmux_aggregator.workers.file_names import COMPRESSED, group_version_of_file
+from specmux_aggregator.workers.losses import Losses, losses_by_group_version, losses_of
+from specmux_converters import codecs
+from specmux_converters.built_in_names import resources_of
+from specmux_converters.codecs.fragments import Fragments
+from specmux_converters.crd import Templates
+from specmux_converters.document import Document, Limits, canonical, content_hash, parse
+from specmux_converters.errors import ConverterError, LimitExceeded, Unrepresentable, cut
+from specmux_converters.from_swagger2.conversion import convert
+from specmux_converters.group_versions import GroupVersion, group_version_of, key_fault, split
+from specmux_converters.incremental.conversion_memo import ConversionMemo
+from specmux_converters.media_types import MediaType
+from specmux_converters.profiles import PROFILES
+from specmux_converters.recognise import DocumentKind, RecognisedInput, recognise
+from specmux_converters.resources import Resources
+
+REFUSALS = (TooLarge, BadCoding, ConverterError)
+"""Exceptions that a backend's bytes can cause."""
+
+
+@dataclass(slots=True)
+class BuildMemo:
+    """State of one worker process between builds."""
+
+    conversion: ConversionMemo = field(default_factory=ConversionMemo)
+    fragments: Fragments = field(default_factory=Fragments)
+    directories: dict[str, DirectoryMemo] = field(default_factory=dict)
+    """By the name of the backend of the manifests."""
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedDocument:
+    """A document in one media type, without content coding."""
+
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Unencodable:
+    """Why a document has no form in a media type."""
+
+    reason: str
+
+
+def build_swagger(
+    memo: BuildMemo,
+    body: bytes,
+    coding: Coding,
+    *,
+    owned: Owned,
+    held: Mapping[GroupVersion, Hash],
+    limits: Limits,
+    max_group_versions: int,
+) -> tuple[BuiltDocument, ...] | Failure:
+    """The documents of one Swagger 2.0 document. ``held``: hashes whose bytes the caller already has."""
+    try:
+        plain = decoded(body, coding, max_bytes=limits.max_bytes)
+        recognised = recognise(plain, limits=limits, revisions=memo.conversion.revisions)
+        if recognised.kind is not DocumentKind.SWAGGER_2:
+            return Failure(Cause.BAD_BODY, f"{recognised.kind.value} where Swagger 2.0 was asked for")
+        return convert_document(
+            memo,
+            recognised,
+            owned=owned,
+            held=held,
+            max_group_versions=max_group_versions,
+        )
+    except REFUSALS as error:
+        return _failure(error)
+
+
+def build_file(
+    memo: BuildMemo,
+    name: str,
+    data: bytes,
+    *,
+    owned: Owned,
+    held: Mapping[GroupVersion, Hash],
+    limits: Limits,
+    max_group_versions: int,
+) -> FileBuilt | Failure:
+    """The documents of the file ``name`` (a path below its directory): one, or all of a Swagger 2.0
+    document."""
+    coding = Coding.GZIP if name.endswith(COMPRESSED) else Coding.IDENTITY
+    try:
+        plain = decoded(data, coding, max_bytes=limits.max_bytes)
+        recognised = recognise(plain, limits=limits, revisions=memo.conversion.revisions)
+        if recognised.kind is DocumentKind.CRDS:
+            return FileBuilt((), holds_manifests=True)
+        (document,) = recognised.documents
+        if recognised.kind is DocumentKind.SWAGGER_2:
+            return FileBuilt(
+                convert_document(
+                    memo,
+                    recognised,
+                    owned=owned,
+                    held=held,
+                    max_group_versions=max_group_versions,
+                )
+            )
+        group_version = group_version_of_file(name) or _group_version_within(document)
+        if group_version is None:
+            return FileBuilt((), "neither its name nor its paths tell its group-version")
+        if (fault := key_fault(group_version)) is not None:
+            return FileBuilt((), f"{cut(group_version)} {fault}")
+        if owned is not None and group_version not in owned:
+            return FileBuilt((), f"{group_version} is not among the group-versions of this backend")
+        losses = losses_of(recognised.losses)
+        built = _built(group_version, canonical(document), Provenance.FILE, losses, held)
+        return FileBuilt((replace(built, resources=_resources(document, group_version)),))
+    except REFUSALS as error:
+        return _failure(error)
+
+
+def build_manifests(
+    memo: BuildMemo,
+    backend: str,
+    files: tuple[Manifest, ...],
+    *,
+    owned: Owned,
+    held: Mapping[GroupVersion, Hash],
+    limits: Limits,
+    templates: Templates,
+) -> CRDsBuilt | Missing:
+    """The documents of one backend's CustomResourceDefinitions."""
+    directory = memo.directories.setdefault(backend, DirectoryMemo())
+    return build_crds(directory, files, owned=owned, held=held, limits=limits, templates=templates)
+
+
+def convert_document(
+    memo: BuildMemo,
+    recognised: RecognisedInput,
+    *,
+    owned: Owned,
+    held: Mapping[GroupVersion, Hash],
+    max_group_versions: int,
+) -> tuple[BuiltDocument, ...]:
+    """The documents per group-version of a Swagger 2.0 document. Raises ConverterError.
+
+    Paths whose group-version cannot be part of a URL are left out.
+    """
+    taken: set[GroupVersion] = set()
+
+    def owns(group_version: GroupVersion) -> bool:
+        if key_fault(group_version) is not None or (owned is not None and group_version not in owned):
+            return False
+        taken.add(group_version)
+        if len(taken) > max_group_versions:
+            raise LimitExceeded(f"paths of more than {max_group_versions} group-versions")
+        return True
+
+    conversion = convert(recognised.documents[0], owns=owns, memo=memo.conversion)
+    lost = losses_by_group_version(conversion.outlines, (*recognised.losses, *conversion.losses))
+    return tuple(
+        _built(
+            group_version,
+            conversion.json(group_version),
+            Provenance.CONVERTED,
+            lost[group_version],
+            held,
+        )
+        for group_version in conversion.documents
+    )
+
+
+def encode(
+    memo: BuildMemo, json: bytes, coding: Coding, *, media_type: MediaType, limits: Limits
+) -> EncodedDocument | Unencodable | Failure:
+    """A JSON document in another media type."""
+    try:
+        document = parse(decoded(json, coding, max_bytes=limits.max_bytes), limits=limits)
+        made = PROFILES.get(media_type)
+        if made is not None:
+            return EncodedDocument(canonical(made(document)))
+        return EncodedDocument(codecs.encode(document, media_type, fragments=memo.fragments))
+    except Unrepresentable as error:
+        return Unencodable(str(error))
+    except (ConverterError, BadCoding, TooLarge) as error:
+        return Failure(Cause.BAD_BODY, str(error))
+
+
+def _failure(refusal: TooLarge | BadCoding | ConverterError) -> Failure:
+    match refusal:
+        case TooLarge() | LimitExceeded():
+            return Failure(Cause.TOO_LARGE, str(refusal))
+        case BadCoding():
+            return Failure(Cause.TRUNCATED, str(refusal))
+        case _:
+            return Failure(Cause.BAD_BODY, str(refusal))
+
+
+def _resources(document: Document, group_version: GroupVersion) -> Resources | None:
+    """Extract resources now: parsing the document again would take as long as building it."""
+    return None if split(group_version) is None else resources_of(document, group_version)
+
+
+def _group_version_within(document: Document) -> GroupVersion | None:
+    """The single group-version of all paths in the document; None if there are several."""
+    paths = document.get("paths")
+    keys = {group_version_of(path) for path in paths} if isinstance(paths, dict) else set()
+    return keys.pop() if len(keys) == 1 else None
+
+
+def _built(
+    group_version: GroupVersion,
+    json: bytes,
+    provenance: Provenance,
+    losses: Losses,
+    held: Mapping[GroupVersion, Hash],
+) -> BuiltDocument:
+    digest = Hash(content_hash(json))
+    offer = Offer(
+        hash=digest,
+        provenance=provenance,
+        size=len(json),
+        losses=losses.count,
+        loss_examples=losses.named,
+    )
+    is_held = held.get(group_version) == digest
+    return BuiltDocument(group_version, offer, None if is_held else encoded(json, Coding.GZIP))

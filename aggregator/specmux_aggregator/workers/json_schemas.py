@@ -1,0 +1,112 @@
+"""Make JSON Schemas of published documents. Pure; runs in the catalogue's worker process.
+
+The shared parts of a document's schemas are cached between calls by the document's hash, within a budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple
+
+from specmux_aggregator.http.content_codings import encoded
+from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.model.observation import Hash
+from specmux_aggregator.workers.documents import REFUSALS, Unencodable
+from specmux_aggregator.workers.schema_examples import example_of
+from specmux_converters.document import Limits, parse
+from specmux_converters.group_versions import GroupVersion
+from specmux_converters.json_schema import DocumentSchemas
+from specmux_converters.json_schema.catalogue import index, schema_of, store_catalog, text_of
+from specmux_converters.json_schema.crds import crds_yaml
+from specmux_converters.json_schema.forms import DRAFT
+from specmux_converters.json_schema.paths import Wanted, WholeFile
+
+KEPT_BYTES: Final = 8 * 1024 * 1024
+"""Bytes of documents whose schemas are cached; in memory they take about ten times as much."""
+
+
+class SchemaSource(NamedTuple):
+    """A document, with the hash that identifies its content."""
+
+    group_version: GroupVersion
+    hash: Hash
+    json: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileContext:
+    """What a file says besides the documents."""
+
+    tree: str
+    """The hash of the file's tree."""
+    absent: tuple[str, ...] = ()
+    """Backends whose kinds are missing, and group-versions whose document cannot be parsed."""
+    base: str = ""
+
+
+@dataclass(slots=True)
+class SchemaMemo:
+    """Cached schemas of documents; evicts the least recently used document."""
+
+    held: dict[tuple[GroupVersion, Hash], tuple[int, DocumentSchemas]] = field(default_factory=dict)
+
+    def schemas(self, source: SchemaSource, limits: Limits) -> DocumentSchemas:
+        """Raises ConverterError for an invalid document."""
+        key = source.group_version, source.hash
+        found = self.held.pop(key, None)
+        if found is None:
+            document = parse(source.json, limits=limits)
+            found = len(source.json), DocumentSchemas(document, source.group_version, example_of)
+        self.held[key] = found
+        return found[1]
+
+    def trim(self) -> None:
+        while self.held and sum(size for size, _ in self.held.values()) > KEPT_BYTES:
+            del self.held[next(iter(self.held))]
+
+
+_MEMO: Final = SchemaMemo()
+
+
+def json_schema(
+    file: Wanted, sources: Sequence[SchemaSource], told: FileContext, *, coding: Coding, limits: Limits
+) -> bytes | Unencodable | None:
+    """The file in its coding; None if the documents define nothing of that name. A file of all kinds omits
+    those of a refused document, which it names."""
+    found: dict[GroupVersion, DocumentSchemas] = {}
+    refused: list[str] = []
+    try:
+        for source in sources:
+            try:
+                found[source.group_version] = _MEMO.schemas(source, limits)
+            except REFUSALS:
+                if not isinstance(file, WholeFile):
+                    raise
+                refused.append(source.group_version)
+        told = replace(told, absent=(*told.absent, *refused))
+        text = next(_texts(file, found, told), None)
+        return None if text is None else encoded(text, coding)
+    except REFUSALS as error:
+        return Unencodable(str(error))
+    finally:
+        _MEMO.trim()
+
+
+def _texts(file: Wanted, schemas: dict[GroupVersion, DocumentSchemas], told: FileContext) -> Iterator[bytes]:
+    if not isinstance(file, WholeFile) or file.what not in ("index", "catalog", "crds"):
+        schema = schema_of(file, schemas)
+        if schema is not None:
+            yield text_of(_noted(schema, told) if isinstance(file, WholeFile) else schema)
+    elif file.what == "crds":
+        yield crds_yaml(schemas)
+    elif file.what == "catalog":
+        yield text_of(store_catalog(schemas, told.base))
+    else:
+        yield text_of({"hash": told.tree, **index(schemas, absent=told.absent)})
+
+
+def _noted(schema: dict[str, object], told: FileContext) -> dict[str, object]:
+    if not told.absent:
+        return schema
+    return {"$schema": DRAFT, "$comment": f"without the kinds of: {', '.join(told.absent)}", **schema}

@@ -1,0 +1,103 @@
+"""Make ``/openapi/v2`` of published v3 documents. Pure; runs in a worker process.
+
+The process caches each document's part by the document's hash, so a change costs one part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+import orjson
+
+from specmux_aggregator.http.content_codings import encoded
+from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.model.snapshot import DocumentKey
+from specmux_aggregator.workers.documents import REFUSALS, Unencodable
+from specmux_converters.codecs import protobuf_v2
+from specmux_converters.document import Limits, parse
+from specmux_converters.media_types import PROTOBUF_V2, MediaType
+from specmux_converters.to_swagger2.conversion import ReleaseMemo
+from specmux_converters.to_swagger2.encoded import EncodedPiece, encoded_piece, joined_json
+
+
+class NeededDocuments(NamedTuple):
+    """Documents whose part is not cached here."""
+
+    keys: tuple[DocumentKey, ...]
+
+
+class SwaggerForm(NamedTuple):
+    """The merged document in one form, and the documents that it lacks."""
+
+    body: bytes
+    refused: tuple[DocumentKey, ...]
+    """Missing from every form."""
+    unfit: tuple[DocumentKey, ...] = ()
+    """Without a place in this form."""
+
+
+@dataclass(slots=True)
+class SwaggerMemo:
+    """Parts of the documents merged last."""
+
+    pieces: dict[DocumentKey, EncodedPiece | None] = field(default_factory=dict)
+    """None for a document that was refused."""
+
+    def keep_only(self, keys: Sequence[DocumentKey]) -> None:
+        for key in self.pieces.keys() - set(keys):
+            del self.pieces[key]
+
+
+_MEMO: Final = SwaggerMemo()
+
+
+def merged_swagger(
+    keys: Sequence[DocumentKey],
+    documents: Sequence[tuple[DocumentKey, bytes]],
+    *,
+    media_type: MediaType,
+    coding: Coding,
+    limits: Limits,
+) -> SwaggerForm | NeededDocuments | Unencodable:
+    """The merged document of ``keys``; ``documents``: the JSON of those that were needed."""
+    memo = ReleaseMemo()
+    for key, json in documents:
+        try:
+            _MEMO.pieces[key] = encoded_piece(parse(json, limits=limits), limits=limits, memo=memo)
+        except REFUSALS:
+            _MEMO.pieces[key] = None
+    _MEMO.keep_only(keys)
+    needed = tuple(key for key in keys if key not in _MEMO.pieces)
+    if needed:
+        return NeededDocuments(needed)
+    pieces = {key: piece for key in keys if (piece := _MEMO.pieces[key]) is not None}
+    refused = tuple(key for key in keys if key not in pieces)
+    encode = _protobuf if media_type == PROTOBUF_V2 else _json
+    try:
+        return SwaggerForm(encoded(encode(pieces), coding), refused)
+    except REFUSALS as error:
+        unfit = tuple(key for key, piece in pieces.items() if not _is_encodable({key: piece}))
+        if not 0 < len(unfit) < len(pieces):
+            return Unencodable(str(error))
+    fit = {key: piece for key, piece in pieces.items() if key not in unfit}
+    try:
+        return SwaggerForm(encoded(encode(fit), coding), refused, unfit)
+    except REFUSALS as error:
+        return Unencodable(str(error))
+
+
+def _json(pieces: Mapping[DocumentKey, EncodedPiece]) -> bytes:
+    return joined_json({key.group_version: piece for key, piece in pieces.items()})
+
+
+def _protobuf(pieces: Mapping[DocumentKey, EncodedPiece]) -> bytes:
+    return protobuf_v2.encode(orjson.loads(_json(pieces)))
+
+
+def _is_encodable(pieces: Mapping[DocumentKey, EncodedPiece]) -> bool:
+    try:
+        return bool(_protobuf(pieces))
+    except REFUSALS:
+        return False

@@ -1,0 +1,24 @@
+"""Extract the resources of a stored document from its bytes; runs in a worker process. Pure."""
+
+from __future__ import annotations
+
+from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
+from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.model.failure import Cause, Failure
+from specmux_converters.built_in_names import resources_of
+from specmux_converters.document import Limits, parse
+from specmux_converters.errors import ConverterError
+from specmux_converters.group_versions import GroupVersion
+from specmux_converters.resources import Resources
+
+
+def resources_in(
+    body: bytes, coding: Coding, group_version: GroupVersion, *, limits: Limits
+) -> Resources | Failure:
+    """The resources of one document, from its JSON. Kubernetes' own get their short names, which no document
+    contains."""
+    try:
+        document = parse(decoded(body, coding, max_bytes=limits.max_bytes), limits=limits)
+    except (BadCoding, TooLarge, ConverterError) as error:
+        return Failure(Cause.BAD_BODY, str(error))
+    return resources_of(document, group_version)

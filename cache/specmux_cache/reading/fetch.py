@@ -1,0 +1,335 @@
+"""Obtain entries: combine the store, the server, and the decisions of ``freshness``.
+
+Invariant: only a complete 200 of the stated type is stored; errors never are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final, Protocol
+from urllib.parse import urlsplit
+
+from specmux_cache.errors import (
+    BadAnswer,
+    MediaTypeRefused,
+    NotCached,
+    RedirectRefused,
+    RequestError,
+    UnexpectedStatus,
+)
+from specmux_cache.http.freshness import (
+    FreshnessOutcome,
+    FreshnessRule,
+    Use,
+    conditions,
+    freshened,
+    may_stand_in,
+    outcome,
+    selecting_of,
+    selects,
+    usage,
+)
+from specmux_cache.http.media_types import accept_field, answered_type, canonical
+from specmux_cache.http.messages import Answer, Fields, Selecting, fields_to_text, first, held_of, sentence_of
+from specmux_cache.http.server import Server, hash_in, name_of
+from specmux_cache.http.unsupported_media_types import Refusals
+from specmux_cache.reading.client_runtime import ClientRuntime
+from specmux_cache.reading.entry_store import Entry, EntryStore, held_from
+from specmux_cache.reading.flight_locks import FlightLocks
+from specmux_cache.reading.options import CacheOptions
+from specmux_cache.store.bodies import digest_of
+from specmux_converters.errors import cut
+from specmux_converters.lazy.dataclasses import dataclass
+
+CHECK_INLINE: Final = 64 * 1024
+"""Bytes of a body up to which parsing is faster than passing it to a thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangeRequest:
+    """The request of a caller."""
+
+    name: str
+    """Group-version, or path with query."""
+    target: str
+    """Path and query below the server's base path."""
+    rule: FreshnessRule
+    hash: str = ""
+    accepted: tuple[str, ...] = ()
+    """Media types, best first. () accepts whatever the server returns, with any status."""
+    fields: Fields = ()
+    """Additional request fields; answers may vary on them."""
+    check: Callable[[bytes, str], object] | None = None
+    """Raises ValueError for a body that is not of this media type."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangeResult:
+    """The result for a caller."""
+
+    entry: Entry
+    from_cache: bool = False
+    """Whether no body was transferred."""
+    is_stale: bool = False
+    is_confirmed: bool = False
+    """Whether the server was asked, even if it could not answer."""
+    status: int = 200
+
+
+class GetTransport(Protocol):
+    """Sends requests to a server. Raises ServerUnreachable and BadAnswer; returns any status, including
+    redirects."""
+
+    async def get(self, url: str, fields: Fields) -> Answer: ...
+
+
+class Exchange:
+    """Caches and fetches the entries of one server. Raises RequestError, NotCached."""
+
+    def __init__(
+        self,
+        server: Server,
+        entry_store: EntryStore,
+        *,
+        transport: GetTransport,
+        locks: FlightLocks,
+        options: CacheOptions,
+        runtime: ClientRuntime[ExchangeResult],
+    ) -> None:
+        self._server = server
+        self._entry_store = entry_store
+        self._transport = transport
+        self._flights = runtime.flights
+        self._locks = locks
+        self._calls = runtime.calls
+        self._options = options
+        self._tolerance = options.tolerance
+        self._events = runtime.events
+        self._clock = runtime.clock
+        self._refusals = Refusals(options.refusal_ttl, clock=runtime.clock)
+
+    async def obtain(self, wanted: ExchangeRequest, *, refresh: bool = False) -> ExchangeResult:
+        """From the cache if allowed; ``refresh`` always asks the server."""
+        # The lookup is part of the shared run: a caller that looked while another's answer was being stored
+        # would request it again.
+        return await self._flights.run((wanted, refresh), lambda: self._obtained(wanted, refresh))
+
+    async def close(self) -> None:
+        await self._flights.close()
+
+    async def _obtained(self, wanted: ExchangeRequest, refresh: bool) -> ExchangeResult:
+        entry = await self._find(wanted)
+        if self._options.offline:
+            return await self._offline(wanted, entry)
+        if entry is not None and not refresh:
+            match self._usage(wanted, entry):
+                case Use.FRESH:
+                    return self._hit(entry)
+                case Use.STALE_WHILE_REVALIDATE if self._flights.go_on:
+                    self._flights.start((wanted, "behind"), lambda: self._ask(wanted, entry))
+                    return self._hit(entry, is_stale=True)
+                case Use.STALE_WHILE_REVALIDATE | Use.ASK:
+                    pass
+        if wanted.rule is not FreshnessRule.HASHED:
+            return await self._ask(wanted, entry)
+        async with self._locks.held((str(self._server), wanted.name, wanted.hash, wanted.accepted)):
+            # Another process may have fetched it meanwhile.
+            entry = await self._find(wanted)
+            return await self._ask(wanted, None) if entry is None else self._hit(entry)
+
+    async def _ask(self, wanted: ExchangeRequest, entry: Entry | None) -> ExchangeResult:
+        try:
+            return await self._settled(wanted, entry, is_moved=False)
+        except RequestError as error:
+            self._events.record("failed", wanted.name)
+            if isinstance(error, UnexpectedStatus) and not _is_passing(error.status):
+                raise
+            stand_in = await self._stand_in(wanted, entry)
+            if stand_in is None:
+                raise
+            return replace(self._hit(stand_in, is_stale=True), is_confirmed=True)
+
+    async def _settled(
+        self, wanted: ExchangeRequest, entry: Entry | None, *, is_moved: bool
+    ) -> ExchangeResult:
+        """Send requests until there is a usable answer. Each kind of retry happens once."""
+        accepted = self._refusals.left(wanted.name, wanted.accepted)
+        if wanted.accepted and not accepted:
+            raise MediaTypeRefused(406, url=self._server.url(wanted.target))
+        answer = await self._get(wanted, accepted, entry)
+        meaning = outcome(answer, entry.held if entry else None, wanted.rule)
+        if meaning is FreshnessOutcome.REPEAT:
+            answer, entry = await self._get(wanted, accepted, None), None
+            meaning = outcome(answer, None, wanted.rule)
+        if meaning is FreshnessOutcome.REFUSED and accepted:
+            self._events.record("refused", wanted.name)
+            self._refusals.note(wanted.name, accepted)
+            left = self._refusals.left(wanted.name, accepted)
+            if not left or left == accepted:
+                raise MediaTypeRefused(answer.status, url=self._server.url(wanted.target))
+            accepted = left
+            answer = await self._get(wanted, accepted, None)
+            meaning = outcome(answer, None, wanted.rule)
+        if meaning is FreshnessOutcome.REDIRECT and wanted.accepted:
+            return await self._moved(wanted, answer, is_moved=is_moved)
+        return await self._concluded(wanted, accepted, entry, answer, meaning)
+
+    async def _moved(self, wanted: ExchangeRequest, answer: Answer, *, is_moved: bool) -> ExchangeResult:
+        url = self._server.url(wanted.target)
+        if is_moved:
+            raise RedirectRefused("a second redirect", url=url)
+        target = self._server.target(first(answer.fields, "location") or "", beside=wanted.target)
+        if target is None:
+            raise RedirectRefused(
+                "a redirect to another server", url=url, target=first(answer.fields, "location") or ""
+            )
+        if _path(target) != _path(wanted.target):
+            raise RedirectRefused("a redirect to another document", url=url)
+        if target == wanted.target:
+            raise RedirectRefused("a redirect to itself", url=url)
+        self._events.record("redirected", wanted.name)
+        hash_ = hash_in(target)
+        moved = replace(
+            wanted, target=target, hash=hash_, rule=FreshnessRule.HASHED if hash_ else wanted.rule
+        )
+        entry = await self._find(moved)
+        if entry is not None and self._usage(moved, entry) is Use.FRESH:
+            return self._hit(entry)
+        return await self._settled(moved, entry, is_moved=True)
+
+    async def _concluded(
+        self,
+        wanted: ExchangeRequest,
+        accepted: tuple[str, ...],
+        entry: Entry | None,
+        answer: Answer,
+        meaning: FreshnessOutcome,
+    ) -> ExchangeResult:
+        if meaning is FreshnessOutcome.FRESHEN and entry is not None:
+            entry = replace(entry, held=freshened(entry.held, answer))
+            await self._entry_store.touch(entry.key, entry.held)
+            self._events.record("revalidated", wanted.name, seconds=_seconds(answer))
+            return ExchangeResult(entry, from_cache=True, is_confirmed=True)
+        if meaning in (FreshnessOutcome.STORE, FreshnessOutcome.NOT_KEPT):
+            return await self._received(
+                wanted, accepted, entry, answer, is_kept=meaning is FreshnessOutcome.STORE
+            )
+        if meaning is FreshnessOutcome.REPEAT:
+            raise BadAnswer("a 304 to a request without conditions", url=self._server.url(wanted.target))
+        stand_in = await self._stand_in(wanted, entry) if meaning is FreshnessOutcome.FAILED else None
+        if wanted.accepted or stand_in is not None:
+            url = self._server.url(wanted.target)
+            raise UnexpectedStatus(answer.status, url=url, sentence=sentence_of(answer))
+        fresh = self._entry(wanted, canonical(first(answer.fields, "content-type") or ""), answer)
+        return ExchangeResult(fresh, is_confirmed=True, status=answer.status)
+
+    async def _received(
+        self,
+        wanted: ExchangeRequest,
+        accepted: tuple[str, ...],
+        before: Entry | None,
+        answer: Answer,
+        *,
+        is_kept: bool,
+    ) -> ExchangeResult:
+        url = self._server.url(wanted.target)
+        content_type = first(answer.fields, "content-type")
+        media_type = (
+            answered_type(content_type, answer.body, accepted) if accepted else canonical(content_type or "")
+        )
+        if media_type is None:
+            told = cut(canonical(content_type or "") or "no type")
+            raise BadAnswer(f"of another type than was asked for: {told}", url=url)
+        try:
+            await self._checked(wanted, answer.body, media_type)
+        except ValueError as error:
+            raise BadAnswer(str(error), url=url) from error
+        fresh = self._entry(wanted, media_type, answer)
+        if before is not None and (not is_kept or before.key != fresh.key):
+            await self._entry_store.delete([before.key])
+        is_stored = is_kept and await self._entry_store.put(fresh.key, fresh.body, fresh.held)
+        self._events.record("fetched", wanted.name, size=len(fresh.body), seconds=_seconds(answer))
+        if not is_stored:
+            self._events.record("not_stored", wanted.name, size=len(fresh.body))
+        return ExchangeResult(fresh, is_confirmed=True)
+
+    async def _get(self, wanted: ExchangeRequest, accepted: tuple[str, ...], entry: Entry | None) -> Answer:
+        fields = wanted.fields
+        if accepted:
+            fields += (("accept", accept_field(accepted)),)
+        if entry is not None:
+            fields += conditions(entry.held, wanted.rule)
+        return await self._transport.get(self._server.url(wanted.target), fields)
+
+    async def _find(self, wanted: ExchangeRequest) -> Entry | None:
+        """The stored entry in the best available media type."""
+        if wanted.accepted:
+            return await self._entry_store.first(
+                self._entry_store.key(wanted.name, wanted.hash, media) for media in wanted.accepted
+            )
+        held = [(row.key, held_from(row.metadata)) for row in await self._entry_store.rows(wanted.name)]
+        matching = [
+            (key, found) for key, found in held if found is not None and selects(found, wanted.fields)
+        ]
+        matching.sort(key=lambda pair: pair[1].received_at, reverse=True)
+        return await self._entry_store.first(key for key, _ in matching)
+
+    async def _offline(self, wanted: ExchangeRequest, entry: Entry | None) -> ExchangeResult:
+        if entry is not None:
+            return self._hit(entry, is_stale=self._usage(wanted, entry) is not Use.FRESH)
+        entry = await self._older(wanted)
+        if entry is None:
+            raise NotCached(wanted.name)
+        return self._hit(entry, is_stale=True)
+
+    async def _stand_in(self, wanted: ExchangeRequest, entry: Entry | None) -> Entry | None:
+        found = entry or await self._older(wanted)
+        if found is None or not may_stand_in(found.held, wanted.rule, self._tolerance, now=self._clock()):
+            return None
+        return found
+
+    async def _older(self, wanted: ExchangeRequest) -> Entry | None:
+        return await self._entry_store.latest(wanted.name, wanted.accepted) if wanted.accepted else None
+
+    def _usage(self, wanted: ExchangeRequest, entry: Entry) -> Use:
+        return usage(entry.held, wanted.rule, self._tolerance, now=self._clock())
+
+    def _hit(self, entry: Entry, *, is_stale: bool = False) -> ExchangeResult:
+        self._events.record("stale" if is_stale else "hit", entry.key.group_version, size=len(entry.body))
+        return ExchangeResult(entry, from_cache=True, is_stale=is_stale)
+
+    def _entry(self, wanted: ExchangeRequest, media_type: str, answer: Answer) -> Entry:
+        selecting: Selecting = {} if wanted.accepted else selecting_of(answer, wanted.fields)
+        key = self._entry_store.key(wanted.name, wanted.hash, media_type + _variant(selecting))
+        return Entry(key, held_of(answer, selecting), answer.body, digest_of(answer.body))
+
+    async def _checked(self, wanted: ExchangeRequest, body: bytes, media_type: str) -> None:
+        if wanted.check is None:
+            return
+        if len(body) <= CHECK_INLINE:
+            wanted.check(body, media_type)
+        else:
+            await self._calls.run(wanted.check, body, media_type)
+
+
+def _is_passing(status: int) -> bool:
+    """Whether a status means a temporary failure."""
+    return status in (408, 429) or status >= 500
+
+
+def _variant(selecting: Selecting) -> str:
+    """The part of the key that distinguishes variants of one resource."""
+    if not selecting:
+        return ""
+    text = fields_to_text(tuple((name, repr(value)) for name, value in selecting.items()))
+    return ";" + hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _path(target: str) -> str:
+    return urlsplit(name_of(target)).path
+
+
+def _seconds(answer: Answer) -> float:
+    return max(0.0, answer.received_at - answer.requested_at)

@@ -1,0 +1,191 @@
+"""Convert a Swagger 2.0 document to the OpenAPI v3 documents of its group-versions, or to a single one.
+
+Each path and component is converted once, into a Part shared by all documents. A document is then a join: of
+dicts for ``documents``, of encoded bytes for ``json``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import field
+from types import MappingProxyType
+from typing import Any
+
+import orjson
+
+from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
+from specmux_converters.errors import LimitExceeded
+from specmux_converters.from_swagger2.context import Context
+from specmux_converters.from_swagger2.document import convert_frame
+from specmux_converters.from_swagger2.paths.operation_ids import with_unique_ids
+from specmux_converters.from_swagger2.paths.path_templates import note_equal_templates, plain_templates
+from specmux_converters.from_swagger2.paths.security import convert_security_schemes
+from specmux_converters.from_swagger2.reading.encoding import encode
+from specmux_converters.from_swagger2.reading.input import check_profile, parsed
+from specmux_converters.from_swagger2.reading.source import Profile, object_at, read_source
+from specmux_converters.from_swagger2.reading.trace import OutputBudget, Trace
+from specmux_converters.group_versions import GroupVersion, group_version_of
+from specmux_converters.incremental.conversion_memo import ConversionMemo
+from specmux_converters.incremental.outlines import ENTRY_COST, Documents, Outline
+from specmux_converters.incremental.parts import DocumentPart
+from specmux_converters.lazy.dataclasses import dataclass
+from specmux_converters.losses import Loss
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """The documents by group-version.
+
+    They share the dicts of components with each other and, through the memo, with other conversions: treat
+    them as read-only.
+    """
+
+    outlines: Mapping[GroupVersion, Outline] = field(repr=False)
+    documents: Mapping[GroupVersion, Document] = field(repr=False, compare=False)
+    losses: tuple[Loss, ...]
+
+    def json(self, group_version: GroupVersion) -> bytes:
+        """``canonical(documents[group_version])``, joined from parts that are encoded once."""
+        return self.outlines[group_version].json()
+
+
+@dataclass(frozen=True, slots=True)
+class WholeConversion:
+    """A whole Swagger 2.0 document as one OpenAPI v3 document, unsplit and unpruned."""
+
+    document: Document
+    losses: tuple[Loss, ...]
+
+
+def convert(
+    document: Document | bytes | str,
+    *,
+    profile: Profile = "kubernetes",
+    owns: Callable[[GroupVersion], bool] | None = None,
+    memo: ConversionMemo | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Conversion:
+    """The documents of all group-versions that ``owns`` accepts, each pruned to what its paths refer to.
+
+    ``document``: Swagger 2.0, parsed or as bytes or text of JSON or YAML (or bytes of Protobuf). Other
+    group-versions are not examined, so neither their errors nor their losses are reported. The result shares
+    nothing with ``document``. Raises InvalidDocument, LimitExceeded, or InvalidArgument for an unknown
+    profile.
+    """
+    with _bounded_depth():
+        draft = _begin(document, profile, memo, limits)
+        chosen: dict[GroupVersion, list[str]] = {}
+        for path in draft.paths:
+            key = group_version_of(path)
+            if key is None:
+                draft.trace.lose("path", "belongs to no group-version; left out", "paths", path)
+            elif owns is None or owns(key):
+                chosen.setdefault(key, []).append(path)
+        split = {key: draft.made(paths) for key, paths in chosen.items()}
+        outlines = {}
+        for key, paths in sorted(split.items()):
+            needed = draft.context.needed(set[str]().union(*(part.refs for part in paths.values())))
+            outlines[key] = draft.outline(paths, needed)
+        losses = draft.losses(part for paths in split.values() for part in paths.values())
+    return Conversion(MappingProxyType(outlines), Documents(outlines), losses)
+
+
+def convert_whole(
+    document: Document | bytes | str, *, profile: Profile = "oas", limits: Limits = DEFAULT_LIMITS
+) -> WholeConversion:
+    """All of ``document`` as one OpenAPI v3 document. Raises as ``convert`` does."""
+    with _bounded_depth():
+        draft = _begin(document, profile, None, limits)
+        others = [path for path in draft.paths if not path.startswith("/")]
+        paths = draft.made([path for path in draft.paths if path.startswith("/")])
+        names = draft.context.shared_names(draft.trace).union(*(part.refs for part in paths.values()))
+        whole = draft.outline(paths, draft.context.needed(names)).document()
+        for key in others:
+            if key.startswith("x-"):
+                whole["paths"][key] = draft.paths[key]
+            else:
+                draft.trace.lose("path", "a path begins with a slash; left out", "paths", key)
+        losses = draft.losses(paths.values())
+    return WholeConversion(whole, losses)
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """What all documents of one conversion share, and where their parts are made."""
+
+    frame: Document
+    paths: Mapping[str, Any]
+    templates: Mapping[str, str]
+    """The keys of ``paths`` that v3 writes differently."""
+    context: Context
+    trace: Trace
+
+    def made(self, chosen: Iterable[str]) -> dict[str, DocumentPart]:
+        """The parts of one document's paths, by path in v3."""
+        nodes: dict[str, tuple[str, Any]] = {}
+        for written in chosen:
+            path = self.templates.get(written, written)
+            if path in nodes:
+                reason = "another path differs from it in its expressions only; left out"
+                self.trace.lose("path", reason, "paths", written)
+            else:
+                nodes[path] = written, self.paths[written]
+        parts = {path: self.context.path(path, *node) for path, node in nodes.items()}
+        return with_unique_ids(parts, nodes, self.trace.budget)
+
+    def outline(self, paths: Mapping[str, DocumentPart], names: Sequence[str]) -> Outline:
+        """The document of these paths and components."""
+        made = self.context.components
+        components: dict[str, dict[str, DocumentPart]] = {}
+        size = sum([len(part.json) for part in paths.values()])
+        for name in names:
+            kind, _, key = name.partition("/")
+            part = made[name]
+            components.setdefault(kind, {})[key] = part
+            size += len(part.json) + ENTRY_COST
+        self.trace.spend(size)
+        return Outline(self.frame, dict(sorted(paths.items())), components)
+
+    def losses(self, paths: Iterable[DocumentPart]) -> tuple[Loss, ...]:
+        """All losses, each once: a shared object is converted at every place where it is expanded."""
+        found = dict.fromkeys(self.trace.losses)
+        for part in (*paths, *self.context.components.values()):
+            if part.losses:
+                found.update(dict.fromkeys(part.losses))
+        return tuple(sorted(found))  # nearly sorted already, which a set would lose
+
+
+def _begin(
+    given: Document | bytes | str, profile: Profile, memo: ConversionMemo | None, limits: Limits
+) -> _Draft:
+    check_profile(profile)
+    revisions = None if memo is None else memo.revisions
+    document, losses = parsed(given, limits=limits, revisions=revisions)
+    trace = Trace([], [*losses], set(), [], OutputBudget.of(document, limits))
+    source = read_source(document, profile, trace)
+    frame = convert_frame(source, trace)
+    schemes = convert_security_schemes(source, trace)
+    if schemes:
+        frame["components"] = {"securitySchemes": schemes}
+    paths = object_at(document, "paths", trace)
+    templates = plain_templates(paths, source)
+    note_equal_templates(paths, trace)
+    if templates:  # deterministic for any key order, if several become one path
+        paths = dict(sorted(paths.items(), key=lambda item: (item[0] in templates, item[0])))
+    return _Draft(
+        frame=orjson.loads(encode(frame)),
+        paths=paths,
+        templates=templates,
+        context=Context(source, memo, trace.budget),
+        trace=trace,
+    )
+
+
+@contextmanager
+def _bounded_depth() -> Iterator[None]:
+    """``parse`` bounds the depth of its result; a document from elsewhere may be deeper."""
+    try:
+        yield
+    except RecursionError:
+        raise LimitExceeded("nested too deeply") from None

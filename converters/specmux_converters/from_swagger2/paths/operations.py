@@ -1,0 +1,227 @@
+"""Path items and operations; their parameters become parameters or a request body."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Set
+from typing import Any, Final
+
+from specmux_converters.errors import cut
+from specmux_converters.from_swagger2.paths.bodies import convert_body, convert_form
+from specmux_converters.from_swagger2.paths.parameter_lists import Parameters, parameters_of
+from specmux_converters.from_swagger2.paths.path_templates import lose_expressions
+from specmux_converters.from_swagger2.paths.references import ReferenceTarget, find, reference_to
+from specmux_converters.from_swagger2.paths.repeats import Json, encoding, repeated
+from specmux_converters.from_swagger2.paths.responses import convert_response, convert_short_response
+from specmux_converters.from_swagger2.paths.security import convert_requirements
+from specmux_converters.from_swagger2.paths.servers import operation_servers
+from specmux_converters.from_swagger2.reading.fields import (
+    ARRAY,
+    FLAG,
+    OBJECT,
+    TEXT,
+    kept,
+    texts,
+    without_repeats,
+)
+from specmux_converters.from_swagger2.reading.source import SwaggerSource, object_at
+from specmux_converters.from_swagger2.reading.trace import Trace
+
+METHODS: Final = frozenset({"get", "put", "post", "delete", "options", "head", "patch"})
+
+COPIED: Final = {
+    **dict.fromkeys(("summary", "description", "operationId"), TEXT),
+    "tags": ARRAY,
+    "externalDocs": OBJECT,
+    "deprecated": FLAG,
+    "security": ARRAY,
+}
+_MOVED: Final = frozenset({"parameters", "responses", "consumes", "produces", "schemes"})
+_TEMPLATE: Final = re.compile(r"\{([^{}]+)\}")
+_NO_RESPONSE: Final = {"default": {"description": ""}}
+_STATUS: Final = frozenset(
+    {"default", *(f"{code}" for code in range(100, 600)), *(f"{digit}XX" for digit in range(1, 6))}
+)
+"""Ranges are not in Swagger 2.0, but are written by authors who know OpenAPI 3.0, where they mean the
+same."""
+
+_BODY: Final = encoding(convert_body)
+_RESPONSE: Final = encoding(convert_response)
+
+
+def convert_path_item(path: str, node: Any, source: SwaggerSource, trace: Trace) -> dict[str, Any]:
+    """``path``: its key in v3. ``trace``: at its key in the input."""
+    if node is None:
+        trace.note("null", "stands for no path item; an empty one is there")
+        return {}
+    if not isinstance(node, dict):
+        trace.refuse("a path item object is required")
+    template = frozenset(_TEMPLATE.findall(path))
+    if path != trace.path[-1]:
+        lose_expressions(str(trace.path[-1]), trace)
+    result: dict[str, Any] = {}
+    if "$ref" in node:
+        found = find(node, "", source, trace)
+        result = (
+            _path_item(template, found.node, source, found.trace)
+            if isinstance(found, ReferenceTarget)
+            else found
+        )
+    return {**result, **_path_item(template, node, source, trace)}
+
+
+def _path_item(
+    template: frozenset[str], node: dict[str, Any], source: SwaggerSource, trace: Trace
+) -> dict[str, Any]:
+    """The item's own content, beside its ``$ref``. ``template``: the names in its path."""
+    shared = parameters_of(template, node, source, trace)
+    result: dict[str, Any] = {"parameters": shared.plain_json} if shared.plain else {}
+    for key, value in node.items():
+        if key in METHODS:
+            if value is None:
+                trace.note("null", "stands for nothing; left out", key)
+                continue
+            trace.path.append(key)
+            result[key] = _operation(template, value, shared, source, trace)
+            trace.path.pop()
+        elif key[:2] == "x-":
+            result[key] = value
+        elif key != "$ref" and key != "parameters":
+            trace.keep_unknown(key, value, result)
+    if shared.body is not None or shared.form:
+        _lose_overridden(template, node, shared, source, trace)
+    return result
+
+
+def _lose_overridden(
+    template: frozenset[str], node: dict[str, Any], shared: Parameters, source: SwaggerSource, trace: Trace
+) -> None:
+    """Report body parameters of the path that every operation replaces by its own, so that they are lost."""
+    owns = [
+        parameters_of(template, node[method], source, Trace.begin([*trace.path, method], trace.budget))
+        for method in sorted(METHODS & node.keys())
+        if node[method] is not None
+    ]
+    if shared.body is not None and all(own.body is not None or own.form for own in owns):
+        shared.body.trace.lose("body parameter", "no operation of the path takes it; left out")
+    names = [{field.node["name"] for field in own.form} for own in owns]
+    for field in shared.form:
+        if all(field.node["name"] in own for own in names):
+            field.trace.lose("form field", "no operation of the path takes it; left out")
+
+
+def _operation(
+    template: frozenset[str], node: Any, shared: Parameters, source: SwaggerSource, trace: Trace
+) -> dict[str, Any]:
+    if not isinstance(node, dict):
+        trace.refuse("an operation object is required")
+    result = kept(node, COPIED, _MOVED, trace)
+    if "tags" in result:
+        result["tags"] = _tags(result, trace)
+    if "security" in result:
+        result["security"] = convert_requirements(result["security"], source, trace)
+    own = parameters_of(template, node, source, trace)
+    if own.plain:
+        result["parameters"] = own.plain_json
+    undeclared = template - own.in_path - shared.in_path
+    if undeclared:
+        result["parameters"] = [*own.plain, *_undeclared(undeclared, trace)]
+    if own.body or shared.body or own.form or shared.form:
+        consumes = source.media_types_at(node, "consumes", trace)
+        _report_ignored(trace.path[-1], trace)
+        result["requestBody"] = _body(own, shared, source.consumes if consumes is None else consumes, source)
+    produces = source.media_types_at(node, "produces", trace)
+    result["responses"] = _responses(node, source.produces if produces is None else produces, source, trace)
+    result.update(operation_servers(node, source, trace))
+    return result
+
+
+def _report_ignored(method: str | int, trace: Trace) -> None:
+    """A body for a method for which HTTP defines no meaning (RFC 7231, 4.3; OpenAPI 3.0.3, 4.7.10.1)."""
+    if method == "delete":
+        trace.note("body", "OpenAPI 3.0.3 ignores it with DELETE; later editions and Kubernetes read it")
+    elif method in ("get", "head"):
+        trace.lose("body", f"OpenAPI 3.0.3 ignores it with {str(method).upper()}")
+
+
+def _tags(node: dict[str, Any], trace: Trace) -> list[str]:
+    """Each tag once: validators treat the list as a set."""
+    texts(node, "tags", trace)
+    tags = node["tags"]
+    return tags if len(set(tags)) == len(tags) else without_repeats("tags", tags, trace)
+
+
+def _undeclared(names: Set[str], trace: Trace) -> list[dict[str, Any]]:
+    """Parameters for names in a path that are not declared: real servers omit them."""
+    for name in sorted(names):
+        trace.note("path parameter", f"{{{cut(name)}}} is not declared; added as a string")
+    return [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in sorted(names)
+    ]
+
+
+def _body(own: Parameters, shared: Parameters, accepted: tuple[str, ...], source: SwaggerSource) -> Json:
+    """The single request body of an operation: its body parameter, or its form fields and those of its
+    path."""
+    found = own.body if own.body is not None or own.form else shared.body
+    form = own.form
+    if shared.form:
+        names = {field.node["name"] for field in own.form}
+        form = (*form, *(field for field in shared.form if field.node["name"] not in names))
+    if found is None:
+        return convert_form(form, accepted, source)
+    for field in form:
+        field.trace.lose("form field", "beside a body; left out")
+    if found.shared is not None and source.profile == "oas" and accepted == source.consumes:
+        return reference_to("requestBodies", found, source)
+    return repeated(_BODY, found.node, accepted, source, found.trace)
+
+
+def _responses(node: dict[str, Any], offered: tuple[str, ...], source: SwaggerSource, trace: Trace) -> Json:
+    responses = object_at(node, "responses", trace)
+    if not responses:
+        _lose_responses(trace, *(("responses",) if "responses" in node else ()))
+        return {**_NO_RESPONSE}
+    return repeated(_answers, responses, offered, source, trace)
+
+
+def _lose_responses(trace: Trace, *place: str) -> None:
+    trace.note("operation without responses", "OpenAPI 3.0 requires one; an empty default is added", *place)
+
+
+@encoding
+def _answers(
+    responses: dict[str, Any], offered: tuple[str, ...], source: SwaggerSource, trace: Trace
+) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    trace.path.append("responses")
+    for status, written in responses.items():
+        if status[:2] == "x-":
+            result[status] = written
+        elif status in _STATUS:
+            trace.path.append(status)
+            result[status] = _response(written, offered, source, trace)
+            trace.path.pop()
+        else:
+            trace.keep_unknown(status, written, result)
+    if _STATUS.isdisjoint(result):
+        _lose_responses(trace)
+        result |= _NO_RESPONSE
+    trace.path.pop()
+    return result
+
+
+def _response(written: Any, offered: tuple[str, ...], source: SwaggerSource, trace: Trace) -> Json:
+    if isinstance(written, dict) and "$ref" not in written:
+        short = convert_short_response(written, offered, source, trace)
+        return repeated(_RESPONSE, written, offered, source, trace) if short is None else short
+    if written is None:
+        trace.note("null", "stands for no response; an empty one is there")
+        return {"description": ""}
+    found = find(written, "responses", source, trace)
+    if not isinstance(found, ReferenceTarget):
+        return found if "$ref" in found else {"description": "", **found}
+    is_same = "schema" not in found.node or offered == source.produces
+    if found.shared is not None and source.profile == "oas" and is_same:
+        return reference_to("responses", found, source)
+    return convert_response(found.node, offered, source, found.trace)

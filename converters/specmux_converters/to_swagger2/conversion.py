@@ -1,0 +1,246 @@
+"""Convert OpenAPI v3 documents to one Swagger 2.0 document, from pieces made once per document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import field
+from typing import Any, Final
+
+from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
+from specmux_converters.errors import InvalidDocument, LimitExceeded, cut
+from specmux_converters.from_swagger2.reading.encoding import encode
+from specmux_converters.from_swagger2.reading.input import check_profile
+from specmux_converters.from_swagger2.reading.source import Profile
+from specmux_converters.from_swagger2.reading.trace import OutputBudget, Trace
+from specmux_converters.json_values import array, mapping
+from specmux_converters.lazy.dataclasses import dataclass
+from specmux_converters.losses import Loss, pointer_to
+from specmux_converters.operations import GROUP_VERSION_KIND
+from specmux_converters.to_swagger2.operations import convert_path_item
+from specmux_converters.to_swagger2.schemas import custom_schema, published_schema, valid_schema
+from specmux_converters.to_swagger2.security import convert_schemes, convert_servers
+from specmux_converters.to_swagger2.shared_parameters import Known, share_parameters
+from specmux_converters.to_swagger2.source import OpenAPISource, items_of, lose_others
+
+_COPIED: Final = frozenset({"info", "tags", "externalDocs", "security"})
+_OF_DOCUMENT: Final = _COPIED | {"openapi", "servers", "paths", "components"}
+_BEARER: Final = {
+    "BearerToken": {
+        "description": "Bearer Token authentication",
+        "in": "header",
+        "name": "authorization",
+        "type": "apiKey",
+    }
+}
+"""Present in every apiserver's v2, and absent from native v3 documents."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """The contribution of a v3 document to a Swagger 2.0 document. Read-only."""
+
+    frame: Document = field(repr=False)
+    paths: Document = field(repr=False)
+    definitions: Document = field(repr=False)
+    losses: tuple[Loss, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseMemo:
+    """Repeated parts of documents of one release, converted one after the other in one profile."""
+
+    definitions: dict[tuple[str, bytes], tuple[Document, list[Loss]]] = field(default_factory=dict)
+    """By name and by the JSON of the schema."""
+    texts: dict[int, bytes] = field(default_factory=dict)
+    """Canonical JSON of definitions, by identity."""
+    objects: dict[tuple[str, bytes], Any] = field(default_factory=dict)
+    """``OpenAPISource.among``."""
+    parameters: Known = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SwaggerConversion:
+    document: Document = field(repr=False)
+    losses: tuple[Loss, ...]
+
+
+def convert_to_v2(
+    document: Document, *, profile: Profile = "kubernetes", limits: Limits = DEFAULT_LIMITS
+) -> SwaggerConversion:
+    """One OpenAPI v3 document as Swagger 2.0. Raises InvalidDocument, LimitExceeded, InvalidArgument."""
+    return joined({"": piece_of(document, profile=profile, limits=limits)})
+
+
+def piece_of(
+    document: Document,
+    *,
+    profile: Profile = "kubernetes",
+    limits: Limits = DEFAULT_LIMITS,
+    memo: ReleaseMemo | None = None,
+) -> Piece:
+    """``memo``: of documents converted earlier. Raises as ``convert_to_v2``."""
+    check_profile(profile)
+    if not str(document.get("openapi", "")).startswith("3."):
+        raise InvalidDocument("OpenAPI v3 is wanted", pointer="/openapi")
+    memo = memo or ReleaseMemo()
+    source = OpenAPISource(document, profile, among=memo.objects)
+    trace = Trace([], [], set(), [], OutputBudget.of(document, limits))
+    try:
+        frame = _frame(source, trace)
+        lose_others(document, _OF_DOCUMENT, trace)
+        paths = _each(
+            items_of(document, "paths"), trace, ("paths",), lambda _, node: _path(node, source, trace)
+        )
+        schemas = items_of(items_of(document, "components"), "schemas")
+        definitions = _each(
+            schemas,
+            trace,
+            ("components", "schemas"),
+            lambda name, node: _known_definition(name, node, profile, trace, memo),
+        )
+        _lose_unused(source, trace)
+    except RecursionError:
+        raise LimitExceeded("nested too deeply") from None
+    return Piece(frame, paths, definitions, tuple(dict.fromkeys(trace.losses)))
+
+
+def joined(pieces: Mapping[str, Piece], *, known: Known | None = None) -> SwaggerConversion:
+    """Join the pieces to one document, in order of keys. Of equal paths, and of different definitions with
+    one name, the first remains and the others are reported; a loss of several documents names them.
+    ``known``: parameters of pieces joined earlier."""
+    paths: Document = {}
+    definitions: dict[str, Document] = {}
+    losses: list[Loss] = []
+    frame: Document = {}
+    for key, piece in sorted(pieces.items()):
+        where = f"{key}#" if len(pieces) > 1 else ""
+        losses += (
+            [loss._replace(pointer=where + loss.pointer) for loss in piece.losses] if where else piece.losses
+        )
+        for name in piece.frame.keys() - frame.keys():
+            frame[name] = piece.frame[name]
+        for path, item in piece.paths.items():
+            if path in paths:
+                losses.append(
+                    Loss(f"{where}/paths", "path", f"{cut(path)} is in another document too; left out")
+                )
+            else:
+                paths[path] = _copied(item)
+        for name, schema in piece.definitions.items():
+            first = definitions.setdefault(name, schema)
+            if first is not schema and first != schema:
+                definitions[name] = one = one_definition(first, schema)
+                if one is first:
+                    reason = f"{cut(name)} is another schema in another document; left out"
+                    losses.append(Loss(f"{where}/components/schemas", "definition", reason))
+    result: Document = {"swagger": "2.0", "info": {"title": "", "version": ""}, **frame}
+    result["paths"] = dict(sorted(paths.items()))
+    result["definitions"] = dict(sorted(definitions.items()))
+    if _is_kubernetes(frame):
+        result.pop(_MARK)
+        parameters = share_parameters(paths.values(), known)
+        if parameters:
+            result["parameters"] = parameters
+    return SwaggerConversion(result, tuple(losses))
+
+
+_MARK: Final = "x-specmux-profile"
+"""In frames of the ``kubernetes`` profile until they are joined."""
+
+
+def _is_kubernetes(frame: Document) -> bool:
+    return _MARK in frame
+
+
+def _frame(source: OpenAPISource, trace: Trace) -> Document:
+    document = source.document
+    frame = {key: value for key, value in document.items() if key in _COPIED or key.startswith("x-")}
+    schemes = convert_schemes(source, trace)
+    frame.update(convert_servers(source, trace))
+    if source.profile == "kubernetes":
+        frame[_MARK] = source.profile
+        frame["info"] = {"title": "Kubernetes", **items_of(document, "info")}
+        frame.setdefault("security", [{name: []} for name in _BEARER])
+        schemes = schemes or _BEARER
+    if schemes:
+        frame["securityDefinitions"] = schemes
+    return frame
+
+
+def _lose_unused(source: OpenAPISource, trace: Trace) -> None:
+    """Report shared objects that nothing refers to: the others are written where they are used."""
+    components = items_of(source.document, "components")
+    for section in components.keys() - {"schemas", "securitySchemes"}:
+        for name in items_of(components, section):
+            if "#" + pointer_to("components", section, name) not in source.used:
+                trace.note("shared object", "nothing refers to it; left out", "components", section, name)
+
+
+def _each(
+    nodes: Document, trace: Trace, place: Iterable[str], convert: Callable[[str, Any], Any]
+) -> Document:
+    result = {}
+    for name, node in nodes.items():
+        trace.path[:] = [*place, name]
+        result[name] = convert(name, node)
+    trace.path.clear()
+    return result
+
+
+def _path(node: Any, source: OpenAPISource, trace: Trace) -> Document:
+    return convert_path_item(node, source, trace)
+
+
+def _known_definition(name: str, node: Any, profile: Profile, trace: Trace, memo: ReleaseMemo) -> Document:
+    key = name, encode(node)
+    known = memo.definitions.get(key)
+    if known is None:
+        before = len(trace.losses)
+        made = _definition(name, node, profile, trace)
+        known = memo.definitions[key] = made, trace.losses[before:]
+    else:
+        trace.losses += known[1]
+    return known[0]
+
+
+def _definition(name: str, node: Any, profile: Profile, trace: Trace) -> Document:
+    if profile == "oas":
+        return valid_schema(node, trace)
+    return (
+        custom_schema(node, trace, is_root=True) if _is_custom(name, node) else published_schema(node, trace)
+    )
+
+
+def _is_custom(name: str, node: Any) -> bool:
+    """Whether it is named like a CustomResourceDefinition's; names of Go types contain their package path."""
+    for kind in array(mapping(node).get(GROUP_VERSION_KIND)):
+        match kind:
+            case {"group": str() as group, "version": str() as version, "kind": str() as text}:
+                if group and name == ".".join([*reversed(group.split(".")), version, text]):
+                    return True
+    return False
+
+
+def one_definition(first: Document, other: Document) -> Document:
+    """Combine both if they differ only in their lists of kinds; else the first."""
+    rest = {key: value for key, value in first.items() if key != GROUP_VERSION_KIND}
+    if rest != {key: value for key, value in other.items() if key != GROUP_VERSION_KIND}:
+        return first
+    kinds = {
+        tuple(sorted(kind.items())): kind
+        for holder in (first, other)
+        for kind in holder.get(GROUP_VERSION_KIND, ())
+    }
+    return {**rest, GROUP_VERSION_KIND: [kinds[key] for key in sorted(kinds)]}
+
+
+def _copied(item: Document) -> Document:
+    """With parameter lists of its own, which sharing modifies."""
+    return {
+        key: _copied(value)
+        if isinstance(value, dict) and "responses" in value
+        else list(value)
+        if key == "parameters"
+        else value
+        for key, value in item.items()
+    }

@@ -1,1 +1,0 @@
-"""The two sides of a comparison: what each of them serves."""

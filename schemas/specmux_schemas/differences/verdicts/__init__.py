@@ -1,1 +1,0 @@
-"""Kinds of changes, and their impacts."""

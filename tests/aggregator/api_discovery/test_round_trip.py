@@ -1,0 +1,54 @@
+"""What we write, read by what we read: a specmux behind a specmux loses nothing."""
+
+from __future__ import annotations
+
+from shared_data import documents, load, shared
+from specmux_aggregator.api_discovery import render
+from specmux_aggregator.api_discovery.aggregated import parse_aggregated
+from specmux_aggregator.api_discovery.backend_knowledge import (
+    BackendListings,
+    DiscoverySource,
+    Knowledge,
+    after,
+)
+from specmux_aggregator.api_discovery.legacy import parse_core_versions, parse_groups, parse_resources
+from specmux_aggregator.api_discovery.merge import merge
+from specmux_aggregator.api_discovery.streamed_json import JSON_WRITER, done, written
+from specmux_aggregator.model.backend import Backend, BackendName
+from specmux_converters.document import Limits
+from specmux_converters.group_versions import GroupVersion
+from specmux_converters.synthesis import synthesise
+
+LIMITS = Limits()
+
+
+@shared
+def test_resources_of_a_whole_release_survive_both_forms() -> None:
+    listings = {
+        GroupVersion(key): synthesise(load(path), GroupVersion(key))
+        for key, path in documents("1.35").items()
+        if key.count("/") == (1 if key.startswith("api/") else 2)
+    }
+    assert sum(map(len, listings.values())) > 60
+    backend = Backend(name=BackendName("a"))
+    directory = merge(
+        [after(Knowledge(backend=backend), BackendListings(DiscoverySource.AGGREGATED, listings), now=0.0)],
+        now=0,
+        grace=1,
+    )
+    read = {}
+    for groups in ((directory.core,) if directory.core else (), directory.groups):
+        body = done(written(render.aggregated_list(groups, version="v2"), JSON_WRITER))
+        lists = parse_aggregated(body, limits=LIMITS, max_group_versions=100)
+        assert (lists.notes, lists.stale) == ((), frozenset())
+        read |= lists.resources
+    assert read == listings
+    body = done(written(render.core_versions(directory), JSON_WRITER))
+    core, _ = parse_core_versions(body, limits=LIMITS, max_group_versions=100)
+    others, _ = parse_groups(
+        done(written(render.group_list(directory), JSON_WRITER)), limits=LIMITS, max_group_versions=100
+    )
+    assert {*core, *others} == set(listings)
+    for version in directory.versions():
+        body = done(written(render.resource_list(version), JSON_WRITER))
+        assert parse_resources(body, version.group_version, limits=LIMITS) == (version.resources, ())

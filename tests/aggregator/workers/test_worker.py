@@ -1,0 +1,307 @@
+"""The worker process: its death, its time limit, callers that leave. Real processes."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import gc
+import logging
+import multiprocessing
+import operator
+import os
+import signal
+import struct
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures.process import _ExecutorManagerThread
+from multiprocessing.queues import Queue, SimpleQueue
+
+import pytest
+
+from specmux_aggregator.errors import NoWorker, WorkerFailed
+from specmux_aggregator.workers import worker as workers
+from specmux_aggregator.workers.worker import Worker
+
+PATIENT = 30.0  # seconds: for builds that are meant to end by themselves
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+async def until_gone(pid: int) -> None:
+    async with asyncio.timeout(PATIENT):
+        while is_alive(pid):
+            await asyncio.sleep(0.01)
+
+
+async def test_build_that_crashes_is_worker_failed_and_costs_no_process() -> None:
+    worker = Worker(timeout=PATIENT)
+    pid = await worker.run(os.getpid)
+    with pytest.raises(WorkerFailed, match="ZeroDivisionError"):
+        await worker.run(operator.truediv, 1, 0)
+    assert await worker.run(os.getpid) == pid
+    await worker.close()
+
+
+async def test_worker_that_dies_in_a_build_fails_that_build_alone() -> None:
+    worker = Worker(timeout=PATIENT)
+    first = asyncio.create_task(worker.run(os._exit, 1))
+    waiting = [asyncio.create_task(worker.run(os.getpid)) for _ in range(3)]
+    with pytest.raises(WorkerFailed, match="died"):
+        await first
+    assert len(set(await asyncio.gather(*waiting))) == 1
+    await worker.close()
+
+
+async def test_worker_that_died_while_idle_is_replaced_without_a_failure() -> None:
+    worker = Worker(timeout=PATIENT)
+    pid = await worker.run(os.getpid)
+    os.kill(pid, signal.SIGKILL)
+    await until_gone(pid)
+    await asyncio.sleep(0.2)  # the executor notices in a thread of its own
+    assert await worker.run(os.getpid) != pid
+    await worker.close()
+
+
+async def test_build_that_takes_too_long_is_killed() -> None:
+    worker = Worker(timeout=PATIENT)
+    pid = await worker.run(os.getpid)
+    worker._timeout = 0.2
+    with pytest.raises(WorkerFailed, match="not done after"):
+        await worker.run(time.sleep, 3600)
+    await until_gone(pid)
+    worker._timeout = PATIENT
+    assert await worker.run(os.getpid) != pid
+    await worker.close()
+
+
+async def test_caller_that_leaves_while_it_waits_kills_nobody_else_s_build() -> None:
+    worker = Worker(timeout=PATIENT)
+    pid = await worker.run(os.getpid)
+    running = asyncio.create_task(worker.run(time.sleep, 0.3))
+    await asyncio.sleep(0.05)
+    waiting = asyncio.create_task(worker.run(os.getpid))
+    await asyncio.sleep(0.05)
+    waiting.cancel()
+    await running
+    assert await worker.run(os.getpid) == pid
+    await worker.close()
+
+
+async def test_caller_that_leaves_during_its_build_ends_it() -> None:
+    worker = Worker(timeout=PATIENT)
+    pid = await worker.run(os.getpid)
+    running = asyncio.create_task(worker.run(time.sleep, 3600))
+    await asyncio.sleep(0.05)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    await until_gone(pid)
+    assert await worker.run(os.getpid) != pid
+    await worker.close()
+
+
+async def test_starting_does_not_hold_up_the_loop_nor_end_with_its_first_caller() -> None:
+    worker = Worker(timeout=PATIENT)
+    turns = 0
+    first = asyncio.create_task(worker.run(os.getpid))
+    for _ in range(5):
+        await asyncio.sleep(0)
+        turns += not first.done()
+    assert turns == 5  # the loop came round while the process was being started
+    first.cancel()
+    assert await worker.run(os.getpid) != os.getpid()
+    await worker.close()
+
+
+async def test_memo_is_kept_between_builds() -> None:
+    worker = Worker(timeout=PATIENT)
+    assert await worker.build(id) == await worker.build(id)
+    await worker.close()
+
+
+async def test_worker_closed_while_it_starts_leaves_no_process() -> None:
+    worker = Worker(timeout=PATIENT)
+    first = asyncio.create_task(worker.run(os.getpid))
+    await asyncio.sleep(0)
+    starting = worker._pool
+    assert starting is not None
+    first.cancel()
+    await worker.close()
+    pool = (await starting).pool
+    with pytest.raises(RuntimeError, match=r"shutdown|terminated"):  # whichever the pool notices first
+        pool.submit(os.getpid)
+
+
+@pytest.mark.parametrize("is_killed_before", [False, True])
+async def test_nothing_of_a_closed_worker_is_left_for_the_interpreter_to_end(is_killed_before: bool) -> None:
+    worker = Worker(timeout=PATIENT)
+    pid = await worker.run(os.getpid)
+    if is_killed_before:
+        worker.end()
+    await worker.close()
+    assert not is_alive(pid)
+    assert not any(isinstance(each, _ExecutorManagerThread) for each in threading.enumerate())
+
+
+async def test_worker_that_was_started_has_its_process_when_work_comes() -> None:
+    worker = Worker(timeout=PATIENT)
+    await worker.start()
+    assert worker._pool is not None
+    pid = worker._pool.result().pid
+    assert await worker.run(os.getpid) == pid
+    await worker.close()
+
+
+async def test_worker_that_does_not_start_says_so_once_and_tells_whoever_brings_work(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails() -> None:
+        raise OSError(errno.EMFILE, "too many open files")
+
+    worker = Worker(timeout=PATIENT)
+    caplog.set_level(logging.INFO)
+    monkeypatch.setattr(workers, "PAUSE_MIN", 0.0)
+    with monkeypatch.context() as patched:
+        patched.setattr(workers, "_new_process", fails)
+        await worker.start()
+        with pytest.raises(NoWorker, match="too many open files"):
+            await worker.run(os.getpid)
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+    assert await worker.run(os.getpid) != os.getpid()
+    assert [record.levelname for record in caplog.records] == ["ERROR", "INFO"]
+    await worker.close()
+
+
+async def test_pool_without_memory_for_its_thread_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    def starts_no_thread(queue: Queue[object]) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(Queue, "_start_thread", starts_no_thread)
+    monkeypatch.setattr(threading, "excepthook", lambda told: None)
+    monkeypatch.setattr(workers, "START_MAX", 2.0)
+    before = set(multiprocessing.active_children())
+    worker = Worker(timeout=PATIENT)
+    async with asyncio.timeout(PATIENT):
+        with pytest.raises(NoWorker, match="not in time"):
+            await worker.run(os.getpid)
+        await worker.close()
+        while set(multiprocessing.active_children()) - before:
+            await asyncio.sleep(0.01)
+
+
+async def test_start_that_fails_is_tried_again_after_twice_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = 0
+
+    def fails() -> None:
+        nonlocal tried
+        tried += 1
+        raise OSError(errno.EAGAIN, "no more processes")
+
+    loop = asyncio.get_running_loop()
+    now = loop.time()
+    worker = Worker(timeout=PATIENT)
+    monkeypatch.setattr(workers, "_new_process", fails)
+    monkeypatch.setattr(loop, "time", lambda: now)
+    for second in range(600):
+        now += 1.0
+        with pytest.raises(NoWorker, match="no more processes"):
+            await worker.run(os.getpid)
+        if second == 6:
+            assert tried == 3  # after 0, 1 and 3 seconds
+    assert 10 <= tried <= 17
+    await worker.close()
+
+
+def half_a_result() -> None:
+    """End as one that is killed while it writes a result."""
+    gc.unfreeze()  # what a worker began with is not listed else
+    for queue in gc.get_objects():
+        if isinstance(queue, SimpleQueue):
+            os.write(queue._writer.fileno(), struct.pack("!i", 1000) + b"half")
+    os._exit(9)
+
+
+async def test_worker_that_is_killed_as_it_writes_a_result_holds_nobody_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(workers, "END_MAX", 0.2)
+    worker = Worker(timeout=1.0)
+    await worker.run(os.getpid)
+    with pytest.raises(WorkerFailed):
+        await worker.run(half_a_result)
+    async with asyncio.timeout(PATIENT):
+        assert await worker.run(os.getpid) != os.getpid()
+        await worker.close()
+    assert not any(isinstance(each, _ExecutorManagerThread) for each in threading.enumerate())
+
+
+async def test_worker_starts_again_when_the_fork_server_ends_as_it_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As where the fork server is killed: Python says EOFError (multiprocessing.forkserver.read_signed)."""
+    start = workers._new_process
+    failures = [EOFError("unexpected EOF")]
+
+    def starts_late() -> workers.WorkerProcess:
+        if failures:
+            raise failures.pop()
+        return start()
+
+    worker = Worker(timeout=PATIENT)
+    monkeypatch.setattr(workers, "PAUSE_MIN", 0.0)
+    monkeypatch.setattr(workers, "_new_process", starts_late)
+    assert await worker.run(os.getpid) != os.getpid()
+    failures.extend([EOFError("unexpected EOF")] * 2)
+    worker.end()
+    with pytest.raises(WorkerFailed, match="died at once"):
+        await worker.run(os.getpid)
+    assert await worker.run(os.getpid) != os.getpid()
+    await worker.close()
+
+
+def test_cycles_are_looked_for_rarely_and_among_what_is_new() -> None:
+    async def main() -> tuple[int, int]:
+        worker = Worker(timeout=30.0)
+        try:
+            return (await worker.run(gc.get_threshold))[0], await worker.run(gc.get_freeze_count)
+        finally:
+            await worker.close()
+
+    threshold, frozen = asyncio.run(main())
+    assert 10_000 <= threshold <= 100_000
+    assert frozen > 10_000
+
+
+def imported_once() -> set[str]:
+    program = f"import sys, {', '.join(workers.PRELOADED)}; print(*sys.modules)"
+    found = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    return set(found.stdout.split())
+
+
+async def test_a_worker_imports_nothing_of_its_own_to_begin() -> None:
+    worker = Worker(timeout=PATIENT)
+    try:
+        modules = set(await worker.run(eval, "[*__import__('sys').modules]"))
+    finally:
+        await worker.close()
+    own = {
+        name for name in modules - imported_once() if name.startswith(("specmux", "asyncio", "concurrent"))
+    }
+    assert own == set()
+
+
+def test_what_the_fork_server_imports_is_there_and_brings_no_client_of_http() -> None:
+    """A name that is not there would be passed over without a word, and each worker would import it."""
+    modules = imported_once()
+    assert set(workers.PRELOADED) < modules
+    assert modules.isdisjoint({"xml.sax.saxutils", "urllib.request", "http.client"})

@@ -1,0 +1,36 @@
+"""The files that commands are given."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from specmux_converters.group_versions import GroupVersion
+from specmux_tools.sources.disk.document_files import FileRefused
+from specmux_tools.sources.disk.named_files import GivenFile, given_files
+
+
+def test_files_folders_and_standard_input_come_in_the_order_in_which_they_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"piped")))
+    below = tmp_path / "documents/apis/apps/v1.json"
+    below.parent.mkdir(parents=True)
+    below.write_bytes(b"below")
+    (tmp_path / "documents/README.md").write_bytes(b"no document")
+    alone = tmp_path / "alone.txt"
+    alone.write_bytes(b"alone")
+    assert given_files([alone, Path("-"), tmp_path / "documents"]) == [
+        GivenFile(str(alone), b"alone"),
+        GivenFile("standard input", b"piped"),
+        GivenFile(str(below), b"below", GroupVersion("apis/apps/v1"), "apis/apps/v1.json"),
+    ]
+
+
+def test_folder_without_documents_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileRefused, match="no documents in it"):
+        given_files([tmp_path])

@@ -1,0 +1,189 @@
+"""Each row of the table, at the releases before and after: there, and only there, the answer changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import orjson
+import pytest
+
+from converters.crd.widgets import KEY, of_spec, widget
+from data.explained_documents import KIND, bed
+from specmux_converters import releases as table
+from specmux_converters.crd import build, templates_for
+from specmux_converters.crd.bundled import _DATA as TEMPLATES
+from specmux_converters.group_versions import GroupVersion
+from specmux_converters.merge_types import to_merge_schema
+from specmux_converters.releases import (
+    DIFFERENCES,
+    NEWEST,
+    OLDEST,
+    RELEASES,
+    ReleaseDifference,
+    UnknownRelease,
+    minor_release,
+)
+from specmux_tools.explanation.plaintext import of_kind
+from specmux_tools.kinds import DocumentSet
+from specmux_tools.validation import Directive, Validator
+from specmux_tools.validation.messages import status_of
+from specmux_tools.validation.metadata.kind_names import name_rule
+from specmux_tools.validation.metadata.object_metadata import metadata_errors
+from specmux_tools.validation.rules.cel.compiling import compile_expression
+from specmux_tools.validation.rules.cel.parsing.issues import InvalidExpression
+from specmux_tools.validation.rules.cel.releases import environment
+from specmux_tools.validation.rules.cel.values.values import CelError
+from specmux_tools.validation.rules.compiled_rule import RuleCompiler
+from specmux_tools.validation.rules.rule_tree import rule_tree
+from specmux_tools.validation.rules.schema_types import Declarations
+
+Probe = Callable[[int], Any]
+STRING = {"type": "string"}
+LINKED = {**STRING, "externalDocs": {"url": "https://a.example"}}
+
+
+def published(spec: Any) -> Probe:
+    return lambda minor: build([widget(of_spec(spec))], templates=templates_for(f"1.{minor}")).documents
+
+
+def judged(schema: Any, value: Any) -> Probe:
+    documents = DocumentSet(build([widget(of_spec(schema))]).documents)
+    body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": value}
+
+    def texts(minor: int) -> list[str]:
+        report = Validator(documents, release=f"1.{minor}").validate(orjson.dumps(body))
+        return [each.message for each in report.violations]
+
+    return texts
+
+
+def compiled(rule: str, *, is_new: bool = False) -> Probe:
+    """Whether a rule of a list of numbers is one."""
+    schema = {"type": "array", "items": {"type": "integer"}, "x-kubernetes-validations": [{"rule": rule}]}
+
+    def fault(minor: int) -> bool:
+        (found,) = RuleCompiler(minor, is_new=is_new).rules(rule_tree(of_spec(schema), {}).fields["spec"])
+        return not found.fault
+
+    return fault
+
+
+def patched(body: bytes, media_type: str) -> Probe:
+    documents = DocumentSet(build([widget()]).documents)
+    old = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
+    return lambda minor: status_of(
+        Validator(documents, release=f"1.{minor}").patch(old, body, media_type, Directive.STRICT)
+    )
+
+
+def told(metadata: dict[str, Any]) -> Probe:
+    return lambda minor: list(metadata_errors({"name": "w", **metadata}, minor=minor))
+
+
+def longest_name(minor: int) -> int:
+    declared = Declarations(minor).of(
+        rule_tree({"type": "object", "x-kubernetes-embedded-resource": True}, {})
+    )
+    assert declared is not None
+    return declared.fields["metadata"].fields["name"].most
+
+
+null_of_an_optional = judged(
+    {
+        "type": "object",
+        "properties": {"a": {**STRING, "nullable": True}},
+        "x-kubernetes-validations": [{"rule": "optional.of(self).a.hasValue()"}],
+    },
+    {"a": None},
+)
+
+
+def refuses_a_range(minor: int) -> bool:
+    try:
+        compile_expression("lists.range(-1)", environment(minor), {}, {}).program.evaluate({}, 99)
+    except CelError:
+        return True
+    except InvalidExpression:
+        return False
+    return False
+
+
+def selects_a_keyword(minor: int) -> bool:
+    rule = {"rule": "self.namespace == ''"}
+    schema = {"type": "object", "properties": {"namespace": STRING}, "x-kubernetes-validations": [rule]}
+    (found,) = RuleCompiler(minor).rules(rule_tree(of_spec(schema), {}).fields["spec"])
+    return not found.fault
+
+
+PROBES: dict[ReleaseDifference, Probe] = {
+    table.EMPTY_SELECTABLE_FIELDS: lambda minor: (
+        "x-kubernetes-selectable-fields"
+        in published(STRING)(minor)[GroupVersion(KEY)]["components"]["schemas"]["com.example.v1.Widget"]
+    ),
+    table.EXAMPLES: lambda minor: b"a.example" in orjson.dumps(published(LINKED)(minor)[GroupVersion(KEY)]),
+    table.NULLABLE: lambda minor: to_merge_schema(
+        {"components": {"schemas": {"A": {"properties": {"a": {**STRING, "nullable": True}}}}}},
+        release=f"1.{minor}",
+    ),
+    table.EXTERNAL_DOCS: lambda minor: of_kind(bed(a=LINKED), KIND, ["spec"], release=f"1.{minor}"),
+    table.NAME_FORMATS: judged({**STRING, "format": "k8s-short-name"}, "A"),
+    table.NUMERIC_FORMATS: judged({"type": "integer", "format": "int32"}, 1 << 31),
+    table.NEARLY_WHOLE: judged({"type": "number", "multipleOf": 1}, 0.99999999999),
+    table.RELAXED_SERVICES: lambda minor: name_rule("", "Service", minor),
+    table.LABEL_KEYS: told({"labels": {"a/b/c": ""}}),
+    table.INDEXED_OWNERS: told({"ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "p"}]}),
+    table.LISTED_OPERATIONS: told({"managedFields": [{"operation": "Delete"}]}),
+    table.APPLIED_PATCHES: patched(b"a: [", "application/apply-patch+yaml"),
+    table.PATCH_SYNTAX: patched(b"{", "application/merge-patch+json"),
+    table.SHOWN_VALUES: judged({"type": "integer", "x-kubernetes-validations": [{"rule": "self > 9"}]}, 1),
+    table.SHORT_NAMES: longest_name,
+    table.CEL_ADDRESSES: compiled("isIP('::1')", is_new=True),
+    table.CEL_KEYWORD_FIELDS: selects_a_keyword,
+    table.CEL_FORMATS: compiled("format.named('uuid').hasValue()"),
+    table.CEL_TWO_VARIABLES: compiled("self.all(i, v, v > i)"),
+    table.CEL_VERSIONS: compiled("isSemver('1.2.3')"),
+    table.CEL_OPTIONAL_LISTS: compiled("self.first().hasValue()"),
+    table.CEL_EXTENDED_LISTS: compiled("self.sort() == self"),
+    table.CEL_INCLUDES: compiled("self.includes(1)"),
+    table.CEL_EMPTY_PARTS: lambda minor: compile_expression(
+        "'a'.indexOf('', 9)", environment(minor), {}, {}
+    ).program.evaluate({}, 99)[0],
+    table.CEL_DURATIONS_OF_INTS: compiled("duration(1) == duration('1ns')"),
+    table.CEL_RANGE_SIZES: refuses_a_range,
+    table.CEL_OPTIONAL_VALUES: lambda minor: bool(null_of_an_optional(minor)),
+}
+"""What shows a row: an answer by release."""
+
+
+def test_each_row_is_shown() -> None:
+    assert set(PROBES) == set(DIFFERENCES)
+
+
+@pytest.mark.parametrize("row", DIFFERENCES, ids=lambda row: row.what[:40])
+def test_a_row_shows_at_the_releases_that_it_names(row: ReleaseDifference) -> None:
+    # A definition may use what the release before knew: there it shows a release later.
+    later = row is table.CEL_ADDRESSES
+    answers = {minor: PROBES[row](minor) for minor in range(OLDEST, NEWEST + 1)}
+    changes = [new for old, new in pairwise(answers) if answers[old] != answers[new]]
+    assert changes == [minor + later for minor in (row.since, row.until) if OLDEST < minor + later <= NEWEST]
+
+
+def test_each_release_has_texts_of_its_own_where_upstream_changed_them() -> None:
+    rows = [row["until"] for row in TEMPLATES["older"]]
+    digests = {minor: templates_for(f"1.{minor}").digest for minor in range(OLDEST, NEWEST + 1)}
+    assert [new for old, new in pairwise(digests) if digests[old] != digests[new]] == rows[::-1]
+
+
+@pytest.mark.parametrize("release", ["1.29", "1.38", "v1.9", "35", "", "newest"])
+def test_an_unknown_release_is_told_with_those_that_are_known(release: str) -> None:
+    with pytest.raises(UnknownRelease, match=f'no release "{release}": give one of 1.30 to 1.37'):
+        templates_for(release)
+    with pytest.raises(UnknownRelease):
+        to_merge_schema({}, release=release)
+
+
+def test_known_releases() -> None:
+    assert [minor_release(each) for each in RELEASES] == list(range(OLDEST, NEWEST + 1))
+    assert minor_release(None) == minor_release("v1.37") == NEWEST

@@ -1,0 +1,65 @@
+"""Objects of the kinds that Kubernetes has test data of, as JSON and YAML, beside what kubectl-validate 0.0.4
+says to them with the same documents: ``kubectl-validate --local-schemas DIR -o json FILE``, by file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import orjson
+
+from shared_data import DATA, documents, load, needs_shared
+from specmux_tools.kinds import DocumentSet
+from specmux_tools.validation import Validator
+
+pytestmark = needs_shared
+
+RECORDED = Path(__file__).parent / "recorded" / "kubectl-validate.json"
+FOLDER = DATA / "k8s-serialized-objects" / "v1.35.0"
+
+DIFFERENT = {
+    "DeleteOptions": "it is no object that is stored, which kubectl-validate wants of every kind",
+    "Status": "its metadata is a ListMeta, which kubectl-validate reads as ObjectMeta",
+}
+"""Kinds with another verdict, and why."""
+
+NO_KIND = ("no kind ", "Object 'Kind' is missing", ": failed to retrieve validator", ": GVK cannot be empty")
+"""The same said in other words."""
+
+FREER_NAMES = ("SubjectAccessReview", "Service", "ClusterRole")
+"""Kinds whose names an apiserver does not check as subdomains, and kubectl-validate does."""
+
+
+def is_explained(text: str, name: str) -> bool:
+    """kubectl-validate puts a namespace of its own in, so that it finds nothing wrong with it. It lacks the
+    rules of Kubernetes' own kinds, such as that of finalizers (core ValidateObjectMeta)."""
+    if text.startswith(("metadata.namespace: ", *NO_KIND)):
+        return True
+    if text.startswith("metadata.finalizers[") and text.endswith("name nor is it fully qualified"):
+        return True
+    return text.startswith(("metadata.name: ", "metadata.generateName: ")) and name in FREER_NAMES
+
+
+def test_verdicts_are_kubectl_validates(tally: Callable[[str, int], None]) -> None:
+    recorded: dict[str, list[str]] = orjson.loads(RECORDED.read_bytes())
+    paths = [path for path in sorted(FOLDER.iterdir()) if path.suffix in (".json", ".yaml")]
+    paths = [path for path in paths if path.name in recorded]
+    known = DocumentSet({key: load(path) for key, path in documents("1.35").items()})
+    validator = Validator(known, release="1.34")  # kubectl-validate 0.0.4 is built of no later one
+    wrong, different = [], 0
+    for path in paths:
+        report = validator.validate(path.read_bytes(), f"application/{path.suffix[1:]}")
+        theirs, name = recorded[path.name], path.stem.rpartition(".")[2]
+        if name in DIFFERENT:
+            different += 1
+            assert report.is_valid
+            assert theirs
+            continue
+        texts = {each.message for each in report.violations} ^ set(theirs)
+        wrong += [f"{path.name}: {text}" for text in texts if not is_explained(text, name)]
+        if report.is_valid is bool(theirs):
+            wrong.append(f"{path.name}: another verdict")
+    tally("serialized objects, compared with kubectl-validate", len(paths))
+    tally("serialized objects, another verdict, explained", different)
+    assert len(paths) == len(recorded)
+    assert not wrong, "\n".join(wrong)

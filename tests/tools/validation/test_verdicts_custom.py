@@ -1,0 +1,67 @@
+"""Custom resources: the verdicts and texts of apiextensions-apiserver on generated objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+import pytest
+
+from shared_data import DATA, GOLDEN, needs_shared, read
+from specmux_converters.crd import build
+from specmux_converters.resources import GroupVersionKind
+from specmux_converters.yaml.reader import parse_yaml_stream
+from specmux_tools.kinds import DocumentSet
+from specmux_tools.validation import Check, ValidationReport, Validator
+
+pytestmark = [*needs_shared, pytest.mark.long]
+
+MOST_RECORDED = 4
+"""Errors of one object that were kept."""
+OPERATION = "of type v1.ManagedFieldsOperationType"
+
+
+def definitions() -> list[dict[str, Any]]:
+    """Of several with one name the first: the objects were made for it."""
+    found: dict[str, dict[str, Any]] = {}
+    for path in sorted((DATA / "crds").rglob("*")):
+        if path.is_file() and path.name != "INDEX.json":
+            for manifest in parse_yaml_stream(read(path)):
+                if manifest.get("kind") == "CustomResourceDefinition":
+                    found.setdefault(manifest["metadata"]["name"], manifest)
+    return list(found.values())
+
+
+def preserving(manifests: list[dict[str, Any]]) -> list[GroupVersionKind]:
+    return [
+        GroupVersionKind(manifest["spec"]["group"], version["name"], manifest["spec"]["names"]["kind"])
+        for manifest in manifests
+        if manifest["spec"].get("preserveUnknownFields")
+        for version in manifest["spec"]["versions"]
+    ]
+
+
+def texts(report: ValidationReport) -> list[str]:
+    return sorted(each.message for each in report.violations if each.check in (Check.SCHEMA, Check.LIST))
+
+
+@pytest.mark.long
+def test_verdicts_and_texts(tally: Callable[[str, int], None]) -> None:
+    manifests = definitions()
+    validator = Validator(
+        DocumentSet(build(manifests).documents), preserving=preserving(manifests), release="1.34"
+    )
+    cases = [orjson.loads(line) for line in read(GOLDEN / "json-schema/verdicts-cr.jsonl.gz").splitlines()]
+    wrong = []
+    for case in cases:
+        report = validator.validate(orjson.dumps(case["object"]))
+        found, wanted = texts(report), sorted(case.get("validation", []))
+        is_cut = len(wanted) == MOST_RECORDED and set(wanted) < set(found)
+        fatal = case.get("fatal", "").replace(OPERATION, "of type string") or None
+        if (report.fatal, list(report.strict_errors)) != (fatal, case.get("strict", [])):
+            wrong.append(f"{case['id']}: {report.fatal} {report.strict_errors}")
+        elif not fatal and not report.strict_errors and found != wanted and not is_cut:
+            wrong.append(f"{case['id']}: {found} instead of {wanted}")
+    tally("verdicts-cr, compared", len(cases))
+    assert not wrong, "\n".join(wrong)

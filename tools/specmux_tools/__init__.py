@@ -1,0 +1,42 @@
+"""Read OpenAPI v3 documents of Kubernetes: kinds by group-version-kind, fields, resources. Pure.
+
+It interprets documents for people and clients; depends on the converters, and knows nothing of files,
+sockets, clocks or processes. Names are imported on demand.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from specmux_converters.lazy.names import lazy_names
+
+if TYPE_CHECKING:  # type checkers and editors; at run time __getattr__ does it
+    from specmux_tools.differences.changes import Change
+    from specmux_tools.errors import SchemasError
+    from specmux_tools.queries import diff, explain, search, validate
+    from specmux_tools.search_index.query import SearchResult
+    from specmux_tools.validation.report import ValidationReport
+    from specmux_tools.validation.validator import Validator
+
+__all__ = [
+    "Change",
+    "SchemasError",
+    "SearchResult",
+    "ValidationReport",
+    "Validator",
+    "diff",
+    "explain",
+    "search",
+    "validate",
+]
+
+_MODULES = {
+    "differences.changes": "Change",
+    "errors": "SchemasError",
+    "search_index.query": "SearchResult",
+    "validation.report": "ValidationReport",
+    "validation.validator": "Validator",
+    "queries": "diff explain search validate",
+}
+
+__getattr__, __dir__ = lazy_names(__name__, _MODULES, __all__)

@@ -1,0 +1,144 @@
+"""The options of ``specmux validate`` that say which request its objects are judged as."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import click
+
+from specmux_converters.counted_nouns import listed
+from specmux_converters.document import Document
+from specmux_converters.group_versions import GroupVersion
+from specmux_converters.lazy.dataclasses import dataclass
+from specmux_tools.inputs.validated_objects import (
+    Input,
+    ObjectPatch,
+    ObjectVerdict,
+    ValidatedObject,
+    files_below,
+    object_of,
+    patch_bytes,
+    read_inputs,
+    read_stored,
+)
+from specmux_tools.sources.options import Command, SourceOptions, bundled
+from specmux_tools.validation.patching.patch_types import PatchType
+from specmux_tools.validation.stored_objects import StoredObjects
+
+OPERATIONS: Final = ("create", "update")
+PATCH_TYPES: Final = {
+    "json": PatchType.JSON,
+    "merge": PatchType.MERGE,
+    "strategic": PatchType.STRATEGIC,
+    "apply": PatchType.APPLY,
+}
+_SHOWN: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class OperationOptions:
+    old: str | None = None
+    """A file, a folder, or ``git:REV:PATH``."""
+    operation: str | None = None
+    old_from_cluster: bool = False
+    patch: str | None = None
+    """A file; ``-`` is standard input."""
+    patch_type: str | None = None
+
+    @property
+    def applies(self) -> bool:
+        return self.patch_type == "apply"
+
+    def inputs(self, files: Sequence[str]) -> list[Input]:
+        """The documents that are judged: of an apply, those of the patch. Raises SourceError."""
+        return read_inputs([self.patch] if self.applies and self.patch is not None else files)
+
+    def stored(self, files: Sequence[str]) -> StoredObjects | None:
+        """The objects that are updated; of an apply, those of ``files``. Raises SourceError."""
+        if self.applies:
+            return read_stored(files, ", ".join(files)) if files else None
+        if self.old is None:
+            return None
+        return read_stored(files_below([self.old]), self.old, are_required=self.operation == "update")
+
+    def stored_in_cluster(
+        self, inputs: Sequence[Input], documents: Mapping[GroupVersion, Document], source: SourceOptions
+    ) -> StoredObjects | None:
+        """Raises SourceError."""
+        if not self.old_from_cluster:
+            return None
+        from specmux_tools.sources.remote.cluster_objects import (
+            stored_in_cluster,  # imports an event loop
+        )
+
+        values = [value for item in inputs if (value := object_of(item)) is not None]
+        return stored_in_cluster(values, documents, source, are_required=self.operation == "update")
+
+    def read_patch(self) -> ObjectPatch | None:
+        """Raises SourceError."""
+        if self.patch is None or self.patch_type is None:
+            return None
+        form = PATCH_TYPES[self.patch_type]
+        return ObjectPatch(form, b"" if self.applies else patch_bytes(self.patch))
+
+
+def operation_options(command: Command) -> Command:
+    """Adds the options; the command gets them as ``operation: OperationOptions``."""
+    return bundled("operation", OperationOptions, *_OPTIONS, check=_checked)(command)
+
+
+def _checked(asked: OperationOptions, others: Mapping[str, Any]) -> OperationOptions:
+    """Raises click.UsageError for options that do not go together."""
+    if (asked.patch is None) != (asked.patch_type is None):
+        raise click.UsageError("--patch and --patch-type go together")
+    has_old = asked.old is not None or asked.old_from_cluster
+    if asked.old is not None and asked.old_from_cluster:
+        raise click.UsageError("--old and --old-from-cluster name different objects; give one of them")
+    if asked.patch is not None and (has_old or asked.operation is not None):
+        raise click.UsageError("--patch patches the objects in PATH: omit --old and --operation")
+    if asked.operation == "update" and not has_old:
+        raise click.UsageError("--operation update needs the stored objects: --old OLD, --old-from-cluster")
+    if asked.operation == "create" and has_old:
+        raise click.UsageError("--old is for updates: omit --operation create")
+    if not others["paths"] and not asked.applies:
+        raise click.UsageError("Missing argument '[PATH…|-]'.")
+    return asked
+
+
+_OPTIONS: Final = (
+    click.option(
+        "--old", metavar="OLD",
+        help="The stored objects that the manifests update: a file, a folder, or git:REV:PATH.",
+    ),
+    click.option(
+        "--old-from-cluster", is_flag=True,
+        help="The stored objects are those of the server that the documents come from.",
+    ),
+    click.option(
+        "--operation", type=click.Choice(OPERATIONS),
+        help="With update, each object must have a stored one.  [default: update for stored ones]",
+    ),
+    click.option("--patch", metavar="FILE", help="Judge this patch of the objects in PATH: JSON or YAML."),
+    click.option(
+        "--patch-type", type=click.Choice(tuple(PATCH_TYPES)),
+        help="What --patch is; with apply, its objects are applied to those of PATH, which may be left out.",
+    ),
+)  # fmt: skip
+
+
+def unmatched_hints(stored: StoredObjects, checked: Sequence[ValidatedObject]) -> Iterator[str]:
+    """What was not compared: objects that are new, and stored ones that no manifest has."""
+    judged = [each for each in checked if each.outcome is not ObjectVerdict.NO_OBJECT and each.key.kind]
+    created = [str(each.key) for each in judged if not each.report.is_update and each.key.kind != "List"]
+    if created and not stored.are_required:
+        shown = listed(sorted(created), _SHOWN)
+        yield f"{_counted(created)} not in {stored.place}, checked as created: {shown}"
+    named = {stored.key_for_name(each.key) for each in judged}
+    gone = [str(key) for key in stored if key not in named and key.kind]
+    if gone:
+        yield f"{_counted(gone)} in {stored.place} alone, not checked: {listed(sorted(gone), _SHOWN)}"
+
+
+def _counted(names: list[str]) -> str:
+    return f"{len(names)} {'object is' if len(names) == 1 else 'objects are'}"

@@ -1,0 +1,125 @@
+"""What ``specmux validate`` found, as a report: a file is a suite, an object a test."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any, Final
+
+import orjson
+
+from specmux_converters.counted_nouns import counted
+from specmux_converters.yaml.writer import to_yaml
+from specmux_tools.inputs.validated_objects import ObjectVerdict, ValidatedObject, counts
+from specmux_tools.reports import Case, FindingReport, Level, ReportFinding, Suite, Where
+from specmux_tools.validation import Check, Severity, Violation
+
+LEVELS: Final = {
+    Severity.ERROR: Level.ERROR,
+    Severity.WARNING: Level.WARNING,
+    Severity.NOTE: Level.NOTE,
+}
+_IN_CODE: Final = (
+    "rules that apiservers have in code are not checked; kubectl apply --dry-run=server has them"
+)
+_UNJUDGED: Final = (ObjectVerdict.SKIPPED, ObjectVerdict.NO_SCHEMA, ObjectVerdict.NO_OBJECT)
+
+
+def report_of(
+    checked: Sequence[ValidatedObject], *, has_summary: bool, has_notes: bool = True
+) -> FindingReport:
+    """``has_notes``: it says what was not looked at."""
+    notes = tuple(_unlooked(checked))
+    document: dict[str, Any] = {"objects": [each.as_document() for each in checked]}
+    if notes:
+        document["notLookedAt"] = list(notes)
+    if has_summary:
+        document["summary"] = {outcome.value: count for outcome, count in counts(checked).items()}
+    suites = (
+        Suite(file, tuple(map(_case, group))) for file, group in groupby(checked, lambda each: each.file)
+    )
+    return FindingReport(
+        command="specmux validate",
+        title="Validated objects",
+        suites=tuple(suites),
+        document=document,
+        summary=summary_line(checked) if has_summary else "",
+        notes=notes if has_notes else (),
+    )
+
+
+def _unlooked(checked: Sequence[ValidatedObject]) -> Iterator[str]:
+    """The kinds whose rules are code of an apiserver, with how many objects there are."""
+    judged = (each.report for each in checked if each.outcome not in _UNJUDGED and each.report.is_built_in)
+    kinds = Counter(report.kind.kind for report in judged if report.kind)
+    if kinds:
+        listed = ", ".join(counted(count, kind) for kind, count in sorted(kinds.items()))
+        yield f"{listed}: {_IN_CODE}"
+
+
+def summary_line(checked: Sequence[ValidatedObject]) -> str:
+    found = counts(checked)
+    files = len({each.file for each in checked})
+    told = [f"{found[ObjectVerdict.VALID]} valid", f"{found[ObjectVerdict.INVALID]} invalid"]
+    if found[ObjectVerdict.NOT_CHECKED]:
+        told.append(f"{found[ObjectVerdict.NOT_CHECKED]} not checked in full")
+    if found[ObjectVerdict.SKIPPED]:
+        told.append(f"{found[ObjectVerdict.SKIPPED]} skipped")
+    if found[ObjectVerdict.NO_SCHEMA]:
+        told.append(f"{found[ObjectVerdict.NO_SCHEMA]} without a schema")
+    if found[ObjectVerdict.NO_OBJECT]:
+        told.append(f"{found[ObjectVerdict.NO_OBJECT]} no object")
+    return f"Summary: {counted(len(checked), 'object')} in {counted(files, 'file')}: {', '.join(told)}"
+
+
+def _case(each: ValidatedObject) -> Case:
+    if each.outcome in _UNJUDGED:
+        return Case(each.report.label, each.report.kind_label, skipped=each.outcome.value)
+    return Case(each.report.label, each.report.kind_label, tuple(_findings(each)))
+
+
+def _findings(each: ValidatedObject) -> Iterator[ReportFinding]:
+    is_unchecked = each.outcome is ObjectVerdict.NOT_CHECKED
+    for violation in each.report.violations:
+        yield ReportFinding(
+            rule=violation.check.value,
+            level=LEVELS[violation.severity],
+            message=_message(violation),
+            where=Where(each.file, violation.line or each.line, violation.column or 1),
+            subject=each.report.label,
+            detail=each.source,
+            word=violation.severity.value,
+            title=each.report.label,
+            fails=violation.severity is Severity.ERROR
+            or (each.outcome is ObjectVerdict.INVALID and each.report.is_valid and _is_warning(violation))
+            or (is_unchecked and violation.check is Check.NOT_CHECKED),
+        )
+
+
+def _is_warning(violation: Violation) -> bool:
+    return violation.severity is Severity.WARNING
+
+
+def _message(violation: Violation) -> str:
+    return violation.message + (f' (did you mean "{violation.hint}"?)' if violation.hint else "")
+
+
+OBJECT_FORMS: Final = ("yaml", "object-json")
+
+
+def stored_text(checked: Sequence[ValidatedObject], form: str) -> bytes:
+    """Of those that are valid: a stream of YAML documents; as JSON the object, or a List of several."""
+    objects = [orjson.loads(orjson.dumps(each, default=float)) for each in _stored(checked)]
+    if form == "yaml":
+        return b"---\n".join(map(to_yaml, objects))
+    listed = {"apiVersion": "v1", "kind": "List", "items": objects}
+    return orjson.dumps(objects[0] if len(objects) == 1 else listed, option=orjson.OPT_INDENT_2) + b"\n"
+
+
+def _stored(checked: Sequence[ValidatedObject]) -> list[Any]:
+    return [
+        each.report.stored
+        for each in checked
+        if each.outcome is ObjectVerdict.VALID and each.report.stored is not None and each.key.kind != "List"
+    ]

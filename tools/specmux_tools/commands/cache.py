@@ -1,0 +1,415 @@
+"""``specmux cache``: the client library from the command line.
+
+Exit codes: 0 done, 1 not found, 2 usage, 3 the cache or a bundle is damaged, 4 the server or the network.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+from specmux_aggregator.command_line.lazy_commands import SuggestingGroup, examples
+from specmux_aggregator.command_line.output import (
+    Output,
+    WrittenPath,
+    json_of_group,
+    output_of_group,
+    output_option,
+    show,
+)
+from specmux_aggregator.command_line.progress import progress
+from specmux_aggregator.console import table, warn, write_error
+from specmux_aggregator.errors import SourceError, SourceUnreachable
+from specmux_cache.errors import (
+    BundleError,
+    CacheError,
+    GroupVersionNotFound,
+    NotCached,
+    RequestError,
+    StoreDamaged,
+)
+from specmux_converters.counted_nouns import size
+from specmux_tools.sources.completion import complete_group_versions
+from specmux_tools.sources.options import SourceOptions, is_url, server_options
+
+if TYPE_CHECKING:  # imported where they are used: help and completion need no HTTP library and no index
+    from specmux_cache import DiskStore, SchemaCache
+
+NOT_FOUND: Final = 1
+CORRUPTION: Final = 3
+SERVER: Final = 4
+HASH_SHOWN: Final = 12
+"""Digits of a hash in a table."""
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def with_output(command: Command) -> Command:
+    """``-o``, and ``--json`` for ``-o json``."""
+
+    flag = click.option(
+        "--json", is_flag=True, expose_value=False, is_eager=True, callback=json_of_group,
+        help="The same as -o json.",
+    )  # fmt: skip
+    return output_option(flag(command))
+
+
+def with_server(command: Command) -> Command:
+    """The options that say which server, and as whom."""
+    partition = click.option(
+        "--partition",
+        metavar="NAME",
+        help="Part of the cache that is shared by this name.  [default: by credentials]",
+    )
+    return partition(server_options(command))
+
+
+@click.group(
+    "cache",
+    cls=SuggestingGroup,
+    epilog=examples(
+        ("the group-versions of the current context", "specmux cache paths"),
+        ("fetch all of it, then read it without a server", "specmux cache warm"),
+        "specmux cache get apps/v1 --offline",
+        ("stored documents with their sizes", "specmux cache ls -o json"),
+        "specmux cache stats",
+    ),
+)
+@click.option(
+    "--cache-directory",
+    "--directory",
+    "directory",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    envvar="SPECMUX_CACHE_DIRECTORY",
+    help="Folder of the disk cache.  [default: $XDG_CACHE_HOME/specmux]",
+)
+@output_of_group
+@click.option("--json", is_flag=True, expose_value=False, callback=json_of_group, hidden=True)
+@click.pass_context
+def cache(context: click.Context, directory: Path | None) -> None:
+    """Manage the disk cache of OpenAPI documents.
+
+    Exit codes: 0 ok, 1 not found, 2 usage, 3 the cache or a bundle is damaged, 4 no answer.
+    """
+    from specmux_cache.reading.options import default_directory
+
+    context.obj = directory or default_directory(os.environ)
+
+
+@cache.command(
+    epilog=examples("specmux cache paths", "specmux cache paths --server http://127.0.0.1:8080 -o json")
+)
+@with_output
+@with_server
+@click.pass_obj
+def paths(directory: Path, /, output: Output, source: SourceOptions, partition: str | None) -> None:
+    """List the group-versions that the server publishes."""
+    with failures(), opened(directory, source, partition) as client:
+        found = client.paths()
+        listed = {name: document.hash for name, document in found.documents.items()}
+        value = {"paths": listed, "from_cache": found.from_cache, "stale": found.stale, "age": found.age}
+        show(
+            output,
+            value,
+            table(("GROUP-VERSION", "HASH"), ((name, hash_[:HASH_SHOWN]) for name, hash_ in listed.items())),
+        )
+        warn_if_stale(found.stale)
+
+
+@cache.command(
+    epilog=examples(
+        "specmux cache get apps/v1 --pretty",
+        ("its metadata instead of the document", "specmux cache get apps/v1 -o json"),
+    )
+)
+@click.argument("group_version", shell_complete=complete_group_versions)
+@click.option("--media", metavar="TYPE", help="Media type: json, cbor, protobuf, or one in full.")
+@click.option("--pretty", is_flag=True, help="JSON with line breaks.")
+@with_output
+@with_server
+@click.pass_obj
+def get(
+    directory: Path,
+    /,
+    group_version: str,
+    media: str | None,
+    pretty: bool,
+    output: Output,
+    source: SourceOptions,
+    partition: str | None,
+) -> None:
+    """Print a document. With -o json or yaml, print its metadata instead."""
+    with failures(), opened(directory, source, partition) as client:
+        schema = client.schema(group_version, media="json" if pretty else media)
+        if output == "text":
+            sys.stdout.buffer.write(_indented(schema.body) if pretty else schema.body)
+            sys.stdout.buffer.flush()
+        else:
+            value = asdict(schema)
+            value["size"] = len(value.pop("body"))
+            show(output, value, ())
+        warn_if_stale(schema.stale)
+
+
+@cache.command(epilog=examples("specmux cache warm", "specmux cache warm apps/v1 batch/v1 --context prod"))
+@click.argument("group_versions", nargs=-1, shell_complete=complete_group_versions)
+@with_output
+@with_server
+@click.pass_obj
+def warm(
+    directory: Path,
+    /,
+    group_versions: tuple[str, ...],
+    output: Output,
+    source: SourceOptions,
+    partition: str | None,
+) -> None:
+    """Fetch missing documents: of these group-versions, or all."""
+    with failures(), progress("fetching"), opened(directory, source, partition) as client:
+        done = client.prefetch(group_versions or None)
+    failed = {name: str(error) for name, error in done.failed.items()}
+    value = {"fetched": list(done.fetched), "present": list(done.present), "failed": failed}
+    lines = [f"{len(done.fetched)} fetched, {len(done.present)} present, {len(failed)} failed"]
+    show(output, value, [*lines, *failed.values()])
+    if failed:
+        is_missing = all(isinstance(error, GroupVersionNotFound) for error in done.failed.values())
+        raise SystemExit(NOT_FOUND if is_missing else SERVER)
+
+
+@cache.command(
+    "ls", epilog=examples("specmux cache ls", "specmux cache ls --server https://10.0.0.1:6443 -o yaml")
+)
+@click.option("--server", "prefix", metavar="URL", help="Of this server alone.")
+@with_output
+@click.pass_obj
+def list_entries(directory: Path, prefix: str | None, output: Output) -> None:
+    """List stored documents."""
+    if prefix is not None and not is_url(prefix):
+        raise click.BadParameter("wants a URL that begins with http:// or https://", param_hint="--server")
+    with failures(), store_of(directory) as store:
+        rows = list(store.rows(*([prefix] if prefix else [])))
+        listed = [
+            {
+                **asdict(row.key),
+                "size": row.size,
+                "digest": row.digest,
+                "touched_at": row.touched_at,
+                "superseded": row.superseded,
+            }
+            for row in rows
+        ]
+        lines = [
+            (
+                row.key.server,
+                row.key.group_version,
+                row.key.hash[:HASH_SHOWN] or "-",
+                size(row.size),
+                "superseded" if row.superseded else "current",
+                row.key.media_type,
+            )
+            for row in rows
+        ]
+        head = ("SERVER", "GROUP-VERSION", "HASH", "SIZE", "STATE", "MEDIA TYPE")
+        show(output, listed, table(head, lines) if lines else ())
+
+
+@cache.command(epilog=examples("specmux cache stats", "specmux cache stats -o json"))
+@with_output
+@click.pass_obj
+def stats(directory: Path, output: Output) -> None:
+    """Show how many entries and bytes are stored."""
+    with failures(), store_of(directory) as store:
+        value = asdict(store.stats())
+        show(output, value, _numbers(value))
+
+
+@cache.command(
+    epilog=examples("specmux cache verify", ("remove damaged entries", "specmux cache verify --fix"))
+)
+@click.option("--fix", is_flag=True, help="Remove damaged entries; safe beside programs that use the cache.")
+@with_output
+@click.pass_obj
+def verify(directory: Path, fix: bool, output: Output) -> None:
+    """Read everything and report damage. Exits 3 if damage remains."""
+    with failures(), store_of(directory) as store:
+        problems = store.check(fix=fix)
+        listed = [asdict(problem) for problem in problems]
+        rows = [(each.kind, "fixed" if each.is_fixed else "wrong", each.detail) for each in problems]
+        show(output, listed, table(("WHAT", "STATE", "DETAIL"), rows) if rows else ["nothing wrong"])
+    if any(not problem.is_fixed for problem in problems):
+        if not fix:
+            warn('"specmux cache verify --fix" removes damaged entries; they are fetched again when needed')
+        raise SystemExit(CORRUPTION)
+
+
+class _ByteCount(click.ParamType[int]):
+    """As the configuration takes them: 50000000, 50MB, 1GiB."""
+
+    name = "bytes"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        from specmux_aggregator.config.setting_fields import byte_count
+        from specmux_cache.errors import BadValue
+
+        try:
+            return byte_count(str(value))
+        except BadValue as error:
+            self.fail(str(error), param, ctx)
+
+
+@cache.command(
+    epilog=examples("specmux cache compact --dry-run", "specmux cache compact --max-bytes 50000000")
+)
+@click.option(
+    "--max-bytes",
+    metavar="BYTES",
+    type=_ByteCount(),
+    help="Shrink to this size, such as 50MB or 1GiB.  [default: the low mark]",
+)
+@click.option(
+    "--max-age",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0),
+    help="Remove entries unused for longer.",
+)
+@click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
+@with_output
+@click.pass_obj
+def compact(
+    directory: Path, max_bytes: int | None, max_age: float | None, dry_run: bool, output: Output
+) -> None:
+    """Shrink the cache now."""
+    with failures(), store_of(directory) as store:
+        value = asdict(store.compact(max_bytes=max_bytes, max_age=max_age, dry_run=dry_run))
+        show(output, value, _numbers(value))
+
+
+@cache.command(epilog=examples("specmux cache clear"))
+@with_output
+@click.pass_obj
+def clear(directory: Path, output: Output) -> None:
+    """Remove every entry, of every server."""
+    with failures(), store_of(directory) as store:
+        removed = store.clear()
+        show(output, {"removed": removed}, [f"{removed} removed"])
+
+
+@cache.command("export", epilog=examples("specmux cache export prod.bundle --context prod"))
+@click.argument("bundle", type=WrittenPath("a bundle", path_type=Path, dir_okay=False))
+@with_output
+@with_server
+@click.pass_obj
+def export_bundle(
+    directory: Path, /, bundle: Path, output: Output, source: SourceOptions, partition: str | None
+) -> None:
+    """Write the stored documents of a server into one file."""
+    with failures(), opened(directory, source, partition) as client:
+        count = client.export(bundle)
+        show(output, {"exported": count}, [f"{count} exported"])
+    if not count:
+        warn('nothing of this server is stored; "specmux cache warm" fetches its documents')
+        raise SystemExit(NOT_FOUND)
+
+
+@cache.command(
+    "import", epilog=examples("specmux cache import prod.bundle --server https://10.0.0.1:6443 --offline")
+)
+@click.argument("bundle", type=click.Path(path_type=Path, dir_okay=False, exists=True))
+@with_output
+@with_server
+@click.pass_obj
+def import_bundle(
+    directory: Path, /, bundle: Path, output: Output, source: SourceOptions, partition: str | None
+) -> None:
+    """Store the documents of a file as this server's."""
+    with failures(), opened(directory, source, partition) as client:
+        count = client.import_(bundle)
+        show(output, {"imported": count}, [f"{count} imported"])
+
+
+@cache.command(epilog=examples("specmux cache doctor", "specmux cache doctor --server http://127.0.0.1:8080"))
+@click.option("--server", metavar="URL", envvar="SPECMUX_SERVER", help="Also check this server.")
+@with_output
+@click.pass_obj
+def doctor(directory: Path, server: str | None, output: Output) -> None:
+    """Check the cache folder, and a server, for common faults. Exits 3 for the first, 4 for the second."""
+    from specmux_cache.doctor import examine
+
+    with failures():
+        findings = examine(directory, server)
+        rows = (("ok" if one.is_good else "BAD", one.subject, one.detail) for one in findings)
+        show(output, [asdict(one) for one in findings], table(("STATE", "SUBJECT", "DETAIL"), rows))
+    bad = {one.subject for one in findings if not one.is_good}
+    if bad:
+        raise SystemExit(SERVER if bad == {"server"} else CORRUPTION)
+
+
+@contextmanager
+def failures() -> Iterator[None]:
+    """Errors of the client as one line and an exit code."""
+    try:
+        yield
+    except (GroupVersionNotFound, NotCached) as error:
+        raise _exit(error, NOT_FOUND) from error
+    except (StoreDamaged, BundleError) as error:
+        raise _exit(error, CORRUPTION) from error
+    except (RequestError, SourceUnreachable) as error:
+        raise _exit(error, SERVER) from error
+    except CacheError as error:
+        raise _exit(error, CORRUPTION) from error
+    except SourceError as error:
+        raise click.UsageError(str(error)) from error
+
+
+@contextmanager
+def opened(directory: Path, source: SourceOptions, partition: str | None) -> Iterator[SchemaCache]:
+    """A client as the options say. Raises SourceError for what cannot be used."""
+    from specmux_tools.sources.remote.servers import opened_client
+
+    with opened_client(replace(source, cache_directory=directory), partition=partition) as client:
+        yield client
+
+
+@contextmanager
+def store_of(directory: Path) -> Iterator[DiskStore]:
+    from specmux_cache import DiskStore
+
+    with DiskStore.open(directory, warn=warn) as store:
+        yield store
+
+
+def _numbers(value: Mapping[str, Any]) -> list[str]:
+    return table(("WHAT", "NUMBER"), ((name.replace("_", " "), _cell(name, value[name])) for name in value))
+
+
+def _cell(name: str, value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return size(value) if "bytes" in name and isinstance(value, int) else str(value) or "-"
+
+
+def warn_if_stale(is_stale: bool) -> None:
+    if is_stale:
+        warn("stale: the server could not confirm it")
+
+
+def _indented(body: bytes) -> bytes:
+    import orjson
+
+    return orjson.dumps(orjson.loads(body), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+def _exit(error: Exception, code: int) -> SystemExit:
+    from specmux_tools.sources.remote.servers import next_step
+
+    step = next_step(error) if isinstance(error, CacheError) else ""
+    write_error(f"{error}{step}")
+    return SystemExit(code)

@@ -1,0 +1,129 @@
+"""``specmux check``: documents and definitions against their standard, and what to exit with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from specmux_aggregator.command_line.common_options import processors, release_option
+from specmux_aggregator.command_line.lazy_commands import examples
+from specmux_aggregator.command_line.output import format_option
+from specmux_aggregator.command_line.progress import progress
+from specmux_aggregator.console import is_coloured
+from specmux_aggregator.exits import FOUND, fail_on_option, reported_errors
+from specmux_aggregator.version import VERSION
+from specmux_converters.counted_nouns import counted
+from specmux_converters.group_versions import GroupVersion
+from specmux_converters.lazy.dataclasses import dataclass
+from specmux_tools.reports import FORMS, render
+from specmux_tools.sources import (
+    SourceOptions,
+    group_versions_option,
+    source_options,
+)
+from specmux_tools.sources.arguments import SourceWord, given
+from specmux_tools.sources.disk.document_files import reported_refusals, write_out
+from specmux_tools.sources.options import bundled
+from specmux_tools.sources.source import UnreadSource
+
+if TYPE_CHECKING:  # what checks is imported when something is checked
+    from specmux_tools.document_checks.findings import DocumentReport, Subject
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOptions:
+    """How it is checked."""
+
+    jobs: int
+    release: str | None
+    allow_unchecked: bool
+    no_cache: bool
+
+
+@click.command(
+    epilog=examples(
+        ("a release's documents", "specmux check openapi-1.35/"),
+        ("for code scanning", "specmux check swagger.json -o sarif > results.sarif"),
+        ("the current context's cluster", "specmux check"),
+        ("one group-version of a server", "specmux check --server http://127.0.0.1:8080 -g apis/apps/v1"),
+    )
+)
+@click.argument(
+    "paths",
+    nargs=-1,
+    metavar="[SOURCE|-]...",
+    type=SourceWord(),
+)
+@fail_on_option("error", "warning", of="findings of this level")
+@group_versions_option("Check this group-version of a server")
+@click.option(
+    "--jobs",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=processors,
+    help="Number of worker processes.  [default: one for each processor]",
+)
+@release_option("Judge CustomResourceDefinitions as this release of Kubernetes.")
+@click.option("--allow-unchecked", is_flag=True, help="Report documents that cannot be checked as warnings.")
+@click.option("--no-cache", is_flag=True, help="Ignore cached findings.")
+@format_option(*FORMS)
+@bundled("options", CheckOptions)
+@source_options
+def check(
+    paths: tuple[str, ...],
+    output: str,
+    fail_on: str,
+    group_versions: tuple[str, ...],
+    options: CheckOptions,
+    source: SourceOptions,
+) -> None:
+    """Check OpenAPI documents and CustomResourceDefinitions for errors.
+
+    OpenAPI v3 and Swagger 2.0 are checked with openapi-spec-validator, which fetches nothing; and for
+    unresolved references, duplicate operation ids, paths of another group-version, and losses of a
+    conversion. CustomResourceDefinitions are built as an apiserver would publish them.
+
+    Findings are cached by the hash of the document, beside the disk cache.
+
+    Exit codes: 0 nothing as severe as --fail-on, 5 found, 1 refused, 2 usage, 4 no answer.
+    """
+    if group_versions and (paths or source.is_local):
+        raise click.UsageError("--group-version is for servers; of files, name those to check")
+    with reported_errors(), reported_refusals():
+        from specmux_tools.document_checks.findings import Subject, unread_document
+
+        unread: list[UnreadSource] = []
+        with progress("reading"):
+            files = given(paths, source, group_versions=[*map(GroupVersion, group_versions)], unread=unread)
+        subjects = [Subject(each.name, each.data, each.group_version, options.release) for each in files]
+        with progress(f"checking {counted(len(subjects), 'document')}"):
+            checked = _checked(subjects, source, jobs=options.jobs, is_kept=not options.no_cache)
+        checked += [unread_document(each.where, each.reason) for each in unread]
+        if options.allow_unchecked:
+            checked = [each.with_unchecked_allowed() for each in checked]
+        from specmux_tools.document_checks.reports import report_of
+
+        report = report_of(checked)
+        write_out(render(report, output, is_coloured=is_coloured(), version=VERSION), is_text=True)
+    failing = {"error": ("error",), "warning": ("error", "warning"), "never": ()}[fail_on]
+    if any(finding.level in failing for each in checked for finding in each.findings):
+        raise click.exceptions.Exit(FOUND)
+
+
+def _checked(
+    subjects: list[Subject], source: SourceOptions, *, jobs: int, is_kept: bool
+) -> list[DocumentReport]:
+    """In the order of the subjects."""
+    from specmux_tools.document_checks.processes import check_all
+    from specmux_tools.document_checks.results import Results
+
+    results = Results(source.directory_of_cache / "checks")
+    known = {subject: results.get(subject) for subject in subjects} if is_kept else {}
+    found = {subject: checked for subject, checked in known.items() if checked is not None}
+    for subject, checked in check_all([each for each in subjects if each not in found], jobs=jobs):
+        found[subject] = checked
+        if is_kept:
+            results.put(subject, checked)
+    results.prune()
+    return [found[subject] for subject in subjects]

@@ -1,0 +1,78 @@
+"""``specmux conformance``: what KEP-2896 promises, tried against a server."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import click
+
+from specmux_aggregator.command_line.lazy_commands import examples
+from specmux_aggregator.command_line.output import format_option
+from specmux_aggregator.console import is_coloured
+from specmux_aggregator.exits import FOUND, fail_on_option, reported_errors
+from specmux_aggregator.version import VERSION
+from specmux_tools.reports import FORMS, render
+from specmux_tools.sources import SourceOptions, service_options
+from specmux_tools.sources.access import access_of
+from specmux_tools.sources.disk.document_files import write_out
+
+if TYPE_CHECKING:  # what tries is imported when something is tried
+    from specmux_tools.conformance import Verdict
+
+ANSWER_MAX = 64 * 1024 * 1024
+"""Bytes of one answer."""
+
+
+@click.command(
+    epilog=examples(
+        ("a service on this machine", "specmux conformance http://127.0.0.1:8080"),
+        ("the current context's cluster, for CI", "specmux conformance -o junit > conformance.xml"),
+        ("three documents alone", "specmux conformance http://127.0.0.1:8001 --documents 3"),
+    )
+)
+@click.argument("url", required=False)
+@click.option(
+    "--documents", metavar="N", type=click.IntRange(min=1), help="Number of documents to try.  [default: all]"
+)
+@fail_on_option("error", "warning", of="promises of this level that are not kept")
+@format_option(*FORMS)
+@service_options
+def conformance(
+    url: str | None,
+    documents: int | None,
+    fail_on: str,
+    output: str,
+    source: SourceOptions,
+) -> None:
+    """Try what KEP-2896 promises of /openapi/v3 against a server.
+
+    Any server that publishes OpenAPI v3: an apiserver, kube-aggregator, kcp, specmux. It asks for the
+    root, each document in JSON and Protobuf, a stale hash, entity tags and caching. A promise that could
+    not be tried counts as broken.
+
+    Exit codes: 0 every promise kept, 5 some broken (see --fail-on), 2 usage, 4 no answer.
+    """
+    with reported_errors():
+        from specmux_tools.conformance import report_of, tried
+        from specmux_tools.sources.remote.fetching import asking
+
+        if url is not None:
+            source = source.at(url)
+        access = access_of(source)
+
+        async def run() -> list[Verdict]:
+            async with asking(access, most=ANSWER_MAX, timeout=source.request_timeout) as ask:
+                return await tried(ask, most_documents=documents)
+
+        verdicts = asyncio.run(run())
+        report = report_of(access.url, verdicts)
+        write_out(render(report, output, is_coloured=is_coloured(), version=VERSION), is_text=True)
+    broken = [verdict for verdict in verdicts if not verdict.is_kept]
+    is_failed = {
+        "error": any(verdict.promise.is_required for verdict in broken),
+        "warning": bool(broken),
+        "never": False,
+    }[fail_on]
+    if is_failed:
+        raise click.exceptions.Exit(FOUND)

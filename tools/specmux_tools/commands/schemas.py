@@ -1,0 +1,203 @@
+"""``specmux schemas``: the JSON Schemas of a source's kinds, written as a tree of files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+import click
+import orjson
+
+from specmux_aggregator.command_line.lazy_commands import examples
+from specmux_aggregator.command_line.output import WrittenPath
+from specmux_aggregator.command_line.progress import progress
+from specmux_aggregator.console import warn, write_line
+from specmux_aggregator.exits import reported_errors
+from specmux_aggregator.workers.schema_examples import example_of
+from specmux_cache.replaced_files import replaced_file
+from specmux_converters.counted_nouns import counted, size
+from specmux_converters.errors import ConverterError
+from specmux_converters.json_schema import DocumentSchemas, Kind
+from specmux_converters.json_schema.paths import MASTER
+from specmux_converters.json_schema.tree import LAYOUTS, files, gone, is_chosen
+from specmux_converters.json_values import mapping
+from specmux_tools.commands.editor_config import EDITORS
+from specmux_tools.sources import SourceOptions, opened, report_unread, source_options
+from specmux_tools.sources.disk.document_files import FileRefused, refusals, reported_refusals
+from specmux_tools.sources.options import is_url
+
+KUSTOMIZE: Final = "kustomize"
+"""A layout of one file, of Swagger 2.0."""
+
+_RELEASE: Final = re.compile(r"v[0-9]+\.[0-9]+\.[0-9]+")
+_INDEX: Final = "index.json"
+_INDEX_MAX: Final = 64 * 1024 * 1024
+
+
+@click.command(
+    epilog=examples(
+        ("of the cluster of the current context", "specmux schemas schemas/"),
+        ("only files for kubeconform", "specmux schemas schemas/ --layout standalone --release v1.35.0"),
+        ("of a folder of CustomResourceDefinitions", "specmux schemas schemas/ --directory crds/"),
+        ("for kustomize, as openapi: path:", "specmux schemas schemas/ --layout kustomize"),
+        ("for generators of typed models", "specmux schemas schemas/ --layout models"),
+        ("two kinds", "specmux schemas schemas/ --kinds Deployment --kinds '*.cert-manager.io'"),
+        ("the settings of an editor", "specmux schemas schemas/ --print-editor-config vscode"),
+    )
+)
+@click.argument("target", metavar="DIR|URL", type=WrittenPath("a folder"))
+@click.option(
+    "--layout",
+    "layouts",
+    type=click.Choice([*LAYOUTS, KUSTOMIZE]),
+    multiple=True,
+    default=("grouped", "standalone"),
+    show_default=True,
+    help="Paths to write for each kind. Repeatable. models: all kinds of a group-version in one bundle;"
+    " partial-models: the same with nothing required; kustomize: all kinds as one kustomize.json.",
+)
+@click.option(
+    "--release", metavar="vX.Y.Z", default=MASTER, help="Also write a folder of this release, beside master."
+)
+@click.option(
+    "--kinds", metavar="PATTERN", multiple=True, help="Only these: Deployment, '*.cert-manager.io'."
+)
+@click.option("--base-url", metavar="URL", default="", help="URL of the schemas, for catalog.json.")
+@click.option(
+    "--print-editor-config",
+    "editor",
+    type=click.Choice(list(EDITORS)),
+    help="Write nothing; print an editor's settings for the catalogue at DIR or URL.",
+)
+@source_options
+def schemas(
+    target: str,
+    layouts: tuple[str, ...],
+    release: str,
+    kinds: tuple[str, ...],
+    base_url: str,
+    editor: str | None,
+    source: SourceOptions,
+) -> None:
+    """Write JSON Schemas of all kinds, for editors and CI.
+
+    The schemas are draft-07 and accept what Kubernetes' strict decoding and validation accept. Unchanged
+    files keep their timestamp; files of kinds removed since the last run are deleted.
+
+    Exit codes: 0 ok, 1 refused, or a kind could not be converted, 2 usage, 4 no answer.
+    """
+    if editor is None and is_url(target):
+        raise click.UsageError(
+            f"{target}: schemas are written into a folder; a URL is for --print-editor-config"
+        )
+    if base_url and not is_url(base_url):
+        raise click.UsageError(f"--base-url is http://… or https://…; not {base_url!r}")
+    if release != MASTER and not _RELEASE.fullmatch(release):
+        raise click.UsageError(f"--release is v1.35.0, or {MASTER}; not {release!r}")
+    if editor is not None:
+        click.echo(EDITORS[editor](_address(target)), nl=False)
+        return
+    if KUSTOMIZE in layouts and (len(set(layouts)) > 1 or kinds):
+        raise click.UsageError("--layout kustomize is of all kinds, and goes with no other layout")
+    with reported_errors(), reported_refusals(), progress("writing schemas"):
+        if KUSTOMIZE in layouts:
+            _write_kustomize(Path(target), source)
+            return
+        _write(Path(target), layouts, release, kinds, base_url, source)
+
+
+def _write(
+    folder: Path,
+    layouts: Iterable[str],
+    release: str,
+    kinds: tuple[str, ...],
+    base_url: str,
+    source: SourceOptions,
+) -> None:
+    """Raises FileRefused, SpecmuxError, and click's Exit where a kind was left out."""
+    with opened(source) as documents:
+        loaded = documents.load()
+    report_unread(loaded.unread)
+    held = loaded.documents.documents
+    made = {key: DocumentSchemas(each, key, example_of) for key, each in held.items()}
+    for pattern in kinds:
+        if not any(is_chosen(kind, (pattern,)) for each in made.values() for kind in each.kinds):
+            raise FileRefused(f"--kinds {pattern}", "no kind is called so; nothing was written")
+    left_out: list[Kind] = []
+
+    def report(kind: Kind, error: ConverterError) -> None:
+        warn(f"{kind.kind} {kind.api_version} is left out: {error}")
+        left_out.append(kind)
+
+    before = _index_in(folder)
+    count = changed = total = 0
+    for path, data in files(
+        made, layouts=layouts, report=report, release=release, kinds=kinds, base=base_url
+    ):
+        count, total = count + 1, total + len(data)
+        changed += _replaced(folder / path, data)
+    removed = 0 if kinds else _removed(folder, before, release)
+    write_line(
+        f"{counted(count, 'file')}, {size(total)}: {changed} written, {removed} removed, the rest unchanged"
+    )
+    if left_out:
+        raise click.exceptions.Exit(1)
+
+
+def _write_kustomize(folder: Path, source: SourceOptions) -> None:
+    """Raises FileRefused, SpecmuxError."""
+    from specmux_converters.to_swagger2.kustomize import kustomize_schema  # which no other layout needs
+
+    with opened(source) as documents:
+        loaded = documents.load()
+    report_unread(loaded.unread)
+    path = folder / f"{KUSTOMIZE}.json"
+    with refusals(path):
+        data = orjson.dumps(kustomize_schema(loaded.documents.documents), option=orjson.OPT_SORT_KEYS)
+    is_new = _replaced(path, data)
+    write_line(f"{path}, {size(len(data))}: {'written' if is_new else 'as it was'}")
+
+
+def _replaced(path: Path, data: bytes) -> bool:
+    """Whether the file had other bytes; a reader sees the old ones or the new. Raises FileRefused."""
+    with refusals(path):
+        if path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data:
+            return False
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replaced_file(path) as file:
+            file.write(data)
+        return True
+
+
+def _removed(folder: Path, before: dict[str, object], release: str) -> int:
+    removed = 0
+    for path in map(folder.joinpath, gone(before, _index_in(folder), release=release)):
+        with refusals(path):
+            if path.is_file():
+                path.unlink()
+                removed += 1
+    return removed
+
+
+def _index_in(folder: Path) -> dict[str, object]:
+    """The folder's ``index.json``; empty where there is none of ours."""
+    path = folder / _INDEX
+    if folder.exists() and not folder.is_dir():
+        raise FileRefused(folder, "not a folder")
+    with refusals(path):
+        if not path.is_file() or path.stat().st_size > _INDEX_MAX:
+            return {}
+        try:
+            found = orjson.loads(path.read_bytes())
+        except orjson.JSONDecodeError:
+            return {}
+    return mapping(found)
+
+
+def _address(target: str) -> str:
+    """Where an editor finds the catalogue."""
+    if is_url(target):
+        return target.rstrip("/")
+    return Path(target).resolve().as_uri()

@@ -1,0 +1,120 @@
+"""``specmux search``: kinds and fields of a source, found by words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from specmux_aggregator.command_line.lazy_commands import examples
+from specmux_aggregator.command_line.output import Output, output_option, show
+from specmux_aggregator.console import GAP, table, terminal_width, warn
+from specmux_aggregator.exits import RUNTIME, reported_errors
+from specmux_tools.commands.explain import reported_unknown
+from specmux_tools.sources import SourceOptions, opened, report_unread, source_options
+
+if TYPE_CHECKING:  # the types bring the converters with them, which --help does not need
+    from specmux_tools.search_index.index import FieldIndex
+    from specmux_tools.search_index.query import SchemaHit, SearchResult
+    from specmux_tools.sources.source import Source
+
+
+DESCRIPTION_MAX: Final = 80
+DESCRIPTION_MIN: Final = 20
+"""Columns of a description; the column is omitted on a terminal with room for fewer."""
+
+
+@click.command(
+    epilog=examples(
+        ("a field, by words of its name and path", "specmux search pod restart policy"),
+        (
+            "by its description, without a server",
+            "specmux search terminate gracefully --directory documents/",
+        ),
+        ("for programs", "specmux search replicas --group apps -o json"),
+    )
+)
+@click.argument("words", nargs=-1, required=True)
+@click.option(
+    "--limit",
+    metavar="N",
+    type=click.IntRange(1, 200),
+    default=20,
+    show_default=True,
+    help="Maximum number of rows.",
+)
+@click.option(
+    "--offset", metavar="N", type=click.IntRange(0, 1000), default=0, help="Number of rows to skip."
+)
+@click.option("--group", metavar="GROUP", help='Only kinds of this API group; "" is the core group.')
+@output_option
+@source_options
+def search(
+    words: tuple[str, ...], limit: int, offset: int, group: str | None, output: Output, source: SourceOptions
+) -> None:
+    """Search kinds and fields by words.
+
+    Words match the beginnings of words, ignoring case: in names, parents of a field and descriptions. A field
+    that many kinds have is one row.
+
+    Exit codes: 0 found, 1 nothing found, or nothing to read, 2 usage, 4 no answer.
+    """
+    with reported_errors(), reported_unknown(), opened(source) as documents:
+        from specmux_tools.search_index.as_json import found_json
+        from specmux_tools.search_index.query import search as rows_for
+
+        found = rows_for(_index(documents, source), " ".join(words), limit=limit, offset=offset, group=group)
+        groups = () if found.rows or group is None else _groups(documents)
+    if found.is_partial:
+        warn("a word is so frequent that not every place of it was looked at; add another")
+    show(output, found_json(found), _lines(found))
+    if not found.rows:
+        if groups and group not in groups:
+            warn(f'there is no group "{group}"; known: {", ".join(filter(None, groups))}')
+        elif found.did_you_mean:
+            warn(f"did you mean {found.did_you_mean}?")
+        elif output == "text":
+            warn("every word has to be the beginning of a word there: try fewer or shorter ones")
+        raise click.exceptions.Exit(RUNTIME)
+
+
+def _groups(documents: Source) -> tuple[str, ...]:
+    """API groups, "" for the core group."""
+    from specmux_converters.group_versions import split
+
+    named = (split(key) for key in documents.group_versions())
+    return tuple(sorted({each[0] for each in named if each is not None}))
+
+
+def _index(documents: Source, options: SourceOptions) -> FieldIndex:
+    from specmux_tools.sources.search_index import SearchIndex
+
+    kept = SearchIndex(documents, options.directory_of_cache)
+    index = kept.current()
+    report_unread(kept.unread)
+    return index
+
+
+def _lines(found: SearchResult) -> list[str]:
+    if not found.rows:
+        return ["nothing found"]
+    head, rows = ("FIELD", "TYPE", "API VERSION"), [_cells(row) for row in found.rows]
+    lines = table(head, [row[:-1] for row in rows])
+    width = terminal_width()
+    room = DESCRIPTION_MAX if width is None else width - max(map(len, lines)) - len(GAP)
+    if room >= DESCRIPTION_MIN:
+        lines = table((*head, "DESCRIPTION"), [(*row[:-1], row[-1][:room]) for row in rows])
+    more = found.total - len(found.rows)
+    return [*lines, f"({more} more)"] if more > 0 else lines
+
+
+def _cells(row: SchemaHit) -> tuple[str, str, str, str]:
+    from specmux_converters.group_versions import api_version
+    from specmux_converters.printing import printable
+    from specmux_tools.search_index.query import path_text
+
+    version = api_version(row.kind.kind.group, row.kind.kind.version)
+    more = f" (+{row.also_in_count})" if row.also_in_count else ""
+    cells = path_text(row), row.type, version + more, row.summary[:DESCRIPTION_MAX]
+    path, type_, version, summary = map(printable, cells)
+    return path, type_, version, summary

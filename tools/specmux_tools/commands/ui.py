@@ -1,0 +1,77 @@
+"""``specmux ui``: the page of kinds and fields, served to this machine alone."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import webbrowser
+from typing import TYPE_CHECKING
+
+import click
+
+from specmux_aggregator.command_line.lazy_commands import examples
+from specmux_aggregator.exits import reported_errors
+from specmux_tools.sources import SourceOptions, page_options
+
+if TYPE_CHECKING:  # the types bring the service with them, which --help does not need
+    from specmux_aggregator.config.settings import Settings
+
+
+@click.command(
+    epilog=examples(
+        ("the current context's cluster", "specmux ui"),
+        ("another context", "specmux ui --context production"),
+        ("one server", "specmux ui --server http://127.0.0.1:8001"),
+        ("files", "specmux ui --directory documents/"),
+    )
+)
+@click.option(
+    "--port",
+    metavar="N",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="Port to listen on.  [default: a free one]",
+)
+@click.option("--browser/--no-browser", default=True, help="Open a browser, or do not.  [default: open]")
+@page_options
+def ui(port: int, browser: bool, source: SourceOptions) -> None:
+    """Browse and search kinds and fields in a browser, on this machine.
+
+    It listens on 127.0.0.1 with your own credentials, answers under that name alone, and changes nothing. It
+    runs until Ctrl-C.
+
+    Exit codes: 0 stopped, 1 not started, 2 usage.
+    """
+    from specmux_aggregator.process import run
+
+    def started(host: str, bound: int) -> None:
+        url = f"http://{host}:{bound}/openapi/ui/"
+        click.echo(f"the page is at {url}")
+        if browser:
+            webbrowser.open(url)
+
+    with reported_errors():
+        settings = _settings(source, port)
+        asyncio.run(run(settings, started=started, is_whole_process=True, is_for_one_user=True))
+
+
+def _settings(source: SourceOptions, port: int) -> Settings:
+    """Raises NoSource where nothing says what to show."""
+    from specmux_aggregator.config.settings import KubernetesSettings, ListenSettings, Settings
+    from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
+    from specmux_tools.sources.access import context_of, named_server
+
+    listen = ListenSettings(address="127.0.0.1", port=port)
+    if source.server is not None:
+        return Settings(listen=listen, backends=(named_server(source, os.environ),))
+    if source.directories:
+        backends = tuple(
+            Backend(name=BackendName(f"folder-{number}"), kind=BackendKind.DIRECTORY, directory=folder)
+            for number, folder in enumerate(source.directories, 1)
+        )
+        return Settings(listen=listen, backends=backends)
+    # The apiserver alone has every document; what it is made of needs rights that users seldom have.
+    cluster = KubernetesSettings(
+        kubeconfig=source.kubeconfig, context=context_of(source, os.environ), api_services=False, crds=False
+    )
+    return Settings(listen=listen, kubernetes=cluster)

@@ -1,0 +1,137 @@
+"""``specmux upgrade``: whether objects are ready for what will serve them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from specmux_aggregator.command_line.common_options import release_option
+from specmux_aggregator.command_line.lazy_commands import examples
+from specmux_aggregator.command_line.output import format_option
+from specmux_aggregator.command_line.progress import progress
+from specmux_aggregator.console import is_coloured, warn
+from specmux_aggregator.exits import reported_errors
+from specmux_aggregator.version import VERSION
+from specmux_tools.command_line.validation_reports import LEVELS
+from specmux_tools.reports import FORMS, Case, FindingReport, ReportFinding, Suite, Where, render
+from specmux_tools.sources import SourceOptions, source_options
+from specmux_tools.sources.disk.document_files import reported_refusals, write_out
+
+if TYPE_CHECKING:  # the help is shown without reading a document
+    from specmux_tools.inputs.upgraded_objects import UpgradedObject
+
+NOT_READY: Final = 1
+
+
+@click.command(
+    epilog=examples(
+        ("this cluster's manifests, before 1.35", "specmux upgrade --to openapi-1.35/ manifests/"),
+        ("a release of Helm", "helm get manifest web | specmux upgrade --to openapi-1.35/ -"),
+        ("without a cluster", "specmux upgrade --from openapi-1.34/ --to openapi-1.35/ manifests/"),
+        ("a cluster's objects", "specmux upgrade --context production --live --to context:staging"),
+    )
+)
+@click.argument("paths", metavar="[PATH…|-]", nargs=-1)
+@click.option(
+    "--to",
+    "target",
+    metavar="DOCS",
+    required=True,
+    help="Documents after the upgrade: files, a folder, a URL, git:REV:PATH or context:NAME.",
+)
+@click.option(
+    "--from",
+    "origin",
+    metavar="DOCS",
+    default="",
+    help="Documents before it, in the same forms.  [default: the server or files of the options below]",
+)
+@click.option(
+    "--live",
+    is_flag=True,
+    help="Judge stored objects too, of the cluster of --from or of the options below.",
+)
+@click.option(
+    "--allow-unchecked",
+    is_flag=True,
+    help="Accept objects with a rule or field that could not be checked.",
+)
+@release_option("After the upgrade judge as this release of Kubernetes.")
+@format_option(*FORMS)
+@source_options
+def upgrade(
+    paths: Sequence[str],
+    target: str,
+    origin: str,
+    live: bool,
+    allow_unchecked: bool,
+    release: str | None,
+    output: str,
+    source: SourceOptions,
+) -> None:
+    """List the objects that must change before an upgrade.
+
+    Each object is judged under the documents that serve it now and under those of --to. Kinds are reported
+    that are removed, with the group-version that serves them now, fields that are removed or refused,
+    defaults and values that changed, Roles that name removed resources, and definitions that the new ones
+    cannot replace. PATH is a file, a folder, or - for standard input.
+
+    Exit codes: 0 all ready, 1 some not ready or not checked, 2 usage, 4 the server was not reached.
+    """
+    from specmux_tools.inputs.upgraded_objects import Upgrade
+    from specmux_tools.upgrades.verdicts import UpgradeOutcome
+
+    if not paths and not live:
+        raise click.UsageError("name manifests as PATH, or ask for what a cluster stores with --live")
+    with reported_errors(), reported_refusals(), progress("judging"):
+        judged = Upgrade(origin, target, source, release).judged(paths, live=live)
+        if not judged:
+            warn("no object was found: nothing was judged")
+        report = _report(judged, origin, target)
+        write_out(render(report, output, is_coloured=is_coloured(), version=VERSION), is_text=True)
+    failing = {UpgradeOutcome.NOT_READY} | (set() if allow_unchecked else {UpgradeOutcome.NOT_CHECKED})
+    if any(each.verdict.outcome in failing for each in judged):
+        raise click.exceptions.Exit(NOT_READY)
+
+
+def _report(judged: Sequence[UpgradedObject], origin: str, target: str) -> FindingReport:
+    from specmux_tools.upgrades.verdicts import counted
+
+    counts = counted(each.verdict for each in judged)
+    document: dict[str, Any] = {
+        "from": origin,
+        "to": target,
+        "objects": [each.as_document() for each in judged],
+        "summary": {outcome.value: count for outcome, count in counts.items()},
+    }
+    said = ", ".join(f"{count} {outcome.value}" for outcome, count in counts.items() if count)
+    return FindingReport(
+        command="specmux upgrade",
+        title="Ready to upgrade?",
+        suites=tuple(
+            Suite(file, tuple(map(_case, group))) for file, group in groupby(judged, lambda each: each.file)
+        ),
+        document=document,
+        summary=f"Summary: {len(judged)} {'object' if len(judged) == 1 else 'objects'}: {said or 'none'}",
+    )
+
+
+def _case(each: UpgradedObject) -> Case:
+    return Case(each.verdict.report.label, each.verdict.report.kind_label, tuple(_findings(each)))
+
+
+def _findings(each: UpgradedObject) -> Iterator[ReportFinding]:
+    for violation in each.verdict.report.violations:
+        yield ReportFinding(
+            rule=violation.check.value,
+            level=LEVELS[violation.severity],
+            message=violation.message,
+            where=Where(each.file, violation.line or each.line, violation.column or 1),
+            subject=each.verdict.report.label,
+            word=violation.severity.value,
+            title=each.verdict.report.label,
+            fails=each.is_failing,
+        )

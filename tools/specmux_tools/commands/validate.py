@@ -1,0 +1,385 @@
+"""``specmux validate``: manifests checked as an apiserver would, in every form of telling it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Final
+
+import click
+
+from specmux_aggregator.command_line.common_options import processors, release_option
+from specmux_aggregator.command_line.lazy_commands import examples
+from specmux_aggregator.command_line.output import format_option
+from specmux_aggregator.command_line.progress import progress
+from specmux_aggregator.console import is_coloured, warn, write_error
+from specmux_aggregator.errors import NoBackendReachable, NoKubeconfig, SourceError
+from specmux_aggregator.exits import NO_BACKEND_REACHABLE, fail_on_option
+from specmux_aggregator.version import VERSION
+from specmux_converters.counted_nouns import counted, listed
+from specmux_converters.document import Document
+from specmux_converters.group_versions import GroupVersion, api_version
+from specmux_converters.lazy.dataclasses import dataclass
+from specmux_converters.order import BUILT_IN_GROUPS
+from specmux_converters.resources import GroupVersionKind
+from specmux_tools.command_line.operation_options import (
+    OperationOptions,
+    operation_options,
+    unmatched_hints,
+)
+from specmux_tools.command_line.validation_reports import OBJECT_FORMS, report_of, stored_text
+from specmux_tools.inputs.ignored_fields import IgnoredField
+from specmux_tools.inputs.validated_objects import (
+    Input,
+    ObjectVerdict,
+    Rules,
+    ValidatedObject,
+    check,
+    documents_for,
+    files_below,
+    with_places,
+)
+from specmux_tools.kinds import DocumentSet
+from specmux_tools.reports import FORMS, render
+from specmux_tools.sources import SourceOptions, opened, report_unread, source_options
+from specmux_tools.sources.disk.document_files import reported_refusals, write_out
+from specmux_tools.sources.kind_lookup import known_kinds
+from specmux_tools.sources.options import STDIN, bundled
+from specmux_tools.validation import Directive, UnionAlgorithm, Validator
+from specmux_tools.validation.decoding.manifests import (
+    definition_in,
+    preserving_kinds,
+)
+
+INVALID: Final = 1
+KINDS_SHOWN: Final = 3
+FEW_OBJECTS: Final = 1000
+"""Documents for which another process is worth its start."""
+
+_DIRECTIVES: Final = {
+    **{each.value.lower(): each for each in Directive},
+    "true": Directive.STRICT,
+    "false": Directive.IGNORE,
+}
+"""KEP-2885 lists them all, as kubectl has them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidateOptions:
+    """How objects are judged, and how the verdicts are printed."""
+
+    field_validation: str
+    unions: str
+    release: str | None
+    skip: tuple[str, ...]
+    ignore_missing_schemas: bool
+    allow_unchecked: bool
+    skip_non_objects: bool
+    ignore_field: tuple[str, ...]
+    ignore_filename_pattern: tuple[str, ...]
+    fail_on: str
+    output: str
+    summary: bool
+    workers: int | None
+
+    def rules(self, operation: OperationOptions, files: Sequence[str]) -> Rules:
+        """Raises SourceError."""
+        return Rules(
+            _DIRECTIVES[self.field_validation.lower()],
+            frozenset(kind for each in self.skip for kind in each.split(",") if kind),
+            self.ignore_missing_schemas,
+            UnionAlgorithm(self.unions),
+            self.release,
+            self.skip_non_objects,
+            self.allow_unchecked,
+            operation.stored(files),
+            operation.read_patch(),
+            self.fail_on == "warning",
+            self.output in OBJECT_FORMS,
+            tuple(map(_ignored_field, self.ignore_field)),
+        )
+
+
+def _ignored_field(text: str) -> IgnoredField:
+    try:
+        return IgnoredField.of(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--ignore-field") from error
+
+
+@click.command(
+    epilog=examples(
+        ("against the cluster of the current context", "specmux validate manifests/"),
+        ("the changes of a branch", "specmux validate --old git:main:manifests manifests/"),
+        ("a patch", "specmux validate deploy.yaml --patch scale.yaml --patch-type strategic"),
+        (
+            "the output of Helm, without a cluster",
+            "helm template . | specmux validate --directory schemas/ -",
+        ),
+        ("in CI, as annotations", "specmux validate -o github --server https://specmux.example manifests/"),
+    )
+)
+@click.argument("paths", metavar="[PATH…|-]", nargs=-1)
+@click.option(
+    "--field-validation",
+    type=click.Choice(tuple(_DIRECTIVES), case_sensitive=False),
+    default=Directive.STRICT.value.lower(),
+    show_default=True,
+    help="Take unknown and duplicate fields as errors (strict, true) or warnings, or ignore them (false).",
+)
+@click.option(
+    "--unions",
+    type=click.Choice(tuple(each.value for each in UnionAlgorithm)),
+    default=UnionAlgorithm.OFF.value,
+    show_default=True,
+    help="Also check x-kubernetes-unions: by KEP-1027 (seed), or as servers did until 2023 (legacy).",
+)
+@release_option("Judge as this release of Kubernetes: libraries of CEL, formats, words.")
+@click.option(
+    "--skip", metavar="KIND", multiple=True, help="Skip this kind: Secret, or v1/Secret. Repeatable."
+)
+@click.option("--ignore-missing-schemas", is_flag=True, help="Skip kinds that no document describes.")
+@click.option(
+    "--allow-unchecked",
+    is_flag=True,
+    help="Accept objects with a rule or field that could not be checked.",
+)
+@click.option(
+    "--skip-non-objects",
+    is_flag=True,
+    help="Skip and count files without Kubernetes objects: values, package.json, templates of charts.",
+)
+@click.option(
+    "--ignore-field",
+    metavar="[KIND:]/PATH",
+    multiple=True,
+    help="Judge objects without this field: /sops, Secret:/sops. Repeatable.",
+)
+@click.option(
+    "--ignore-filename-pattern",
+    metavar="REGEX",
+    multiple=True,
+    help="Ignore files whose path has a match. Repeatable.",
+)
+@fail_on_option("error", "warning", of="findings of this severity", code=INVALID)
+@operation_options
+@click.option("--summary", is_flag=True, help="Also print the counts.")
+@click.option(
+    "--workers",
+    metavar="N",
+    type=click.IntRange(1, 256),
+    default=None,
+    help="Processes for many objects.  [default: one for each processor]",
+)
+@format_option(*FORMS, *OBJECT_FORMS)
+@bundled("options", ValidateOptions)
+@source_options
+def validate(
+    paths: Sequence[str], options: ValidateOptions, operation: OperationOptions, source: SourceOptions
+) -> None:
+    """Validate manifests as an apiserver would.
+
+    Unknown and duplicate fields, types, the schemas of custom resources, and metadata are reported in the
+    apiserver's words, with file, line and column. PATH is a file, a folder, git:REV:PATH, or - for standard
+    input. CustomResourceDefinitions among the files define their kinds. With --old the objects are updates
+    of those that are stored; with --patch they are stored, and patched. With -o yaml or -o object-json the
+    valid objects are printed as they would be stored.
+
+    Exit codes: 0 all valid, 1 some invalid or not checked, 2 usage, 4 the server was not reached.
+    """
+    output = options.output
+    if "-" in paths and STDIN in source.files:
+        raise click.UsageError("standard input (-) can be read once: as PATH, or with --file")
+    with _reported(), progress("validating"):
+        files = files_below(paths, ignored=_any_of(options.ignore_filename_pattern))
+        rules = options.rules(operation, files)
+        inputs = operation.inputs(files)
+        definitions = [found for item in inputs if (found := definition_in(item.part)) is not None]
+        documents = _documents(inputs, definitions, source)
+        if (stored := operation.stored_in_cluster(inputs, documents, source)) is not None:
+            rules = replace(rules, stored=stored)
+        checked = _run(inputs, documents, definitions, rules, options.workers)
+        checked, places = with_places(checked, lambda: _kinds(documents, source))
+    unmatched = unmatched_hints(rules.stored, checked) if rules.stored is not None else ()
+    hints = _hints(inputs, paths, checked, places)
+    for hint in (*places, *hints, *_skip_hints(rules.skipped, checked), *unmatched):
+        warn(hint)
+    report = report_of(checked, has_summary=options.summary, has_notes=options.summary or output != "text")
+    with reported_refusals():
+        if output in OBJECT_FORMS:
+            click.echo(render(report, "text", is_coloured=False, version=VERSION), err=True, nl=False)
+            write_out(stored_text(checked, output), is_text=True)
+        else:
+            write_out(render(report, output, is_coloured=is_coloured(), version=VERSION), is_text=True)
+    failing = (ObjectVerdict.INVALID, ObjectVerdict.NOT_CHECKED)
+    if options.fail_on != "never" and any(each.outcome in failing for each in checked):
+        raise click.exceptions.Exit(INVALID)
+
+
+def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str] | None:
+    try:
+        return re.compile("|".join(f"(?:{each})" for each in patterns)) if patterns else None
+    except re.error as error:
+        raise click.BadParameter(
+            f"no regular expression: {error}", param_hint="--ignore-filename-pattern"
+        ) from error
+
+
+def _hints(
+    inputs: list[Input], paths: Sequence[str], checked: list[ValidatedObject], places: Sequence[str]
+) -> Iterator[str]:
+    """What to do about that which no object can be blamed for."""
+    others = [each.file for each in checked if each.outcome is ObjectVerdict.NO_OBJECT]
+    if others:
+        documents, files = counted(len(others), "document"), counted(len(set(others)), "file")
+        yield f"{documents} in {files} without a Kubernetes object: skipped"
+    unchecked = sum(each.outcome is ObjectVerdict.NOT_CHECKED for each in checked)
+    if unchecked:
+        objects = counted(unchecked, "object")
+        yield f"{objects} not checked in full: see the notes; --allow-unchecked accepts that"
+    if not inputs:
+        yield f"no object in {', '.join(paths)}: nothing was validated"
+    templates = sorted({item.file for item in inputs if b"{{" in item.part.data} & _undecoded(checked))
+    if templates:
+        yield f"{templates[0]}: a template? Render it first: helm template CHART | specmux validate -"
+    unknown = sorted({_type(each) for each in checked if each.is_of_unknown_kind})
+    unknown = [each for each in unknown if not any(place.startswith(f"{each}: ") for place in places)]
+    own = [each for each in unknown if _is_kubernetes_own(each)]
+    if own:
+        yield (
+            f"no document describes {listed(own, KINDS_SHOWN)}, "
+            f"which {'is' if len(own) == 1 else 'are'} Kubernetes' own: "
+            "give the documents of a release with --directory, or a --server, or --ignore-missing-schemas"
+        )
+    unknown = [each for each in unknown if each not in own]
+    if unknown:
+        yield (
+            f"no document describes {listed(unknown, KINDS_SHOWN)}: "
+            "give the CustomResourceDefinition beside the manifests or with --file, "
+            "or --ignore-missing-schemas"
+        )
+
+
+def _is_kubernetes_own(kind: str) -> bool:
+    """Of ``apps/v1 Deployment``: whether a CustomResourceDefinition may have its group at all."""
+    group, slash, _ = kind.partition("/")
+    return not slash or group in BUILT_IN_GROUPS
+
+
+def _skip_hints(skipped: Iterable[str], checked: list[ValidatedObject]) -> Iterator[str]:
+    """Of kinds to skip that no object has, and that were meant perhaps."""
+    kinds = {kind.kind: None for each in checked if (kind := each.report.kind) is not None}
+    for wanted in sorted(skipped):
+        name = wanted.rpartition("/")[2]
+        meant = [each for each in kinds if each != name and each.lower() in (name.lower(), name.lower()[:-1])]
+        if name not in kinds and meant:
+            yield f"--skip {wanted}: no object is of this kind; did you mean {meant[0]}?"
+
+
+def _undecoded(checked: list[ValidatedObject]) -> set[str]:
+    """Files of which something could not be read as an object."""
+    return {
+        each.file for each in checked if each.outcome is ObjectVerdict.INVALID and each.report.kind is None
+    }
+
+
+def _kinds(documents: dict[GroupVersion, Document], options: SourceOptions) -> list[GroupVersionKind]:
+    """All that there are: of the manifests' own definitions, then of the source."""
+    own = [each.kind for each in DocumentSet(documents)]
+    try:
+        with opened(options) as source:
+            return [*own, *known_kinds(source)]
+    except NoKubeconfig:
+        return own
+
+
+def _type(each: ValidatedObject) -> str:
+    kind = each.report.kind
+    return "" if kind is None else f"{api_version(kind.group, kind.version)} {kind.kind}"
+
+
+@contextmanager
+def _reported() -> Iterator[None]:
+    """Errors of the source as usage errors, or with the exit code of a server that was not reached."""
+    try:
+        yield
+    except NoBackendReachable as error:
+        write_error(str(error))
+        raise click.exceptions.Exit(NO_BACKEND_REACHABLE) from error
+    except SourceError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _documents(
+    inputs: Iterable[Input], definitions: Sequence[Document], options: SourceOptions
+) -> dict[GroupVersion, Document]:
+    """Those that the objects need: of the definitions among them, then of the source."""
+    own = _built(definitions) if definitions else {}
+
+    def load(needed: Collection[GroupVersion]) -> Mapping[GroupVersion, Document]:
+        try:
+            with opened(options) as source:
+                loaded = source.load(needed)
+        except NoKubeconfig:
+            if not own:
+                raise
+            return {}  # what the definitions here do not describe is reported as not checked
+        report_unread(loaded.unread)
+        return loaded.documents.documents
+
+    return documents_for(inputs, own, load)
+
+
+def _built(definitions: Sequence[Document]) -> dict[GroupVersion, Document]:
+    from specmux_converters.crd import WITH_UNIONS, build  # takes as long to import as all else here
+
+    return dict(build(definitions, templates=WITH_UNIONS).documents)
+
+
+def _run(
+    inputs: list[Input],
+    documents: dict[GroupVersion, Document],
+    definitions: list[Document],
+    rules: Rules,
+    workers: int | None,
+) -> list[ValidatedObject]:
+    """In the order of the files, whoever checks them."""
+    most = min(workers or processors(), len(inputs) // FEW_OBJECTS + 1)
+    if most <= 1:
+        validator = _validator(documents, definitions, rules)
+        return [each for item in inputs for each in check(item, validator, rules)]
+    size = -(-len(inputs) // (most * 4))
+    chunks = [inputs[start : start + size] for start in range(0, len(inputs), size)]
+
+    from specmux_aggregator.interruptible_pool import InterruptiblePool  # few commands start processes
+
+    with InterruptiblePool(most, initializer=_start, initargs=(documents, definitions, rules)) as pool:
+        return [each for found in pool.map(_check_chunk, chunks) for each in found]
+
+
+def _validator(
+    documents: dict[GroupVersion, Document], definitions: list[Document], rules: Rules
+) -> Validator:
+    return Validator(
+        DocumentSet(documents),
+        keeps_objects=rules.keeps_objects,
+        preserving=preserving_kinds(definitions),
+        unions=rules.unions,
+        release=rules.release,
+        definitions=definitions,
+    )
+
+
+_process: dict[str, Any] = {}
+"""Of a worker process: its validator and its rules."""
+
+
+def _start(documents: dict[GroupVersion, Document], definitions: list[Document], rules: Rules) -> None:
+    _process["validator"] = _validator(documents, definitions, rules)
+    _process["rules"] = rules
+
+
+def _check_chunk(chunk: list[Input]) -> list[ValidatedObject]:
+    return [each for item in chunk for each in check(item, _process["validator"], _process["rules"])]

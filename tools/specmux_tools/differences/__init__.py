@@ -1,0 +1,26 @@
+"""Compare what two sides serve: what changed, for whom, and how severely.
+
+``ServedSide`` is one side: documents (``add_document``) and CustomResourceDefinitions (``add_manifests``).
+``compare`` finds the differing places; ``reports`` turns them into changes and writes those. Depends on
+kinds, references and resources; parses manifests as ``converters.crd`` does.
+"""
+
+from specmux_tools.differences.comparison import Comparison
+from specmux_tools.differences.comparison import compare_served as compare
+from specmux_tools.differences.document_contents import add_document
+from specmux_tools.differences.impacts import ChangeSeverity
+from specmux_tools.differences.manifests import add_manifests
+from specmux_tools.differences.policy import Policy, read_policy
+from specmux_tools.differences.served import Basis, ServedSide
+
+__all__ = [
+    "Basis",
+    "ChangeSeverity",
+    "Comparison",
+    "Policy",
+    "ServedSide",
+    "add_document",
+    "add_manifests",
+    "compare",
+    "read_policy",
+]

@@ -1,0 +1,137 @@
+"""Reads CustomResourceDefinitions: the group-versions they are served in.
+
+Every served version is both read and written. ``apiVersion``, ``kind`` and ``metadata`` exist whether a
+schema lists them or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from specmux_converters.crd.manifest import CRD, Version, read_manifest
+from specmux_converters.crd.problems import Problem
+from specmux_converters.document import Document
+from specmux_converters.json_values import array, mapping, texts
+from specmux_tools.differences.schema.keywords import PRESERVES
+from specmux_tools.differences.schema.views import ComponentSchemas
+from specmux_tools.differences.served import (
+    Basis,
+    ServedKind,
+    ServedResource,
+    ServedSide,
+    StoredVersions,
+)
+
+_STRING: Final = {"type": "string"}
+_METADATA: Final = ("name", "generateName")
+"""The fields of ``metadata`` that a definition may constrain."""
+
+
+def add_manifests(served: ServedSide, manifests: Iterable[Document]) -> tuple[Problem, ...]:
+    """Reports and skips unreadable parts. Raises InvalidDocument for what is no definition."""
+    problems: list[Problem] = []
+    for manifest in manifests:
+        crd = read_manifest(manifest, problems)
+        flags = _deprecated_versions(manifest)
+        scales = _scale_paths(manifest)
+        keeps_all = mapping(manifest.get("spec")).get("preserveUnknownFields") is True
+        for version in crd.versions:
+            is_deprecated = version.name in flags
+            _add_version(served, crd, version, is_deprecated=is_deprecated, keeps_all=keeps_all)
+            served.group_versions[crd.group_version(version)].resources[crd.plural].scale_paths = scales.get(
+                version.name, {}
+            )
+        served.stored_versions[crd.group, crd.plural] = _stored_versions(manifest, crd.kind)
+    return tuple(problems)
+
+
+def root_schema(kind: ServedKind, *, is_bare: bool) -> Any:
+    """The kind's schema for the comparison.
+
+    ``is_bare``: one of the two sides is a definition, so ``metadata`` is reduced to what a definition may
+    constrain.
+    """
+    if not is_bare:
+        return kind.schema
+    schema = dict(kind.schemas.view(kind.schema).keywords)
+    own = schema.get("properties")
+    fields = dict(own) if isinstance(own, dict) else {}
+    names = mapping(kind.schemas.view(fields.get("metadata")).keywords.get("properties"))
+    fields["apiVersion"] = fields["kind"] = _STRING
+    fields["metadata"] = {
+        "type": "object",
+        "properties": {name: {**_STRING, **mapping(names.get(name))} for name in _METADATA},
+    }
+    schema["properties"] = fields
+    required = schema.get("required")
+    if isinstance(required, list):
+        schema["required"] = [name for name in required if name not in ("apiVersion", "kind", "metadata")]
+    return schema
+
+
+def _add_version(
+    served: ServedSide, crd: CRD, version: Version, *, is_deprecated: bool, keeps_all: bool
+) -> None:
+    """``keeps_all``: nothing is pruned (``spec.preserveUnknownFields``)."""
+    group_version = served.group_version(crd.group_version(version), Basis.ENFORCED)
+    subresources = [name for name, is_there in _subresources(version) if is_there]
+    group_version.resources[crd.plural] = ServedResource(
+        crd.plural,
+        crd.kind,
+        crd.is_namespaced,
+        subresources={name: {} for name in subresources},
+        is_deprecated=is_deprecated,
+        is_manifest=True,
+    )
+    schema = {"type": "object", **mapping(version.schema)}
+    if keeps_all:
+        schema[PRESERVES] = True
+    if version.selectable_fields:
+        schema["x-kubernetes-selectable-fields"] = [{"fieldPath": path} for path in version.selectable_fields]
+    group_version.kinds[crd.kind, crd.group] = ServedKind(
+        crd.kind,
+        schema,
+        ComponentSchemas({}),
+        is_written=True,
+        is_read=True,
+        is_read_by_name=True,
+        is_manifest=True,
+    )
+
+
+def _subresources(version: Version) -> tuple[tuple[str, bool], ...]:
+    return ("status", version.has_status), ("scale", version.has_scale)
+
+
+def _deprecated_versions(manifest: Document) -> frozenset[str]:
+    flagged = [
+        mapping(version).get("name")
+        for version in array(mapping(manifest.get("spec")).get("versions"))
+        if mapping(version).get("deprecated") is True
+    ]
+    return frozenset(name for name in flagged if isinstance(name, str))
+
+
+def _scale_paths(manifest: Document) -> Mapping[str, Mapping[str, str]]:
+    """Fields of the scale subresource, by version."""
+    spec = mapping(manifest.get("spec"))
+    listed = [mapping(version) for version in array(spec.get("versions"))]
+    found = {}
+    for version in listed or [{"name": spec.get("version")}]:
+        subresources = mapping(version.get("subresources") or spec.get("subresources"))
+        paths = mapping(subresources.get("scale")).items()
+        found[str(version.get("name"))] = {key: path for key, path in paths if isinstance(path, str)}
+    return found
+
+
+def _stored_versions(manifest: Document, kind: str) -> StoredVersions:
+    """Stored versions are read from the status, which manifests in a repository lack."""
+    spec = mapping(manifest.get("spec"))
+    names = [mapping(version).get("name") for version in array(spec.get("versions"))] or [spec.get("version")]
+    return StoredVersions(
+        kind,
+        frozenset(texts(mapping(manifest.get("status")).get("storedVersions"))),
+        frozenset(name for name in names if isinstance(name, str)),
+        len(names) > 1 and mapping(spec.get("conversion")).get("strategy") == "Webhook",
+    )

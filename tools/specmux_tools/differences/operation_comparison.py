@@ -1,0 +1,214 @@
+"""Compares two operations of one path and method: parameters, media types, responses, ids, and bodies without
+a kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import orjson
+
+from specmux_converters.json_values import array, mapping, objects
+from specmux_converters.references import referred
+from specmux_tools.differences.findings import Finding
+from specmux_tools.differences.schema.constraints import constraint_changes
+from specmux_tools.differences.schema.deprecations import deprecation_changes
+from specmux_tools.differences.schema.value_types import type_changes, value_type
+from specmux_tools.differences.schema.values import enum_changes, text
+from specmux_tools.differences.served import Operation
+
+_DOCUMENTATION: Final = ("description", "summary", "tags", "externalDocs")
+_ANY_TYPE: Final = "*/*"
+
+_TIGHTENED: Final = frozenset({"enum-added", "enum-value-removed", "constraint-tightened"})
+
+ParameterKey = tuple[str, str]
+
+
+def is_untouched(old: Operation, new: Operation) -> bool:
+    """Whether both are word for word equal; what they refer to is compared elsewhere."""
+    return _written(old.subject) == _written(new.subject) and (
+        _written(old.item.get("parameters")) == _written(new.item.get("parameters"))
+    )
+
+
+def operation_changes(old: Operation, new: Operation, *, keeps_id: bool) -> Iterator[Finding]:
+    """``keeps_id``: report a changed id; False if a changed kind or scope already implies it."""
+    if keeps_id and old.subject.get("operationId") != new.subject.get("operationId"):
+        yield Finding(
+            "operation-id-changed",
+            "",
+            what=old.what,
+            old=old.subject.get("operationId"),
+            new=new.subject.get("operationId"),
+        )
+    yield from deprecation_changes(old.subject, new.subject, what=old.what)
+    yield from _security_changes(old, new)
+    yield from _parameter_changes(old, new)
+    yield from _request_changes(old, new)
+    yield from _response_changes(old, new)
+
+
+def is_documented_differently(old: Operation, new: Operation) -> bool:
+    return any(old.subject.get(key) != new.subject.get(key) for key in _DOCUMENTATION)
+
+
+def plain_bodies(old: Operation, new: Operation) -> Iterator[tuple[str, Any, Any]]:
+    """Yields the schemas without a kind that both carry in one media type, with "request" or "response"."""
+    before, after = _request(old), _request(new)
+    yield from (("request", *schemas) for schemas in _common(old, new, before, after))
+    answers, later = mapping(old.subject.get("responses")), mapping(new.subject.get("responses"))
+    for code in answers:
+        if code in later:
+            before = referred(old.document, answers[code])
+            after = referred(new.document, later[code])
+            yield from (("response", *schemas) for schemas in _common(old, new, before, after))
+
+
+def _common(
+    old: Operation, new: Operation, before: Mapping[str, Any], after: Mapping[str, Any]
+) -> Iterator[tuple[Any, Any]]:
+    contents, later = mapping(before.get("content")), mapping(after.get("content"))
+    for media_type in contents:
+        if media_type not in later:
+            continue
+        schemas = (mapping(contents[media_type]).get("schema"), mapping(later[media_type]).get("schema"))
+        if not old.schemas.kind(schemas[0]) and not new.schemas.kind(schemas[1]):
+            yield schemas
+
+
+def _parameter_changes(old: Operation, new: Operation) -> Iterator[Finding]:
+    before, after = _parameters(old), _parameters(new)
+    for key, parameter in before.items():
+        if key not in after:
+            yield Finding("parameter-removed", "", what=_shown(parameter))
+            continue
+        if _is_required(after[key]) and not _is_required(parameter):
+            yield Finding("parameter-required", "", what=_shown(parameter))
+        if parameter != after[key]:
+            yield from _default_changes(old, new, parameter, after[key])
+            yield from _type_changes(old, new, parameter, after[key])
+    for key, parameter in after.items():
+        if key not in before:
+            change = "parameter-required" if _is_required(parameter) else "parameter-added"
+            yield Finding(change, "", what=_shown(parameter))
+
+
+def _default_changes(
+    old: Operation, new: Operation, before: Mapping[str, Any], after: Mapping[str, Any]
+) -> Iterator[Finding]:
+    defaults = [
+        side.schemas.view(_schema(parameter)).keywords.get("default")
+        for side, parameter in ((old, before), (new, after))
+    ]
+    if defaults[0] is not None and text(defaults[0]) != text(defaults[1]):
+        yield Finding("parameter-default-changed", "", what=_shown(before), old=defaults[0], new=defaults[1])
+
+
+def _security_changes(old: Operation, new: Operation) -> Iterator[Finding]:
+    """Compares alternatives, of which one suffices: a client that satisfied one may now need another."""
+    before, after = _security(old), _security(new)
+    if after and not any(needed <= had for had in before or [frozenset()] for needed in after):
+        yield Finding(
+            "security-added", "", what=" or ".join(sorted(" and ".join(sorted(each)) for each in after))
+        )
+
+
+def _security(operation: Operation) -> list[frozenset[str]]:
+    return [*map(frozenset, objects(operation.subject.get("security", operation.document.get("security"))))]
+
+
+def _type_changes(
+    old: Operation, new: Operation, before: Mapping[str, Any], after: Mapping[str, Any]
+) -> Iterator[Finding]:
+    """Reports values that may now be rejected; additional types reject none."""
+    schemas = _schema(before), _schema(after)
+    for _ in range(2):  # once more for a list's items
+        views = old.schemas.view(schemas[0]).keywords, new.schemas.view(schemas[1]).keywords
+        types = value_type(old.schemas, views[0]), value_type(new.schemas, views[1])
+        for found in type_changes(*types):
+            if found.id in ("type-changed", "type-narrowed"):
+                yield Finding("parameter-type-changed", "", what=_shown(before), old=found.old, new=found.new)
+                return
+        if any(found.id in _TIGHTENED for found in (*enum_changes(*views), *constraint_changes(*views))):
+            yield Finding("parameter-tightened", "", what=_shown(before))
+            return
+        schemas = views[0].get("items"), views[1].get("items")
+
+
+def _schema(parameter: Mapping[str, Any]) -> Any:
+    """The ``schema``, or that of the only entry of ``content``."""
+    contents = list(mapping(parameter.get("content")).values())
+    return parameter.get("schema", mapping(contents[0]).get("schema") if contents else None)
+
+
+def _parameters(operation: Operation) -> dict[ParameterKey, Mapping[str, Any]]:
+    """Keyed by location and name; path parameters by position."""
+    found: dict[ParameterKey, Mapping[str, Any]] = {}
+    for holder in (operation.item, operation.subject):
+        for entry in array(holder.get("parameters")):
+            parameter = referred(operation.document, entry)
+            where, name = parameter.get("in"), parameter.get("name")
+            if isinstance(where, str) and isinstance(name, str):
+                found[where, _name(operation, where, name)] = parameter
+    return found
+
+
+def _name(operation: Operation, where: str, name: str) -> str:
+    if where == "path":
+        before, found, _ = operation.path.partition(f"{{{name}}}")
+        return str(before.count("{")) if found else name
+    return name.lower() if where == "header" else name
+
+
+def _is_required(parameter: Mapping[str, Any]) -> bool:
+    return parameter.get("required") is True and parameter.get("in") != "path"
+
+
+def _shown(parameter: Mapping[str, Any]) -> str:
+    return f"{parameter.get('in')}:{parameter.get('name')}"
+
+
+def _request(operation: Operation) -> Mapping[str, Any]:
+    return referred(operation.document, operation.subject.get("requestBody"))
+
+
+def _request_changes(old: Operation, new: Operation) -> Iterator[Finding]:
+    before, after = _request(old), _request(new)
+    taken = mapping(after.get("content")).keys()
+    # A write always has a body, whatever the document says.
+    if after.get("required") is True and before.get("required") is not True and not old.kind:
+        yield Finding("request-body-required", "")
+    if before and after:
+        for media_type in mapping(before.get("content")).keys() - taken:
+            if _ANY_TYPE not in taken:
+                yield Finding("request-media-type-removed", "", what=media_type)
+        for media_type in taken - mapping(before.get("content")).keys():
+            yield Finding("media-type-added", "", what=media_type)
+
+
+def _response_changes(old: Operation, new: Operation) -> Iterator[Finding]:
+    before, after = mapping(old.subject.get("responses")), mapping(new.subject.get("responses"))
+    for code in before:
+        if code not in after:
+            yield Finding("response-removed", "", what=code)
+    for code in after:
+        if code not in before:
+            yield Finding("response-added", "", what=code)
+            continue
+        headers = [
+            {name.lower() for name in mapping(referred(side.document, answers[code]).get("headers"))}
+            for side, answers in ((old, before), (new, after))
+        ]
+        for name in sorted(headers[0] - headers[1]):
+            yield Finding("response-header-removed", "", what=name)
+        given = mapping(referred(old.document, before[code]).get("content"))
+        later = mapping(referred(new.document, after[code]).get("content"))
+        for media_type in given.keys() - later.keys():
+            yield Finding("response-media-type-removed", "", what=media_type)
+        for media_type in later.keys() - given.keys():
+            yield Finding("media-type-added", "", what=media_type)
+
+
+def _written(value: Any) -> bytes:
+    return orjson.dumps(value)

@@ -1,0 +1,249 @@
+"""Constraints beside the type: bounds, patterns and multiples.
+
+Two patterns are never ordered: which of them accepts more is undecidable in general.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sized
+from typing import Any, Final, TypeGuard
+
+from specmux_converters.json_values import array
+from specmux_tools.differences.findings import Finding
+from specmux_tools.differences.schema.values import text
+from specmux_tools.differences.schema.views import conjuncts
+
+LOWER: Final = ("minimum", "minLength", "minItems", "minProperties")
+UPPER: Final = ("maximum", "maxLength", "maxItems", "maxProperties")
+_FLAGS: Final = ("uniqueItems",)
+_EXCLUSIVE: Final = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
+
+KEYWORDS: Final = (*LOWER, *UPPER, *_EXCLUSIVE, *_FLAGS, "multipleOf")
+
+_ASKING: Final = frozenset({*KEYWORDS, "pattern", "allOf"})
+
+_SIZES: Final[Mapping[str, type[Sized]]] = {"Length": str, "Items": list, "Properties": dict}
+_RANGES: Final = {"int32": 2**31, "int64": 2**63}
+"""The range of an integer, by format."""
+_PRESERVES: Final = "x-kubernetes-preserve-unknown-fields"
+_MOST_TEXT: Final = 1024
+"""Longest enum value and longest pattern, in characters, that are matched: a hostile pattern may be slow."""
+
+Limit = tuple[float, bool]
+"""A bound, and whether it is exclusive."""
+
+
+def constraint_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yields a finding per keyword; none for a constraint that every value of the old enum satisfies, or that
+    is only spelled in another way."""
+    if _ASKING.isdisjoint(old) and _ASKING.isdisjoint(new):
+        return
+    before_limits, after_limits = limits_of(old), limits_of(new)
+    for keyword in KEYWORDS:
+        before, after = _set(old, keyword), _set(new, keyword)
+        if before == after:
+            continue
+        bound = _EXCLUSIVE.get(keyword, keyword)
+        change = _compared(keyword, before, after)
+        if bound in (*LOWER, *UPPER):
+            limits = before_limits.get(bound), after_limits.get(bound)
+            if limits[0] == limits[1] or change != _compared_limits(bound, *limits):
+                continue
+        if change == "constraint-relaxed" or not _all_meet(old, keyword, new):
+            yield Finding(change, "", what=keyword, old=before, new=after)
+    yield from _pattern_changes(old, new)
+
+
+def limits_of(schema: Mapping[str, Any]) -> dict[str, Limit]:
+    """The bounds as they are enforced, by keyword: whole numbers for integers; bounds without effect are left
+    out."""
+    found = {}
+    for keyword in (*LOWER, *UPPER):
+        limit = _limit(schema, keyword)
+        if limit is not None and not _is_vacuous(limit, keyword, schema):
+            found[keyword] = limit
+    return found
+
+
+def _limit(schema: Mapping[str, Any], keyword: str) -> Limit | None:
+    value = schema.get(keyword)
+    limits: list[Limit] = [(value, False)] if _is_number(value) else []
+    for flag in (flag for flag, bound in _EXCLUSIVE.items() if bound == keyword):
+        exclusive = schema.get(flag)
+        if exclusive is True:
+            limits = [(bound, True) for bound, _ in limits]
+        elif _is_number(exclusive):
+            limits.append((exclusive, True))
+    if not limits:
+        return None
+    is_lower = keyword in LOWER
+    limit = max(limits) if is_lower else min(limits, key=lambda each: (each[0], not each[1]))
+    if schema.get("type") != "integer" or keyword not in _EXCLUSIVE.values():
+        return limit
+    if not math.isfinite(limit[0]):
+        return limit
+    whole = math.ceil(limit[0]) if is_lower else math.floor(limit[0])
+    if limit[1] and whole == limit[0]:
+        whole += 1 if is_lower else -1
+    return whole, False
+
+
+def _is_vacuous(limit: Limit, keyword: str, schema: Mapping[str, Any]) -> bool:
+    """Whether no value of the schema is beyond the limit."""
+    if keyword in LOWER[1:]:
+        return limit[0] <= (len(_required(schema)) if keyword == "minProperties" else 0)
+    if keyword == "maxProperties" and "additionalProperties" not in schema and not schema.get(_PRESERVES):
+        fields = schema.get("properties")
+        return isinstance(fields, dict) and 0 < len(fields) <= limit[0]
+    most = _RANGES.get(str(schema.get("format"))) if schema.get("type") == "integer" else None
+    if most is None or keyword not in ("minimum", "maximum"):
+        return False
+    return limit[0] <= -most if keyword == "minimum" else limit[0] >= most - 1
+
+
+def _compared_limits(keyword: str, before: Limit | None, after: Limit | None) -> str:
+    if before is None or after is None:
+        return "constraint-tightened" if before is None else "constraint-relaxed"
+    if before[0] == after[0]:
+        return "constraint-tightened" if after[1] else "constraint-relaxed"
+    return "constraint-tightened" if (after[0] > before[0]) == (keyword in LOWER) else "constraint-relaxed"
+
+
+def _pattern_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
+    """Compares patterns, which all apply, as sets."""
+    before, after = _patterns(old), _patterns(new)
+    gone, added = sorted(before - after), sorted(after - before)
+    if not gone and not added:
+        return
+    change = (
+        "constraint-changed" if gone and added else "constraint-tightened" if added else "constraint-relaxed"
+    )
+    if len(added) > len(gone):
+        change = "constraint-tightened"
+    listed = old.get("enum")
+    is_met = (
+        isinstance(listed, list)
+        and bool(listed)
+        and all(
+            not isinstance(value, str) or all(_matches(pattern, value) for pattern in added)
+            for value in listed
+        )
+    )
+    if change == "constraint-relaxed" or not is_met:
+        yield Finding(change, "", what="pattern", old=_together(before), new=_together(after))
+
+
+def _patterns(schema: Mapping[str, Any]) -> set[str]:
+    return {pattern for pattern in conjuncts(schema, "pattern") if isinstance(pattern, str)}
+
+
+def _together(patterns: set[str]) -> str | None:
+    return " and ".join(sorted(patterns)) or None
+
+
+def _set(schema: Mapping[str, Any], keyword: str) -> Any:
+    """The value of the keyword; None if it has no effect."""
+    value = schema.get(keyword)
+    if isinstance(value, bool):
+        return True if value and keyword in (*_EXCLUSIVE, *_FLAGS) else None
+    if keyword == "multipleOf" and value == 1 and schema.get("type") == "integer":
+        return None
+    return value if _is_number(value) else None
+
+
+def _compared(keyword: str, before: Any, after: Any) -> str:
+    if before is None:
+        return "constraint-tightened"
+    if after is None:
+        return "constraint-relaxed"
+    if keyword == "multipleOf":
+        return _multiples(before, after)
+    if isinstance(before, bool) or isinstance(after, bool):
+        return "constraint-changed"
+    is_lower = _EXCLUSIVE.get(keyword, keyword) in LOWER
+    return "constraint-tightened" if (after > before) == is_lower else "constraint-relaxed"
+
+
+def _multiples(before: float, after: float) -> str:
+    if before and after % before == 0:
+        return "constraint-tightened"
+    if after and before % after == 0:
+        return "constraint-relaxed"
+    return "constraint-changed"
+
+
+def _all_meet(old: Mapping[str, Any], keyword: str, schema: Mapping[str, Any]) -> bool:
+    """Whether all formerly valid values satisfy the keyword: those of an enum, and objects by their
+    properties."""
+    if keyword == "minProperties" and len(_required(old)) >= schema[keyword]:
+        return True
+    values = old.get("enum")
+    return (
+        isinstance(values, list) and bool(values) and all(_meets(value, keyword, schema) for value in values)
+    )
+
+
+def takes(schema: Mapping[str, Any], value: Any) -> bool | None:
+    """Whether a branch accepts an enum value; None if it has keywords that are not evaluated here."""
+    verdicts = [_takes(schema, keyword, asked, value) for keyword, asked in schema.items()]
+    if False in verdicts:
+        return False
+    return None if None in verdicts else True
+
+
+def _takes(schema: Mapping[str, Any], keyword: str, asked: Any, value: Any) -> bool | None:
+    if keyword in KEYWORDS:
+        return _set(schema, keyword) is None or _meets(value, keyword, schema)
+    if keyword == "enum" and isinstance(asked, list):
+        return text(value) in {text(each) for each in asked}
+    if keyword == "not" and isinstance(asked, dict):
+        refused = takes(asked, value)
+        return None if refused is None else not refused
+    if keyword == "pattern" and isinstance(asked, str):
+        return not isinstance(value, str) or _matches(asked, value) or None
+    return None
+
+
+def _meets(value: Any, keyword: str, schema: Mapping[str, Any]) -> bool:
+    bound = schema[keyword]
+    if keyword == "uniqueItems":
+        return not isinstance(value, list) or all(value.count(item) == 1 for item in value)
+    sized = next((of_type for ending, of_type in _SIZES.items() if keyword.endswith(ending)), None)
+    if sized is not None:
+        return not isinstance(value, sized) or _is_within(len(value), keyword, bound)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return True
+    if keyword == "multipleOf":
+        return bool(bound) and bool(value % bound == 0)
+    if isinstance(bound, bool):  # OpenAPI 3.0: a boolean; the bound itself is the sibling keyword
+        return bool(value != schema.get(keyword.replace("exclusiveM", "m")))
+    return _is_within(value, keyword, bound)
+
+
+def _is_within(value: float, keyword: str, bound: float) -> bool:
+    if keyword == "exclusiveMinimum":
+        return value > bound
+    if keyword == "exclusiveMaximum":
+        return value < bound
+    return value >= bound if keyword in LOWER else value <= bound
+
+
+def _required(schema: Mapping[str, Any]) -> frozenset[str]:
+    names = array(schema.get("required"))
+    return frozenset(name for name in names if isinstance(name, str))
+
+
+def _is_number(value: Any) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _matches(pattern: str, value: str) -> bool:
+    """False if Python cannot compile the pattern: RE2 and ECMA 262 have syntax of their own."""
+    if len(pattern) > _MOST_TEXT or len(value) > _MOST_TEXT:
+        return False
+    try:
+        return re.search(pattern, value) is not None
+    except (re.error, RecursionError, OverflowError):
+        return False

@@ -1,0 +1,166 @@
+"""Check one document against its standard with openapi-spec-validator, and for faults that the library
+misses.
+
+Nothing outside the document is resolved. A megabyte takes seconds; recursive schemas that would exhaust the
+library's stack are reported as not checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from specmux_converters.crd import build
+from specmux_converters.crd.manifest import shown_name
+from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
+from specmux_converters.errors import ConverterError, cut
+from specmux_converters.from_swagger2.conversion import convert_whole
+from specmux_converters.group_versions import GroupVersion, group_version_of
+from specmux_converters.json_values import within
+from specmux_converters.losses import Grade, Loss, pointer_to, tokens_of
+from specmux_converters.recognise import DocumentKind, RecognisedInput, recognise
+from specmux_converters.references import METHODS, references
+from specmux_converters.releases import minor_release
+from specmux_tools.document_checks.findings import DocumentFinding
+from specmux_tools.document_checks.lines import with_lines
+from specmux_tools.document_checks.standard import against_standard
+from specmux_tools.reports import Level
+from specmux_tools.validation.definitions.faults import definition_faults
+
+FINDINGS_MAX: Final = 1000
+"""Findings of one document; further ones are counted in one."""
+
+_NAMED: Final = {"dangling $ref": "reference", "circular $ref": "reference", "operationId": "operation-id"}
+"""Losses that are faults of the document itself, with their rule."""
+
+_BY_NAME: Final = ("operationIds", "securitySchemes")
+"""Sections referred to by name rather than by reference."""
+
+
+def check(
+    data: bytes,
+    group_version: GroupVersion | None = None,
+    release: str | None = None,
+    *,
+    limits: Limits = DEFAULT_LIMITS,
+) -> tuple[DocumentFinding, ...]:
+    """The faults of a document in any form, sorted by level and place; definitions as ``release`` judges
+    them. Never raises because of its content."""
+    try:
+        recognised = recognise(data, limits=limits)
+        found = list(_findings(recognised, group_version, release))
+    except ConverterError as error:
+        return (DocumentFinding(Level.ERROR, "unread", error.pointer, error.reason),)
+    found.sort(key=lambda each: ([*Level].index(each.level), each.pointer, each.rule, each.message))
+    more = len(found) - FINDINGS_MAX
+    if more > 0:
+        found[FINDINGS_MAX:] = [DocumentFinding(Level.WARNING, "schema", "", f"and {more} more findings")]
+    if recognised.kind is DocumentKind.CRDS and len(recognised.documents) > 1:
+        return tuple(found)  # pointers are relative to one manifest each
+    return tuple(with_lines(found, data, recognised.documents[0]))
+
+
+def _findings(
+    found: RecognisedInput, group_version: GroupVersion | None, release: str | None
+) -> Iterator[DocumentFinding]:
+    yield from map(_of_loss, found.losses)
+    match found.kind:
+        case DocumentKind.CRDS:
+            yield from _of_definitions(found.documents, release)
+        case DocumentKind.SWAGGER_2:
+            (document,) = found.documents
+            yield from against_standard(document, found.kind)
+            yield from map(_of_loss, convert_whole(document, profile="kubernetes").losses)
+        case DocumentKind.OPENAPI_3:
+            (document,) = found.documents
+            yield from against_standard(document, found.kind)
+            yield from _dangling(document)
+            yield from _repeated_ids(document)
+            if group_version is not None:
+                yield from _foreign_paths(document, group_version)
+
+
+def _of_definitions(manifests: Sequence[Document], release: str | None) -> Iterator[DocumentFinding]:
+    """What an apiserver refuses, or why a definition is not published unchanged."""
+    refused = set()
+    for manifest in manifests:
+        for fault in definition_faults(manifest, minor=minor_release(release)):
+            refused.add(shown_name(manifest))
+            message = f"{shown_name(manifest)}: {fault.text}"
+            yield DocumentFinding(Level.ERROR, "definition", pointer_to(*fault.path), message)
+    for problem in build(manifests).problems:
+        if problem.crd not in refused:
+            message = f"{problem.crd}: {problem.reason}"
+            yield DocumentFinding(Level.ERROR, "definition", problem.pointer, message)
+
+
+def _of_loss(loss: Loss) -> DocumentFinding:
+    rule = _NAMED.get(loss.construct, "loss")
+    level = Level.ERROR if rule != "loss" else Level.WARNING if loss.grade is Grade.LOSS else Level.NOTE
+    return DocumentFinding(level, rule, loss.pointer, f"{cut(loss.construct)}: {loss.reason}")
+
+
+def _dangling(document: Document) -> Iterator[DocumentFinding]:
+    for ref in sorted(references(document, "document")):
+        tokens = tokens_of(ref)
+        is_name = len(tokens) == 3 and tokens[1] in _BY_NAME
+        if ref.startswith("#") and not is_name and not _is_there(document, tokens):
+            reason = f"{cut(ref)} leads nowhere"
+            yield DocumentFinding(Level.ERROR, "reference", _place_of(ref, document), reason)
+        elif not ref.startswith("#"):
+            reason = f"{cut(ref)} is outside the document; not checked"
+            yield DocumentFinding(Level.ERROR, "unchecked", _place_of(ref, document), reason)
+
+
+def _place_of(ref: str, document: Document) -> str:
+    """The first place of a fault; "" if it is stated without ``$ref``."""
+    waiting: list[tuple[Any, tuple[str | int, ...]]] = [(document, ())]
+    while waiting:
+        node, path = waiting.pop()
+        if isinstance(node, dict) and node.get("$ref") == ref:
+            return pointer_to(*path, "$ref")
+        children = [*(node.items() if isinstance(node, dict) else enumerate(node))]
+        waiting += [
+            (child, (*path, key)) for key, child in reversed(children) if isinstance(child, dict | list)
+        ]
+    return ""
+
+
+def _is_there(document: Document, tokens: list[str]) -> bool:
+    node: Any = document
+    for token in tokens:
+        if isinstance(node, dict) and token in node:
+            node = node[token]
+        elif isinstance(node, list) and token.isdecimal() and int(token[:9]) < len(node):
+            node = node[int(token)]
+        else:
+            return False
+    return True
+
+
+def _repeated_ids(document: Document) -> Iterator[DocumentFinding]:
+    first: dict[str, str] = {}
+    for path, item in _paths(document):
+        for method in METHODS:
+            name = within(item, method).get("operationId")
+            if not isinstance(name, str):
+                continue
+            place = pointer_to("paths", path, method, "operationId")
+            if first.setdefault(name, place) != place:
+                yield DocumentFinding(
+                    Level.ERROR, "operation-id", place, f"{cut(name)} is that of {first[name]}, too"
+                )
+
+
+def _foreign_paths(document: Document, group_version: GroupVersion) -> Iterator[DocumentFinding]:
+    for path, _ in _paths(document):
+        found = group_version_of(path)
+        if found != group_version and path[:2] != "x-":
+            whose = f"of {cut(found)}" if found else "of no group-version"
+            message = f"is {whose}, in the document of {cut(group_version)}"
+            yield DocumentFinding(Level.ERROR, "group-version", pointer_to("paths", path), message)
+
+
+def _paths(document: Document) -> list[tuple[str, Any]]:
+    paths = document.get("paths")
+    return sorted(paths.items()) if isinstance(paths, dict) else []

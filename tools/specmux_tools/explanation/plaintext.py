@@ -1,0 +1,289 @@
+"""The output of ``kubectl explain -o plaintext``, byte for byte as rendered by kubectl of a release.
+
+The rules are those of ``pkg/explain/v2/templates/plaintext.tmpl`` of k8s.io/kubectl 0.37, with the truth
+values of Go's templates: an empty map or list is false.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import unquote
+
+from specmux_converters.document import Document
+from specmux_converters.json_values import mapping, objects, within
+from specmux_converters.lazy.dataclasses import dataclass
+from specmux_converters.printing import printable_lines
+from specmux_converters.resources import GroupVersionKind
+from specmux_tools.errors import UnknownField, UnknownKind
+from specmux_tools.explanation.word_wrap import wrapped
+
+Schema = Mapping[str, Any]
+
+Note = tuple[str, Sequence[str]]
+"""A label and the lines under it."""
+Notes = Callable[[Schema], Sequence[Note]]
+"""Notes on a field in addition to kubectl's output."""
+
+_NONE: Final[Schema] = {}
+_METHODS: Final = ("get", "post", "put", "patch", "delete")
+_SHORT_ENUM: Final = 4
+"""Values of an enum shown in a list."""
+
+
+def no_notes(schema: Schema) -> Sequence[Note]:
+    """kubectl's unchanged output."""
+    return ()
+
+
+def plaintext(
+    document: Document,
+    resource: tuple[str, str, str],
+    path: Sequence[str],
+    *,
+    recursive: bool = False,
+    max_depth: int = 0,
+    release: str | None = None,
+) -> str:
+    """kubectl's output for a field of a resource: ``resource`` is group, version and plural. ``max_depth``:
+    levels of fields in recursive output; 0 for all. ``release`` of kubectl ("1.35"): None is the newest.
+
+    Raises UnknownKind if the document has no such resource, UnknownField if it has no such field.
+    """
+    kind = _kind_of(document, *resource)
+    return of_kind(document, kind, path, recursive=recursive, max_depth=max_depth, release=release)
+
+
+def of_kind(
+    document: Document,
+    kind: GroupVersionKind,
+    path: Sequence[str],
+    *,
+    recursive: bool = False,
+    max_depth: int = 0,
+    notes: Notes = no_notes,
+    release: str | None = None,
+) -> str:
+    """The same for any kind of the document, with ``notes`` added after kubectl's output for a field."""
+    has_docs = release is None or _has_docs(release)
+    text = _body(_Printer(document, recursive, max_depth, notes, has_docs), kind, path)
+    group = f"GROUP:      {kind.group}\n" if kind.group else ""
+    return printable_lines(f"{group}KIND:       {kind.kind}\nVERSION:    {kind.version}\n\n{text}\n")
+
+
+def type_of(document: Document, schema: Schema) -> str:
+    """A type in kubectl's form: ``string``, ``[]Container``, ``map[string]Quantity``, ``Object``."""
+    items, values = within(schema, "items"), within(schema, "additionalProperties")
+    if items:
+        return f"[]{type_of(document, items)}"
+    if values:
+        return f"map[string]{type_of(document, values)}"
+    match schema.get("allOf"):
+        case [dict(only)] if only and not schema.get("properties"):
+            return type_of(document, only)
+    reference = schema.get("$ref")
+    if not reference:
+        name = schema.get("type")
+        return "Object" if name == "object" else str(name or "Object")
+    target = _target(document, reference)
+    name = target.get("type")
+    if name and name != "object":
+        return str(name)
+    return str(reference).rpartition("/")[2].rpartition(".")[2] or "Object"
+
+
+@dataclass(frozen=True, slots=True)
+class _Printer:
+    """The constant inputs of one output."""
+
+    document: Document
+    recursive: bool
+    max_depth: int
+    notes: Notes
+    has_docs: bool
+    """Whether external documentation is shown."""
+
+    def output(self, schema: Schema, path: Sequence[str], seen: frozenset[str]) -> str:
+        """The field at the end of ``path``; "" if there is none."""
+        reference = str(schema.get("$ref") or "")
+        found = _target(self.document, reference) or schema
+        if not path:
+            described = "".join(self.descriptions(found)) or "<empty>"
+            fields = "".join(self.field_list(found, 1, frozenset()))
+            head = f"DESCRIPTION:\n{_indented(wrapped(described, 76), 4)}\n"
+            head += self.external_docs(found, 0, 4)
+            return f"{head}FIELDS:\n{fields}" if fields else head
+        if reference and reference in seen:
+            return ""
+        field = within(within(found, "properties"), path[0])
+        if field:
+            rest = self.output(field, path[1:], frozenset())
+            if len(path) > 1:
+                return rest
+            kind = type_of(self.document, field)
+            notes = "".join(map(_long_note, self.notes(field)))
+            return f"FIELD: {path[0]} <{kind}>\n{_long_enum(field)}\n{notes}\n{rest}"
+        inner = within(found, "items") or within(found, "additionalProperties")
+        if inner:
+            return self.output(inner, path, seen | {reference})
+        parts = (self.output(part, path, seen | {reference}) for part in _alternatives(found))
+        return next(filter(None, parts), "")
+
+    def descriptions(self, schema: Schema) -> Iterator[str]:
+        """The descriptions of a schema and of its parts."""
+        found = _target(self.document, schema.get("$ref")) or schema
+        if found.get("description"):
+            yield f"{found['description']}\n"
+        for part in _inner(found):
+            yield from self.descriptions(part)
+
+    def field_list(self, schema: Schema, level: int, seen: frozenset[str]) -> Iterator[str]:
+        reference = str(schema.get("$ref") or "")
+        if reference and reference in seen:
+            return
+        found = _target(self.document, reference) or schema
+        seen |= {reference}
+        properties = within(found, "properties")
+        for name in sorted(properties, key=str.encode):
+            field = properties[name]
+            yield self.field(name, field, level, is_required=name in (found.get("required") or ()))
+            if self.recursive and (not self.max_depth or level < self.max_depth):
+                yield from self.field_list(field, level + 1, seen)
+        for part in _inner(found):
+            yield from self.field_list(part, level, seen)
+
+    def field(self, name: str, schema: Schema, level: int, *, is_required: bool) -> str:
+        pad = "  " * level
+        required = " -required-" if is_required else ""
+        line = f"{pad}{name}\t<{type_of(self.document, schema)}>{required}{_short_enum(schema, pad)}\n"
+        line += "".join(_short_note(note, pad) for note in self.notes(schema))
+        if self.recursive:
+            return line
+        described = wrapped(schema.get("description") or "<no description>", 78 - len(pad))
+        outside = self.external_docs(schema, len(pad) + 2, len(pad) + 4)
+        return f"{line}{_indented(described, len(pad) + 2)}\n{outside}\n"
+
+    def external_docs(self, schema: Schema, head: int, inner: int) -> str:
+        """After an empty line."""
+        said = within(schema, "externalDocs")
+        if not said or not self.has_docs:
+            return ""
+        lines = ["", _indented("EXTERNAL DOCS:", head)]
+        if said.get("description"):
+            lines.append(_indented(wrapped(str(said["description"]), 80 - inner), inner))
+        if said.get("url"):
+            lines.append(_indented(f"URL: {said['url']}", inner))
+        return "".join(f"{line}\n" for line in lines)
+
+
+def _has_docs(release: str) -> bool:
+    from specmux_converters.releases import (
+        EXTERNAL_DOCS,  # a start seldom needs them
+        minor_release,
+    )
+
+    return EXTERNAL_DOCS.is_in(minor_release(release))
+
+
+def _kind_of(document: Document, group: str, version: str, plural: str) -> GroupVersionKind:
+    """The kind in the resource's operations; the last path that states one decides."""
+    root = f"/apis/{group}/{version}/" if group else f"/api/{version}/"
+    paths = within(document, "paths")
+    kind: Schema = _NONE
+    for middle in ("", "namespaces/{namespace}/"):
+        for end in ("", "/{name}"):
+            item = within(paths, f"{root}{middle}{plural}{end}")
+            operations = (found for method in _METHODS if (found := within(item, method)))
+            for operation in operations:
+                kind = within(operation, "x-kubernetes-group-version-kind")
+                if kind:
+                    break
+    match kind:
+        case {"group": str(own_group), "version": str(own_version), "kind": str(name)}:
+            return GroupVersionKind(own_group, own_version, name)
+    raise UnknownKind(f"{plural} is no resource of {root.strip('/')}", name=plural)
+
+
+def _body(printer: _Printer, kind: GroupVersionKind, path: Sequence[str]) -> str:
+    schemas = within(within(printer.document, "components"), "schemas")
+    wanted = {"group": kind.group, "version": kind.version, "kind": kind.kind}
+    for name in sorted(schemas, key=str.encode):
+        schema = schemas[name]
+        listed = mapping(schema).get("x-kubernetes-group-version-kind")
+        if isinstance(listed, list) and wanted in listed:
+            text = printer.output(schema, path, frozenset())
+            if text:
+                return text
+            raise UnknownField(f'field "{path[-1]}" does not exist', name=path[-1])
+    raise UnknownKind(f"no schema of the document is of the kind {kind.kind}", name=kind.kind)
+
+
+def _alternatives(schema: Schema) -> Iterable[Schema]:
+    return objects(schema.get("allOf"))
+
+
+def _inner(schema: Schema) -> Iterator[Schema]:
+    """Further sources of a schema's fields, in kubectl's order."""
+    yield from _alternatives(schema)
+    yield from filter(None, (within(schema, "items"), within(schema, "additionalProperties")))
+
+
+def _target(document: Document, reference: Any) -> Schema:
+    """The target of a reference within the document. As in kubectl, ``~1`` is not decoded."""
+    if not isinstance(reference, str) or not reference.startswith("#"):
+        return _NONE
+    found: Schema = document
+    for token in unquote(reference[1:]).split("/"):
+        if token:
+            found = within(found, token)
+    return found
+
+
+def _indented(text: str, amount: int) -> str:
+    pad = " " * amount
+    return pad + text.replace("\n", f"\n{pad}")
+
+
+def _long_enum(schema: Schema) -> str:
+    values = schema.get("enum")
+    return "ENUM:" + "".join(f"\n    {value_text(item)}" for item in values) if values else ""
+
+
+def _short_enum(schema: Schema, pad: str) -> str:
+    values = schema.get("enum")
+    if not values:
+        return ""
+    more = ", ...." if len(values) > _SHORT_ENUM else ""
+    return f"\n{pad}enum: {', '.join(map(value_text, values[:_SHORT_ENUM]))}{more}"
+
+
+def _long_note(note: Note) -> str:
+    label, lines = note
+    return f"{label}:" + "".join(f"\n    {line}" for line in lines) + "\n"
+
+
+def _short_note(note: Note, pad: str) -> str:
+    label, lines = note
+    return f"{pad}{label.lower()}: {'; '.join(lines)}\n"
+
+
+def value_text(value: Any) -> str:
+    """A value as printed by Go's templates, where every number is a float."""
+    match value:
+        case None:
+            return "<no value>"
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return _number(float(value))
+    return str(value) or '""'
+
+
+def _number(number: float) -> str:
+    """As by Go's ``%v``: the shortest digits, with an exponent below -4 and from 21 on."""
+    if number == int(number) and abs(number) < 1e21:
+        return str(int(number))
+    text = repr(number)
+    if "e" not in text and abs(number) < 1e-4:
+        text = f"{number:e}"
+    return text

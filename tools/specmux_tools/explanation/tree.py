@@ -1,0 +1,200 @@
+"""The fields of a kind as a tree: the source of text, JSON, the page and the skeleton.
+
+A tree is cut at a component within itself, at a depth, and at a number of fields; ``has_more`` marks the
+cuts. Fields of one component are the same objects wherever it occurs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import field
+from typing import Final
+
+from specmux_converters.document import Document
+from specmux_converters.json_values import text
+from specmux_converters.lazy.dataclasses import dataclass
+from specmux_converters.references import schemas_of
+from specmux_converters.schema_references import component_of
+from specmux_tools.errors import UnknownField
+from specmux_tools.explanation.details import Details, details_of
+from specmux_tools.explanation.field_path import Step
+from specmux_tools.explanation.layers import (
+    Layers,
+    Schema,
+    components_in,
+    element_of,
+    innermost,
+    layers_of,
+    properties_of,
+    required_of,
+    said_by,
+)
+from specmux_tools.explanation.plaintext import type_of
+from specmux_tools.explanation.similar import similar_to
+
+MOST_FIELDS: Final = 10_000
+MOST_DEPTH: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    name: str
+    type: str
+    """The type in kubectl's notation."""
+    is_required: bool
+    description: str
+    details: Details
+    fields: tuple[Field, ...]
+    """Sorted by name; for a list or map, those of the elements."""
+    has_more: bool
+    """Some of its fields are left out."""
+    is_whole: bool
+    """No field is left out at or below it."""
+    size: int
+    """Number of fields, including itself."""
+    height: int
+    """Levels of fields below it."""
+    component: str
+    """The component that defines its fields; "" if they are inline or absent."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldPlace:
+    """The end of a path: the names on the way, and the schema there."""
+
+    names: tuple[str, ...]
+    schema: Schema
+    is_required: bool
+
+
+def find(document: Document, schema: Schema, steps: Sequence[Step]) -> FieldPlace:
+    """Raises UnknownField, with similar names."""
+    schemas = schemas_of(document)
+    place = FieldPlace((), schema, False)
+    for step in steps:
+        layers: Layers | None = layers_of(schemas, place.schema)
+        last = layers
+        while layers is not None:
+            found = properties_of(layers).get(step.name)
+            if found:
+                names = (*place.names, step.name)
+                place = FieldPlace(names, found, step.name in required_of(layers))
+                break
+            last, layers = layers, element_of(schemas, layers)
+        else:
+            if not (step.is_quoted and _is_below_map(schemas_of(document), place.schema)):
+                raise _unknown(step, place, last or ())
+            place = FieldPlace(place.names, _value_of_map(schemas, place.schema), False)
+    return place
+
+
+def tree_of(
+    document: Document, place: FieldPlace, *, depth: int = MOST_DEPTH, max_fields: int = MOST_FIELDS
+) -> Field:
+    """The field at ``place`` with ``depth`` levels of fields."""
+    grower = _Grower(document, schemas_of(document), max_fields)
+    name = place.names[-1] if place.names else ""
+    return grower.grow(name, place.schema, place.is_required, depth, frozenset())
+
+
+@dataclass(frozen=True, slots=True)
+class _Below:
+    """The fields below one field."""
+
+    fields: tuple[Field, ...] = ()
+    has_more: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        return not self.has_more and all(each.is_whole for each in self.fields)
+
+    @property
+    def size(self) -> int:
+        return sum(each.size for each in self.fields)
+
+    @property
+    def height(self) -> int:
+        return max((1 + each.height for each in self.fields), default=0)
+
+
+_NOTHING: Final = _Below()
+_CUT: Final = _Below((), True)
+
+
+@dataclass(slots=True)
+class _Grower:
+    document: Document
+    schemas: Schema
+    left: int
+    """Number of fields that may still be created."""
+    whole: dict[str, _Below] = field(default_factory=dict)
+    """Complete fields by component: where nothing is cut, no component contains itself."""
+
+    def grow(self, name: str, schema: Schema, is_required: bool, depth: int, above: frozenset[str]) -> Field:
+        layers = layers_of(self.schemas, schema)
+        said = said_by(layers)
+        inner = innermost(self.schemas, layers)
+        below = self.below(layers, inner, depth, above)
+        return Field(
+            name,
+            type_of(self.document, schema),
+            is_required,
+            text(said.get("description")),
+            details_of(said, {} if inner is layers else said_by(inner), next(components_in(inner), "")),
+            below.fields,
+            below.has_more,
+            below.is_whole,
+            1 + below.size,
+            below.height,
+            _component_of(inner) or "",
+        )
+
+    def below(self, layers: Layers, inner: Layers, depth: int, above: frozenset[str]) -> _Below:
+        properties = properties_of(inner)
+        if not properties:
+            return _NOTHING
+        component = _component_of(inner)
+        known = self.whole.get(component) if component is not None else None
+        if known is not None and known.height <= depth and known.size <= self.left:
+            self.left -= known.size
+            return known
+        within = frozenset((*components_in(layers), *components_in(inner)))
+        if depth <= 0 or within & above:
+            return _CUT
+        grown = self.fields(properties, required_of(inner), depth - 1, above | within)
+        if component is not None and grown.is_whole:
+            self.whole[component] = grown
+        return grown
+
+    def fields(
+        self, properties: dict[str, Schema], required: frozenset[str], depth: int, above: frozenset[str]
+    ) -> _Below:
+        made: list[Field] = []
+        for name, schema in properties.items():
+            if self.left <= 0:
+                return _Below(tuple(made), True)
+            self.left -= 1
+            made.append(self.grow(name, schema, name in required, depth, above))
+        return _Below(tuple(made))
+
+
+def _component_of(inner: Layers) -> str | None:
+    return None if inner[0].get("properties") else component_of(inner[0])
+
+
+def _unknown(step: Step, place: FieldPlace, layers: Layers) -> UnknownField:
+    similar = similar_to(step.name, properties_of(layers))
+    return UnknownField(f'field "{step.name}" does not exist', name=step.name, similar=similar)
+
+
+def _is_below_map(schemas: Schema, schema: Schema) -> bool:
+    return bool(_value_of_map(schemas, schema))
+
+
+def _value_of_map(schemas: Schema, schema: Schema) -> Schema:
+    """The schema of a map's values; empty if there is none."""
+    for layer in layers_of(schemas, schema):
+        values = layer.get("additionalProperties")
+        if isinstance(values, dict):
+            return values
+    return {}

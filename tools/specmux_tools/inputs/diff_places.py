@@ -1,0 +1,291 @@
+"""Places of changes in files: the line of the new side that says it now, or of the old side that said it.
+
+Found for the reports that show them. A file that is packed, or larger than TEXT_MAX, has no lines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import orjson
+import yaml
+
+from specmux_converters.crd.manifest import shown_name
+from specmux_converters.document import Document
+from specmux_converters.group_versions import joined
+from specmux_converters.json_values import array, mapping
+from specmux_converters.lazy.dataclasses import dataclass
+from specmux_converters.losses import pointer_to
+from specmux_converters.references import name_in
+from specmux_tools.differences.changes import Change
+from specmux_tools.differences.reports import Report
+from specmux_tools.inputs.diff_sides import SourceDocument
+from specmux_tools.kinds import group_version_kinds
+from specmux_tools.reports import Where
+from specmux_tools.validation.decoding.positions import Places
+
+TEXT_MAX: Final = 8 * 1024 * 1024
+
+Path = tuple[str | int, ...]
+
+_STEP: Final = re.compile(r"""\.?([^\s.\[\]{}"\\]+)|\[("(?:[^"\\]|\\.)*")\]|(\[\])|(\{\})""")
+_OPERATION: Final = re.compile(r"(GET|PUT|POST|DELETE|OPTIONS|HEAD|PATCH|TRACE) (/.*)")
+_KEYWORDS: Final = (
+    ("enum-", "enum"),
+    ("default-", "default"),
+    ("nullable-", "nullable"),
+    ("rule-", "x-kubernetes-validations"),
+    ("transition-rule-", "x-kubernetes-validations"),
+    ("field-became-immutable", "x-kubernetes-validations"),
+    ("field-became-mutable", "x-kubernetes-validations"),
+    ("type-", "type"),
+    ("format-", "format"),
+    ("list-type-", "x-kubernetes-list-type"),
+    ("list-map-keys-", "x-kubernetes-list-map-keys"),
+    ("map-type-", "x-kubernetes-map-type"),
+    ("patch-strategy-", "x-kubernetes-patch-strategy"),
+    ("unknown-fields-", "x-kubernetes-preserve-unknown-fields"),
+    ("embedded-resource-", "x-kubernetes-embedded-resource"),
+)
+_OF_MANIFEST: Final[Mapping[str, Path]] = {
+    "scope-changed": ("spec", "scope"),
+    "kind-changed": ("spec", "names", "kind"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Spot:
+    """How far a path of a change leads into a document."""
+
+    source: SourceDocument
+    path: Path
+    is_whole: bool
+
+
+def placed(report: Report, old: tuple[SourceDocument, ...], new: tuple[SourceDocument, ...]) -> Report:
+    """The report with the place of every change that one can be found for."""
+    spots = []
+    for change in report.changes:
+        sides = [_spot(change, new), _spot(change, old)]
+        whole = [spot for spot in sides if spot is not None and spot.is_whole]
+        spots.append(next(iter([*whole, *filter(None, sides)]), None))
+    texts: dict[int, tuple[SourceDocument, set[Path]]] = {}
+    for spot in filter(None, spots):
+        texts.setdefault(id(spot.source), (spot.source, set()))[1].add(spot.path)
+    found = {key: _positions(source, paths) for key, (source, paths) in texts.items()}
+    return replace(
+        report,
+        changes=tuple(
+            change if spot is None else replace(change, where=_where(spot, found[id(spot.source)]))
+            for change, spot in zip(report.changes, spots, strict=True)
+        ),
+    )
+
+
+def _where(spot: _Spot, positions: Mapping[Path, tuple[int, int] | None]) -> Where:
+    line, column = positions.get(spot.path) or (None, None)
+    return Where(spot.source.file, line, column, pointer_to(*spot.path))
+
+
+def _spot(change: Change, sources: tuple[SourceDocument, ...]) -> _Spot | None:
+    spots = [spot for source in sources if (spot := _spot_in(change, source)) is not None]
+    return max(spots, key=lambda spot: (spot.is_whole, len(spot.path)), default=None)
+
+
+def _spot_in(change: Change, source: SourceDocument) -> _Spot | None:
+    if source.is_manifest:
+        return _in_manifest(change, source)
+    operation = _OPERATION.fullmatch(str(change.what)) or _OPERATION.fullmatch(change.location.kind)
+    paths = source.document.get("paths")
+    if operation and isinstance(paths, dict) and operation[2] in paths:
+        is_there = operation[1].lower() in paths[operation[2]]
+        path: Path = ("paths", operation[2], *([operation[1].lower()] if is_there else []))
+        return _Spot(source, path, is_there)
+    group = change.location.group_version
+    for name, schema in _kinds(source.document, group, change.location.kind):
+        return _in_schema(change, source, ("components", "schemas", name), schema)
+    prefix = f"/{group}/"
+    if group and isinstance(paths, dict) and any(str(path).startswith(prefix) for path in paths):
+        return _Spot(source, ("paths",), not change.location.kind)
+    return None
+
+
+def _kinds(document: Document, group_version: str, kind: str) -> Iterator[tuple[str, Any]]:
+    schemas = mapping(document.get("components")).get("schemas")
+    for name, schema in schemas.items() if isinstance(schemas, dict) and kind else ():
+        if isinstance(schema, dict) and "x-kubernetes-group-version-kind" in schema:
+            for each in group_version_kinds(schema):
+                if each.kind == kind and joined(each.group, each.version) == group_version:
+                    yield name, schema
+
+
+def _in_manifest(change: Change, source: SourceDocument) -> _Spot | None:
+    spec = source.document.get("spec")
+    if not isinstance(spec, dict):
+        return None
+    place = change.location
+    kind = _below(spec, ("names", "kind"))
+    versions = spec.get("versions")
+    if change.id == "stored-version-removed":
+        return _Spot(source, ("spec", "versions"), False) if kind == place.kind else None
+    for index, version in enumerate(array(versions)):
+        if not isinstance(version, dict) or not version.get("served"):
+            continue
+        if f"apis/{spec.get('group')}/{version.get('name')}" != place.group_version:
+            continue
+        if place.kind and kind != place.kind and change.id != "kind-changed":
+            continue
+        if change.id in _OF_MANIFEST:
+            return _Spot(source, _OF_MANIFEST[change.id], True)
+        own: Path = ("spec", "versions", index)
+        if "subresource" in change.id or change.id == "scale-path-changed":
+            extra = (
+                ("scale", change.what) if change.id == "scale-path-changed" else (change.what or "status",)
+            )
+            return _walked(source, version, own, ("subresources", *extra))
+        root = mapping(version.get("schema")).get("openAPIV3Schema")
+        if not place.path and (root is None or not _keyword(change)):
+            return _Spot(source, own, True)
+        return _in_schema(change, source, (*own, "schema", "openAPIV3Schema"), root)
+    return None
+
+
+def _walked(source: SourceDocument, value: Any, path: Path, steps: Path) -> _Spot:
+    for step in steps:
+        if not isinstance(value, dict) or step not in value:
+            return _Spot(source, path, False)
+        value, path = value[step], (*path, step)
+    return _Spot(source, path, True)
+
+
+def _in_schema(change: Change, source: SourceDocument, path: Path, schema: Any) -> _Spot:
+    for match in _STEP.finditer(change.location.path):
+        name = match[1] or (orjson.loads(match[2]) if match[2] else None)
+        steps: Path = ("properties", name) if name is not None else ("items",) if match[3] else (
+            "additionalProperties",
+        )  # fmt: skip
+        found = next(
+            (
+                (inner, (*way, *steps))
+                for way, each in _parts(source.document, path, schema, 0)
+                if (inner := _below(each, steps)) is not None
+            ),
+            None,
+        )
+        if found is None:
+            return _Spot(source, path, False)
+        schema, path = found
+    keyword = _keyword(change)
+    if keyword is None:
+        return _Spot(source, path, True)
+    for way, each in _parts(source.document, path, schema, 0):
+        if keyword in each:
+            return _Spot(source, (*way, keyword), True)
+    return _Spot(source, path, False)
+
+
+_MOST_DEEP: Final = 16
+
+
+def _parts(document: Document, path: Path, schema: Any, depth: int) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """The schema and all that it takes over by ``$ref`` and ``allOf``."""
+    if not isinstance(schema, dict) or depth > _MOST_DEEP:
+        return
+    yield path, schema
+    reference = schema.get("$ref")
+    name = name_in(reference, "schemas") if isinstance(reference, str) else None
+    if name is not None:
+        target = _below(document, ("components", "schemas", name))
+        yield from _parts(document, ("components", "schemas", name), target, depth + 1)
+    for index, part in enumerate(array(schema.get("allOf"))):
+        yield from _parts(document, (*path, "allOf", index), part, depth + 1)
+
+
+def _below(value: Any, steps: Path) -> Any:
+    for step in steps:
+        value = value.get(step) if isinstance(value, dict) else None
+    return value
+
+
+def _keyword(change: Change) -> str | None:
+    if change.id.startswith(("constraint-", "branch-", "composition-")):
+        return str(change.what)
+    return next((keyword for prefix, keyword in _KEYWORDS if change.id.startswith(prefix)), None)
+
+
+def _positions(source: SourceDocument, paths: set[Path]) -> dict[Path, tuple[int, int] | None]:
+    if len(source.data) > TEXT_MAX:
+        return {}
+    try:
+        text = source.data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return {}
+    if text.lstrip()[:1] == "{":
+        prefix = _item_of_list(source)
+        places = Places([(*prefix, *path) for path in paths])
+        places.read_json(text)
+        return {path: places.of((*prefix, *path)) for path in paths}
+    return _yaml_positions(source, text, paths)
+
+
+def _yaml_positions(
+    source: SourceDocument, text: str, paths: set[Path]
+) -> dict[Path, tuple[int, int] | None]:
+    try:
+        nodes = list(yaml.compose_all(text, Loader=yaml.CSafeLoader))
+    except yaml.YAMLError:
+        return {}
+    root = next((found for node in nodes for found in _candidates(node) if _is_of(found, source)), None)
+    return {path: None if root is None else _mark(root, path) for path in paths}
+
+
+def _candidates(node: yaml.Node | None) -> Iterator[yaml.Node]:
+    if node is not None:
+        yield node
+        items = _child(node, "items")
+        if items is not None and isinstance(items[1], yaml.SequenceNode):
+            yield from items[1].value
+
+
+def _is_of(node: yaml.Node, source: SourceDocument) -> bool:
+    if not source.is_manifest:
+        return True
+    metadata = _child(node, "metadata")
+    name = None if metadata is None else _child(metadata[1], "name")
+    return name is not None and name[1].value == shown_name(source.document)
+
+
+def _mark(node: yaml.Node, path: Path) -> tuple[int, int]:
+    """Of the key, or of the last one that is there."""
+    mark = node.start_mark
+    for step in path:
+        found = _child(node, step)
+        if found is None:
+            break
+        mark, node = found[0].start_mark, found[1]
+    return mark.line + 1, mark.column + 1
+
+
+def _child(node: yaml.Node, step: str | int) -> tuple[yaml.Node, yaml.Node] | None:
+    if isinstance(node, yaml.MappingNode):
+        return next(((key, value) for key, value in node.value if key.value == step), None)
+    if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+        return node.value[step], node.value[step]
+    return None
+
+
+def _item_of_list(source: SourceDocument) -> Path:
+    """Where the manifest stands in a List that is written as JSON."""
+    if not source.is_manifest:
+        return ()
+    try:
+        items = orjson.loads(source.data.removeprefix(b"\xef\xbb\xbf")).get("items")
+    except (orjson.JSONDecodeError, AttributeError):
+        return ()
+    for index, item in enumerate(array(items)):
+        if shown_name(item) == shown_name(source.document):
+            return ("items", index)
+    return ()

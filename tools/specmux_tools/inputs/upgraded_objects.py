@@ -1,0 +1,102 @@
+"""What ``specmux upgrade`` judges: objects of files and of clusters, and what came of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from specmux_converters.lazy.dataclasses import dataclass
+from specmux_converters.resources import GroupVersionKind
+from specmux_tools.inputs.judged_objects import stored_objects
+from specmux_tools.inputs.upgrade_sides import group_versions_of, read_side, upgrade_sides
+from specmux_tools.inputs.validated_objects import MEDIA_TYPES, Input, files_below, read_inputs
+from specmux_tools.sources import SourceOptions
+from specmux_tools.sources.arguments import is_path
+from specmux_tools.sources.disk.git_files import PREFIX as GIT
+from specmux_tools.upgrades.verdicts import UpgradeJudge, UpgradeOutcome, UpgradeVerdict, unread
+from specmux_tools.validation import Directive, ValidationReport
+from specmux_tools.validation.compiled_kinds import LIST
+from specmux_tools.validation.decoding.manifests import definition_in
+from specmux_tools.validation.decoding.objects import Body
+from specmux_tools.validation.media_types import body_format
+from specmux_tools.validation.validator import kind_in, opened
+
+CLUSTER = "cluster"
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradedObject:
+    file: str
+    line: int
+    verdict: UpgradeVerdict
+
+    @property
+    def is_failing(self) -> bool:
+        return self.verdict.outcome in (UpgradeOutcome.NOT_READY, UpgradeOutcome.NOT_CHECKED)
+
+    def as_document(self) -> dict[str, Any]:
+        head = {"file": self.file, "line": self.line, "outcome": self.verdict.outcome.value}
+        return head | self.verdict.report.as_document()
+
+
+class Upgrade:
+    """Of what ``origin`` names, "" being the source itself, to ``target``."""
+
+    def __init__(self, origin: str, target: str, source: SourceOptions, release: str | None) -> None:
+        self._source = source
+        self._release = release
+        self._before = read_side(origin, source)
+        self._after = read_side(target, source)
+
+    def judged(self, paths: Sequence[str], *, live: bool) -> list[UpgradedObject]:
+        """Raises FileRefused, SpecmuxError."""
+        inputs = read_inputs(files_below(paths)) if paths else []
+        definitions = [found for item in inputs if (found := definition_in(item.part)) is not None]
+        sides = upgrade_sides(
+            self._before,
+            self._after,
+            self._source,
+            own=definitions,
+            wanted=None if live else group_versions_of(inputs),
+            release=self._release,
+        )
+        judge = UpgradeJudge(sides)
+        judged = [each for item in inputs for each in _of_input(item, judge)]
+        if live:
+            word = self._before.word
+            cluster = self._source if is_path(word) or word.startswith(GIT) else self._source.at(word)
+            for data, media_type in stored_objects(cluster, self._before.side):
+                judged += (
+                    UpgradedObject(CLUSTER, 1, each)
+                    for each in _verdicts(opened(data, body_format(media_type), Directive.STRICT), judge)
+                )
+        return judged
+
+
+def _of_input(item: Input, judge: UpgradeJudge) -> Iterator[UpgradedObject]:
+    part = item.part
+    source = opened(part.data, body_format(MEDIA_TYPES[part.format]), Directive.STRICT)
+    for verdict in _verdicts(source, judge):
+        moved = replace(verdict, report=verdict.report.moved(part.line))
+        yield UpgradedObject(item.file, part.line + 1, moved)
+
+
+def _verdicts(source: Body | ValidationReport, judge: UpgradeJudge) -> Iterator[UpgradeVerdict]:
+    """Of an object, or of those in a list; as for kubectl, a RoleList holds Roles unless they say else."""
+    if isinstance(source, ValidationReport):
+        yield unread(source)
+        return
+    found = kind_in(source, Directive.STRICT)
+    kind = found.kind if isinstance(found, GroupVersionKind) else ""
+    items = source.value.get("items") if kind.endswith("List") else None
+    if isinstance(items, list):
+        inside = source.inside("items")
+        head = {"apiVersion": source.value["apiVersion"], "kind": kind.removesuffix("List")}
+        said = {} if found == LIST else head
+        for index in range(len(items)):
+            body = inside.inside(index)
+            value = {**said, **body.value} if isinstance(body.value, dict) else body.value
+            yield judge.verdict(replace(body, value=value))
+    else:
+        yield judge.verdict(source)

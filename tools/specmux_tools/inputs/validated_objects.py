@@ -1,0 +1,334 @@
+"""What ``specmux validate`` checks: the files, the objects in them, and what came of each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from specmux_aggregator.errors import SourceError
+from specmux_aggregator.folders import walked
+from specmux_aggregator.http.content_codings import BadCoding, TooLarge
+from specmux_converters.document import Document
+from specmux_converters.group_versions import GroupVersion, api_version, joined
+from specmux_converters.lazy.dataclasses import dataclass
+from specmux_converters.resources import GroupVersionKind
+from specmux_tools.inputs.ignored_fields import IgnoredField, without_fields
+from specmux_tools.kind_suggestions import KindPlace, place_of
+from specmux_tools.sources.disk.document_files import FileRefused
+from specmux_tools.sources.disk.files import read_bytes
+from specmux_tools.sources.disk.git_files import PREFIX as GIT
+from specmux_tools.sources.disk.git_files import git_files
+from specmux_tools.validation import Directive, Severity, UnionAlgorithm, ValidationReport, Validator
+from specmux_tools.validation.decoding.json_syntax import syntax_error
+from specmux_tools.validation.decoding.manifests import group_versions_in, is_object
+from specmux_tools.validation.decoding.objects import read
+from specmux_tools.validation.decoding.streams import StreamPart, parts_of
+from specmux_tools.validation.errors import Undecodable
+from specmux_tools.validation.media_types import BodyFormat
+from specmux_tools.validation.patching.patch_types import PatchType
+from specmux_tools.validation.stored_objects import ObjectKey, StoredMatch, StoredObjects, objects_in
+from specmux_tools.validation.validator import opened, with_refused_match
+
+STDIN: Final = "-"
+SUFFIXES: Final = (".yaml", ".yml", ".json", ".cbor")
+
+MEDIA_TYPES: Final = {
+    BodyFormat.JSON: "application/json",
+    BodyFormat.YAML: "application/yaml",
+    BodyFormat.CBOR: "application/cbor",
+    BodyFormat.PROTOBUF: "application/vnd.kubernetes.protobuf",
+}
+
+
+class ObjectVerdict(StrEnum):
+    VALID = "valid"
+    INVALID = "invalid"
+    NOT_CHECKED = "not-checked"
+    """Nothing is wrong with what was looked at, and something was not."""
+    SKIPPED = "skipped"
+    NO_SCHEMA = "no-schema"
+    """Its kind is not known, and that was allowed."""
+    NO_OBJECT = "no-object"
+    """It is no Kubernetes object, and that was allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One document of one file."""
+
+    file: str
+    """As the user named it; "stdin" for standard input."""
+    part: StreamPart
+
+
+@dataclass(frozen=True, slots=True)
+class ValidatedObject:
+    """One object and what came of it; lines are those of the file."""
+
+    file: str
+    line: int
+    source: str
+    """Of the template, by Helm's comment; "" without one."""
+    outcome: ObjectVerdict
+    report: ValidationReport
+
+    @property
+    def key(self) -> ObjectKey:
+        kind = self.report.kind
+        group, name = (kind.group, kind.kind) if kind else ("", "")
+        return ObjectKey(group, name, self.report.namespace, self.report.name)
+
+    @property
+    def is_of_unknown_kind(self) -> bool:
+        report = self.report
+        return self.outcome is ObjectVerdict.INVALID and report.kind is not None and not report.is_known
+
+    def as_document(self) -> dict[str, Any]:
+        document = {"file": self.file, "line": self.line, "source": self.source, "status": self.outcome.value}
+        return {name: value for name, value in document.items() if value != ""} | self.report.as_document()
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectPatch:
+    """``data`` is of every object that is given, which is stored; of an apply the objects themselves."""
+
+    type: PatchType
+    data: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How objects are judged."""
+
+    directive: Directive = Directive.STRICT
+    skipped: frozenset[str] = frozenset()
+    """``Secret``, ``v1/Secret``, ``apps/v1/Deployment``."""
+    allows_unknown_kinds: bool = False
+    unions: UnionAlgorithm = UnionAlgorithm.OFF
+    release: str | None = None
+    """Of Kubernetes, as 1.34; None is the newest."""
+    skips_non_objects: bool = False
+    allows_unchecked: bool = False
+    stored: StoredObjects | None = None
+    """Those that are updated."""
+    patch: ObjectPatch | None = None
+    is_strict_of_warnings: bool = False
+    """A warning is an error."""
+    keeps_objects: bool = False
+    """As they would be stored."""
+    ignored: tuple[IgnoredField, ...] = ()
+
+    def skips(self, kind: GroupVersionKind | None) -> bool:
+        if kind is None:
+            return False
+        return (
+            kind.kind in self.skipped
+            or f"{api_version(kind.group, kind.version)}/{kind.kind}" in self.skipped
+        )
+
+
+def files_below(paths: Iterable[str], *, ignored: re.Pattern[str] | None = None) -> list[str]:
+    """The files, and those below folders that may hold manifests, but for paths in which ``ignored`` is
+    found; revisions of git stay as they are. Raises SourceError."""
+    found: list[str] = []
+    for path in paths:
+        if path == STDIN or path.startswith(GIT) or Path(path).is_file():
+            found.append(path)
+        elif Path(path).is_dir():
+            below = [str(each) for each in walked(Path(path), _is_manifest, refuse=_refuse)]
+            if not below:
+                raise SourceError(f"{path}: no manifest in it: no file ends in {', '.join(SUFFIXES)}")
+            found += below
+        else:
+            raise SourceError(f"{path}: no such file or folder")
+    return [path for path in found if ignored is None or not ignored.search(path)]
+
+
+def _is_manifest(name: str) -> bool:
+    return name.endswith(SUFFIXES)
+
+
+def _refuse(error: OSError) -> None:
+    """A folder that cannot be read may hold manifests: nothing is valid that was not looked at."""
+    raise SourceError(f"{error.filename}: {error.strerror or 'cannot be read'}") from error
+
+
+def read_inputs(paths: Iterable[str]) -> list[Input]:
+    """Raises SourceError for what cannot be read."""
+    inputs = []
+    for path in paths:
+        for name, data in _files(path).items():
+            inputs += [Input(name, part) for part in parts_of(data)]
+    return inputs
+
+
+def read_stored(files: Iterable[str], place: str, *, are_required: bool = False) -> StoredObjects:
+    """The objects of all files. Raises SourceError for what cannot be read."""
+    values = [_value(item.file, item.part) for item in read_inputs(files)]
+    return StoredObjects(values, place, are_required=are_required)
+
+
+def patch_bytes(path: str) -> bytes:
+    """The JSON of a patch: as it was written, or that of a YAML document. Raises SourceError."""
+    data = _bytes(path)
+    if syntax_error(data) is None:
+        return data
+    parts = list(parts_of(data))
+    if len(parts) != 1:
+        raise SourceError(f"{path}: a patch is one document; here are {len(parts)}")
+    return orjson.dumps(_value(path, parts[0]), default=float)
+
+
+def object_of(item: Input) -> Any:
+    """None for what cannot be read."""
+    try:
+        return read(item.part.data, item.part.format).value
+    except Undecodable:
+        return None
+
+
+def _value(file: str, part: StreamPart) -> Any:
+    try:
+        return read(part.data, part.format).value
+    except Undecodable as error:
+        raise SourceError(f"{file}: {error.text}") from error
+
+
+def _files(path: str) -> dict[str, bytes]:
+    if not path.startswith(GIT):
+        return {"stdin" if path == STDIN else path: _bytes(path)}
+    try:
+        files = git_files(path)
+    except FileRefused as error:
+        raise SourceError(str(error)) from error
+    if files is None:
+        raise SourceError(f"{path}: the revision has no such path")
+    return {name: data for name, data in files.items() if name == path or _is_manifest(name)}
+
+
+def _bytes(path: str) -> bytes:
+    try:
+        return read_bytes(Path(path))
+    except TooLarge as error:
+        raise SourceError(f"{path}: {error}; give its objects in several files") from error
+    except (BadCoding, OSError) as error:
+        raise SourceError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def check(item: Input, validator: Validator, rules: Rules) -> list[ValidatedObject]:
+    """The objects of one document: several where it is a List."""
+    if rules.skips_non_objects and _is_no_object(item):
+        report = ValidationReport(None, rules.directive)
+        return [ValidatedObject(item.file, item.part.line + 1, "", ObjectVerdict.NO_OBJECT, report)]
+    return [_checked(item, report, rules) for report in _reports(item, validator, rules)]
+
+
+def _reports(item: Input, validator: Validator, rules: Rules) -> Iterable[ValidationReport]:
+    data, form = item.part.data, item.part.format
+    if rules.patch is None and rules.ignored:
+        body = opened(data, form, rules.directive, plainly=False)
+        if isinstance(body, ValidationReport):
+            return [body]
+        return validator.validate_all_in(without_fields(body, rules.ignored), rules.directive, rules.stored)
+    if rules.patch is None:
+        return validator.validate_all(data, MEDIA_TYPES[form], rules.directive, rules.stored)
+    if rules.patch.type is PatchType.APPLY:
+        return [_applied(item, validator, rules)]
+    try:
+        objects = objects_in(read(data, form).value)
+    except Undecodable:
+        return [validator.validate(data, MEDIA_TYPES[form], rules.directive)]
+    return [validator.patch(each, rules.patch.data, rules.patch.type, rules.directive) for each in objects]
+
+
+def _applied(item: Input, validator: Validator, rules: Rules) -> ValidationReport:
+    """JSON is YAML, and CBOR has a media type of its own."""
+    form = PatchType.APPLY_CBOR if item.part.format is BodyFormat.CBOR else PatchType.APPLY
+    stored = rules.stored or StoredObjects((), "")
+    value = object_of(item)
+    match = stored.match(value) if isinstance(value, dict) else StoredMatch()
+    report = validator.patch(match.old, item.part.data, form, rules.directive)
+    return with_refused_match(report, match)
+
+
+def _is_no_object(item: Input) -> bool:
+    is_template = b"{{" in item.part.data and _is_of_chart(Path(item.file).parent)
+    return is_template or not is_object(item.part)
+
+
+@cache
+def _is_of_chart(folder: Path) -> bool:
+    """Whether its files are a chart's templates."""
+    return any(
+        each.name == "templates" and (each.parent / "Chart.yaml").is_file()
+        for each in (folder, *folder.parents)
+    )
+
+
+def _checked(item: Input, report: ValidationReport, rules: Rules) -> ValidatedObject:
+    part = item.part
+    moved = report.moved(part.line)
+    return ValidatedObject(item.file, part.line + 1, part.source, _outcome(report, rules), moved)
+
+
+def _outcome(report: ValidationReport, rules: Rules) -> ObjectVerdict:
+    if rules.skips(report.kind):
+        return ObjectVerdict.SKIPPED
+    if not report.is_known and rules.allows_unknown_kinds:
+        return ObjectVerdict.NO_SCHEMA
+    is_warned = rules.is_strict_of_warnings and any(
+        each.severity is Severity.WARNING for each in report.violations
+    )
+    if is_warned or not report.is_valid:
+        return ObjectVerdict.INVALID
+    return ObjectVerdict.VALID if report.is_complete or rules.allows_unchecked else ObjectVerdict.NOT_CHECKED
+
+
+def documents_for(
+    inputs: Iterable[Input],
+    own: Mapping[GroupVersion, Document],
+    load: Callable[[Collection[GroupVersion]], Mapping[GroupVersion, Document]],
+) -> dict[GroupVersion, Document]:
+    """Those that the objects need: of the definitions among them, ``own``, then what is loaded."""
+    needed = {joined(*each) for item in inputs for each in group_versions_in(item.part)} - own.keys()
+    return {**(load(needed) if needed else {}), **own}
+
+
+def with_places(
+    checked: Sequence[ValidatedObject], known: Callable[[], Iterable[GroupVersionKind]]
+) -> tuple[list[ValidatedObject], tuple[str, ...]]:
+    """The objects, those of unknown kinds with what may have been meant, and a sentence about each such
+    kind. ``known``: the kinds there are, asked for where one is not known."""
+    unknown = {each.report.kind: None for each in checked if each.is_of_unknown_kind and each.report.kind}
+    if not unknown:
+        return list(checked), ()
+    kinds = list(known())
+    places = {kind: place_of(kind, kinds) for kind in unknown}
+    texts = {
+        f"{api_version(kind.group, kind.version)} {kind.kind}: {place.text}": None
+        for kind, place in places.items()
+        if place is not None
+    }
+    return [_placed(each, places) for each in checked], tuple(texts)
+
+
+def _placed(each: ValidatedObject, places: Mapping[GroupVersionKind, KindPlace | None]) -> ValidatedObject:
+    place = places.get(each.report.kind) if each.is_of_unknown_kind and each.report.kind else None
+    if place is None:
+        return each
+    hinted = tuple(replace(found, hint=place.name or None) for found in each.report.violations)
+    return replace(each, report=replace(each.report, violations=hinted))
+
+
+def counts(checked: Iterable[ValidatedObject]) -> Mapping[ObjectVerdict, int]:
+    found = dict.fromkeys(ObjectVerdict, 0)
+    for each in checked:
+        found[each.outcome] += 1
+    return found

@@ -1,0 +1,107 @@
+"""All fields of all documents, with equal ones stored once.
+
+A node is a schema with everything below it; an entry is a name and a node. Entries point to nodes, nodes to
+the entries of their fields. A recursive component ends where it recurs, so the graph has no cycles.
+"""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import Final
+
+from specmux_converters.lazy.dataclasses import dataclass
+
+DIGEST: Final = 16
+_SHOWN: Final = 160
+"""Characters of a description shown in a row."""
+
+NodeId = int
+EntryId = int
+
+
+@dataclass(slots=True)
+class GraphNode:
+    type: str
+    summary: str
+    """The beginning of its description."""
+    entries: tuple[EntryId, ...]
+
+
+@dataclass(slots=True)
+class FieldGraph:
+    """Only grows; parts that no document has any more remain, unreachable."""
+
+    nodes: list[GraphNode] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    """By entry."""
+    targets: list[NodeId] = field(default_factory=list)
+    """By entry."""
+    holders: list[list[NodeId]] = field(default_factory=list)
+    """By entry: the nodes that contain it."""
+    leading: list[list[EntryId]] = field(default_factory=list)
+    """By node: the entries that point to it."""
+    descriptions: dict[NodeId, str] = field(default_factory=dict)
+    """Of nodes that were added since the last call: not indexed yet."""
+    leaves: dict[bytes, NodeId] = field(default_factory=dict)
+    """By the text of a schema without fields or references."""
+    node_ids: dict[bytes, NodeId] = field(default_factory=dict)
+    entry_ids: dict[tuple[str, NodeId], EntryId] = field(default_factory=dict)
+    digests: bytes = b""
+    """The keys of ``node_ids`` one after the other, in a stored graph to which nothing was added yet."""
+
+    def entry(self, name: str, node: NodeId) -> EntryId:
+        if self.digests:
+            self._identify()
+        known = self.entry_ids.get((name, node))
+        if known is None:
+            known = self.entry_ids[name, node] = len(self.names)
+            self.names.append(name)
+            self.targets.append(node)
+            self.holders.append([])
+            self.leading[node].append(known)
+        return known
+
+    def roots_above(self, entry: EntryId, most: int) -> set[EntryId]:
+        """All top-level entries above an entry, possibly itself; limited to that many steps."""
+        found: set[EntryId] = set()
+        seen = {entry}
+        waiting = [entry]
+        while waiting and len(seen) < most:
+            current = waiting.pop()
+            if not self.holders[current]:
+                found.add(current)
+            for node in self.holders[current]:
+                for above in self.leading[node]:
+                    if above not in seen:
+                        seen.add(above)
+                        waiting.append(above)
+        return found
+
+    def node(self, key: bytes, kind: str, description: str, entries: tuple[EntryId, ...]) -> NodeId:
+        """``key``: a digest of its content, of ``DIGEST`` bytes."""
+        if self.digests:
+            self._identify()
+        known = self.node_ids.get(key)
+        if known is None:
+            known = self.node_ids[key] = len(self.nodes)
+            self.nodes.append(GraphNode(kind, summary_of(description), entries))
+            self.leading.append([])
+            for entry in entries:
+                self.holders[entry].append(known)
+            if description:
+                self.descriptions[known] = description
+        return known
+
+    def _identify(self) -> None:
+        starts = range(0, len(self.digests), DIGEST)
+        self.node_ids = {self.digests[start : start + DIGEST]: node for node, start in enumerate(starts)}
+        pairs = zip(self.names, self.targets, strict=True)
+        self.entry_ids = {pair: entry for entry, pair in enumerate(pairs)}
+        self.digests = b""
+
+
+def summary_of(description: str) -> str:
+    line = " ".join(description[: 2 * _SHOWN].split())
+    sentence, dot, _ = line.partition(". ")
+    line = sentence + dot.strip()
+    return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"

@@ -1,0 +1,99 @@
+"""The files that words and options name: of folders, git revisions, bundles, URLs, and servers.
+
+The one way in for commands that read whole documents; those that ask for single kinds open a Source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from specmux_aggregator.workers.file_names import is_document_name
+from specmux_converters.document import canonical
+from specmux_converters.errors import cut
+from specmux_converters.group_versions import GroupVersion
+from specmux_tools.sources.disk.document_files import FileRefused
+from specmux_tools.sources.disk.git_files import PREFIX as GIT
+from specmux_tools.sources.disk.named_files import GivenFile, files_of_path
+from specmux_tools.sources.open_source import opened
+from specmux_tools.sources.options import CONTEXT, STDIN, SourceOptions, is_url
+from specmux_tools.sources.source import UnreadSource
+
+_ROOT_PATHS: Final = ("/openapi/v3/", "/openapi/v2")
+_WORDS: Final = "nor http(s)://, git:REV:PATH or context:NAME"
+
+
+class SourceWord(click.ParamType[str]):
+    """A word that names a source. Only a path can be told to be wrong at once."""
+
+    name = "source"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        word = str(value)
+        if is_path(word) and word != str(STDIN) and not Path(word).exists():
+            self.fail(f"{cut(word)!r} does not exist: no such file or folder, {_WORDS}", param, ctx)
+        return word
+
+
+def is_path(word: str) -> bool:
+    return not is_url(word) and not word.startswith((CONTEXT, GIT))
+
+
+def given(
+    words: Iterable[str],
+    source: SourceOptions,
+    *,
+    group_versions: Collection[GroupVersion] = (),
+    unread: list[UnreadSource] | None = None,
+) -> list[GivenFile]:
+    """The files of the words and of the options; without any, the documents of the server that is meant.
+
+    ``group_versions``: those of a server. ``unread`` takes what a server does not give, which is refused
+    where it is None. Raises FileRefused, SpecmuxError.
+    """
+    named = [*words, *map(str, source.files), *map(str, source.directories)]
+    if named.count(str(STDIN)) > 1:
+        raise click.UsageError("standard input (-) can be read once")
+    if not named:
+        return _of_server(source, group_versions, unread)
+    return [file for word in named for file in _of_word(word, source, group_versions, unread)]
+
+
+def is_document_url(url: str) -> bool:
+    """Whether it names one document, and not a server."""
+    path = url.partition("?")[0].partition("#")[0]
+    return is_document_name(path) or any(part in path for part in _ROOT_PATHS)
+
+
+def _of_word(
+    word: str,
+    source: SourceOptions,
+    group_versions: Collection[GroupVersion],
+    unread: list[UnreadSource] | None,
+) -> Iterator[GivenFile]:
+    if is_url(word) and is_document_url(word):
+        from specmux_tools.sources.remote.answers import download  # which imports an event loop
+
+        yield GivenFile(word, download(source.at(word)))
+    elif word.startswith(CONTEXT) or is_url(word):
+        yield from _of_server(source.at(word), group_versions, unread)
+    else:
+        yield from files_of_path(word)
+
+
+def _of_server(
+    source: SourceOptions, group_versions: Collection[GroupVersion], unread: list[UnreadSource] | None
+) -> list[GivenFile]:
+    with opened(source) as server:
+        loaded = server.load([*group_versions] or None)
+    if unread is not None:
+        unread += loaded.unread
+    for each in loaded.unread if unread is None else ():
+        raise FileRefused(each.where, each.reason)
+    return [
+        GivenFile(str(key), canonical(document), key, str(key), document)
+        for key, document in sorted(loaded.documents.documents.items())
+    ]

@@ -1,0 +1,285 @@
+"""Documents in files: OpenAPI v3, Swagger 2.0 and CustomResourceDefinitions, told apart by what they hold.
+
+Of several that hold one group-version the first counts, v3 before what was converted before what was built of
+manifests; manifests are built all together, since a group's may lie in several files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Final, Self
+
+from specmux_aggregator.errors import SourceError
+from specmux_aggregator.folders import read_at_most, walked
+from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
+from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.workers.file_names import group_version_of_file, is_document_name
+from specmux_converters.built_in_names import resources_of
+from specmux_converters.document import DEFAULT_LIMITS, Document
+from specmux_converters.errors import ConverterError, cut
+from specmux_converters.group_versions import GroupVersion, group_version_of, split
+from specmux_converters.lazy.dataclasses import dataclass
+from specmux_converters.recognise import DocumentKind, recognise
+from specmux_converters.resources import ResourceNames, Resources
+from specmux_converters.synthesis import names_of
+from specmux_tools.kinds import DocumentSet
+from specmux_tools.sources.options import STDIN
+from specmux_tools.sources.source import LoadedDocuments, UnreadSource, digest_of
+
+SETTLED: Final = 2.0
+"""Seconds: file systems tell times as coarsely."""
+
+ZIP: Final = b"PK\x03\x04"
+"""A bundle's first bytes."""
+_GIT: Final = "git:"
+_GZIP: Final = b"\x1f\x8b"
+_NO_KEY: Final = (
+    "its paths are of no group-version; name the file as its group-version, such as apis/apps/v1.json"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file that may hold documents."""
+
+    path: Path
+    name: str
+    """For messages."""
+    key: GroupVersion | None = None
+    """The group-version that its name spells."""
+    data: bytes | None = None
+    """Its bytes, where they lie in no file of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Contents:
+    """What one file holds. ``documents`` are v3 as they lie there, ``converted`` from Swagger 2.0."""
+
+    documents: Mapping[GroupVersion, Document]
+    converted: Mapping[GroupVersion, Document]
+    manifests: tuple[Document, ...] = ()
+    unread: UnreadSource | None = None
+
+
+class FileSource:
+    """Some files, each read once and only when a document that it may hold is asked for."""
+
+    def __init__(
+        self,
+        files: Iterable[File],
+        *,
+        directories: tuple[Path, ...] = (),
+        given: tuple[Path, ...] = (),
+        unread: tuple[UnreadSource, ...] = (),
+        others: tuple[File, ...] = (),
+    ) -> None:
+        """``directories`` and ``given``: the folders and files that were named. ``others``: of the files,
+        those that were read already."""
+        self.where = ", ".join(map(str, (*directories, *given, *(file.name for file in others))))
+        self._others = others
+        self._directories = directories
+        self._given = given
+        self._files = tuple(files)
+        self._unlisted = unread
+        self._contents: dict[Path, _Contents] = {}
+        self._loaded: dict[frozenset[GroupVersion] | None, LoadedDocuments] = {}
+        self._state = _state_of(self._files)
+        """Before anything is read: what is read later may be newer, and is then read once more."""
+
+    @classmethod
+    def of(
+        cls, *, directories: Iterable[Path] = (), files: Iterable[Path] = (), others: Iterable[File] = ()
+    ) -> Self:
+        """All documents below folders, single files, and ``others``, which are read already.
+
+        Raises SourceError where there is no file.
+        """
+        found: list[File] = []
+        unread: list[UnreadSource] = []
+        for folder in directories:
+            found += _below(folder, unread)
+        found += [File(path, "standard input" if path == STDIN else str(path)) for path in files]
+        others = tuple(others)
+        found += others
+        if not found:
+            reasons = "".join(f"; {each}" for each in unread)
+            where = cut(", ".join(map(str, (*directories, *files))))
+            raise SourceError(
+                f"{where}: no document in it: no file ends in .json, .yaml, .yml, .cbor or .pb{reasons}"
+            )
+        return cls(
+            found, directories=tuple(directories), given=tuple(files), unread=tuple(unread), others=others
+        )
+
+    def refreshed(self) -> FileSource:
+        if STDIN in self._given:  # read to its end
+            return self
+        now = FileSource.of(directories=self._directories, files=self._given, others=self._others)
+        return self if self._state and now.state() == self._state else now
+
+    @property
+    def kept_as(self) -> tuple[str, str] | None:
+        paths = "\n".join(str(path.absolute()) for path in (*self._directories, *self._given))
+        named = hashlib.sha256(paths.encode("utf-8", "surrogateescape")).hexdigest()
+        return (f"files:{named[:32]}", "files") if self._state else None
+
+    def state(self) -> str:
+        return self._state
+
+    def hashes(self) -> Mapping[GroupVersion, str]:
+        return {key: digest_of(document) for key, document in self.load().documents.documents.items()}
+
+    def group_versions(self) -> tuple[GroupVersion, ...]:
+        return tuple(sorted(self.load().documents.documents))
+
+    def load(
+        self, group_versions: Collection[GroupVersion] | None = None, *, schemas_only: bool = False
+    ) -> LoadedDocuments:
+        """Raises SourceError where no file can be used."""
+        wanted = None if group_versions is None else frozenset(group_versions)
+        if wanted not in self._loaded:
+            self._loaded[wanted] = self._load(wanted)
+        return self._loaded[wanted]
+
+    def resources(self) -> Mapping[GroupVersion, Resources]:
+        names: dict[str, dict[str, ResourceNames]] = {}
+        for contents in self._contents_of(None):
+            for manifest in contents.manifests:
+                if (found := names_of(manifest)) is not None:
+                    names.setdefault(str(manifest["spec"].get("group")), {})[found[0]] = found[1]
+        return {
+            key: resources_of(document, key, names.get(group_and_version[0], {}))
+            for key, document in self.load().documents.documents.items()
+            if (group_and_version := split(key)) is not None
+        }
+
+    def _contents_of(self, wanted: frozenset[GroupVersion] | None) -> list[_Contents]:
+        """Of the files that may hold what is wanted: a name that spells another group-version holds it."""
+        contents = []
+        for file in self._files:
+            if wanted is None or file.key is None or file.key in wanted:
+                if file.path not in self._contents:
+                    self._contents[file.path] = _read(file)
+                contents.append(self._contents[file.path])
+        return contents
+
+    def _load(self, wanted: frozenset[GroupVersion] | None) -> LoadedDocuments:
+        contents = self._contents_of(wanted)
+        unread = [*self._unlisted, *(each.unread for each in contents if each.unread)]
+        documents: dict[GroupVersion, Document] = {}
+        for found in (*(each.documents for each in contents), *(each.converted for each in contents)):
+            for key, document in found.items():
+                if documents.setdefault(key, document) is not document and split(key) is not None:
+                    unread.append(UnreadSource(key, "is in several files; the first counts"))
+        manifests = [manifest for each in contents for manifest in each.manifests]
+        for key, document in _built(manifests, unread).items() if manifests else ():
+            documents.setdefault(key, document)
+        if not documents and wanted is None:
+            reasons = "".join(f"\n  {each}" for each in unread[:5])
+            raise SourceError(f"{cut(self.where)}: no document in it can be used{reasons}")
+        if wanted is not None:
+            documents = {key: document for key, document in documents.items() if key in wanted}
+        return LoadedDocuments(DocumentSet(documents), tuple(unread))
+
+
+def _built(manifests: list[Document], unread: list[UnreadSource]) -> Mapping[GroupVersion, Document]:
+    """Imported where there is something to build: it takes as long as all else of a command."""
+    from specmux_converters.crd import WITH_UNIONS, build
+
+    built = build(manifests, templates=WITH_UNIONS)
+    unread += [
+        UnreadSource(each.crd or "(manifest)", f"{cut(each.pointer) or '/'}: {each.reason}")
+        for each in built.problems
+    ]
+    return built.documents
+
+
+def _state_of(files: Iterable[File]) -> str:
+    """ "" for standard input, for what cannot be looked at, and for a file that changed a moment ago: it may
+    change again before its time does."""
+    told = hashlib.sha256()
+    settled = time.time() - SETTLED
+    for file in files:
+        try:
+            found = file.path.stat()
+        except OSError:
+            return ""
+        if file.path == STDIN or file.data is not None or found.st_mtime > settled:
+            return ""
+        said = (str(file.path.absolute()), found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+        told.update(repr(said).encode("utf-8", "surrogateescape"))
+    return told.hexdigest()
+
+
+def is_packed(path: Path) -> bool:
+    """Whether it is a revision of git or a bundle, and no document of its own."""
+    if str(path).startswith(_GIT):
+        return True
+    try:
+        with path.open("rb") as file:
+            return file.read(len(ZIP)) == ZIP
+    except OSError:
+        return False
+
+
+def _below(folder: Path, unread: list[UnreadSource]) -> Iterator[File]:
+    """Raises SourceError for a folder that is not there."""
+    if not folder.is_dir():
+        raise SourceError(f"{cut(str(folder))}: not a folder, or it may not be read")
+
+    def refuse(error: OSError) -> None:
+        unread.append(UnreadSource(str(error.filename), error.strerror or "cannot be read"))
+
+    for path in walked(folder, is_document_name, refuse=refuse):
+        yield File(path, str(path), group_version_of_file(path.relative_to(folder).as_posix()))
+
+
+def _read(file: File) -> _Contents:
+    try:
+        found = recognise(read_bytes(file.path) if file.data is None else unpacked(file.data))
+        match found.kind:
+            case DocumentKind.OPENAPI_3:
+                keys = [file.key] if file.key else _keys(found.documents[0])
+                if not keys:
+                    return _Contents({}, {}, unread=UnreadSource(file.name, _NO_KEY))
+                return _Contents(dict.fromkeys(keys, found.documents[0]), {})
+            case DocumentKind.SWAGGER_2:
+                # As long to import as all else of a command takes.
+                from specmux_converters.from_swagger2.conversion import convert
+
+                return _Contents({}, dict(convert(found.documents[0]).documents))
+            case DocumentKind.CRDS:
+                return _Contents({}, {}, manifests=found.documents)
+    except (ConverterError, BadCoding, TooLarge) as error:
+        return _Contents({}, {}, unread=UnreadSource(file.name, str(error)))
+    except OSError as error:
+        return _Contents({}, {}, unread=UnreadSource(file.name, error.strerror or "cannot be read"))
+
+
+def _keys(document: Document) -> list[GroupVersion]:
+    """The group-versions whose paths a document has: one, or many where documents were merged."""
+    keys = {key for path in document.get("paths") or () if (key := group_version_of(path)) is not None}
+    return sorted(key for key in keys if split(key) is not None) or sorted(keys)
+
+
+def read_bytes(path: Path) -> bytes:
+    """The file's bytes, or those of standard input for ``-``, unpacked when gzipped.
+
+    Raises OSError, BadCoding, and TooLarge beyond what a document may have.
+    """
+    most = DEFAULT_LIMITS.max_bytes
+    data = sys.stdin.buffer.read(most + 1) if path == STDIN else read_at_most(path, most)
+    if len(data) > most:
+        raise TooLarge(f"more than {most} bytes")
+    return unpacked(data)
+
+
+def unpacked(data: bytes) -> bytes:
+    """The bytes, without gzip. Raises BadCoding, TooLarge."""
+    if not data.startswith(_GZIP):
+        return data
+    return decoded(data, Coding.GZIP, max_bytes=DEFAULT_LIMITS.max_bytes)

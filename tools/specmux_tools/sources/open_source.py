@@ -1,0 +1,53 @@
+"""From options to an open source. What it needs is imported here, when it is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from specmux_aggregator.console import warn
+from specmux_tools.sources.options import STDIN, SourceOptions
+
+if TYPE_CHECKING:  # the types bring the converters with them, which --help does not need
+    from specmux_tools.sources.disk.files import File
+    from specmux_tools.sources.source import Source, UnreadSource
+
+NAMED_MAX: Final = 20
+"""Unusable files that are named; more are counted."""
+
+
+@contextmanager
+def opened(options: SourceOptions) -> Iterator[Source]:
+    """The source while it is open. Raises SpecmuxError where it cannot be used at all."""
+    if options.is_local:
+        from specmux_tools.sources.disk.files import FileSource, is_packed
+
+        packed = [path for path in options.files if path != STDIN and is_packed(path)]
+        plain = tuple(path for path in options.files if path not in packed)
+        others = _unpacked(packed) if packed else ()
+        yield FileSource.of(directories=options.directories, files=plain, others=others)
+        return
+    from specmux_tools.sources.remote.servers import opened_server
+
+    with opened_server(options) as source:
+        yield source
+
+
+def _unpacked(paths: Iterable[Path]) -> tuple[File, ...]:
+    from specmux_tools.sources.disk.files import File
+    from specmux_tools.sources.disk.named_files import given_files
+
+    return tuple(
+        File(Path(each.name), each.name, each.group_version, each.data) for each in given_files(paths)
+    )
+
+
+def report_unread(unread: Sequence[UnreadSource]) -> None:
+    """A warning on standard error for each thing that could not be used."""
+    for each in unread[:NAMED_MAX]:
+        warn(str(each))
+    more = len(unread) - NAMED_MAX
+    if more > 0:
+        warn(f"and {more} more that could not be used")

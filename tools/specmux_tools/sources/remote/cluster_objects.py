@@ -1,0 +1,74 @@
+"""Objects that a cluster stores, each asked for by the name of a manifest, in the manifest's version."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+from urllib.parse import quote
+
+import orjson
+
+from specmux_aggregator.errors import SourceError, SourceUnreachable
+from specmux_cache.access.server_access import ClientAccess
+from specmux_converters.document import Document
+from specmux_converters.group_versions import GroupVersion, joined
+from specmux_converters.resources import APIResource
+from specmux_converters.synthesis import synthesise
+from specmux_tools.sources.access import access_of
+from specmux_tools.sources.options import SourceOptions
+from specmux_tools.sources.remote.answers import ANSWER_MAX
+from specmux_tools.sources.remote.fetching import asking
+from specmux_tools.validation.stored_objects import StoredObjects, key_of, objects_in
+
+DEFAULT_NAMESPACE: Final = "default"
+
+
+def stored_in_cluster(
+    values: Iterable[Any],
+    documents: Mapping[GroupVersion, Document],
+    source: SourceOptions,
+    *,
+    are_required: bool,
+) -> StoredObjects:
+    """The stored ones of ``values``, as far as documents tell their paths. Raises SourceError."""
+    if source.is_local or source.offline:
+        raise SourceError("--old-from-cluster asks a server: omit --directory, --file and --offline")
+    access = access_of(source)
+    paths = dict.fromkeys(_paths(values, documents))
+    found = asyncio.run(_asked(access, list(paths), source.request_timeout))
+    return StoredObjects(found, access.url, are_required=are_required)
+
+
+async def _asked(access: ClientAccess, paths: list[str], timeout: float) -> list[dict[str, Any]]:
+    found = []
+    async with asking(access, most=ANSWER_MAX, timeout=timeout) as ask:
+        for path in paths:
+            answer = await ask(path, {"Accept": "application/json"})
+            if answer.status == 404:
+                continue
+            if answer.status != 200:
+                raise SourceUnreachable(f"{access.url}{path}: answered {answer.status}; may you read it?")
+            found.append(orjson.loads(answer.body))
+    return found
+
+
+def _paths(values: Iterable[Any], documents: Mapping[GroupVersion, Document]) -> Iterator[str]:
+    resources: dict[GroupVersion, dict[str, APIResource]] = {}
+    for value in values:
+        for each in objects_in(value):
+            key = key_of(each)
+            version = str(each.get("apiVersion")).rpartition("/")[2]
+            name = joined(key.group, version)
+            if name not in documents or not key.name:
+                continue
+            if name not in resources:
+                resources[name] = {found.kind.kind: found for found in synthesise(documents[name], name)}
+            resource = resources[name].get(key.kind)
+            if resource is not None:
+                yield _path(name, resource, key.namespace or DEFAULT_NAMESPACE, key.name)
+
+
+def _path(group_version: GroupVersion, resource: APIResource, namespace: str, name: str) -> str:
+    within = f"/namespaces/{quote(namespace, safe='')}" if resource.is_namespaced else ""
+    return f"/{group_version}{within}/{resource.name}/{quote(name, safe='')}"

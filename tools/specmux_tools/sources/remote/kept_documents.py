@@ -1,0 +1,74 @@
+"""Documents that a service kept, by their hash: from its state directory, or compared by itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from specmux_aggregator.changes.endpoint import PATH
+from specmux_aggregator.console import warn
+from specmux_aggregator.documents.archive import document_key
+from specmux_aggregator.http.content_codings import decoded
+from specmux_aggregator.http.messages import Coding
+from specmux_cache.errors import StoreError
+from specmux_cache.store.disk_store import DiskStore
+from specmux_converters.document import DEFAULT_LIMITS, parse
+from specmux_tools.differences import Comparison, ServedSide, add_document
+from specmux_tools.differences.places import Place
+from specmux_tools.differences.reports.json_report import read_change
+from specmux_tools.sources import SourceOptions
+from specmux_tools.sources.disk.document_files import FileRefused, refusals
+from specmux_tools.sources.remote.answers import download
+
+
+def kept_document(hash: str, group_version: str, directory: Path) -> ServedSide:
+    """What a document of a state directory serves. Raises FileRefused."""
+    with refusals(directory):
+        if not directory.is_dir():
+            raise FileRefused(directory, "not a folder, or it may not be read")
+        try:
+            with DiskStore.open(directory, warn=warn) as store:
+                stored = store.get(document_key(group_version, hash))
+        except StoreError as error:
+            raise FileRefused(directory, error) from error
+        if stored is None:
+            raise FileRefused(directory, f"no document {hash[:12]}… of {group_version} is kept there")
+        body = decoded(stored.body, Coding.ZSTD, max_bytes=DEFAULT_LIMITS.max_bytes)
+        served = ServedSide()
+        add_document(served, parse(body))
+        return served
+
+
+def kept_comparison(old: str, new: str, group_version: str, source: SourceOptions) -> Comparison:
+    """As the service of ``--server`` compares two documents it kept. Raises FileRefused, SpecmuxError."""
+    server = (source.server or "").rstrip("/")
+    body = download(replace(source, server=f"{server}{PATH}/{group_version}?from={old}&to={new}"))
+    try:
+        answer = orjson.loads(body)
+        places = tuple(place for change in answer["changes"] for place in _places(change))
+        if answer["truncated"]:
+            warn(f"{server}: too many changes to print; the worst follow")
+        return Comparison(places, int(answer["summary"]["documentation"]))
+    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+        raise FileRefused(server, "its answer is no comparison: is it specmux?") from error
+
+
+def _places(value: dict[str, Any]) -> list[Place]:
+    change = read_change(value)
+    return [
+        Place(
+            change.id,
+            place.group_version,
+            place.kind,
+            place.path,
+            change.what,
+            change.impacts,
+            change.old,
+            change.new,
+            origin=change.fingerprint,
+        )
+        for place in change.places
+    ]

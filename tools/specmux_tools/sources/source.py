@@ -1,0 +1,84 @@
+"""What every source of documents gives, wherever they are from."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Mapping
+from typing import Protocol
+
+import orjson
+
+from specmux_converters.document import Document
+from specmux_converters.group_versions import GroupVersion
+from specmux_converters.lazy.dataclasses import dataclass
+from specmux_converters.resources import Resources
+from specmux_tools.kinds import DocumentSet
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadSource:
+    """A file, a manifest or a document that could not be used."""
+
+    where: str
+    """As a user finds it: a path, the name of a CustomResourceDefinition, a group-version of a server."""
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedDocuments:
+    """Parsed documents, and what kept others from being among them."""
+
+    documents: DocumentSet
+    unread: tuple[UnreadSource, ...] = ()
+
+
+class Source(Protocol):
+    """Blocks. Raises SpecmuxError where nothing at all can be had, with the next step in its message."""
+
+    @property
+    def where(self) -> str:
+        """What it is, for messages."""
+        ...
+
+    @property
+    def kept_as(self) -> tuple[str, str] | None:
+        """Server and partition in the disk cache for what is made of its documents; None: it is not kept."""
+        ...
+
+    def state(self) -> str:
+        """Another whenever a document is; "" where that cannot be told without reading them."""
+        ...
+
+    def refreshed(self) -> Source:
+        """The same with what it has now: itself, or another where something changed. Raises SpecmuxError."""
+        ...
+
+    def hashes(self) -> Mapping[GroupVersion, str]:
+        """Of each document one that changes with it; "" where it has none."""
+        ...
+
+    def group_versions(self) -> tuple[GroupVersion, ...]:
+        """Those that it has, sorted."""
+        ...
+
+    def load(
+        self, group_versions: Collection[GroupVersion] | None = None, *, schemas_only: bool = False
+    ) -> LoadedDocuments:
+        """The documents of these group-versions, all by default. One that is not there is left out.
+
+        ``schemas_only``: they may lack their paths, where that is less to fetch. Not to judge objects: paths
+        say what has a status subresource and what needs a name.
+        """
+        ...
+
+    def resources(self) -> Mapping[GroupVersion, Resources]:
+        """What each group-version serves: plurals, short names, kinds."""
+        ...
+
+
+def digest_of(document: Document) -> str:
+    """For a document whose source has no hash of it."""
+    return hashlib.sha256(orjson.dumps(document)).hexdigest()

@@ -1,0 +1,187 @@
+"""The verdict on one object: what has to change before an upgrade, and what could not be checked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field, replace
+from enum import StrEnum
+from typing import Any, Final
+
+import orjson
+
+from specmux_converters.document import Document
+from specmux_converters.group_versions import api_version, split
+from specmux_converters.json_values import array
+from specmux_converters.lazy.dataclasses import dataclass
+from specmux_converters.resources import GroupVersionKind
+from specmux_tools.differences.changes import changes_of
+from specmux_tools.differences.impacts import ChangeSeverity
+from specmux_tools.differences.places import Place
+from specmux_tools.kind_suggestions import REMOVED, place_of
+from specmux_tools.upgrades.roles import gone_resources, is_role
+from specmux_tools.validation import Check, Directive, Severity, ValidationReport, Validator, Violation
+from specmux_tools.validation.decoding.located import located
+from specmux_tools.validation.decoding.objects import Body
+from specmux_tools.validation.definitions.definition_fault import DEFINITION
+from specmux_tools.validation.definitions.faults import definition_faults
+from specmux_tools.validation.report import Path
+
+
+class UpgradeOutcome(StrEnum):
+    READY = "ready"
+    CHANGED = "changed"
+    """The object stays valid, but its effect changes."""
+    NOT_READY = "not-ready"
+    REFUSED_BEFORE = "refused-before"
+    """Its current group-version already rejects it, for the same reasons."""
+    NOT_CHECKED = "not-checked"
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradeSides:
+    """The documents that serve objects now, and those of the target."""
+
+    old: Validator
+    new: Validator
+    places: tuple[Place, ...] = ()
+    """Places at which the two differ."""
+    old_resources: frozenset[tuple[str, str]] = frozenset()
+    new_resources: frozenset[tuple[str, str]] = frozenset()
+    new_kinds: tuple[GroupVersionKind, ...] = ()
+    definitions: Mapping[str, Document] = field(default_factory=dict)
+    """CustomResourceDefinitions of the target, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradeVerdict:
+    outcome: UpgradeOutcome
+    report: ValidationReport
+    """The target's report, reduced to violations that the upgrade introduces."""
+
+
+class UpgradeJudge:
+    def __init__(self, sides: UpgradeSides) -> None:
+        self._sides = sides
+        self._changes = by_kind(sides.places)
+
+    def verdict(self, body: Body) -> UpgradeVerdict:
+        was = self._sides.old.validate_body(body, Directive.STRICT)
+        now = self._sides.new.validate_body(body, Directive.STRICT)
+        if now.kind is None:
+            return unread(now)
+        found = list(self._found(body, was, now))
+        if any(each.severity is Severity.ERROR for each in found):
+            outcome = UpgradeOutcome.NOT_READY
+        elif not (now.is_known and now.is_complete):
+            outcome = UpgradeOutcome.NOT_CHECKED
+            found += [each for each in now.violations if each.check is Check.NOT_CHECKED]
+        elif not now.is_valid:
+            outcome = UpgradeOutcome.REFUSED_BEFORE
+        else:
+            outcome = UpgradeOutcome.CHANGED if found else UpgradeOutcome.READY
+        return UpgradeVerdict(outcome, replace(now, violations=tuple(found)))
+
+    def _found(self, body: Body, was: ValidationReport, now: ValidationReport) -> Iterator[Violation]:
+        assert now.kind is not None
+        if not now.is_known:
+            yield from located([self._gone(now.kind, is_known=was.is_known)], body)
+            return
+        told = {each.message for each in was.violations} if was.is_known else set()
+        yield from (
+            each for each in now.violations if each.severity is Severity.ERROR and each.message not in told
+        )
+        yield from located([*self._differing(body.value, now.kind)], body)
+
+    def _gone(self, kind: GroupVersionKind, *, is_known: bool) -> Violation:
+        version = api_version(kind.group, kind.version)
+        place = place_of(kind, self._sides.new_kinds)
+        if not is_known and (version, kind.kind) not in REMOVED:
+            text = f"{version} {kind.kind} is described neither now nor then: give its definition"
+            return Violation(Severity.NOTE, Check.NOT_CHECKED, ("kind",), text)
+        text = f"{version} {kind.kind} is not served any more"
+        said = f"{text}: {place.text}" if place is not None else text
+        return Violation(Severity.ERROR, Check.DECODING, ("apiVersion",), said)
+
+    def _differing(self, value: Any, kind: GroupVersionKind) -> Iterator[Violation]:
+        yield from changes_in(value, self._changes.get(kind, ()))
+        if is_role(kind):
+            yield from gone_resources(value, self._sides.old_resources, self._sides.new_resources)
+        if kind == DEFINITION:
+            yield from self._of_definition(value)
+
+    def _of_definition(self, value: Mapping[str, Any]) -> Iterator[Violation]:
+        """Yields what an apiserver says when the target's definition replaces this one."""
+        metadata = value.get("metadata")
+        name = metadata.get("name") if isinstance(metadata, Mapping) else None
+        replacement = self._sides.definitions.get(str(name))
+        if replacement is None or replacement.get("spec") == value.get("spec"):
+            return
+        for each in definition_faults(replacement, old=value):
+            text = f"its definition after the upgrade is refused: {each.text}"
+            yield Violation(Severity.ERROR, Check.DEFINITION, ("spec",), text)
+
+
+def unread(report: ValidationReport) -> UpgradeVerdict:
+    """The verdict on a text that is no object on either side."""
+    found = tuple(
+        replace(each, severity=Severity.NOTE, check=Check.NOT_CHECKED) for each in report.violations
+    )
+    return UpgradeVerdict(UpgradeOutcome.NOT_CHECKED, replace(report, violations=found))
+
+
+def counted(verdicts: Iterable[UpgradeVerdict]) -> dict[UpgradeOutcome, int]:
+    found = dict.fromkeys(UpgradeOutcome, 0)
+    for each in verdicts:
+        found[each.outcome] += 1
+    return found
+
+
+_DEFAULTS: Final = frozenset(("default-changed", "default-added", "default-removed"))
+_GONE_VALUE: Final = "enum-value-removed"
+_STEP: Final = re.compile(r'\[\]|\{\}|\["(?:[^"\\]|\\.)*"\]|[^.\[{]+')
+
+
+def by_kind(places: Iterable[Place]) -> dict[GroupVersionKind, list[Place]]:
+    """Selects the changes that concern objects, by kind. A newly described default existed before, so it is
+    left out."""
+    found: dict[GroupVersionKind, list[Place]] = {}
+    for place in places:
+        group = split(place.group_version)
+        is_of_field = place.path and place.id in (*_DEFAULTS, _GONE_VALUE)
+        if group is not None and is_of_field and place.severity is not ChangeSeverity.NOTICE:
+            found.setdefault(GroupVersionKind(*group, place.kind), []).append(place)
+    return found
+
+
+def changes_in(value: Any, places: Iterable[Place]) -> Iterator[Violation]:
+    """Yields the changes that apply to one object: a default if the field is absent, an enum value if it is
+    present."""
+    for place in places:
+        if place.path == "status" or place.path.startswith("status."):
+            continue
+        (change,) = changes_of([(place, place.severity)])
+        for path, is_set, found in _values(value, tuple(_STEP.findall(place.path)), ()):
+            is_default = place.id in _DEFAULTS
+            if is_set is not is_default and (is_default or found == place.what):
+                text = f"{place.path}: {change.message}"
+                yield Violation(Severity.WARNING, Check.SCHEMA, path, text)
+
+
+def _values(value: Any, steps: tuple[str, ...], path: Path) -> Iterator[tuple[Path, bool, Any]]:
+    """Yields the paths that the steps lead to, and whether the field is present; nothing if a parent is
+    absent."""
+    if not steps:
+        yield path, True, value
+        return
+    step, *rest = steps
+    if step == "[]":
+        for index, item in enumerate(array(value)):
+            yield from _values(item, tuple(rest), (*path, index))
+    elif isinstance(value, Mapping):
+        names = list(value) if step == "{}" else [orjson.loads(step[1:-1]) if step[0] == "[" else step]
+        for name in names:
+            if name in value:
+                yield from _values(value[name], tuple(rest), (*path, name))
+            elif not rest:
+                yield path, False, None

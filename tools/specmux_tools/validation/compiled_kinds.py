@@ -1,0 +1,138 @@
+"""Compiled kinds, created on demand and cached."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from specmux_converters.crd.bundled import META_SCHEMAS, PREFIX, reference
+from specmux_converters.document import Document, is_of_custom_resources
+from specmux_converters.group_versions import GroupVersion
+from specmux_converters.lazy.dataclasses import dataclass
+from specmux_converters.references import schemas_of
+from specmux_converters.releases import NEWEST
+from specmux_converters.resources import APIResource, GroupVersionKind, Resources
+from specmux_converters.synthesis import synthesise
+from specmux_tools.kinds import DocumentSet, KindSchema
+from specmux_tools.validation.decoding.types.typed import TypedSchemas
+from specmux_tools.validation.decoding.types.typed_nodes import Node
+from specmux_tools.validation.schema.structural import Structural, structural
+
+if TYPE_CHECKING:  # what checks custom resources is a third of a start, and imported for the first of them
+    from specmux_tools.validation.rules.rule_tree import RuleNode
+    from specmux_tools.validation.schema.compiling import SchemaCompiler
+    from specmux_tools.validation.schema.nodes import SchemaNode
+
+
+LIST: Final = GroupVersionKind("", "v1", "List")
+"""Described by no document: kubectl's kind for several objects."""
+
+_LIST_COMPONENT: Final = "v1.List"
+_LIST_DOCUMENT: Final[Document] = {
+    "components": {
+        "schemas": {
+            **META_SCHEMAS,
+            _LIST_COMPONENT: {
+                "type": "object",
+                "properties": {
+                    "apiVersion": {"type": "string"},
+                    "kind": {"type": "string"},
+                    "metadata": reference(f"{PREFIX}ListMeta"),
+                    "items": {"type": "array", "items": {}},
+                },
+            },
+        }
+    }
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TypedKind:
+    """A built-in kind, or one of an extension apiserver."""
+
+    kind: GroupVersionKind
+    node: Node
+    needs_name: bool = False
+    """Whether its objects are stored, and so have names."""
+    resource: str = ""
+    """Its plural name, if a document states it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CustomKind:
+    kind: GroupVersionKind
+    structural: Structural
+    schema: SchemaNode
+    rules: RuleNode
+    preserves_unknown: bool = False
+    """``spec.preserveUnknownFields`` of the definition, which documents lack."""
+    has_status: bool = False
+    """As a subresource, which is ignored on create."""
+    resource: str = ""
+
+
+class Kinds:
+    """``preserving``: kinds whose definitions have ``spec.preserveUnknownFields: true``."""
+
+    def __init__(
+        self, documents: DocumentSet, preserving: frozenset[GroupVersionKind], *, minor: int = NEWEST
+    ) -> None:
+        self._documents = documents
+        self._preserving = preserving
+        self._minor = minor
+        self._typed: dict[GroupVersion, TypedSchemas] = {}
+        self._compilers: dict[GroupVersion, SchemaCompiler] = {}
+        self._resources: dict[GroupVersion, Resources] = {}
+        self._found: dict[GroupVersionKind, TypedKind | CustomKind | None] = {}
+
+    def find(self, kind: GroupVersionKind) -> TypedKind | CustomKind | None:
+        if kind not in self._found:
+            described = self._documents.find(kind)
+            if described is not None:
+                self._found[kind] = self._compiled(described)
+            elif kind == LIST:
+                self._found[kind] = TypedKind(kind, TypedSchemas(_LIST_DOCUMENT).node(_LIST_COMPONENT))
+            else:
+                return None
+        return self._found[kind]
+
+    def _compiled(self, described: KindSchema) -> TypedKind | CustomKind:
+        resource = self._resource(described)
+        plural = resource.name if resource is not None else ""
+        if not is_of_custom_resources(described.document):
+            node = self._typed_schemas(described).node(described.component)
+            needs_name = resource is not None and {"get", "create"} <= set(resource.verbs)
+            return TypedKind(described.kind, node, needs_name, plural)
+        from specmux_tools.validation.rules.rule_tree import rule_tree
+
+        schemas = schemas_of(described.document)
+        return CustomKind(
+            described.kind,
+            structural(described.schema, schemas),
+            self._compiler(described).root(described.schema),
+            rule_tree(described.schema, schemas),
+            described.kind in self._preserving,
+            resource is not None and any(each.name == "status" for each in resource.subresources),
+            plural,
+        )
+
+    def _typed_schemas(self, described: KindSchema) -> TypedSchemas:
+        found = self._typed.get(described.group_version)
+        if found is None:
+            found = self._typed[described.group_version] = TypedSchemas(described.document)
+        return found
+
+    def _compiler(self, described: KindSchema) -> SchemaCompiler:
+        found = self._compilers.get(described.group_version)
+        if found is None:
+            from specmux_tools.validation.schema.compiling import SchemaCompiler
+
+            compiler = SchemaCompiler(schemas_of(described.document), minor=self._minor)
+            found = self._compilers[described.group_version] = compiler
+        return found
+
+    def _resource(self, described: KindSchema) -> APIResource | None:
+        group_version = described.group_version
+        if group_version not in self._resources:
+            self._resources[group_version] = synthesise(described.document, group_version)
+        found = (each for each in self._resources[group_version] if each.kind == described.kind)
+        return next(found, None)

@@ -1,0 +1,152 @@
+"""All checks of a decoded custom resource in an apiserver's order: metadata, schema, embedded objects, sets
+and maps (apiextensions, pkg/registry/customresource)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, TypeVar
+
+from specmux_converters.go.text import quoted
+from specmux_converters.json_values import mapping
+from specmux_converters.lazy.dataclasses import dataclass
+from specmux_converters.releases import NEWEST
+from specmux_tools.validation.compiled_kinds import CustomKind
+from specmux_tools.validation.decoding.defaulting import settled
+from specmux_tools.validation.decoding.embedded import marshalled
+from specmux_tools.validation.metadata.embedded_errors import embedded_errors
+from specmux_tools.validation.metadata.names import qualified_name_faults
+from specmux_tools.validation.metadata.object_metadata import MetadataError, metadata_errors
+from specmux_tools.validation.metadata.updated_metadata import metadata_of, update_errors
+from specmux_tools.validation.report import Check, Severity, Violation
+from specmux_tools.validation.schema.errors import SchemaError
+from specmux_tools.validation.schema.list_types import list_errors
+from specmux_tools.validation.schema.nodes import Walk
+from specmux_tools.validation.schema.ratcheting import Correlation, lies_in_unchanged
+from specmux_tools.validation.schema.structural import Structural
+
+_Error = TypeVar("_Error")
+
+_BLOCKING: Final = ("Required value", "Unsupported value", "Too long", "Too many")
+_STANDARD_FINALIZERS: Final = frozenset(("orphan", "foregroundDeletion", "kubernetes"))
+
+
+@dataclass(frozen=True, slots=True)
+class CustomResourceCheck:
+    """``value``: the object as seen by rules, with defaults."""
+
+    value: dict[str, Any]
+    violations: tuple[Violation, ...]
+    blocks_rules: bool
+    correlation: Correlation | None = None
+    left_out: int = 0
+    """Errors that are not listed."""
+    """With the stored object, where errors are left alone in what an update does not change."""
+
+
+def check_custom(
+    value: dict[str, Any],
+    kind: CustomKind,
+    old: dict[str, Any] | None = None,
+    *,
+    ratchets: bool = True,
+    minor: int = NEWEST,
+) -> CustomResourceCheck:
+    """``value``: decoded and pruned; ``old``: the stored object of an update, with defaults. ``ratchets``:
+    ignore errors in what an update does not change (KEP-4008)."""
+    value = settled(_with_metadata(_with_stored_status(value, kind, old)), kind.structural)
+    is_ratcheted = old is not None and ratchets
+    # Remove errors in what the update does not change.
+    walk = Walk(most=sys.maxsize) if is_ratcheted else Walk()
+    kind.schema.check(value, walk)
+    correlation = Correlation(value, old, kind.structural, is_root=True) if is_ratcheted else None
+    schema_errors = _once(_left(walk.found, correlation), lambda error: error.detail)
+    metadata = value.get("metadata")
+    around = [
+        *_violations(Check.METADATA, embedded_errors(value, kind.structural, minor=minor)),
+        *_violations(Check.LIST, _list_errors(value, old, kind.structural)),
+    ]
+    own = _violations(Check.METADATA, _metadata_errors(metadata, old, minor))
+    violations = (
+        *own,
+        *(Violation(Severity.ERROR, Check.SCHEMA, error.path, error.text) for error in schema_errors),
+        *around,
+        *_finalizer_warnings(metadata, minor),
+        *(
+            Violation(Severity.NOTE, Check.NOT_CHECKED, path, reason)
+            for path, reason in dict.fromkeys(walk.undecided)
+        ),
+    )
+    blocks = any(error.blocks_rules for error in schema_errors) or any(map(_blocks_rules, (*own, *around)))
+    found = tuple(_once(violations, lambda violation: violation.message))
+    return CustomResourceCheck(value, found, blocks, correlation, walk.left_out)
+
+
+def _left(found: list[SchemaError], correlation: Correlation | None) -> list[SchemaError]:
+    """Without errors in what the update does not change (apiserver/validation/ratcheting.go)."""
+    if correlation is None:
+        return found
+    return [error for error in found if not lies_in_unchanged(correlation, error.place)]
+
+
+def _list_errors(
+    value: dict[str, Any], old: dict[str, Any] | None, schema: Structural
+) -> list[MetadataError]:
+    """No errors for an update whose stored object already has some."""
+    return [] if old is not None and list_errors(old, schema) else list_errors(value, schema)
+
+
+def _blocks_rules(violation: Violation) -> bool:
+    """For errors other than the schema's (strategy.go, hasBlockingErr); their type is part of their text."""
+    return violation.message.partition(": ")[2].startswith(_BLOCKING)
+
+
+def _finalizer_warnings(metadata: Any, minor: int) -> Iterator[Violation]:
+    """Warnings of an apiserver under any directive (registry/customresource/validator.go)."""
+    finalizers = mapping(metadata).get("finalizers")
+    texts = {each for each in finalizers if isinstance(each, str)} if isinstance(finalizers, list) else set()
+    for text in sorted(texts):
+        faults = qualified_name_faults(text, minor)
+        if "/" not in text and text not in _STANDARD_FINALIZERS:
+            path = " including a path (/)" if "." in text else ""
+            faults.append(
+                f"prefer a domain-qualified finalizer name{path}"
+                " to avoid accidental conflicts with other finalizer writers"
+            )
+        for fault in faults:
+            message = f"metadata.finalizers: {quoted(text)}: {fault}"
+            yield Violation(Severity.WARNING, Check.METADATA, ("metadata", "finalizers"), message)
+
+
+def _with_stored_status(
+    value: dict[str, Any], kind: CustomKind, old: dict[str, Any] | None
+) -> dict[str, Any]:
+    """A status subresource is unaffected: create drops it, update keeps the stored one."""
+    if not kind.has_status:
+        return value
+    if old is not None and "status" in old:
+        return {**value, "status": old["status"]}
+    return {key: item for key, item in value.items() if key != "status"} if "status" in value else value
+
+
+def _with_metadata(value: dict[str, Any]) -> dict[str, Any]:
+    """Metadata that is null is decoded as empty."""
+    return {**value, "metadata": {}} if value.get("metadata", "") is None else value
+
+
+def _metadata_errors(metadata: Any, old: dict[str, Any] | None, minor: int) -> list[MetadataError]:
+    decoded = marshalled(metadata) if isinstance(metadata, dict) else {}
+    found = list(metadata_errors(decoded, minor=minor))
+    return found if old is None else [*found, *update_errors(decoded, metadata_of(old))]
+
+
+def _violations(check: Check, errors: list[MetadataError]) -> list[Violation]:
+    return [Violation(Severity.ERROR, check, error.path, error.text) for error in errors]
+
+
+def _once(errors: Iterable[_Error], key: Callable[[_Error], str]) -> list[_Error]:
+    """The first of those with equal text."""
+    found: dict[str, _Error] = {}
+    for error in errors:
+        found.setdefault(key(error), error)
+    return list(found.values())

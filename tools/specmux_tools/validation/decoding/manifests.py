@@ -1,0 +1,103 @@
+"""What is asked of manifests before they are checked: the group-versions they need, and who defines kinds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from specmux_converters.document import Document
+from specmux_converters.json_values import array
+from specmux_converters.lazy.patterns import pattern
+from specmux_converters.resources import GroupVersionKind
+from specmux_tools.validation.decoding.objects import read
+from specmux_tools.validation.decoding.streams import StreamPart
+from specmux_tools.validation.errors import Undecodable
+from specmux_tools.validation.media_types import BodyFormat
+from specmux_tools.validation.schema.type_meta import parse_group_version
+
+_DEFINITION: Final = b"CustomResourceDefinition"
+_API_VERSION: Final = pattern(rb"""apiVersion['"]?[ \t]*:\s*['"]?([^'"\s,}]+)""")
+
+_MARKS: Final = tuple(
+    re.compile(rb"""(?m)(?:^|[{,])[ \t]*['"]?%s['"]?[ \t]*:""" % name) for name in (b"apiVersion", b"kind")
+)
+_CLIENT_GROUP: Final = "kustomize.config.k8s.io/"
+"""Of files that a client reads, and no apiserver."""
+
+
+def group_versions_in(part: StreamPart) -> Iterator[tuple[str, str]]:
+    """Groups and versions that the objects may be of; of what they refer to, too.
+
+    Found in the text, which costs less than reading it; CBOR is read.
+    """
+    if part.format is BodyFormat.CBOR:
+        texts: Iterable[str] = _api_versions(_value(part))
+    else:
+        texts = {found.decode("utf-8", "replace") for found in _API_VERSION.findall(part.data)}
+    for text in sorted(texts):
+        try:
+            group, version = parse_group_version(text)
+        except Undecodable:
+            continue
+        if version:
+            yield group, version
+
+
+def definition_in(part: StreamPart) -> Document | None:
+    """The manifest, where it is a CustomResourceDefinition."""
+    if _DEFINITION not in part.data:
+        return None
+    value = _value(part)
+    return value if isinstance(value, dict) and value.get("kind") == _DEFINITION.decode() else None
+
+
+def is_object(part: StreamPart) -> bool:
+    """Whether a document means to be a Kubernetes object: one that cannot be read, or lacks a field, may."""
+    try:
+        value = read(part.data, part.format).value
+    except Undecodable:
+        data = part.data.replace(b"\0", b"")  # UTF-16 without a mark of its order
+        return all(mark.search(data) for mark in _MARKS)
+    if not isinstance(value, dict) or _CLIENT_GROUP in str(value.get("apiVersion")):
+        return False
+    found = [name for name in ("apiVersion", "kind") if name in value]
+    return len(found) == 2 or (bool(found) and "metadata" in value)
+
+
+def preserving_kinds(definitions: Iterable[Document]) -> list[GroupVersionKind]:
+    """The kinds of definitions that keep unknown fields altogether."""
+    return [
+        GroupVersionKind(group, name, kind)
+        for definition in definitions
+        for group, name, kind in _kinds(definition.get("spec"))
+    ]
+
+
+def _kinds(spec: Any) -> Iterator[tuple[str, str, str]]:
+    match spec:
+        case {
+            "group": str(group),
+            "preserveUnknownFields": True,
+            "names": {"kind": str(kind)},
+            "versions": list(versions),
+        }:
+            for version in versions:
+                if isinstance(version, dict) and isinstance(version.get("name"), str):
+                    yield group, version["name"], kind
+
+
+def _value(part: StreamPart) -> Any:
+    try:
+        return read(part.data, part.format).value
+    except Undecodable:
+        return None
+
+
+def _api_versions(value: Any) -> set[str]:
+    if not isinstance(value, dict):
+        return set()
+    found = {value.get("apiVersion")}
+    for item in array(value.get("items")):
+        found |= _api_versions(item)
+    return {each for each in found if isinstance(each, str)}

@@ -1,0 +1,320 @@
+"""Go types as decoding sees them: what each takes of JSON, and what it says to the rest.
+
+One walk finds unknown and duplicate fields, wrong types, and, where nothing is wrong with these, required
+fields and enumerations of the published schema. The rules are those of encoding/json's decode.go with the
+changes of sigs.k8s.io/json: null is taken everywhere, an unknown value is not looked into.
+"""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import Any, Final, Protocol
+
+from specmux_converters.go.text import INT64_MAX, Number, number_text
+from specmux_converters.lazy.dataclasses import dataclass
+from specmux_tools.validation.decoding.decoding_state import Decoding, Mismatch
+from specmux_tools.validation.decoding.json_reader import EscapedText, Repeats
+from specmux_tools.validation.decoding.types.untyped import decode_untyped
+from specmux_tools.validation.metadata.field_errors import not_supported, required
+from specmux_tools.validation.report import Check, Severity, Violation
+from specmux_tools.validation.schema.scalars import base64_fault, quantity_fault, time_fault
+from specmux_tools.validation.schema.type_meta import kind_of
+
+
+class Node(Protocol):
+    """A type. ``go_type`` is its name in errors."""
+
+    @property
+    def go_type(self) -> str: ...
+
+    def decode(self, value: Any, state: Decoding) -> None: ...
+
+
+def _mismatch(state: Decoding, value: Any, go_type: str, *, with_text: bool = False) -> None:
+    """``with_text``: a number is shown, where a number is wanted."""
+    kind = kind_of(value)
+    state.mismatched(f"number {number_text(value)}" if with_text and kind == "number" else kind, go_type)
+
+
+@dataclass(frozen=True, slots=True)
+class Anything:
+    """Raw JSON (RawExtension, FieldsV1, JSON): neither read nor looked into."""
+
+    go_type: str = "interface {}"
+
+    def decode(self, value: Any, state: Decoding) -> None:
+        pass
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """``interface{}``: any JSON, in which equal keys count."""
+
+    go_type: str = "interface {}"
+
+    def decode(self, value: Any, state: Decoding) -> None:
+        decode_untyped(value, state)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    go_type: str = "string"
+    choices: frozenset[str] = frozenset()
+    """An empty text passes: Go leaves such fields out."""
+
+    def decode(self, value: Any, state: Decoding) -> None:
+        if isinstance(value, str):
+            if self.choices and value and value not in self.choices and state.has_room(state.schema):
+                _schema(state, not_supported(tuple(state.path), value, sorted(self.choices)))
+        elif value is not None:
+            _mismatch(state, value, self.go_type)
+
+
+@dataclass(frozen=True, slots=True)
+class Boolean:
+    go_type: str = "bool"
+
+    def decode(self, value: Any, state: Decoding) -> None:
+        if value is not None and type(value) is not bool:
+            _mismatch(state, value, self.go_type)
+
+
+@dataclass(frozen=True, slots=True)
+class Integer:
+    go_type: str
+    least: int
+    most: int
+
+    def decode(self, value: Any, state: Decoding) -> None:
+        if value is None or (type(value) is int and self.least <= value <= self.most):
+            return
+        if type(value) is Number and value.text == "-0" and self.least < 0:
+            return
+        _mismatch(state, value, self.go_type, with_text=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Float:
+    go_type: str = "float64"
+
+    def decode(self, value: Any, state: Decoding) -> None:
+        if isinstance(value, bool) or not isinstance(value, int | float | None):
+            _mismatch(state, value, self.go_type)
+        elif value is not None and abs(value) == float("inf"):
+            _mismatch(state, value, self.go_type, with_text=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """[]byte: base64, or a list of numbers."""
+
+    go_type: str = "[]uint8"
+
+    def decode(self, value: Any, state: Decoding) -> None:
+        if isinstance(value, str):
+            fault = base64_fault(value)
+            if fault is not None:
+                state.mismatched(fault, "")
+        elif type(value) is list:
+            for index, item in enumerate(value):
+                state.path.append(index)
+                _BYTE.decode(item, state)
+                state.path.pop()
+        elif value is not None:
+            _mismatch(state, value, self.go_type)
+
+
+_BYTE: Final = Integer("uint8", 0, 255)
+
+
+@dataclass(frozen=True, slots=True)
+class Time:
+    """metav1.Time or MicroTime, by the layout. They stop at once."""
+
+    go_type: str
+    layout: str
+
+    def decode(self, value: Any, state: Decoding) -> None:
+        if isinstance(value, str):
+            fault = time_fault(value, self.layout)
+            if fault is not None:
+                state.stop(fault)
+        elif value is not None:
+            state.stop(kind_of(value), "string")
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    go_type: str = "resource.Quantity"
+
+    def decode(self, value: Any, state: Decoding) -> None:
+        if value is None:
+            return
+        fault = quantity_fault(_quantity_text(value))
+        if fault is not None:
+            state.stop(fault)
+
+
+def _quantity_text(value: Any) -> str:
+    match value:
+        case EscapedText():
+            return value.written
+        case str():
+            return value
+    return number_text(value) if kind_of(value) == "number" else ""
+
+
+@dataclass(frozen=True, slots=True)
+class IntOrString:
+    go_type: str = "intstr.IntOrString"
+
+    def decode(self, value: Any, state: Decoding) -> None:
+        if value is None or isinstance(value, str):
+            return
+        if type(value) is int and -(2**31) <= value < 2**31:
+            return
+        if type(value) is Number and value.text == "-0":
+            return
+        kind = kind_of(value)
+        state.stop(f"number {number_text(value)}" if kind == "number" else kind, "int32")
+
+
+@dataclass(frozen=True, slots=True)
+class List:
+    item: Node
+
+    @property
+    def go_type(self) -> str:
+        return f"[]{self.item.go_type}"
+
+    def decode(self, value: Any, state: Decoding) -> None:
+        if type(value) is not list:
+            if value is not None:
+                _mismatch(state, value, self.go_type)
+            return
+        decode, path = self.item.decode, state.path
+        for index, item in enumerate(value):
+            path.append(index)
+            decode(item, state)
+            path.pop()
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    value: Node
+
+    @property
+    def go_type(self) -> str:
+        if isinstance(self.value, Quantity):
+            return "v1.ResourceList"
+        return f"map[string]{self.value.go_type}"
+
+    def decode(self, value: Any, state: Decoding) -> None:
+        if not isinstance(value, dict):
+            if value is not None:
+                _mismatch(state, value, self.go_type)
+            return
+        if type(value) is Repeats:
+            self._decode_repeats(value, state)
+            return
+        decode, path = self.value.decode, state.path
+        for key, item in value.items():
+            path.append(key)
+            decode(item, state)
+            path.pop()
+
+    def _decode_repeats(self, value: Repeats, state: Decoding) -> None:
+        seen: set[str] = set()
+        for key, item in value.pairs:
+            if key in seen:
+                state.duplicate(key)
+            seen.add(key)
+            state.path.append(key)
+            self.value.decode(item, state)
+            state.path.pop()
+
+
+@dataclass(slots=True, eq=False)
+class Struct:
+    """``fields`` are filled in after it was made: types refer to each other in circles."""
+
+    go_type: str
+    name: str
+    fields: dict[str, Node] = field(default_factory=dict)
+    required: tuple[str, ...] = ()
+    is_open: bool = False
+    """Takes unknown fields."""
+
+    def decode(self, value: Any, state: Decoding) -> None:
+        if not isinstance(value, dict):
+            if value is not None:
+                _mismatch(state, value, self.go_type)
+            return
+        if type(value) is Repeats:
+            self._decode_repeats(value, state)
+        else:
+            fields, path = self.fields, state.path
+            for key, item in value.items():
+                node = fields.get(key)
+                if node is not None:
+                    path.append(key)
+                    node.decode(item, state)
+                    path.pop()
+                elif not self.is_open:
+                    state.unknown(key)
+        for name in self.required:
+            if value.get(name) is None and state.has_room(state.schema):
+                _schema(state, required((*state.path, name)))
+
+    def _decode_repeats(self, value: Repeats, state: Decoding) -> None:
+        seen: set[str] = set()
+        for key, item in value.pairs:
+            node = self.fields.get(key)
+            if node is None:
+                if not self.is_open:
+                    state.unknown(key)
+                continue
+            if key in seen:
+                state.duplicate(key)
+            seen.add(key)
+            state.path.append(key)
+            node.decode(item, state)
+            state.path.pop()
+
+
+INT32: Final = Integer("int32", -(2**31), 2**31 - 1)
+INT64: Final = Integer("int64", -INT64_MAX - 1, INT64_MAX)
+
+
+def context(root: Node, path: tuple[str | int, ...]) -> tuple[str, str]:
+    """The innermost struct above ``path`` and the fields on the way there, as decode.go's errorContext has
+    them: without indices and keys of maps."""
+    struct, fields = "", []
+    node: Node | None = root
+    for part in path:
+        if isinstance(node, Struct):
+            struct = node.name
+            fields.append(str(part))
+            node = node.fields.get(str(part))
+        elif isinstance(node, Map):
+            node = node.value
+        elif isinstance(node, List):
+            node = node.item
+        else:
+            node = None
+    return struct, ".".join(fields)
+
+
+def mismatch_text(root: Node, mismatch: Mismatch) -> str:
+    """UnmarshalTypeError.Error, or the text of what is none."""
+    if not mismatch.go_type:
+        return mismatch.value
+    struct, fields = context(root, mismatch.path)
+    if not struct and not fields:
+        return f"json: cannot unmarshal {mismatch.value} into Go value of type {mismatch.go_type}"
+    place = f"Go struct field {struct}.{fields}"
+    return f"json: cannot unmarshal {mismatch.value} into {place} of type {mismatch.go_type}"
+
+
+def _schema(state: Decoding, message: str) -> None:
+    state.schema.append(Violation(Severity.ERROR, Check.SCHEMA, tuple(state.path), message))

@@ -1,0 +1,148 @@
+"""Checks the conversion strategy of a definition: None or Webhook (apiextensions,
+validateCustomResourceConversion; apiserver, pkg/util/webhook/validation.go)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from specmux_converters.go.text import quoted
+from specmux_tools.validation.definitions.ca_bundles import bundle_fault
+from specmux_tools.validation.definitions.definition_fault import DefinitionFault, fault
+from specmux_tools.validation.metadata.field_errors import shown
+from specmux_tools.validation.metadata.names import label_1035_faults, subdomain_faults
+from specmux_tools.validation.report import Path
+from specmux_tools.validation.rules.cel.libraries.url_reader import BadUrl, read_url
+
+_CONVERTERS: Final = ("None", "Webhook")
+_REVIEWS: Final = ("v1", "v1beta1")
+_WEBHOOK: Final = "Webhook"
+_PATH: Final[Path] = ("spec", "conversion")
+_FORM: Final = "; desired format: https://host[/path]"
+
+
+def conversion_faults(
+    spec: Mapping[str, Any], *, needs_known_review: bool = True, takes_any_bundle: bool = True
+) -> Iterator[DefinitionFault]:
+    conversion = spec.get("conversion")
+    if not isinstance(conversion, Mapping):
+        return
+    strategy = conversion.get("strategy") or ""
+    if strategy != "None" and spec.get("preserveUnknownFields") is True:
+        words = "must be None if spec.preserveUnknownFields is true"
+        yield fault((*_PATH, "strategy"), f"Invalid value: {shown(strategy)}: {words}")
+    if not strategy:
+        yield fault((*_PATH, "strategy"), "Required value")
+    elif strategy not in _CONVERTERS:
+        choices = ", ".join(map(quoted, _CONVERTERS))
+        yield fault(
+            (*_PATH, "strategy"), f"Unsupported value: {shown(strategy)}: supported values: {choices}"
+        )
+    webhook = conversion.get("webhook")
+    webhook = webhook if isinstance(webhook, Mapping) else {}
+    client, reviews = webhook.get("clientConfig"), webhook.get("conversionReviewVersions") or []
+    if strategy == _WEBHOOK:
+        yield from _client_faults(client, takes_any_bundle=takes_any_bundle)
+        yield from _review_faults(reviews, needs_known=needs_known_review)
+        return
+    words = "Forbidden: should not be set when strategy is not set to Webhook"
+    if client is not None:
+        yield _in_webhook("clientConfig", words)
+    if reviews:
+        yield _in_webhook("conversionReviewVersions", words)
+
+
+def is_known_review(versions: Iterable[Any]) -> bool:
+    return any(each in _REVIEWS for each in versions)
+
+
+def _in_webhook(key: str, text: str, *below: str | int) -> DefinitionFault:
+    """Upstream's texts say webhookClientConfig and omit the enclosing webhook."""
+    place = "spec.conversion." + ("webhookClientConfig" if key == "clientConfig" else key)
+    for each in below:
+        place += f"[{each}]" if isinstance(each, int) else f".{each}"
+    return DefinitionFault((*_PATH, "webhook", key, *below), f"{place}: {text}")
+
+
+def _client_faults(client: Any, *, takes_any_bundle: bool) -> Iterator[DefinitionFault]:
+    if not isinstance(client, Mapping):
+        yield _in_webhook("clientConfig", "Required value: required when strategy is set to Webhook")
+        return
+    url, service = client.get("url"), client.get("service")
+    if (url is None) == (service is None):
+        yield _in_webhook("clientConfig", "Required value: exactly one of url or service is required")
+    elif isinstance(url, str):
+        for text in _url_faults(url):
+            yield _in_webhook("clientConfig", text, "url")
+    elif isinstance(service, Mapping):
+        for key, text in _service_faults(service):
+            yield _in_webhook("clientConfig", text, "service", key)
+    bundle = client.get("caBundle")
+    if not isinstance(bundle, str) or not bundle or takes_any_bundle:
+        return
+    unread = bundle_fault(bundle)
+    if unread:
+        words = f"unable to load root certificates: {unread}"
+        yield _in_webhook("clientConfig", f"Invalid value: {quoted(bundle)}: {words}", "caBundle")
+
+
+def _url_faults(text: str) -> Iterator[str]:
+    try:
+        url = read_url(text)
+    except BadUrl as error:
+        yield f"Required value: url must be a valid URL: parse {quoted(text)}: {error}{_FORM}"
+        return
+    if url.scheme != "https":
+        yield f"Invalid value: {quoted(url.scheme)}: 'https' is the only allowed URL scheme{_FORM}"
+    if not url.host:
+        yield f'Invalid value: "": host must be specified{_FORM}'
+    for part, words in (
+        (url.user, "user information is not permitted in the URL"),
+        (url.fragment, "fragments are not permitted in the URL"),
+        (url.query, "query parameters are not permitted in the URL"),
+    ):
+        if part:
+            yield f"Invalid value: {quoted(part)}: {words}"
+
+
+def _service_faults(service: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    # Upstream swaps the two arguments: a missing name is reported as a missing namespace.
+    for key, other in (("name", "namespace"), ("namespace", "name")):
+        if not service.get(other):
+            yield key, "Required value"
+    port = service.get("port")
+    if isinstance(port, int) and not 1 <= port <= 65535:
+        yield "port", f"Invalid value: {port}: port is not valid: must be between 1 and 65535, inclusive"
+    path = service.get("path")
+    if isinstance(path, str) and path not in ("", "/"):
+        for words in _path_faults(path):
+            yield "path", f"Invalid value: {quoted(path)}: {words}"
+
+
+def _path_faults(path: str) -> Iterator[str]:
+    if path == "//":
+        yield "segment[0] may not be empty"
+        return
+    if not path.startswith("/"):
+        yield "must start with a '/'"
+    for index, step in enumerate(path[1:].removesuffix("/").split("/")):
+        if not step:
+            yield f"segment[{index}] may not be empty"
+        else:
+            yield from (f"segment[{index}]: {each}" for each in subdomain_faults(step))
+
+
+def _review_faults(reviews: Any, *, needs_known: bool) -> Iterator[DefinitionFault]:
+    key = "conversionReviewVersions"
+    if not isinstance(reviews, list) or not reviews:
+        yield _in_webhook(key, "Required value")
+        return
+    for index, version in enumerate(reviews):
+        if version in reviews[:index]:
+            yield _in_webhook(key, f"Invalid value: {shown(version)}: duplicate version", index)
+        elif isinstance(version, str):
+            for each in label_1035_faults(version):
+                yield _in_webhook(key, f"Invalid value: {quoted(version)}: {each}", index)
+    if needs_known and not is_known_review(reviews):
+        words = f"must include at least one of {', '.join(_REVIEWS)}"
+        yield _in_webhook(key, f"Invalid value: {shown(reviews)}: {words}")

@@ -1,0 +1,196 @@
+"""What an apiserver says of a CustomResourceDefinition that is created or updated (apiextensions-apiserver,
+pkg/apis/apiextensions: ValidateCustomResourceDefinition, v1/conversion.go, v1/defaults.go)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from specmux_converters.go.text import quoted
+from specmux_converters.releases import NEWEST
+from specmux_tools.validation.definitions.allowances import NO_ALLOWANCES, Allowances
+from specmux_tools.validation.definitions.conversions import conversion_faults
+from specmux_tools.validation.definitions.definition_fault import (
+    DEFINITION,
+    DefinitionFault,
+    fault,
+    objects,
+)
+from specmux_tools.validation.definitions.internal_version import same, version_in_memory, written
+from specmux_tools.validation.definitions.keywords import has_keyword, unconverted
+from specmux_tools.validation.definitions.names import metadata_faults, name_faults, spec_name_faults
+from specmux_tools.validation.definitions.schemas import schema_faults, status_faults
+from specmux_tools.validation.definitions.selectable_fields import selectable_faults
+from specmux_tools.validation.definitions.updates import allowances_of, immutable_faults, storage_faults
+from specmux_tools.validation.definitions.version_fields import (
+    column_faults,
+    deprecation_faults,
+    scale_faults,
+    schema_of,
+)
+from specmux_tools.validation.metadata.names import label_1035_faults
+from specmux_tools.validation.report import Path
+
+_LIFTED: Final = {
+    "schema": "Schema",
+    "subresources": "Subresources",
+    "additionalPrinterColumns": "AdditionalPrinterColumns",
+    "selectableFields": "SelectableFields",
+}
+"""What is moved to the spec where all versions say the same, and its name in Go: texts have it there."""
+
+
+def definition_faults(
+    manifest: Mapping[str, Any], *, minor: int = NEWEST, old: Mapping[str, Any] | None = None
+) -> list[DefinitionFault]:
+    """``manifest`` is of apiextensions.k8s.io/v1; one of another version has no faults here. ``minor`` is the
+    release of Kubernetes, for its CEL. ``old`` is the stored definition, with its status, of an update."""
+    if manifest.get("apiVersion") != f"{DEFINITION.group}/{DEFINITION.version}":
+        return []
+    spec = manifest.get("spec")
+    spec = spec if isinstance(spec, Mapping) else {}
+    allowances = NO_ALLOWANCES if old is None else allowances_of(spec, old, minor=minor)
+    return [
+        *metadata_faults(manifest, spec, old),
+        *spec_name_faults(spec),
+        *_Versions(spec, minor, allowances).faults(),
+        *storage_faults(spec, old),
+        *conversion_faults(
+            spec, needs_known_review=not allowances.unknown_review, takes_any_bundle=allowances.any_bundle
+        ),
+        *(immutable_faults(spec, old) if old is not None else ()),
+        *_preserving_faults(spec, old),
+    ]
+
+
+def _preserving_faults(spec: Mapping[str, Any], old: Mapping[str, Any] | None) -> Iterator[DefinitionFault]:
+    if spec.get("preserveUnknownFields") is not True:
+        return
+    path = ("spec", "preserveUnknownFields")
+    if any(has_keyword(schema_of(each), ("default",)) for each in objects(spec.get("versions"))):
+        yield fault(path, "Invalid value: true: must be false in order to use defaults in the schema")
+    before = (old or {}).get("spec")
+    if not (isinstance(before, Mapping) and before.get("preserveUnknownFields") is True):
+        words = "set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
+        yield fault(path, f"Invalid value: true: cannot set to true, {words}")
+
+
+class _Versions:
+    def __init__(self, spec: Mapping[str, Any], minor: int, allowances: Allowances) -> None:
+        self._spec = spec
+        self._minor = minor
+        self._allowances = allowances
+        self._versions = objects(spec.get("versions"))
+        self._held = [version_in_memory(each) for each in self._versions]
+        self._lifted = {
+            key
+            for key, name in _LIFTED.items()
+            if self._held and all(same(each[name], self._held[0][name]) for each in self._held)
+        }
+        for held in self._held:
+            held.update(dict.fromkeys(map(_LIFTED.__getitem__, self._lifted)))
+
+    def faults(self) -> Iterator[DefinitionFault]:
+        yield from self._unread()
+        for index, version in enumerate(self._versions):
+            yield from self._named(index, version)
+            place: Path = ("spec", "versions", index)
+            yield from deprecation_faults(version, place)
+            yield from self._fields(index, version, is_lifted=False)
+        yield from self._counted()
+        names = self._spec.get("names")
+        yield from name_faults(names if isinstance(names, Mapping) else {})
+        if self._versions:
+            yield from self._fields(0, self._versions[0], is_lifted=True)
+
+    def _unread(self) -> Iterator[DefinitionFault]:
+        """Versions without a schema."""
+        for index, version in enumerate(self._versions):
+            path = ("spec", "versions", index, "schema", "openAPIV3Schema")
+            if schema_of(version) is not None:
+                continue
+            if not self._allowances.no_schema:
+                yield fault(path, "Required value")
+            elif version.get("served") is True and self._spec.get("preserveUnknownFields") is not True:
+                yield fault(path, "Required value: because otherwise all fields are pruned")
+
+    def _named(self, index: int, version: Mapping[str, Any]) -> Iterator[DefinitionFault]:
+        name = version.get("name")
+        name = name if isinstance(name, str) else ""
+        faults = label_1035_faults(name)
+        if faults:
+            text = f"Invalid value: {quoted(name)}: {','.join(faults)}"
+            yield fault(("spec", "versions", index, "name"), text)
+            if index == 0 and name:  # the spec has its name, too
+                yield DefinitionFault(("spec", "versions", 0, "name"), f"spec.version: {text}")
+
+    def _counted(self) -> Iterator[DefinitionFault]:
+        names = [each.get("name") for each in self._versions]
+        if any(name in names[:index] for index, name in enumerate(names)):
+            yield self._of_all("must contain unique version names")
+        stored = sum(each.get("storage") is True for each in self._versions)
+        if stored != 1:
+            yield self._of_all("must have exactly one version marked as storage version")
+
+    def _of_all(self, words: str) -> DefinitionFault:
+        value = written(self._held) if isinstance(self._spec.get("versions"), list) else "null"
+        return fault(("spec", "versions"), f"Invalid value: {value}: {words}")
+
+    def _fields(
+        self, index: int, version: Mapping[str, Any], *, is_lifted: bool
+    ) -> Iterator[DefinitionFault]:
+        """Of what is in the spec, or in its own version."""
+        path: Path = ("spec", "versions", index)
+        text = "spec" if is_lifted else f"spec.versions[{index}]"
+        if ("schema" in self._lifted) is is_lifted:
+            yield from self._schema(version, (*path, "schema"), is_lifted=is_lifted, text=text)
+        if ("subresources" in self._lifted) is is_lifted:
+            yield from scale_faults(version, path, text)
+        if ("additionalPrinterColumns" in self._lifted) is is_lifted:
+            yield from column_faults(version, path, text)
+
+        if ("selectableFields" in self._lifted) is is_lifted and version.get("selectableFields"):
+            yield from self._selectable(version, path, text, is_lifted=is_lifted)
+
+    def _selectable(
+        self, version: Mapping[str, Any], path: Path, text: str, *, is_lifted: bool
+    ) -> Iterator[DefinitionFault]:
+        schema, place = schema_of(version), f"{text}.selectableFields"
+        path = (*path, "selectableFields")
+        if schema is None or ("schema" in self._lifted) is not is_lifted:
+            others = ("validations.schema is included", "`version.schema.openAPIV3Schema` is not included")
+            yield DefinitionFault(
+                path, f'{place}: Invalid value: "": may only be set when {others[not is_lifted]}'
+            )
+            return
+        unread = unconverted(schema)
+        if unread:
+            yield DefinitionFault(path, f'{text}.schema.openAPIV3Schema: Invalid value: "": {unread}')
+        name = "" if is_lifted else str(version.get("name"))
+        takes_many = name in self._allowances.selectable
+        yield from selectable_faults(version["selectableFields"], schema, path, place, takes_many=takes_many)
+
+    def _schema(
+        self, version: Mapping[str, Any], path: Path, *, is_lifted: bool, text: str
+    ) -> Iterator[DefinitionFault]:
+        schema = schema_of(version)
+        if schema is None:
+            return
+        prefix = f"{text}.{'validation' if is_lifted else 'schema'}.openAPIV3Schema"
+        root = (*path, "openAPIV3Schema")
+        if any(map(_has_status, self._versions if is_lifted else [version])):
+            yield from status_faults(schema, root, prefix)
+        found = schema_faults(
+            schema,
+            prefix,
+            minor=self._minor,
+            allowances=self._allowances,
+            takes_cost=version.get("name") in self._allowances.unchanged,
+        )
+        for each in found:
+            yield DefinitionFault((*root, *each.path), each.text)
+
+
+def _has_status(version: Mapping[str, Any]) -> bool:
+    subresources = version.get("subresources")
+    return isinstance(subresources, Mapping) and subresources.get("status") is not None

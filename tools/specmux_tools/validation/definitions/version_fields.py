@@ -1,0 +1,93 @@
+"""Checks the fields of a version other than its schema: deprecation, printer columns, scale."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from specmux_converters.go.text import json_text, quoted, size_of
+from specmux_tools.validation.definitions.definition_fault import DefinitionFault, fault, objects
+from specmux_tools.validation.report import Path
+
+_MOST_WARNING: Final = 256
+_COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
+_COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
+
+
+def schema_of(version: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    holder = version.get("schema")
+    schema = holder.get("openAPIV3Schema") if isinstance(holder, Mapping) else None
+    return schema if isinstance(schema, Mapping) else None
+
+
+def deprecation_faults(version: Mapping[str, Any], path: Path) -> Iterator[DefinitionFault]:
+    warning = version.get("deprecationWarning")
+    if not isinstance(warning, str):
+        return
+    faults = []
+    if version.get("deprecated") is not True:
+        faults.append("can only be set for deprecated versions")
+    else:
+        if size_of(warning) > _MOST_WARNING:
+            faults.append(f"must be <= {_MOST_WARNING} characters long")
+        if not warning:
+            faults.append("must not be an empty string")
+        at = next((n for n, each in enumerate(warning) if not (each.isprintable() or each == " ")), None)
+        if at is not None:
+            place = size_of(warning[:at])
+            words = "must only contain printable UTF-8 characters; non-printable character found at index"
+            faults.append(f"{words} {place}")
+    for each in faults:
+        yield fault((*path, "deprecationWarning"), f"Invalid value: {json_text(warning)}: {each}")
+
+
+def column_faults(version: Mapping[str, Any], path: Path, place: str) -> Iterator[DefinitionFault]:
+    for index, column in enumerate(objects(version.get("additionalPrinterColumns"))):
+        for key, name, text in _column(column):
+            column_path = (*path, "additionalPrinterColumns", index, key)
+            yield DefinitionFault(column_path, f"{place}.additionalPrinterColumns[{index}].{name}: {text}")
+
+
+def _column(column: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Yields the key, its name in the text, and the text."""
+    kind, form, json_path = (column.get(key) or "" for key in ("type", "format", "jsonPath"))
+    if not column.get("name"):
+        yield "name", "name", "Required value"
+    words = f"must be one of {','.join(_COLUMN_TYPES)}"
+    if not kind:
+        yield "type", "type", f"Required value: {words}"
+    elif kind not in _COLUMN_TYPES:
+        yield "type", "type", f"Invalid value: {quoted(str(kind))}: {words}"
+    if form and form not in _COLUMN_FORMATS:
+        words = f"must be one of {','.join(_COLUMN_FORMATS)}"
+        yield "format", "format", f"Invalid value: {quoted(str(form))}: {words}"
+    if not json_path:
+        yield "jsonPath", "JSONPath", "Required value"
+    elif not str(json_path).startswith("."):
+        words = "must be a simple json path starting with ."
+        yield "jsonPath", "JSONPath", f"Invalid value: {quoted(str(json_path))}: {words}"
+
+
+def scale_faults(version: Mapping[str, Any], path: Path, place: str) -> Iterator[DefinitionFault]:
+    subresources = version.get("subresources")
+    scale = subresources.get("scale") if isinstance(subresources, Mapping) else None
+    if not isinstance(scale, Mapping):
+        return
+    checks = (
+        ("specReplicasPath", (".spec.",), "under .spec"),
+        ("statusReplicasPath", (".status.",), "under .status"),
+        ("labelSelectorPath", (".spec.", ".status."), "under either .spec or .status"),
+    )
+    for key, roots, where in checks:
+        value = scale.get(key) or ""
+        text = ""
+        if not value:
+            text = "" if key == "labelSelectorPath" else "Required value"
+        elif not str(value).startswith("."):
+            text = f"Invalid value: {quoted(str(value))}: must be a simple json path starting with ."
+        elif not str(value).startswith(roots):
+            shown = json_text(value) if key == "labelSelectorPath" else quoted(str(value))
+            text = f"Invalid value: {shown}: should be a json path {where}"
+        if text:
+            scale_path = (*path, "subresources", "scale", key)
+            yield DefinitionFault(scale_path, f"{place}.subresources.scale.{key}: {text}")

@@ -1,0 +1,52 @@
+"""Format field errors as an apiserver does (apimachinery, pkg/util/validation/field)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from specmux_converters.go.text import Number, general_text, json_text, quoted
+from specmux_converters.lazy.patterns import pattern
+from specmux_tools.validation.report import Path
+
+_PLAIN_KEY: Final = pattern(r"[^\[\].]+")
+
+
+def field_path(path: Path) -> str:
+    """field.Path.String, with every key as a child: an empty path is ``<nil>``."""
+    if not path:
+        return "<nil>"
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return text.removeprefix(".")
+
+
+def invalid(path: str, value: Any, detail: str) -> str:
+    return f"{path}: Invalid value: {shown(value)}{': ' if detail else ''}{detail}"
+
+
+def duplicate(path: str, value: Any) -> str:
+    return f"{path}: Duplicate value: {shown(value)}"
+
+
+def required(path: Path, detail: str = "") -> str:
+    return f"{field_path(path)}: Required value{': ' if detail else ''}{detail}"
+
+
+def not_supported(path: Path | str, value: Any, choices: Iterable[Any]) -> str:
+    """``choices``: in the order to list them."""
+    place = path if isinstance(path, str) else field_path(path)
+    listed = ", ".join(quoted(choice) if isinstance(choice, str) else shown(choice) for choice in choices)
+    return f"{place}: Unsupported value: {shown(value)}: supported values: {listed}"
+
+
+def shown(value: Any) -> str:
+    """A bad value: strings quoted, scalars plain, others as JSON."""
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Number):
+        return general_text(float(value))
+    if isinstance(value, float):
+        return general_text(value)
+    return json_text(value)

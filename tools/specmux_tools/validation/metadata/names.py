@@ -1,0 +1,134 @@
+"""Check names with Kubernetes' texts (apimachinery, pkg/util/validation/validation.go).
+
+Each function returns the faults in order; empty for a valid name.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from specmux_converters.go.text import size_of
+from specmux_converters.lazy.patterns import pattern
+from specmux_converters.releases import LABEL_KEYS, NEWEST
+
+_QUALIFIED: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_QUALIFIED_TEXT: Final = (
+    "must consist of alphanumeric characters, '-', '_' or '.', "
+    "and must start and end with an alphanumeric character"
+)
+_LABEL_VALUE_TEXT: Final = (
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', "
+    "and must start and end with an alphanumeric character"
+)
+_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_LABEL_TEXT: Final = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
+    "and must start and end with an alphanumeric character"
+)
+_SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"
+_SUBDOMAIN_TEXT: Final = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
+    "and must start and end with an alphanumeric character"
+)
+_LABEL_1035: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
+_LABEL_1035_TEXT: Final = (
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic "
+    "character, and end with an alphanumeric character"
+)
+_MOST_LABEL: Final = 63
+_MOST_SUBDOMAIN: Final = 253
+_ILLEGAL_PARTS: Final = ("/", "%")
+_ILLEGAL_NAMES: Final = (".", "..")
+
+_QUALIFIED_PATTERN: Final = pattern(_QUALIFIED)
+_LABEL_PATTERN: Final = pattern(_LABEL)
+# Equivalent to the published expression, without backtracking.
+_SUBDOMAIN_PATTERN: Final = pattern(r"[a-z0-9](?:[-a-z0-9]*)(?:\.[a-z0-9][-a-z0-9]*)*")
+_LABEL_1035_PATTERN: Final = re.compile(_LABEL_1035)
+
+
+def _shape_text(text: str, pattern: str, *examples: str) -> str:
+    listed = " or ".join(f"'{example}', " for example in examples)
+    return f"{text} (e.g. {listed}regex used for validation is '{pattern}')"
+
+
+_QUALIFIED_SHAPE: Final = _shape_text(_QUALIFIED_TEXT, _QUALIFIED, "MyName", "my.name", "123-abc")
+_LABEL_VALUE_SHAPE: Final = _shape_text(_LABEL_VALUE_TEXT, f"({_QUALIFIED})?", "MyValue", "my_value", "12345")
+
+
+def qualified_name_faults(value: str, minor: int = NEWEST) -> list[str]:
+    """For keys of labels and annotations, and for finalizers. ``minor`` is the release of Kubernetes."""
+    is_key = LABEL_KEYS.is_in(minor)
+    unit = "bytes" if is_key else "characters"
+    prefix, slash, name = value.partition("/")
+    if "/" in name:
+        example = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+        return [f"{'a valid label key' if is_key else 'a qualified name'} {_QUALIFIED_SHAPE} {example}"]
+    faults = []
+    if slash:
+        faults = [f"prefix part {fault}" for fault in subdomain_faults(prefix, unit)]
+        faults = faults if prefix else ["prefix part must be non-empty"]
+    else:
+        name = value
+    if not name:
+        faults.append("name part must be non-empty")
+    elif size_of(name) > _MOST_LABEL:
+        faults.append(f"name part {_too_long(_MOST_LABEL, unit)}")
+    if not _QUALIFIED_PATTERN.fullmatch(name):
+        faults.append(f"name part {_QUALIFIED_SHAPE}")
+    return faults
+
+
+def label_value_faults(value: str, minor: int = NEWEST) -> list[str]:
+    unit = "bytes" if LABEL_KEYS.is_in(minor) else "characters"
+    faults = [_too_long(_MOST_LABEL, unit)] if size_of(value) > _MOST_LABEL else []
+    if value and not _QUALIFIED_PATTERN.fullmatch(value):
+        faults.append(_LABEL_VALUE_SHAPE)
+    return faults
+
+
+def label_faults(value: str) -> list[str]:
+    """RFC 1123: for namespaces."""
+    faults = [_too_long(_MOST_LABEL)] if size_of(value) > _MOST_LABEL else []
+    if not _LABEL_PATTERN.fullmatch(value):
+        is_subdomain = _is_subdomain(value)
+        shape = _shape_text(_LABEL_TEXT, _LABEL, "my-name", "123-abc")
+        faults.append("must not contain dots" if is_subdomain else shape)
+    return faults
+
+
+def subdomain_faults(value: str, unit: str = "characters") -> list[str]:
+    """RFC 1123: for most objects."""
+    faults = [_too_long(_MOST_SUBDOMAIN, unit)] if size_of(value) > _MOST_SUBDOMAIN else []
+    if not _is_subdomain(value):
+        faults.append(_shape_text(_SUBDOMAIN_TEXT, _SUBDOMAIN, "example.com"))
+    return faults
+
+
+def label_1035_faults(value: str) -> list[str]:
+    """RFC 1035: for kinds, in lower case."""
+    faults = [_too_long(_MOST_LABEL)] if size_of(value) > _MOST_LABEL else []
+    if not _LABEL_1035_PATTERN.fullmatch(value):
+        faults.append(_shape_text(_LABEL_1035_TEXT, _LABEL_1035, "my-name", "abc-123"))
+    return faults
+
+
+def path_segment_faults(value: str, *, is_prefix: bool = False) -> list[str]:
+    """For objects of unknown kinds (pkg/api/validation/path)."""
+    if value in _ILLEGAL_NAMES and not is_prefix:
+        return [f"may not be '{value}'"]
+    return [f"may not contain '{part}'" for part in _ILLEGAL_PARTS if part in value]
+
+
+def without_trailing_dash(prefix: str) -> str:
+    """The checked form of a generateName (pkg/api/validation/generic.go, maskTrailingDash)."""
+    return prefix[:-2] + "a" if len(prefix) > 1 and prefix.endswith("-") else prefix
+
+
+def _is_subdomain(value: str) -> bool:
+    return bool(_SUBDOMAIN_PATTERN.fullmatch(value)) and not value.endswith("-") and "-." not in value
+
+
+def _too_long(most: int, unit: str = "characters") -> str:
+    return f"must be no more than {most} {unit}"

@@ -1,0 +1,222 @@
+"""Metadata of an object that is created: as every kind's is checked (apimachinery, pkg/api/validation)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from specmux_converters.go.text import json_text, size_of
+from specmux_converters.lazy.dataclasses import dataclass
+from specmux_converters.releases import INDEXED_OWNERS, LISTED_OPERATIONS, NEWEST
+from specmux_tools.validation.errors import Undecodable
+from specmux_tools.validation.metadata.field_errors import field_path, shown
+from specmux_tools.validation.metadata.kind_names import NameRule, name_faults
+from specmux_tools.validation.metadata.names import label_faults, label_value_faults, qualified_name_faults
+from specmux_tools.validation.report import Path
+from specmux_tools.validation.schema.type_meta import parse_group_version
+
+MOST_ANNOTATIONS: Final = 256 * 1024
+"""Bytes of all keys and values."""
+_MOST_MANAGER: Final = 128
+_MOST_SUBRESOURCE: Final = 256
+_ORPHAN: Final = "orphan"
+_FOREGROUND: Final = "foregroundDeletion"
+_ONE_CONTROLLER: Final = "Only one reference can have Controller set to true"
+_MOST_OWNERS: Final = 100
+_EVENT_OWNS: Final = "/v1, Kind=Event is disallowed from being an owner"
+_OWNER_TEXTS: Final = ("kind", "name", "uid")
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataError:
+    path: Path
+    text: str
+
+
+Faults = Callable[[str], list[str]]
+
+
+def metadata_errors(
+    metadata: Mapping[str, Any],
+    path: Path = ("metadata",),
+    place: str = "metadata",
+    *,
+    is_namespaced: bool | None = None,
+    needs_name: bool = True,
+    rule: NameRule | None = NameRule.SUBDOMAIN,
+    minor: int = NEWEST,
+) -> Iterator[MetadataError]:
+    """Of metadata that was decoded as ObjectMeta; ``place`` is how messages call ``path``.
+
+    ``is_namespaced`` is None where the scope is not known: then a namespace may be there or not.
+    ``rule`` is that of the name; None for no check. ``minor`` is the release of Kubernetes.
+    """
+    checks = _Checks(metadata, path, place, minor)
+    if rule is not None:
+        yield from checks.names(rule, needs_name=needs_name)
+    yield from checks.namespace(is_namespaced)
+    yield from checks.generation()
+    yield from checks.labels()
+    yield from checks.annotations()
+    yield from checks.owners()
+    yield from checks.finalizers()
+    yield from checks.managed_fields()
+
+
+def template_errors(
+    metadata: Mapping[str, Any], path: Path, place: str, minor: int
+) -> Iterator[MetadataError]:
+    """Labels and annotations of the metadata of a template at ``place`` (core ValidatePodTemplateSpec)."""
+    checks = _Checks(metadata, path, place, minor)
+    yield from checks.labels()
+    yield from checks.annotations()
+
+
+class _Checks:
+    def __init__(self, metadata: Mapping[str, Any], path: Path, place: str, minor: int) -> None:
+        self._metadata = metadata
+        self._minor = minor
+        self._path = path
+        self._place = place
+
+    def names(self, rule: NameRule, *, needs_name: bool) -> Iterator[MetadataError]:
+        prefix, name = self._text("generateName"), self._text("name")
+        if prefix:
+            yield from self._invalid(("generateName",), prefix, name_faults(rule, prefix, is_prefix=True))
+        if name:
+            yield from self._invalid(("name",), name, name_faults(rule, name))
+        elif not prefix and needs_name:
+            detail = "Required value: name or generateName is required"
+            yield self._error(("name",), detail)
+
+    def namespace(self, is_namespaced: bool | None) -> Iterator[MetadataError]:
+        namespace = self._text("namespace")
+        if is_namespaced is False and namespace:
+            yield self._error(("namespace",), "Forbidden: not allowed on this type")
+        elif namespace:
+            yield from self._invalid(("namespace",), namespace, label_faults(namespace))
+
+    def generation(self) -> Iterator[MetadataError]:
+        value = self._metadata.get("generation")
+        if isinstance(value, int) and value < 0:
+            yield from self._invalid(("generation",), value, ["must be greater than or equal to 0"])
+
+    def labels(self) -> Iterator[MetadataError]:
+        for key, value in self._texts("labels").items():
+            yield from self._invalid(("labels",), key, qualified_name_faults(key, self._minor), at=key)
+            yield from self._invalid(("labels",), value, label_value_faults(value, self._minor), at=key)
+
+    def annotations(self) -> Iterator[MetadataError]:
+        annotations = self._texts("annotations")
+        for key in annotations:
+            yield from self._invalid(
+                ("annotations",), key, qualified_name_faults(key.lower(), self._minor), at=key
+            )
+        size = sum(size_of(key) + size_of(value) for key, value in annotations.items())
+        if size > MOST_ANNOTATIONS:
+            yield self._error(("annotations",), f"Too long: may not be more than {MOST_ANNOTATIONS} bytes")
+
+    def owners(self) -> Iterator[MetadataError]:
+        owners, is_indexed = self._objects("ownerReferences"), INDEXED_OWNERS.is_in(self._minor)
+        # Said once for each controller: of thousands the end is left out.
+        listed = ",".join(map(_owner_text, owners[:_MOST_OWNERS]))
+        listed += ",…" if len(owners) > _MOST_OWNERS else ""
+        controllers: list[str] = []
+        for index, owner in enumerate(owners):
+            yield from self._owner(owner, ("ownerReferences", *((index,) if is_indexed else ())))
+            if owner.get("controller") is True:
+                controllers.append(f"{owner.get('kind') or ''}/{owner.get('name') or ''}")
+                if len(controllers) > 1:
+                    names = f"{controllers[0]} and {controllers[-1]}"
+                    detail = f'{_ONE_CONTROLLER}. Found "true" in references for {names}'
+                    yield self._invalid_owners(f"[{listed}]", detail)
+
+    def _owner(self, owner: Mapping[str, Any], place: Path) -> Iterator[MetadataError]:
+        is_indexed = len(place) > 1
+        text = owner.get("apiVersion") or ""
+        try:
+            group, version = parse_group_version(text)
+        except Undecodable:
+            group, version = "", ""
+        if not version and (text or not is_indexed):
+            fault = "must be <group>/<version> or <version>" if is_indexed else "version must not be empty"
+            yield from self._invalid((*place, "apiVersion"), text, [fault])
+        for name in ("apiVersion", *_OWNER_TEXTS) if is_indexed else _OWNER_TEXTS:
+            if owner.get(name):
+                continue
+            if is_indexed:
+                yield self._error((*place, name), "Required value: must not be empty")
+            else:
+                yield from self._invalid((*place, name), "", ["must not be empty"])
+        if (group, version, owner.get("kind")) == ("", "v1", "Event"):
+            yield self._error(place, f"Invalid value: {_owner_text(owner)}: {_EVENT_OWNS}")
+
+    def _invalid_owners(self, owners: str, detail: str) -> MetadataError:
+        return self._error(("ownerReferences",), f"Invalid value: {owners}: {detail}")
+
+    def finalizers(self) -> Iterator[MetadataError]:
+        listed = self._metadata.get("finalizers")
+        finalizers = [each or "" for each in listed] if isinstance(listed, list) else []
+        for finalizer in finalizers:
+            yield from self._invalid(
+                ("finalizers",), finalizer, qualified_name_faults(finalizer, self._minor)
+            )
+        if _ORPHAN in finalizers and _FOREGROUND in finalizers:
+            detail = f"finalizer {_ORPHAN} and {_FOREGROUND} cannot be both set"
+            yield from self._invalid(("finalizers",), finalizers, [detail])
+
+    def managed_fields(self) -> Iterator[MetadataError]:
+        for index, entry in enumerate(self._objects("managedFields")):
+            yield from self._managed(("managedFields", index), entry)
+
+    def _managed(self, place: Path, entry: Mapping[str, Any]) -> Iterator[MetadataError]:
+        operation = entry.get("operation") or ""
+        if operation not in ("Apply", "Update"):
+            detail = f"Invalid value: {shown(operation)}: must be `Apply` or `Update`"
+            if LISTED_OPERATIONS.is_in(self._minor):
+                supported = f'Unsupported value: {shown(operation)}: supported values: "Apply", "Update"'
+                detail = supported if operation else "Required value: must not be empty"
+            yield self._error((*place, "operation"), detail)
+        kind = entry.get("fieldsType") or ""
+        if kind not in ("", "FieldsV1"):
+            yield from self._invalid((*place, "fieldsType"), kind, ["must be `FieldsV1`"])
+        for name, most in (("manager", _MOST_MANAGER), ("subresource", _MOST_SUBRESOURCE)):
+            value = entry.get(name) or ""
+            if size_of(value) > most:
+                yield self._error((*place, name), f"Too long: may not be more than {most} bytes")
+            elif name == "manager":
+                for at, mark in enumerate(value):
+                    if not mark.isprintable():
+                        fault = f"invalid character U+{ord(mark):04X} (at position {size_of(value[:at])})"
+                        yield from self._invalid((*place, name), value, [fault])
+
+    def _invalid(
+        self, field: Path, value: Any, faults: list[str], at: str | None = None
+    ) -> Iterator[MetadataError]:
+        """``at`` is the key below the field that is meant; the message does not name it."""
+        for fault in faults:
+            yield self._error(field, f"Invalid value: {shown(value)}: {fault}", at)
+
+    def _error(self, field: Path, text: str, at: str | None = None) -> MetadataError:
+        path = (*self._path, *field) if at is None else (*self._path, *field, at)
+        return MetadataError(path, f"{self._place}.{field_path(field)}: {text}")
+
+    def _text(self, name: str) -> str:
+        value = self._metadata.get(name)
+        return value if isinstance(value, str) else ""
+
+    def _texts(self, name: str) -> dict[str, str]:
+        value = self._metadata.get(name)
+        return {key: item or "" for key, item in value.items()} if isinstance(value, dict) else {}
+
+    def _objects(self, name: str) -> list[Mapping[str, Any]]:
+        value = self._metadata.get(name)
+        return [item or {} for item in value] if isinstance(value, list) else []
+
+
+def _owner_text(owner: Mapping[str, Any]) -> str:
+    """An OwnerReference as Go writes it: in the order of its struct, without pointers that are not set."""
+    fields = [(name, owner.get(name) or "") for name in ("apiVersion", *_OWNER_TEXTS)]
+    pointers = ("controller", "blockOwnerDeletion")
+    fields += [(name, owner[name]) for name in pointers if owner.get(name) is not None]
+    return "{" + ",".join(f"{json_text(name)}:{json_text(value)}" for name, value in fields) + "}"

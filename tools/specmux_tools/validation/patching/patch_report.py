@@ -1,0 +1,200 @@
+"""Validates a patch: combines the reports of its decoding and of the resulting update."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final, Protocol
+
+import orjson
+
+from specmux_converters.errors import ConverterError
+from specmux_converters.resources import GroupVersionKind
+from specmux_tools.kinds import KindSchema
+from specmux_tools.validation.compiled_kinds import CustomKind, TypedKind
+from specmux_tools.validation.decoding.objects import Body, type_meta_of
+from specmux_tools.validation.errors import Undecodable
+from specmux_tools.validation.media_types import BodyFormat
+from specmux_tools.validation.messages import (
+    bad_request,
+    patch_status,
+    strict_message,
+    unclassified,
+    warning_texts,
+)
+from specmux_tools.validation.patching.apply_types import ApplyTypes
+from specmux_tools.validation.patching.patch_types import APPLIES, PatchType, patch_type
+from specmux_tools.validation.patching.patched_object import (
+    PatchedObject,
+    PatchRefusal,
+    applied,
+    apply_word,
+    kind_text,
+    named,
+    patched,
+    read_applied,
+)
+from specmux_tools.validation.report import Check, Directive, Severity, ValidationReport, Violation
+from specmux_tools.validation.schema.type_meta import TypeMeta, read_type_meta
+from specmux_tools.validation.stored_objects import key_of
+
+_SEVERITIES: Final = {Directive.STRICT: Severity.ERROR, Directive.WARN: Severity.WARNING}
+
+
+class ObjectValidator(Protocol):
+    """The part of Validator that patches need."""
+
+    @property
+    def minor(self) -> int: ...
+
+    def described(self, source: Body) -> tuple[TypeMeta, KindSchema | None]: ...
+
+    def kind(self, found: TypeMeta) -> TypedKind | CustomKind: ...
+
+    def apply_types(self, described: KindSchema) -> ApplyTypes: ...
+
+    def validate_body(self, source: Body, directive: Directive, old: Any = None) -> ValidationReport: ...
+
+
+def judged_patch(
+    validator: ObjectValidator, old: dict[str, Any] | None, body: bytes, media_type: str, directive: Directive
+) -> ValidationReport:
+    """Raises UnsupportedMediaType, ValueError."""
+    form = patch_type(media_type)
+    if old is None and form not in APPLIES:
+        raise ValueError(f"{form} needs a stored object")
+    source = None
+    try:
+        source = read_applied(body, form, validator.minor) if form in APPLIES else None
+        stored = source if source is not None else _as_body(old)
+        if source is not None and old is not None:
+            _check_kind(source, old)
+        found, described = validator.described(stored)
+        if described is None:
+            return validator.validate_body(stored, directive)
+        made = _made(validator, old, body, form, source, found, described)
+    except Undecodable as error:
+        refused = _refused(error.text, bad_request(error.text), directive, old)
+        return replace(refused, is_update=old is not None)
+    except PatchRefusal as refusal:
+        about = old if old is not None else source.value if source is not None else None
+        refused = _refused(refusal.text, refusal.status, directive, about)
+        return replace(refused, is_update=old is not None)
+    return _judged(validator, old, made, form, directive)
+
+
+def _made(
+    validator: ObjectValidator,
+    old: dict[str, Any] | None,
+    body: bytes,
+    form: PatchType,
+    source: Body | None,
+    found: TypeMeta,
+    described: KindSchema,
+) -> PatchedObject:
+    if source is None:
+        kind = validator.kind(found)
+        return patched(old or {}, body, form, kind, described, minor=validator.minor)
+    try:
+        types = validator.apply_types(described)
+    except ConverterError as error:
+        text = f"the schema for server-side apply cannot be made: {error.reason}"
+        return PatchedObject(source.value, unread=text)
+    return applied(old, source, found, types, described)
+
+
+def _check_kind(source: Body, old: dict[str, Any]) -> None:
+    """The kind must be that of the URL. Raises PatchRefusal, Undecodable."""
+    given = type_meta_of(source)
+    if given != read_type_meta(old):
+        text = f"invalid object type: {kind_text(given)}"
+        raise PatchRefusal(text, bad_request(text))
+
+
+def _judged(
+    validator: ObjectValidator,
+    old: dict[str, Any] | None,
+    made: PatchedObject,
+    form: PatchType,
+    directive: Directive,
+) -> ValidationReport:
+    is_lenient = made.is_converted or form in APPLIES
+    # Go serialized it with sorted keys; read it in that order.
+    made_body = _as_body(made.value, is_sorted=not is_lenient)
+    report = validator.validate_body(made_body, Directive.IGNORE if is_lenient else directive, old)
+    own = () if directive is Directive.IGNORE else made.strict
+    strict = (*own, *report.strict_errors)
+    violations = [
+        *(_strict_violation(text, directive) for text in warning_texts(own)),
+        *(replace(each, line=None, column=None) for each in report.violations),
+    ]
+    if made.unread:
+        violations.append(Violation(Severity.NOTE, Check.NOT_CHECKED, (), made.unread))
+    if report.fatal is not None and form in APPLIES:
+        status: Mapping[str, Any] | None = _unconverted(made.value, report.fatal)
+    else:
+        status = _status(report, made, form, directive, strict, apply_word(validator.minor))
+    return replace(
+        report,
+        directive=directive,
+        violations=tuple(violations),
+        strict_errors=strict,
+        fatal=None,
+        status=status,
+    )
+
+
+def _status(
+    report: ValidationReport,
+    made: PatchedObject,
+    form: PatchType,
+    directive: Directive,
+    strict: tuple[str, ...],
+    word: str,
+) -> Mapping[str, Any] | None:
+    if report.fatal is not None:
+        return patch_status(made.shown, report.fatal)
+    if strict and directive is Directive.STRICT:
+        if form in APPLIES:
+            return bad_request(f"error strict decoding {word}: {strict[0]}")
+        return patch_status(made.shown, strict_message(strict))
+    # The URL identifies the object without a uid: a different one is an error of its metadata.
+    is_uid = report.status is not None and "UID in precondition" in str(report.status.get("message"))
+    return None if is_uid else report.status
+
+
+def _unconverted(value: Any, fatal: str) -> dict[str, Any]:
+    """The result for an applied object that its schema accepts and its Go type does not."""
+    found = read_type_meta(value)
+    place, kind = named(value, found), kind_text(found)
+    return unclassified(
+        f"failed to convert new object ({place}) to proper version: "
+        f"unable to convert unstructured object to {kind}: error decoding from json: {fatal}"
+    )
+
+
+def _strict_violation(text: str, directive: Directive) -> Violation:
+    is_unknown = "unknown field" in text
+    check = Check.UNKNOWN_FIELD if is_unknown else Check.DUPLICATE_FIELD
+    return Violation(_SEVERITIES[directive], check, (), text)
+
+
+def _refused(text: str, status: Mapping[str, Any], directive: Directive, value: Any) -> ValidationReport:
+    key = key_of(value) if isinstance(value, dict) else None
+    violation = Violation(Severity.ERROR, Check.DECODING, (), text)
+    if key is None:
+        return ValidationReport(None, directive, (violation,), status=status)
+    version = str(value.get("apiVersion")).rpartition("/")[2]
+    return ValidationReport(
+        GroupVersionKind(key.group, version, key.kind),
+        directive,
+        (violation,),
+        name=key.name,
+        namespace=key.namespace,
+        status=status,
+    )
+
+
+def _as_body(value: Any, *, is_sorted: bool = False) -> Body:
+    data = orjson.dumps(value, default=float, option=orjson.OPT_SORT_KEYS if is_sorted else None)
+    return Body(data, BodyFormat.JSON, orjson.loads(data), is_plain=True)

@@ -1,0 +1,251 @@
+"""The object that a PATCH makes of a stored one (apiserver, pkg/endpoints/handlers/patch.go).
+
+The patch is read, checked strictly, and applied. What comes of it is judged as an update elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import orjson
+
+from specmux_converters.lazy.dataclasses import dataclass
+from specmux_converters.merge_types.go_format import plain
+from specmux_converters.references import schemas_of
+from specmux_converters.releases import APPLIED_PATCHES, NEWEST, PATCH_SYNTAX
+from specmux_converters.schema_references import reference_to
+from specmux_tools.kinds import KindSchema
+from specmux_tools.validation.compiled_kinds import CustomKind, TypedKind
+from specmux_tools.validation.decoding.json_reader import read_json
+from specmux_tools.validation.decoding.json_syntax import syntax_error
+from specmux_tools.validation.decoding.objects import Body, read
+from specmux_tools.validation.decoding.types.typed_nodes import Interface, Node
+from specmux_tools.validation.decoding.yaml_reader import strict_yaml_error
+from specmux_tools.validation.errors import PatchError, Undecodable
+from specmux_tools.validation.media_types import BodyFormat
+from specmux_tools.validation.messages import (
+    UNPROCESSABLE,
+    bad_request,
+    generic_status,
+    patch_status,
+    unclassified,
+)
+from specmux_tools.validation.metadata.updated_metadata import metadata_of
+from specmux_tools.validation.patching import strategic_merge as strategic
+from specmux_tools.validation.patching.apply_merge import merged
+from specmux_tools.validation.patching.apply_types import ApplyTypes
+from specmux_tools.validation.patching.json_patch import MOST_OPERATIONS, apply_json_patch
+from specmux_tools.validation.patching.merge_patch import apply_merge_patch
+from specmux_tools.validation.patching.patch_schemas import PatchSchema
+from specmux_tools.validation.patching.patch_types import PatchType
+from specmux_tools.validation.patching.strict import (
+    strict_errors_of_converted,
+    strict_errors_of_json_patch,
+    strict_errors_of_merge_patch,
+)
+from specmux_tools.validation.patching.typed_objects import faults_text, type_faults
+from specmux_tools.validation.schema.type_meta import TypeMeta, kind_of
+
+_BAD_REQUESTS: Final = (
+    strategic.BAD_PRIMITIVE_LIST,
+    strategic.BAD_RETAIN_KEYS,
+    strategic.BAD_ELEMENT_ORDER,
+)
+
+
+class PatchRefusal(Exception):
+    """``text`` is for people, ``status`` what an apiserver answers."""
+
+    def __init__(self, text: str, status: Mapping[str, Any]) -> None:
+        super().__init__(text)
+        self.text = text
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class PatchedObject:
+    value: Any
+    strict: tuple[str, ...] = ()
+    """Strict errors of the patch itself, and of what was converted."""
+    shown: str = ""
+    """The bad value in an apiserver's message about the patched object."""
+    is_converted: bool = False
+    """Its unknown fields are among ``strict``."""
+    unread: str = ""
+    """What of the request could not be taken into account."""
+
+
+def apply_word(minor: int) -> str:
+    """What is applied, as messages call it."""
+    return "patch" if APPLIED_PATCHES.is_in(minor) else "YAML"
+
+
+def read_applied(body: bytes, form: PatchType, minor: int = NEWEST) -> Body:
+    """What is applied. ``minor`` is the release of Kubernetes. Raises PatchRefusal."""
+    format_ = BodyFormat.CBOR if form is PatchType.APPLY_CBOR else BodyFormat.YAML
+    try:
+        source = read(body, format_)
+    except Undecodable as error:
+        raise _bad_request(_unread(error.text, form, minor)) from error
+    if not isinstance(source.value, dict):
+        text = f"cannot unmarshal {kind_of(source.value)} into Go value of type map[string]interface {{}}"
+        where = "error unmarshaling JSON: while decoding JSON"
+        raise _bad_request(f"error decoding {apply_word(minor)}: {where}: json: {text}")
+    return source
+
+
+def _unread(text: str, form: PatchType, minor: int) -> str:
+    if form is PatchType.APPLY_CBOR:
+        return f"error decoding patch: {text}"
+    if APPLIED_PATCHES.is_in(minor):
+        return f"error encoding patch: {text}"
+    return f"error decoding YAML: error converting YAML to JSON: {text}"
+
+
+def patched(
+    old: dict[str, Any],
+    body: bytes,
+    form: PatchType,
+    kind: TypedKind | CustomKind,
+    described: KindSchema,
+    *,
+    minor: int,
+) -> PatchedObject:
+    """The stored object with a patch applied that is no apply. Raises PatchRefusal."""
+    node = None if isinstance(kind, CustomKind) else kind.node
+    if form is PatchType.STRATEGIC and node is None:
+        text = (
+            "the body of the request was in an unknown format - accepted media types include: "
+            f"{PatchType.JSON}, {PatchType.MERGE}, {PatchType.APPLY}"
+        )
+        raise PatchRefusal(text, generic_status(415, "UnsupportedMediaType", text))
+    if PATCH_SYNTAX.is_in(minor) and syntax_error(body) is not None:
+        raise _bad_request("invalid JSON patch")
+    try:
+        patch = _plain(body)
+    except Undecodable as error:
+        where = "" if form is PatchType.STRATEGIC else "error decoding patch: "
+        raise _bad_request(where + error.text) from error
+    old = orjson.loads(orjson.dumps(old, default=float))
+    match form:
+        case PatchType.JSON:
+            return _by_json_patch(old, body, patch)
+        case PatchType.MERGE:
+            return _by_merge_patch(old, body, patch)
+        case _:
+            return _by_strategic_patch(old, body, patch, node or Interface(), described)
+
+
+def _by_json_patch(old: dict[str, Any], body: bytes, patch: Any) -> PatchedObject:
+    try:
+        strict = strict_errors_of_json_patch(body)
+    except Undecodable as error:
+        raise _bad_request(f"error decoding patch: {error.text}") from error
+    operations = patch or []
+    if len(operations) > MOST_OPERATIONS:
+        text = f"The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}, got {len(operations)}"
+        message = f"Request entity too large: {text}"
+        raise PatchRefusal(message, generic_status(413, "RequestEntityTooLarge", message))
+    try:
+        value = apply_json_patch(old, operations)
+    except PatchError as error:
+        raise PatchRefusal(error.text, generic_status(422, "Invalid", UNPROCESSABLE)) from error
+    try:
+        shown = _json(value)
+    except orjson.JSONEncodeError as error:
+        raise _bad_request("the patched object is nested too deeply") from error
+    return PatchedObject(value, tuple(strict), shown)
+
+
+def _by_merge_patch(old: dict[str, Any], body: bytes, patch: Any) -> PatchedObject:
+    try:
+        strict = strict_errors_of_merge_patch(body)
+        value = apply_merge_patch(old, patch)
+    except Undecodable as error:
+        raise _bad_request(f"error decoding patch: {error.text}") from error
+    except PatchError as error:
+        raise _bad_request(error.text) from error
+    return PatchedObject(value, tuple(strict), _json(value))
+
+
+def _by_strategic_patch(
+    old: dict[str, Any], body: bytes, patch: Any, node: Node, described: KindSchema
+) -> PatchedObject:
+    try:
+        strict = strict_errors_of_merge_patch(body)
+    except Undecodable as error:
+        raise _bad_request(error.text) from error
+    schema = PatchSchema(schemas_of(described.document), {"$ref": reference_to(described.component)})
+    try:
+        value = strategic.strategic_merge(old, patch or {}, schema)
+    except PatchError as error:
+        raise PatchRefusal(error.text, _strategic_status(error.text)) from error
+    shown = plain(patch, keeps_integers=True)
+    try:
+        strict += strict_errors_of_converted(value, node)
+    except Undecodable as error:
+        raise PatchRefusal(error.text, patch_status(shown, error.text)) from error
+    return PatchedObject(value, tuple(strict), shown, is_converted=True)
+
+
+def _strategic_status(text: str) -> dict[str, Any]:
+    if text in _BAD_REQUESTS:
+        return bad_request(text)
+    if text == strategic.NO_LIST_OF_LISTS:
+        return generic_status(422, "Invalid", UNPROCESSABLE)
+    return unclassified(text)
+
+
+def applied(
+    old: dict[str, Any] | None, source: Body, found: TypeMeta, types: ApplyTypes, described: KindSchema
+) -> PatchedObject:
+    """What is applied, alone or merged into what is stored. Raises PatchRefusal."""
+    value = source.value
+    if metadata_of(value).get("managedFields") is not None:
+        raise _bad_request("metadata.managedFields must be nil")
+    faults = type_faults(types, described.component, value)
+    if faults:
+        text = f"failed to create typed patch object ({named(value, found)}): {faults_text(faults)}"
+        raise PatchRefusal(text, unclassified(text))
+    unread = ""
+    if old is not None:
+        faults = type_faults(types, described.component, old, allows_duplicates=True)
+        if faults:
+            text = f"failed to create typed live object ({named(old, found)}): {faults_text(faults)}"
+            raise PatchRefusal(text, unclassified(text))
+        value = merged(types, described.component, old, value)
+        if metadata_of(old).get("managedFields"):
+            unread = (
+                "managedFields of the stored object are not read: conflicts with other managers, and fields "
+                "that this one applied before and omits now, are not known"
+            )
+    duplicates = source.duplicates
+    strict = (f"error converting YAML to JSON: {strict_yaml_error(duplicates)}",) if duplicates else ()
+    return PatchedObject(value, strict, unread=unread)
+
+
+def kind_text(found: TypeMeta) -> str:
+    """GroupVersionKind.String."""
+    return f"{found.group}/{found.version}, Kind={found.kind}"
+
+
+def named(value: Any, found: TypeMeta) -> str:
+    metadata = metadata_of(value)
+    return f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}; {kind_text(found)}"
+
+
+def _bad_request(text: str) -> PatchRefusal:
+    return PatchRefusal(text, bad_request(text))
+
+
+def _plain(body: bytes) -> Any:
+    """Raises Undecodable."""
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return read_json(body)
+
+
+def _json(value: Any) -> str:
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS, default=float).decode()

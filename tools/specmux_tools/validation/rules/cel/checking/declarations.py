@@ -1,0 +1,101 @@
+"""What an expression may use: functions by overload, macros, names of types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import field
+from typing import Any
+
+from specmux_converters.lazy.dataclasses import dataclass
+from specmux_tools.validation.rules.cel.parsing.macros import Macro
+from specmux_tools.validation.rules.cel.values.types import PARAM_KIND, CelType
+
+Apply = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Overload:
+    """``apply`` is None for what the planner writes itself, such as ``&&``."""
+
+    id: str
+    arguments: tuple[CelType, ...]
+    result: CelType
+    apply: Apply | None = None
+    is_member: bool = False
+    parameters: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Message:
+    """What a literal with fields makes: its type, fields, and the value of those that are given."""
+
+    type: CelType
+    fields: Mapping[str, CelType]
+    make: Callable[[Mapping[str, Any]], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class CelLibrary:
+    functions: Mapping[str, tuple[Overload, ...]] = field(default_factory=dict)
+    macros: Mapping[tuple[str, int, bool], Macro] = field(default_factory=dict)
+    """By name, count of arguments and whether it is a member."""
+    types: Mapping[str, CelType] = field(default_factory=dict)
+    """That an expression can name."""
+    messages: Mapping[str, Message] = field(default_factory=dict)
+    constants: Mapping[str, int] = field(default_factory=dict)
+
+
+def overload(
+    name: str,
+    arguments: Iterable[CelType],
+    result: CelType,
+    apply: Apply | None = None,
+    *,
+    member: bool = False,
+) -> Overload:
+    arguments = tuple(arguments)
+    names = {each for argument in (*arguments, result) for each in _parameters(argument)}
+    return Overload(name, arguments, result, apply, member, tuple(sorted(names)))
+
+
+def member(name: str, arguments: Iterable[CelType], result: CelType, apply: Apply | None = None) -> Overload:
+    return overload(name, arguments, result, apply, member=True)
+
+
+def _parameters(of: CelType) -> set[str]:
+    if of.kind == PARAM_KIND:
+        return {of.name}
+    return {name for each in of.params for name in _parameters(each)}
+
+
+class Environment:
+    """Libraries as one. Later ones add overloads to functions, or replace those of the same id."""
+
+    def __init__(
+        self,
+        libraries: Iterable[CelLibrary],
+        *,
+        is_optional: bool = True,
+        opens_typed: bool = True,
+        selects_keywords: bool = True,
+    ) -> None:
+        functions: dict[str, tuple[Overload, ...]] = {}
+        self.macros: dict[tuple[str, int, bool], Macro] = {}
+        self.types: dict[str, CelType] = {}
+        self.messages: dict[str, Message] = {}
+        self.constants: dict[str, int] = {}
+        self.takes_optional = is_optional
+        self.opens_typed = opens_typed
+        """A field of an optional is one of a typed value, not of what the document has."""
+        self.selects_keywords = selects_keywords
+        """A field named like a word of CEL is one of that name, too."""
+        for library in libraries:
+            for name, overloads in library.functions.items():
+                new = {each.id for each in overloads}
+                kept = [each for each in functions.get(name, ()) if each.id not in new]
+                functions[name] = (*kept, *overloads)
+            self.macros.update(library.macros)
+            self.types.update(library.types)
+            self.messages.update(library.messages)
+            self.constants.update(library.constants)
+        self.functions: Mapping[str, tuple[Overload, ...]] = functions

@@ -1,0 +1,184 @@
+"""What a call costs when it runs (apiserver, pkg/cel/library/cost.go; cel-go, interpreter/runtimecost.go)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from math import ceil
+from typing import Any, Final, TypeAlias
+
+from specmux_tools.validation.rules.cel.values.comparison import is_ordered
+from specmux_tools.validation.rules.cel.values.values import (
+    CelPanic,
+    MapValue,
+    Opaque,
+    go_type,
+    is_list,
+    size_of,
+)
+
+CallCost: TypeAlias = Callable[[Sequence[Any], Any], int]
+
+PER_CALL_LIMIT: Final = 1_000_000
+OBJECT_BUDGET: Final = 10_000_000
+TRAVERSAL: Final = 0.1
+PATTERN: Final = 0.25
+LIST: Final = 10
+
+
+NEEDS_RESULT: Final = frozenset(("join", "slice", "lists.range", "reverse"))
+"""Functions whose cost is known when they are done; that of others is paid before."""
+
+
+def call_cost(function: str, overload: str) -> CallCost | None:
+    """None for a cost of one. ``overload`` is "" where it is known only with the values."""
+    return _BY_OVERLOAD.get(overload) or _BY_FUNCTION.get(function) or _DEFAULTS.get(overload)
+
+
+def equality_cost(left: Any, right: Any) -> int:
+    if isinstance(left, Opaque):
+        return 1
+    return ceil(min(size_of(left), size_of(right)) * TRAVERSAL)
+
+
+def _traversed(value: Any) -> int:
+    """Of a value with all that is in it."""
+    if isinstance(value, str | bytes):
+        return int(len(value.encode() if isinstance(value, str) else value) * TRAVERSAL)
+    if is_list(value):
+        return sum(_traversed(each) for each in value)
+    if isinstance(value, MapValue):
+        return sum(_traversed(key) + _traversed(value.at_key(key)) for key in value)
+    return 1
+
+
+def _text(times: float = 1.0) -> CallCost:
+    return lambda arguments, _: ceil(size_of(arguments[0]) * times * TRAVERSAL)
+
+
+def _matched(arguments: Sequence[Any], _: Any) -> int:
+    return ceil((1 + size_of(arguments[0])) * TRAVERSAL) * ceil(size_of(arguments[1]) * PATTERN)
+
+
+def _validated(arguments: Sequence[Any], _: Any) -> int:
+    size = getattr(arguments[0], "pattern_size", 0)  # dyn may be anything
+    return ceil((1 + size_of(arguments[1])) * TRAVERSAL) * ceil(size * PATTERN)
+
+
+def _contained(parses: bool, masks: bool) -> CallCost:
+    def cost(arguments: Sequence[Any], _: Any) -> int:
+        size = size_of(arguments[0])
+        found = ceil(2 * size * TRAVERSAL)
+        if masks:
+            found += ceil(size * TRAVERSAL) + 1
+        return found + (ceil(size_of(arguments[1]) * TRAVERSAL) if parses else 0)
+
+    return cost
+
+
+def _smaller(arguments: Sequence[Any], _: Any) -> int:
+    return ceil(min(map(size_of, arguments)) * TRAVERSAL)
+
+
+def _both(arguments: Sequence[Any], _: Any) -> int:
+    return ceil(sum(map(size_of, arguments)) * TRAVERSAL)
+
+
+def _product(arguments: Sequence[Any], _: Any) -> int:
+    return ceil(size_of(arguments[0]) * TRAVERSAL) * ceil(size_of(arguments[1]) * TRAVERSAL)
+
+
+def _sets(factor: int) -> CallCost:
+    return lambda arguments, _: 1 + size_of(arguments[0]) * size_of(arguments[1]) * factor
+
+
+def _made(_: Sequence[Any], result: Any) -> int:
+    return size_of(result) + 1 + LIST
+
+
+def _flattened(arguments: Sequence[Any], _: Any) -> int:
+    depth = arguments[1] if len(arguments) == 2 else 1
+    return size_of(arguments[0]) * depth + 1 + LIST
+
+
+def _compared(index: int) -> CallCost:
+    def cost(arguments: Sequence[Any], _: Any) -> int:
+        items = arguments[index]
+        if not is_list(items):
+            method = "Contains" if is_ordered(items) and type(items) is not bool else "Add"
+            words = f"{go_type(items)} is not traits.Lister: missing method {method}"
+            raise CelPanic(f"internal error: interface conversion: {words}")
+        size = len(items)
+        is_text = size > 0 and isinstance(next(iter(items)), str | bytes)
+        return int(size * size * (2.0 + (TRAVERSAL if is_text else 0))) + 1 + LIST
+
+    return cost
+
+
+def _named(names: Iterable[str], cost: CallCost) -> dict[str, CallCost]:
+    return dict.fromkeys(names, cost)
+
+
+COMPARABLE: Final = (
+    *("int", "uint", "double", "bool", "google.protobuf.Duration", "google.protobuf.Timestamp"),
+    *("string", "bytes"),
+)
+NO_LIST: Final = "*types.Err is not traits.Lister: missing method Add"
+UNMETERED: Final[dict[str, tuple[int, str]]] = {
+    "list_distinct": (0, NO_LIST),
+    **{f"list_{name}_sort": (0, NO_LIST) for name in COMPARABLE},
+    **{f"list_{name}_sortByAssociatedKeys": (1, NO_LIST) for name in COMPARABLE},
+    "list_flatten_int": (1, "ref.Val is *types.Err, not types.Int"),
+}
+"""Calls whose meter panics where that argument is an error, and its words (cel-go, ext/lists.go)."""
+_BY_OVERLOAD: Final[dict[str, CallCost]] = {
+    "list_sets_contains_list": _sets(1),
+    "list_sets_intersects_list": _sets(1),
+    "list_sets_equivalent_list": _sets(2),
+    **_named(("list_slice", "lists_range", "list_reverse"), _made),
+    **_named(("list_flatten", "list_flatten_int"), _flattened),
+    "list_distinct": _compared(0),
+    **_named((f"list_{name}_sort" for name in COMPARABLE), _compared(0)),
+    **_named((f"list_{name}_sortByAssociatedKeys" for name in COMPARABLE), _compared(1)),
+    "cidr_ip": lambda *_: 1,
+    "cidr_contains_ip_string": _contained(True, False),
+    "cidr_contains_ip_ip": _contained(False, False),
+    "cidr_contains_cidr_string": _contained(True, True),
+    "cidr_contains_cidr": _contained(False, True),
+}
+_BY_FUNCTION: Final[dict[str, CallCost]] = {
+    **_named(
+        ("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf", "includes"),
+        lambda arguments, _: _traversed(arguments[0]),
+    ),
+    **_named(("url", "lowerAscii", "upperAscii", "substring", "trim"), _text()),
+    **_named(("replace", "split"), _text(2)),
+    "join": lambda _, result: ceil(size_of(result) * 2 * TRAVERSAL),
+    **_named(("find", "findAll"), _matched),
+    **_named(("cidr", "isIP", "isCIDR", "ip"), _text()),
+    "ip.isCanonical": _text(2),
+    "containsIP": _contained(False, False),
+    "containsCIDR": _contained(False, True),
+    **_named(("quantity", "isQuantity", "semver", "isSemver"), _text()),
+    "validate": _validated,
+}
+_DEFAULTS: Final[dict[str, CallCost]] = {
+    **_named(
+        (
+            *("starts_with_string", "ends_with_string", "string_to_bytes", "bytes_to_string"),
+            *("strings_quote", "string_format"),
+        ),
+        _text(),
+    ),
+    "in_list": lambda arguments, _: size_of(arguments[1]),
+    **_named(
+        (
+            f"{order}_{kind}"
+            for order in ("less", "greater", "less_equals", "greater_equals")
+            for kind in ("string", "bytes")
+        ),
+        _smaller,
+    ),
+    **_named(("add_string", "add_bytes"), _both),
+    "matches_string": _matched,
+    "contains_string": _product,
+}

@@ -1,0 +1,175 @@
+"""Closures of calls and literals: what each node of an expression does when it runs (cel-go, interpreter)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from specmux_tools.validation.rules.cel.costs.metering import CallCost
+from specmux_tools.validation.rules.cel.evaluation.frames import Frame, Run
+from specmux_tools.validation.rules.cel.values.maps import LiteralMap
+from specmux_tools.validation.rules.cel.values.values import (
+    MISSING,
+    CelError,
+    CelPanic,
+    Optional,
+    no_such_overload,
+    type_name,
+)
+
+
+def variable(slot: int) -> Run:
+    def run(frame: Frame) -> Any:
+        frame.cost += 1
+        return frame.values[slot]
+
+    return run
+
+
+def logical(terms: list[Run], stops: bool) -> Run:
+    def run(frame: Frame) -> bool:
+        error: CelError | None = None
+        for term in terms:
+            try:
+                found = term(frame)
+            except CelError as raised:
+                error = error or raised
+                continue
+            if found is stops:
+                return bool(stops)
+            if found is not (not stops):
+                error = error or no_such_overload()
+        if error is not None:
+            raise error
+        return not stops
+
+    return run
+
+
+def conditional(condition: Run, first: Run, second: Run) -> Run:
+    def run(frame: Frame) -> Any:
+        found = condition(frame)
+        if found is True:
+            return first(frame)
+        if found is False:
+            return second(frame)
+        raise no_such_overload()
+
+    return run
+
+
+def or_value(first: Run, second: Run, takes_value: bool) -> Run:
+    def run(frame: Frame) -> Any:
+        found = first(frame)
+        if type(found) is not Optional:
+            raise no_such_overload()
+        if found.value is MISSING:
+            return second(frame)
+        return found.value if takes_value else found
+
+    return run
+
+
+def applied(
+    apply: Callable[..., Any], runs: list[Run], cost: CallCost | None, needs_result: bool = False
+) -> Run:
+    if len(runs) == 1 and cost is None:
+        (only,) = runs
+
+        def unary(frame: Frame) -> Any:
+            found = apply(only(frame))
+            frame.cost += 1
+            return found
+
+        return unary
+
+    def run(frame: Frame) -> Any:
+        arguments = [each(frame) for each in runs]
+        if not needs_result:
+            frame.pay(1 if cost is None else cost(arguments, None))
+        found = apply(*arguments)
+        if needs_result and cost is not None:
+            frame.pay(cost(arguments, found))
+        return found
+
+    return run
+
+
+def before(first: Run, second: Run) -> Run:
+    """The error of the first of two operands, after the second, which apiservers evaluate all the same."""
+
+    def run(frame: Frame) -> Any:
+        try:
+            return first(frame)
+        except CelError:
+            with suppress(CelError):
+                second(frame)
+            raise
+
+    return run
+
+
+def panicking(run: Run, text: str) -> Run:
+    def panicking(frame: Frame) -> Any:
+        try:
+            return run(frame)
+        except CelError as error:
+            raise CelPanic(f"internal error: interface conversion: {text}") from error
+
+    return panicking
+
+
+def map_maker(runs: list[tuple[Run, Run, bool]]) -> Run:
+    def run(frame: Frame) -> Any:
+        entries = []
+        for key, value, is_optional in runs:
+            name, found = key(frame), value(frame)
+            if is_optional:
+                if type(found) is not Optional:
+                    fault = "cannot initialize optional entry '{}' from non-optional value {}"
+                    raise CelError(fault.format(name, found))
+                if found.value is MISSING:
+                    continue
+                found = found.value
+            entries.append((name, found))
+        frame.pay(30)
+        return LiteralMap(entries)
+
+    return run
+
+
+def message_maker(make: Callable[[dict[str, Any]], Any], runs: list[tuple[str, Run, bool]]) -> Run:
+    def run(frame: Frame) -> Any:
+        values: dict[str, Any] = {}
+        for name, value, is_optional in runs:
+            found = value(frame)
+            if is_optional:
+                if type(found) is not Optional:
+                    fault = f"cannot initialize optional entry '{name}' from non-optional value {found}"
+                    raise CelError(fault)
+                if found.value is MISSING:
+                    values.pop(name, None)
+                    continue
+                found = found.value
+            values.pop(name, None)
+            values[name] = found
+        frame.pay(40)
+        return make(values)
+
+    return run
+
+
+def without_absent(items: tuple[Any, ...], optional: frozenset[int]) -> tuple[Any, ...]:
+    found = []
+    for index, item in enumerate(items):
+        if index in optional:
+            if type(item) is not Optional:
+                raise CelError(
+                    f"cannot initialize optional list element from non-optional value {type_name(item)}"
+                )
+            if item.value is MISSING:
+                continue
+            item = item.value
+        found.append(item)
+    return tuple(found)

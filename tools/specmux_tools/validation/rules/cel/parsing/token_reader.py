@@ -1,0 +1,161 @@
+"""Tokens read one by one, and how reading goes on behind faults of syntax.
+
+cel-go's parser, which ANTLR generates, does that (antlr4, DefaultErrorStrategy): it skips a surplus
+token, assumes a missing one, or else skips tokens up to one that may come next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final
+
+from specmux_tools.validation.rules.cel.parsing.issues import Issue
+from specmux_tools.validation.rules.cel.parsing.syntax import Expression, Literal
+from specmux_tools.validation.rules.cel.parsing.tokens import END, Token, escaped
+
+MOST_RECOVERIES: Final = 30
+"""Faults of syntax behind which reading goes on."""
+RELATIONS: Final = frozenset(("==", "!=", "<", "<=", ">", ">=", "in"))
+SUMS: Final = frozenset("+-")
+PRODUCTS: Final = frozenset("*/%")
+BETWEEN: Final = RELATIONS | SUMS | PRODUCTS | {"||", "&&", "?"}
+"""What may stand between operands."""
+MEMBERS: Final = frozenset((".", "["))
+CHOICE: Final = frozenset((":",))
+_TOP: Final = frozenset((END,))
+_SHOWN: Final = {
+    "float": "NUM_FLOAT",
+    "int": "NUM_INT",
+    "uint": "NUM_UINT",
+    "string": "STRING",
+    "bytes": "BYTES",
+    "name": "IDENTIFIER",
+    "escaped": "ESC_IDENTIFIER",
+    END: END,
+}
+_IN_ORDER: Final = (
+    "==", "!=", "in", "<", "<=", ">=", ">", "&&", "||", "[", "]", "{", "}", "(", ")", ".", ",", "-", "!", "?",
+    ":", "+", "*", "/", "%", "true", "false", "null", *_SHOWN,
+)  # fmt: skip
+
+
+class ParseStop(Exception):
+    """Ends parsing; the issue is recorded."""
+
+
+class SyntaxMismatch(Exception):
+    """Ends a rule of the grammar; ``place`` names which."""
+
+    def __init__(self, place: str, at: int, fault: str) -> None:
+        super().__init__()
+        self.place = place
+        self.at = at
+        self.fault = fault
+        self.found: Expression | None = None
+        """What was read before."""
+
+
+class TokenReader:
+    def __init__(self, found: list[Token], issues: list[Issue]) -> None:
+        self._tokens = found
+        self._issues = issues
+        self._at = 0
+        self._token = found[0]
+        self._ends: list[tuple[frozenset[str], frozenset[str]]] = [(_TOP, _TOP)]
+        """What may follow the expressions that are being read, and what more ends skipping."""
+        self._is_recovering = False
+        """Whether faults go unreported, up to the next token that fits."""
+        self._recovered: tuple[int, set[str]] = (-1, set())
+        self._recoveries = 0
+
+    def _advance(self) -> Token:
+        token = self._token
+        self._at += 1
+        self._token = self._tokens[min(self._at, len(self._tokens) - 1)]
+        return token
+
+    def _next(self) -> str:
+        return self._tokens[min(self._at + 1, len(self._tokens) - 1)].kind
+
+    def _take(self, kind: str) -> Token | None:
+        if self._token.kind != kind:
+            return None
+        self._is_recovering = False
+        return self._advance()
+
+    def _want(self, kind: str, place: str, after: frozenset[str]) -> Token:
+        """The token; a missing one is assumed before a token of ``after``."""
+        if self._token.kind != kind and not self._without_one(frozenset((kind,))):
+            if self._token.kind not in after:
+                raise self._mismatched(place, frozenset((kind,)))
+            self._say(self._token.at, f"missing {listed((kind,))} at {quoted(self._token)}")
+            return self._token
+        self._is_recovering = False
+        return self._advance()
+
+    def _sync(self, place: str, wanted: frozenset[str]) -> None:
+        if self._token.kind in wanted or self._is_recovering or self._without_one(wanted):
+            return
+        raise self._mismatched(place, wanted)
+
+    def _without_one(self, wanted: frozenset[str]) -> bool:
+        """Skip a token before one that fits."""
+        if self._next() not in wanted:
+            return False
+        self._say(self._token.at, f"extraneous input {quoted(self._token)} expecting {listed(wanted)}")
+        self._advance()
+        self._is_recovering = False
+        return True
+
+    def _mismatched(self, place: str, wanted: frozenset[str]) -> SyntaxMismatch:
+        fault = f"mismatched input {quoted(self._token)} expecting {listed(wanted)}"
+        return SyntaxMismatch(place, self._token.at, fault)
+
+    def _no_alternative(self, place: str) -> SyntaxMismatch:
+        """From this token on, at the next."""
+        end = self._tokens[min(self._at + 1, len(self._tokens) - 1)]
+        read = self._token.text + end.hidden + ("" if end.kind == END else end.text)
+        return SyntaxMismatch(place, end.at, f"no viable alternative at input '{escaped(read)}'")
+
+    def _say(self, at: int, fault: str) -> None:
+        if not self._is_recovering:
+            self._is_recovering = True
+            self._issues.append(Issue(at, f"Syntax error: {fault}"))
+
+    def _recover(self, mismatch: SyntaxMismatch, *sets: frozenset[str]) -> None:
+        """Skips to what may follow the rule that ended."""
+        self._say(mismatch.at, mismatch.fault)
+        self._recoveries += 1
+        if self._recoveries > MOST_RECOVERIES:
+            text = f"error recovery attempt limit exceeded: {MOST_RECOVERIES}"
+            self._issues.append(Issue(self._token.at, f"Syntax error: {text}"))
+            raise ParseStop
+        at, places = self._recovered
+        if at == self._at and mismatch.place in places:
+            self._advance()
+        self._recovered = (self._at, (places if at == self._at else set()) | {mismatch.place})
+        self._skip(*sets)
+
+    def _fault(self, at: int, text: str) -> Expression:
+        """Reading goes on behind it."""
+        self._issues.append(Issue(at, text))
+        return Literal(at, None)
+
+    def _after(self) -> frozenset[str]:
+        """What may follow an operand here."""
+        ends = self._ends[-1][0]
+        return MEMBERS | (BETWEEN - {"?"} if ends is CHOICE else BETWEEN) | ends
+
+    def _skip(self, *sets: frozenset[str]) -> None:
+        wanted = frozenset().union(*sets, *(each for pair in self._ends for each in pair))
+        while self._token.kind != END and self._token.kind not in wanted:
+            self._advance()
+
+
+def quoted(token: Token) -> str:
+    return f"'{escaped(token.text)}'"
+
+
+def listed(kinds: Collection[str]) -> str:
+    shown = [_SHOWN.get(kind, f"'{kind}'") for kind in _IN_ORDER if kind in kinds]
+    return shown[0] if len(shown) == 1 else "{" + ", ".join(shown) + "}"

@@ -1,0 +1,81 @@
+"""Which release of Kubernetes knows which library (apiserver, pkg/cel/environment/base.go).
+
+An apiserver takes into a definition only what the release before it knew, too, so that one can go back; what
+is stored it evaluates with all that it knows.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+from specmux_converters.releases import (
+    CEL_ADDRESSES,
+    CEL_DURATIONS_OF_INTS,
+    CEL_EMPTY_PARTS,
+    CEL_EXTENDED_LISTS,
+    CEL_FORMATS,
+    CEL_INCLUDES,
+    CEL_KEYWORD_FIELDS,
+    CEL_OPTIONAL_LISTS,
+    CEL_OPTIONAL_VALUES,
+    CEL_RANGE_SIZES,
+    CEL_TWO_VARIABLES,
+    CEL_VERSIONS,
+    NEWEST,
+    OLDEST,
+)
+from specmux_tools.validation.rules.cel.checking.declarations import Environment
+from specmux_tools.validation.rules.cel.libraries.addresses import ADDRESSES
+from specmux_tools.validation.rules.cel.libraries.authorization import AUTHORIZATION
+from specmux_tools.validation.rules.cel.libraries.conversions import CONVERSIONS, DURATIONS_OF_INTS
+from specmux_tools.validation.rules.cel.libraries.lists import (
+    EXTENDED_LISTS,
+    INCLUDES,
+    LISTS,
+    RANGE_SIZES,
+    SETS,
+)
+from specmux_tools.validation.rules.cel.libraries.matching import REGEX
+from specmux_tools.validation.rules.cel.libraries.messages import WELL_KNOWN
+from specmux_tools.validation.rules.cel.libraries.named_formats import named_formats
+from specmux_tools.validation.rules.cel.libraries.optional import OPTIONAL, OPTIONAL_LISTS
+from specmux_tools.validation.rules.cel.libraries.quantities import QUANTITIES
+from specmux_tools.validation.rules.cel.libraries.standard import STANDARD, TWO_VARIABLES
+from specmux_tools.validation.rules.cel.libraries.strings import EMPTY_PARTS, STRINGS
+from specmux_tools.validation.rules.cel.libraries.times import TIMES
+from specmux_tools.validation.rules.cel.libraries.urls import URLS
+from specmux_tools.validation.rules.cel.libraries.versions import VERSIONS
+
+_ALWAYS: Final = [
+    *(STANDARD, WELL_KNOWN, CONVERSIONS, TIMES, URLS, REGEX, LISTS, AUTHORIZATION, OPTIONAL, QUANTITIES),
+    *(STRINGS, SETS),
+]
+_SINCE: Final = (
+    (CEL_ADDRESSES, ADDRESSES),
+    (CEL_TWO_VARIABLES, TWO_VARIABLES),
+    (CEL_VERSIONS, VERSIONS),
+    (CEL_EXTENDED_LISTS, EXTENDED_LISTS),
+    (CEL_INCLUDES, INCLUDES),
+)
+_WITH_CEL_GO: Final = (
+    (CEL_OPTIONAL_LISTS, OPTIONAL_LISTS),
+    (CEL_EMPTY_PARTS, EMPTY_PARTS),
+    (CEL_DURATIONS_OF_INTS, DURATIONS_OF_INTS),
+    (CEL_RANGE_SIZES, RANGE_SIZES),
+)
+"""What came with the version of cel-go that a release is built of."""
+
+
+@lru_cache(maxsize=2 * (NEWEST - OLDEST + 1))
+def environment(minor: int = NEWEST, *, is_new: bool = False) -> Environment:
+    """``is_new``: for what a definition may say for the first time."""
+    known = minor - 1 if is_new else minor
+    added = [library for since, library in _SINCE if since.is_in(known)]
+    added += [named_formats(minor)] * CEL_FORMATS.is_in(known)
+    added += [library for since, library in _WITH_CEL_GO if since.is_in(minor)]
+    return Environment(
+        [*_ALWAYS, *added],
+        opens_typed=CEL_OPTIONAL_VALUES.is_in(minor),
+        selects_keywords=CEL_KEYWORD_FIELDS.is_in(known),
+    )

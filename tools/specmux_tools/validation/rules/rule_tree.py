@@ -1,0 +1,207 @@
+"""The rules of a schema, compiled into a tree with what CEL is to know of each value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+from specmux_converters.json_values import text, texts
+from specmux_converters.schema_references import resolved
+from specmux_tools.validation.rules.cel.parsing.syntax import RESERVED
+from specmux_tools.validation.schema.structural import MOST_DEPTH
+
+MOST_NAME: Final = 253
+"""Characters of a DNS subdomain."""
+_ESCAPES: Final = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
+_ESCAPED: Final = re.compile(r"__|[./-]")
+_ESCAPE: Final = re.compile("__[^_]+__")
+_UNESCAPES: Final = {escape: name for name, escape in _ESCAPES.items()}
+_IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationRule:
+    text: str
+    message: str = ""
+    message_expression: str = ""
+    reason: str = ""
+    field_path: str = ""
+    optional_old: bool | None = None
+
+    @property
+    def takes_missing_old(self) -> bool:
+        return self.optional_old is True
+
+    @property
+    def shown(self) -> str:
+        """In messages of errors."""
+        return self.message.strip() if self.message else self.text.strip()
+
+    @property
+    def default_message(self) -> str:
+        return self.message.strip() if self.message else f"failed rule: {self.text.strip()}"
+
+
+@dataclass(eq=False)
+class RuleNode:
+    """What a schema says of a value. Only what leads to a rule has ``has_rules``."""
+
+    kind: str
+    form: str = ""
+    rules: tuple[ValidationRule, ...] = ()
+    properties: dict[str, RuleNode] = field(default_factory=dict)
+    additional: RuleNode | None = None
+    says_additional: bool = False
+    """With a schema, or as true or false."""
+    items: RuleNode | None = None
+    nested: tuple[RuleNode, ...] = ()
+    """Of allOf."""
+    list_type: str = ""
+    list_keys: tuple[str, ...] = ()
+    map_type: str | None = None
+    is_nullable: bool = False
+    is_int_or_string: bool = False
+    is_resource: bool = False
+    """The root of a resource, or one that is embedded: it has metadata."""
+    preserves: bool = False
+    most_length: int | None = None
+    most_items: int | None = None
+    most_properties: int | None = None
+    required: frozenset[str] = frozenset()
+    choices: tuple[Any, ...] = ()
+    has_default: bool = False
+    is_name: bool = False
+    """Of a resource, which releases before 1.37 took to be of any length."""
+    has_rules: bool = False
+
+    @cached_property
+    def fields(self) -> dict[str, RuleNode]:
+        """Properties, with those that every resource has."""
+        if not self.is_resource:
+            return self.properties
+        return {**self.properties, **_resource_fields(self.properties)}
+
+    @property
+    def is_correlated(self) -> bool:
+        """Whether properties have an older value: of a type of map that is not known they have none."""
+        return self.map_type in (None, "atomic", "granular")
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """Of fields, by the name that CEL knows them by; those that it cannot know are not there."""
+        return {escaped: name for name in self.fields if (escaped := escaped_name(name)) is not None}
+
+
+def rule_tree(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> RuleNode:
+    """Of a schema, published or of a definition; ``schemas`` are the components that it refers to."""
+    if not isinstance(schema, Mapping) or depth > MOST_DEPTH:
+        return RuleNode("")
+    schema = resolved(schemas, schema)
+    properties = schema.get("properties")
+    values, items = schema.get("additionalProperties"), schema.get("items")
+    is_resource = depth == 0 or schema.get("x-kubernetes-embedded-resource") is True
+    node = RuleNode(
+        kind=text(schema.get("type")),
+        form=text(schema.get("format")),
+        rules=tuple(_rule(each) for each in _objects(schema.get("x-kubernetes-validations"))),
+        properties={
+            name: RuleNode("object")
+            if is_resource and name == "metadata" and not _names_itself(inner)
+            else rule_tree(inner, schemas, depth + 1)
+            for name, inner in (properties.items() if isinstance(properties, Mapping) else ())
+        },
+        additional=rule_tree(values, schemas, depth + 1) if isinstance(values, Mapping) else None,
+        says_additional=values is not None,
+        items=rule_tree(items, schemas, depth + 1) if isinstance(items, Mapping) else None,
+        nested=tuple(rule_tree(each, schemas, depth + 1) for each in _objects(schema.get("allOf"))),
+        list_type=text(schema.get("x-kubernetes-list-type")),
+        list_keys=texts(schema.get("x-kubernetes-list-map-keys")),
+        map_type=schema.get("x-kubernetes-map-type"),
+        is_nullable=schema.get("nullable") is True,
+        is_int_or_string=schema.get("x-kubernetes-int-or-string") is True,
+        is_resource=is_resource,
+        preserves=schema.get("x-kubernetes-preserve-unknown-fields") is True,
+        most_length=_count(schema.get("maxLength")),
+        most_items=_count(schema.get("maxItems")),
+        most_properties=_count(schema.get("maxProperties")),
+        required=frozenset(texts(schema.get("required"))),
+        choices=tuple(choices) if isinstance(choices := schema.get("enum"), list) else (),
+        has_default=schema.get("default") is not None,
+    )
+    node.has_rules = bool(node.rules) or any(each.has_rules for each in _below(node))
+    return node
+
+
+def _below(node: RuleNode) -> list[RuleNode]:
+    inner = [each for each in (node.additional, node.items) if each is not None]
+    return [*node.properties.values(), *node.nested, *inner]
+
+
+def _names_itself(metadata: Any) -> bool:
+    """A definition may say more of the names; what is published refers to ObjectMeta."""
+    return isinstance(metadata, Mapping) and isinstance(metadata.get("properties"), Mapping)
+
+
+def _resource_fields(properties: Mapping[str, RuleNode]) -> dict[str, RuleNode]:
+    """Those that are to be added: what says all of them itself is left as it is."""
+    metadata = properties.get("metadata")
+    named = metadata is not None and all(
+        name in metadata.properties and metadata.properties[name].kind == "string"
+        for name in ("name", "generateName")
+    )
+    texts = all(name in properties and properties[name].kind == "string" for name in ("apiVersion", "kind"))
+    if named and texts:
+        return {}
+    said = {} if metadata is None else metadata.properties
+    names = {
+        name: RuleNode("string", most_length=_least(most, said.get(name)), is_name=True)
+        for name, most in (("name", MOST_NAME), ("generateName", MOST_NAME - 1))
+    }
+    return {
+        "kind": RuleNode("string"),
+        "apiVersion": RuleNode("string"),
+        "metadata": RuleNode("object", properties=names),
+    }
+
+
+def _least(most: int, said: RuleNode | None) -> int:
+    return most if said is None or said.most_length is None else min(most, said.most_length)
+
+
+def escaped_name(name: str) -> str | None:
+    """As CEL knows a field; None for a name that it cannot know."""
+    if name in RESERVED:
+        return f"__{name}__"
+    escaped = _ESCAPED.sub(lambda found: _ESCAPES[found[0]], name)
+    return escaped if _IDENTIFIER.fullmatch(escaped) else None
+
+
+def unescaped_name(key: str) -> str | None:
+    """The field that a key looks up; None where an escape is none."""
+    if key[2:-2] in RESERVED and key == f"__{key[2:-2]}__":
+        return key[2:-2]
+    if any(found not in _UNESCAPES for found in _ESCAPE.findall(key)):
+        return None
+    return _ESCAPE.sub(lambda found: _UNESCAPES[found[0]], key)
+
+
+def _rule(value: Mapping[str, Any]) -> ValidationRule:
+    return ValidationRule(
+        text=text(value.get("rule")),
+        message=text(value.get("message")),
+        message_expression=text(value.get("messageExpression")),
+        reason=text(value.get("reason")),
+        field_path=text(value.get("fieldPath")),
+        optional_old=found if isinstance(found := value.get("optionalOldSelf"), bool) else None,
+    )
+
+
+def _count(value: Any) -> int | None:
+    return max(int(value), 0) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _objects(value: Any) -> list[Mapping[str, Any]]:
+    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []

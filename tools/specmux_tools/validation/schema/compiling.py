@@ -1,0 +1,175 @@
+"""Compiles the published schemas of custom resources to checks.
+
+For readers of plain OpenAPI a document repeats itself (``anyOf`` beside x-kubernetes-int-or-string,
+apiVersion and kind of embedded objects). An apiserver checks by the definition, so these additions are
+removed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from specmux_converters.crd.keywords import EMBEDDED_RESOURCE, INT_OR_STRING
+from specmux_converters.crd.nested import EITHER
+from specmux_converters.go.regexp_match import Pattern
+from specmux_converters.json_values import array
+from specmux_converters.releases import NEWEST, NUMERIC_FORMATS
+from specmux_converters.schema_references import resolved
+from specmux_tools.validation.schema.formats import StringFormat, find_format
+from specmux_tools.validation.schema.nodes import (
+    Branches,
+    ListLimits,
+    NumberLimits,
+    ObjectLimits,
+    SchemaNode,
+    TextLimits,
+)
+from specmux_tools.validation.schema.numeric_formats import numeric_format, numeric_type, whole_numbers
+from specmux_tools.validation.schema.structural import META_FIELDS, MOST_DEPTH
+
+_EITHER_TYPE: Final = ("integer", "string")
+
+
+class SchemaCompiler:
+    """Compiles the schemas of one document, whose components are ``schemas``. Compiles each pattern once. The
+    checked formats depend on the release. ``is_published``: x-kubernetes-int-or-string is repeated as types,
+    for plain OpenAPI; otherwise it implies no type, as where an apiserver validates defaults."""
+
+    def __init__(self, schemas: Mapping[str, Any], *, minor: int = NEWEST, is_published: bool = True) -> None:
+        self._schemas = schemas
+        self._minor = minor
+        self._is_published = is_published
+        self._patterns: dict[str, Pattern] = {}
+
+    def root(self, schema: Mapping[str, Any]) -> SchemaNode:
+        """Compiles the schema of a kind: apiVersion, kind and metadata have checks of their own."""
+        return self._node(schema, 0, is_embedded=True)
+
+    def inner(self, schema: Mapping[str, Any]) -> SchemaNode:
+        """Compiles the schema of a nested value."""
+        return self._node(schema, 1)
+
+    def _node(self, schema: Any, depth: int, *, is_embedded: bool = False) -> SchemaNode:
+        if not isinstance(schema, Mapping) or depth > MOST_DEPTH:
+            return SchemaNode()
+        schema = resolved(self._schemas, schema)
+        is_either = self._is_published and schema.get(INT_OR_STRING) is True
+        is_embedded = is_embedded or schema.get(EMBEDDED_RESOURCE) is True
+        kind = schema.get("type")
+        form = self._text_format(schema)
+        return SchemaNode(
+            types=_EITHER_TYPE if is_either else (kind,) if isinstance(kind, str) and kind else (),
+            format=form.name if form else self._numeric_format(schema),
+            is_nullable=schema.get("nullable") is True,
+            enum=_list(schema, "enum"),
+            text=self._text(schema),
+            number=self._number(schema),
+            items=self._items(schema, depth),
+            fields=self._fields(schema, depth, META_FIELDS if is_embedded else frozenset()),
+            branches=self._branches(schema, depth, is_either=is_either),
+            is_whole=whole_numbers(self._minor),
+        )
+
+    def _text(self, schema: Mapping[str, Any]) -> TextLimits | None:
+        form = self._text_format(schema)
+        limits = TextLimits(
+            _count(schema, "maxLength"), _count(schema, "minLength"), self._pattern(schema), form
+        )
+        return None if limits == TextLimits() else limits
+
+    def _text_format(self, schema: Mapping[str, Any]) -> StringFormat | None:
+        if NUMERIC_FORMATS.is_in(self._minor) and schema.get("type") not in (None, "", "string"):
+            return None
+        form = find_format(schema.get("format"))
+        return form if form is None or form.since is None or form.since.is_in(self._minor) else None
+
+    def _number(self, schema: Mapping[str, Any]) -> NumberLimits | None:
+        limits = NumberLimits(
+            _bound(schema, "multipleOf"),
+            _bound(schema, "maximum"),
+            _bound(schema, "minimum"),
+            schema.get("exclusiveMaximum") is True,
+            schema.get("exclusiveMinimum") is True,
+            numeric_type(schema, self._minor),
+            whole_numbers(self._minor),
+        )
+        bounds = (limits.multiple_of, limits.most, limits.least, limits.numeric)
+        return None if all(each is None for each in bounds) else limits
+
+    def _numeric_format(self, schema: Mapping[str, Any]) -> str:
+        return numeric_format(schema) if NUMERIC_FORMATS.is_in(self._minor) else ""
+
+    def _pattern(self, schema: Mapping[str, Any]) -> Pattern | None:
+        text = schema.get("pattern")
+        if not isinstance(text, str) or not text:
+            return None
+        found = self._patterns.get(text)
+        if found is None:
+            found = self._patterns[text] = Pattern(text)
+        return found
+
+    def _items(self, schema: Mapping[str, Any], depth: int) -> ListLimits | None:
+        items = schema.get("items")
+        limits = ListLimits(
+            self._node(items, depth + 1) if isinstance(items, Mapping) else None,
+            _count(schema, "maxItems"),
+            _count(schema, "minItems"),
+            schema.get("uniqueItems") is True,
+        )
+        return None if limits == ListLimits() else limits
+
+    def _fields(
+        self, schema: Mapping[str, Any], depth: int, unchecked: frozenset[str]
+    ) -> ObjectLimits | None:
+        properties = schema.get("properties")
+        values = schema.get("additionalProperties")
+        listed = [name for name in _list(schema, "required") if isinstance(name, str)]
+        # An embedded object requires apiVersion and kind anyway.
+        required = [name for name in listed if depth == 0 or name not in unchecked - {"metadata"}]
+        limits = ObjectLimits(
+            {
+                name: SchemaNode() if name in unchecked else self._node(inner, depth + 1)
+                for name, inner in (properties.items() if isinstance(properties, Mapping) else ())
+            },
+            self._node(values, depth + 1) if isinstance(values, Mapping) else None,
+            values is False,
+            required,
+            _count(schema, "maxProperties"),
+            _count(schema, "minProperties"),
+        )
+        has_bounds = limits.most is not None or limits.least is not None
+        has_fields = bool(limits.properties) or limits.additional is not None or values is False
+        return limits if has_bounds or has_fields or required else None
+
+    def _branches(self, schema: Mapping[str, Any], depth: int, *, is_either: bool) -> Branches | None:
+        any_of, all_of = _list(schema, "anyOf"), _list(schema, "allOf")
+        if is_either and any_of == EITHER:
+            any_of = []
+        elif is_either and all_of and all_of[0] == {"anyOf": EITHER}:
+            all_of = all_of[1:]
+        forbidden = schema.get("not")
+        branches = Branches(
+            self._nodes(any_of, depth),
+            self._nodes(_list(schema, "oneOf"), depth),
+            self._nodes(all_of, depth),
+            self._node(forbidden, depth + 1) if isinstance(forbidden, Mapping) else None,
+        )
+        return None if branches == Branches() else branches
+
+    def _nodes(self, listed: list[Any], depth: int) -> tuple[SchemaNode, ...]:
+        return tuple(self._node(each, depth + 1) for each in listed)
+
+
+def _count(schema: Mapping[str, Any], keyword: str) -> int | None:
+    value = schema.get(keyword)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _bound(schema: Mapping[str, Any], keyword: str) -> float | None:
+    value = schema.get(keyword)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _list(schema: Mapping[str, Any], keyword: str) -> list[Any]:
+    return array(schema.get(keyword))

@@ -1,0 +1,262 @@
+"""Formats of texts that an apiserver checks in custom resources (kube-openapi, pkg/validation/strfmt).
+
+Others it does not know, and passes over. A dash in a name does not matter.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import unicodedata
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from specmux_converters.go.text import size_of
+from specmux_converters.lazy.dataclasses import dataclass
+from specmux_converters.releases import NAME_FORMATS, ReleaseDifference
+from specmux_tools.validation.schema.mail_addresses import is_mail_address
+from specmux_tools.validation.schema.scalars import date_is_real
+
+
+@dataclass(frozen=True, slots=True)
+class StringFormat:
+    name: str
+    """As the schema writes it."""
+    accepts: Callable[[str], bool]
+    since: ReleaseDifference | None = None
+    """None if every release checks it."""
+
+
+def registered_formats() -> tuple[StringFormat, ...]:
+    """All that are checked."""
+    return tuple(StringFormat(name, accepts) for name, accepts in _FORMATS.items())
+
+
+def find_format(name: Any) -> StringFormat | None:
+    """None for what is not checked."""
+    if not isinstance(name, str):
+        return None
+    normalized = name.replace("-", "")
+    accepts = _FORMATS.get(normalized)
+    return None if accepts is None else StringFormat(name, accepts, _SINCE.get(normalized))
+
+
+def _matching(pattern: str, flags: int = re.ASCII) -> Callable[[str], bool]:
+    compiled = re.compile(pattern, flags)
+    return lambda text: compiled.fullmatch(text) is not None
+
+
+_DATE: Final = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
+_TIME: Final = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))")
+_GO_DURATION: Final = re.compile(r"[-+]?(?:0|(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)")
+# Digits are read from their first on: what does not match there does not match within them.
+_DURATION_PART: Final = re.compile(r"(?<![0-9])([0-9]++)[\t\n\f\r ]*+([A-Za-zµ]++)")
+_UNITS: Final = frozenset(["ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk"])
+_INT64_DIGITS: Final = 18
+_LONG_UNITS: Final = ("nano", "micro", "milli", "sec", "min", "hour", "day", "week")
+_LABEL: Final = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
+_URI: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+_BAD_ESCAPE: Final = re.compile(r"%(?![0-9a-fA-F]{2})")
+_MAC: Final = re.compile(
+    r"(?:[0-9a-fA-F]{2}([:-])(?:[0-9a-fA-F]{2}\1){4}[0-9a-fA-F]{2}"
+    r"|[0-9a-fA-F]{2}([:-])(?:[0-9a-fA-F]{2}\2){6}[0-9a-fA-F]{2}"
+    r"|[0-9a-fA-F]{2}([:-])(?:[0-9a-fA-F]{2}\3){18}[0-9a-fA-F]{2}"
+    r"|(?:[0-9a-fA-F]{4}\.){2}[0-9a-fA-F]{4}|(?:[0-9a-fA-F]{4}\.){3}[0-9a-fA-F]{4}"
+    r"|(?:[0-9a-fA-F]{4}\.){9}[0-9a-fA-F]{4})"
+)
+
+
+def _is_date(text: str) -> bool:
+    match = _DATE.fullmatch(text)
+    return match is not None and date_is_real(int(match[1]), int(match[2]), int(match[3]))
+
+
+def _is_date_time(text: str) -> bool:
+    if text[10:11] not in ("t", "T") or not _is_date(text[:10]):
+        return False
+    match = _TIME.fullmatch(text[11:].lower().partition("t")[0])
+    return match is not None and match[1] <= "23" and match[2] <= "59" and match[3] <= "59"
+
+
+def _is_duration(text: str) -> bool:
+    if _GO_DURATION.fullmatch(text):
+        return True
+    is_known = False
+    for part in _DURATION_PART.finditer(text):
+        if len(part[1].lstrip("0")) > _INT64_DIGITS:
+            return False
+        unit = part[2].lower()
+        is_known = is_known or unit in _UNITS or unit.startswith(_LONG_UNITS)
+    return is_known
+
+
+def _is_ip(text: str, mark: str, others: str = "") -> bool:
+    """Leading zeros are tolerated, as before Go 1.17; a zone is not."""
+    if mark not in text or (others and others in text) or "%" in text:
+        return False
+    try:
+        ipaddress.ip_address(_without_zeros(text))
+    except ValueError:
+        return False
+    return True
+
+
+def _without_zeros(text: str) -> str:
+    head, colon, tail = text.rpartition(":")
+    return (
+        head
+        + colon
+        + ".".join(part.lstrip("0") or "0" if part.isdigit() else part for part in tail.split("."))
+    )
+
+
+def _is_cidr(text: str) -> bool:
+    address, slash, bits = text.partition("/")
+    if not slash or not bits.isascii() or not bits.isdigit() or "%" in address:
+        return False
+    try:
+        found = ipaddress.ip_address(_without_zeros(address) if "." in address else address)
+    except ValueError:
+        return False
+    return len(bits) <= 3 and int(bits) <= found.max_prefixlen
+
+
+def _is_uri(text: str) -> bool:
+    """url.ParseRequestURI: an absolute path, or an absolute URI."""
+    if not text or _CONTROL.search(text):
+        return False
+    if _BAD_ESCAPE.search(text.partition("?")[0]):
+        return False
+    if text == "*" or text.startswith("/"):
+        return _authority_is_sound(text[2:]) if text.startswith("//") else True
+    match = _URI.match(text)
+    if match is None:
+        return False
+    rest = text[match.end() :]
+    return _authority_is_sound(rest[2:]) if rest.startswith("//") else True
+
+
+def _authority_is_sound(rest: str) -> bool:
+    host = re.split("[/?]", rest, maxsplit=1)[0].rpartition("@")[2]
+    if any(character in host for character in ' "<>^`{|}\\'):
+        return False
+    name, colon, port = host.rpartition(":")
+    if host.startswith("["):
+        end = host.find("]")
+        return end > 0 and (host[end + 1 :] == "" or re.fullmatch(":[0-9]*", host[end + 1 :]) is not None)
+    return not colon or (":" not in name and re.fullmatch("[0-9]*", port) is not None)
+
+
+def _is_host_character(character: str) -> bool:
+    """``[a-zA-Z0-9\\p{S}\\p{L}]`` of strfmt's HostnamePattern."""
+    return (character.isascii() and character.isalnum()) or unicodedata.category(character)[0] in "LS"
+
+
+def _is_letter(character: str) -> bool:
+    return unicodedata.category(character)[0] == "L"
+
+
+def _is_hostname(text: str) -> bool:
+    parts = text.split(".")
+    if len(text) > 255 or size_of(text) > 255 or any(size_of(part) > 63 for part in parts):
+        return False
+    if len(parts) == 1:
+        rest = text[1:].removeprefix("-")
+        return text != "" and len(rest) <= 62 and all(map(_is_host_character, text[0] + rest))
+    *labels, last = parts
+    return len(last) >= 2 and all(map(_is_letter, last)) and all(map(_is_host_label, labels))
+
+
+def _is_host_label(label: str) -> bool:
+    return (
+        label != ""
+        and _is_host_character(label[0])
+        and _is_host_character(label[-1])
+        and all(character == "-" or _is_host_character(character) for character in label[1:-1])
+    )
+
+
+_ISBN10: Final = re.compile(r"(?:[\s-]*+[0-9]){9}[\s-]*+[0-9X][\s-]*+")
+_ISBN13: Final = re.compile(r"(?:[\s-]*+[0-9]){13}[\s-]*+")
+
+
+def _is_isbn10(text: str) -> bool:
+    if not _ISBN10.fullmatch(text):
+        return False
+    digits = re.sub(r"[\s-]", "", text)
+    total = sum((index + 1) * int(digit) for index, digit in enumerate(digits[:9]))
+    return (total + 10 * (10 if digits[9] == "X" else int(digits[9]))) % 11 == 0
+
+
+def _is_isbn13(text: str) -> bool:
+    if not _ISBN13.fullmatch(text):
+        return False
+    digits = re.sub(r"[\s-]", "", text)
+    total = sum((1, 3)[index % 2] * int(digit) for index, digit in enumerate(digits[:12]))
+    return (10 - total % 10) % 10 == int(digits[12])
+
+
+_CARD: Final = re.compile(
+    "(?:4[0-9]{12}(?:[0-9]{3})?|5[1-5][0-9]{14}|(?:222[1-9]|22[3-9][0-9]|2[3-6][0-9]{2}|27[01][0-9]|2720)[0-9]{12}"
+    "|6(?:011|5[0-9][0-9])[0-9]{12}|3[47][0-9]{13}|3(?:0[0-5]|[68][0-9])[0-9]{11}"
+    r"|(?:2131|1800|35\d{3})\d{11}|6[27][0-9]{14})"
+)
+
+
+_CARD_DIGITS: Final = re.compile("(?:[^0-9]*+[0-9]){13,16}[^0-9]*+")
+
+
+def _is_credit_card(text: str) -> bool:
+    if not _CARD_DIGITS.fullmatch(text):
+        return False
+    digits = re.sub("[^0-9]+", "", text)
+    if not _CARD.fullmatch(digits):
+        return False
+    doubled = [int(digit) * (2 if index % 2 else 1) for index, digit in enumerate(reversed(digits))]
+    return sum(each - 9 if each > 9 else each for each in doubled) % 10 == 0
+
+
+_HEX: Final = "[0-9a-fA-F]"
+_BYTE_TEXT: Final = r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})"
+_RGB: Final = r"\s*(0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*"
+
+
+def _uuid(third: str, fourth: str) -> Callable[[str], bool]:
+    return _matching(f"{_HEX}{{8}}-?{_HEX}{{4}}-?{third}-?{fourth}-?{_HEX}{{12}}")
+
+
+_SHORT_NAME: Final = _matching(_LABEL)
+_LONG_NAME: Final = _matching(rf"{_LABEL}(?:\.{_LABEL})*")
+_ANY4: Final = f"{_HEX}{{4}}"
+_VARIANT: Final = f"[89abAB]{_HEX}{{3}}"
+_FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
+    "bsonobjectid": _matching(f"{_HEX}{{24}}"),
+    "uri": _is_uri,
+    "email": is_mail_address,
+    "hostname": _is_hostname,
+    "ipv4": lambda text: _is_ip(text, "."),
+    "ipv6": lambda text: _is_ip(text, ":"),
+    "cidr": _is_cidr,
+    "mac": lambda text: _MAC.fullmatch(text) is not None,
+    "uuid": _uuid(_ANY4, _ANY4),
+    "uuid3": _uuid(f"3{_HEX}{{3}}", _ANY4),
+    "uuid4": _uuid(f"4{_HEX}{{3}}", _VARIANT),
+    "uuid5": _uuid(f"5{_HEX}{{3}}", _VARIANT),
+    "isbn": lambda text: _is_isbn10(text) or _is_isbn13(text),
+    "isbn10": _is_isbn10,
+    "isbn13": _is_isbn13,
+    "creditcard": _is_credit_card,
+    "ssn": _matching(r"\d{3}[- ]\d{2}[- ]\d{4}"),
+    "hexcolor": _matching(f"#?({_HEX}{{3}}|{_HEX}{{6}})"),
+    "rgbcolor": _matching(rf"rgb\({_RGB},{_RGB},{_RGB}\)"),
+    "byte": _matching(_BYTE_TEXT),
+    "password": lambda _: True,
+    "date": _is_date,
+    "duration": _is_duration,
+    "datetime": _is_date_time,
+    "k8sshortname": lambda text: len(text) <= 63 and _SHORT_NAME(text),
+    "k8slongname": lambda text: len(text) <= 253 and _LONG_NAME(text),
+}
+
+_SINCE: Final = {"k8sshortname": NAME_FORMATS, "k8slongname": NAME_FORMATS}

@@ -1,0 +1,83 @@
+"""The structure of a custom resource's schema, for pruning, defaulting and metadata.
+
+As in apiextensions' structural schemas, allOf, anyOf, oneOf and not contribute no structure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Any, Final
+
+from specmux_converters.crd.keywords import EMBEDDED_RESOURCE, PRESERVE_UNKNOWN_FIELDS
+from specmux_converters.json_values import text, texts
+from specmux_converters.lazy.dataclasses import dataclass
+from specmux_converters.schema_references import resolved
+
+MOST_DEPTH: Final = 100
+"""Of a schema: references may be circular. Deeper levels accept anything."""
+
+META_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata"})
+
+
+class _Absent:
+    """The absence of a default, since None is a valid one."""
+
+
+NO_DEFAULT: Final = _Absent()
+
+
+@dataclass(slots=True, eq=False)
+class Structural:
+    properties: dict[str, Structural] = field(default_factory=dict)
+    has_additional: bool = False
+    additional: Structural | None = None
+    """None if additionalProperties is absent or a boolean."""
+    items: Structural | None = None
+    preserves: bool = False
+    is_embedded: bool = False
+    is_nullable: bool = False
+    default: Any = NO_DEFAULT
+    list_type: str = ""
+    list_keys: tuple[str, ...] = ()
+    has_lists: bool = False
+    """Whether it or anything below it is a set or map."""
+    has_embedded: bool = False
+    """Whether it or anything below it is an embedded object."""
+    has_defaults: bool = False
+    """Whether it or anything below it has a default."""
+
+
+def structural(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> Structural:
+    """From a published schema; ``schemas``: the components that it refers to."""
+    if not isinstance(schema, Mapping) or depth > MOST_DEPTH:
+        return Structural()
+    schema = resolved(schemas, schema)
+    is_embedded = schema.get(EMBEDDED_RESOURCE) is True
+    has_metadata = is_embedded or depth == 0
+    properties = schema.get("properties")
+    values = schema.get("additionalProperties")
+    items = schema.get("items")
+    node = Structural(
+        properties={
+            # Published metadata is ObjectMeta, and decoded as such.
+            name: Structural()
+            if has_metadata and name == "metadata"
+            else structural(inner, schemas, depth + 1)
+            for name, inner in (properties.items() if isinstance(properties, Mapping) else ())
+        },
+        has_additional=values is not None,
+        additional=structural(values, schemas, depth + 1) if isinstance(values, Mapping) else None,
+        items=structural(items, schemas, depth + 1) if isinstance(items, Mapping) else None,
+        preserves=schema.get(PRESERVE_UNKNOWN_FIELDS) is True,
+        is_embedded=is_embedded,
+        is_nullable=schema.get("nullable") is True,
+        default=schema.get("default", NO_DEFAULT),
+        list_type=text(schema.get("x-kubernetes-list-type")),
+        list_keys=texts(schema.get("x-kubernetes-list-map-keys")),
+    )
+    inner = [*node.properties.values(), *(each for each in (node.additional, node.items) if each is not None)]
+    node.has_embedded = node.is_embedded or any(each.has_embedded for each in inner)
+    node.has_lists = node.list_type in ("set", "map") or any(each.has_lists for each in inner)
+    node.has_defaults = node.default is not NO_DEFAULT or any(each.has_defaults for each in inner)
+    return node

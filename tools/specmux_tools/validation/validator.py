@@ -1,0 +1,467 @@
+"""Checks objects against the kinds of one document set, each compiled once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import cached_property
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final
+
+from specmux_converters.document import Document
+from specmux_converters.group_versions import GroupVersion
+from specmux_converters.json_values import mapping
+from specmux_converters.releases import minor_release
+from specmux_converters.resources import GroupVersionKind
+from specmux_tools.kinds import DocumentSet, KindSchema
+from specmux_tools.validation.built_in_kind import check_typed
+from specmux_tools.validation.compiled_kinds import LIST, CustomKind, Kinds, TypedKind
+from specmux_tools.validation.decoding.decoding_state import StrictError
+from specmux_tools.validation.decoding.defaulting import settled
+from specmux_tools.validation.decoding.located import located
+from specmux_tools.validation.decoding.objects import (
+    Body,
+    DecodedObject,
+    decode_custom,
+    decode_typed,
+    read,
+    shown_body,
+    type_meta_of,
+    unregistered,
+)
+from specmux_tools.validation.decoding.pruning import prune
+from specmux_tools.validation.decoding.types.known_fields import known_fields
+from specmux_tools.validation.definitions.definition_fault import DEFINITION
+from specmux_tools.validation.definitions.refusals import RefusedDefinitions
+from specmux_tools.validation.errors import Undecodable
+from specmux_tools.validation.hints import hint_for
+from specmux_tools.validation.media_types import BodyFormat, body_format
+from specmux_tools.validation.messages import BLOCKED, bad_request, conflict_status
+from specmux_tools.validation.metadata.updated_metadata import (
+    address_fault,
+    conflict,
+    metadata_of,
+    storage_prefix,
+)
+from specmux_tools.validation.report import Check, Directive, Severity, ValidationReport, Violation, bounded
+from specmux_tools.validation.schema.type_meta import TypeMeta, read_type_meta
+from specmux_tools.validation.stored_objects import StoredMatch, StoredObjects
+from specmux_tools.validation.union_algorithm import UnionAlgorithm
+
+if TYPE_CHECKING:  # imported with the first custom resource, rule or union
+    from specmux_tools.validation.custom_resource import CustomResourceCheck
+    from specmux_tools.validation.patching.apply_types import ApplyTypes
+    from specmux_tools.validation.rules.compiled_rule import RuleCompiler
+
+MOST_HINTS: Final = 20
+"""Of one report: comparing names takes its time."""
+
+_SEVERITIES: Final = {Directive.STRICT: Severity.ERROR, Directive.WARN: Severity.WARNING}
+
+
+class Validator:
+    """Of one document set. It keeps what it compiled and nothing of what it checked; one thread at a time."""
+
+    def __init__(
+        self,
+        documents: DocumentSet,
+        *,
+        preserving: Iterable[GroupVersionKind] = (),
+        unions: UnionAlgorithm = UnionAlgorithm.OFF,
+        ratchets: bool = True,
+        release: str | None = None,
+        definitions: Iterable[Document] = (),
+        keeps_objects: bool = False,
+    ) -> None:
+        """``preserving``: kinds whose definitions say ``spec.preserveUnknownFields: true``. ``ratchets``: an
+        update leaves alone what it does not change, as apiservers do from 1.30 on (KEP-4008). ``release`` of
+        Kubernetes, such as "1.34", says what rules can use; None is the newest. ``definitions``: those that
+        the documents were built of; objects of one that an apiserver refuses are not checked.
+        ``keeps_objects``: reports have the objects as they would be stored."""
+        self._documents = documents
+        self._unions = unions
+        self._ratchets = ratchets
+        self._keeps_objects = keeps_objects
+        self._minor = minor_release(release)
+        self._refused = RefusedDefinitions(definitions, minor=self._minor)
+        self._kinds = Kinds(documents, frozenset(preserving), minor=self._minor)
+        self._apply_types: dict[tuple[GroupVersion, bool], ApplyTypes] = {}
+
+    def validate(
+        self,
+        body: bytes,
+        media_type: str = "application/json",
+        directive: Directive = Directive.STRICT,
+        old: Any = None,
+        *,
+        kind: GroupVersionKind | None = None,
+    ) -> ValidationReport:
+        """The report on one object: of YAML, on the first document.
+
+        ``old`` is the object as it is stored: then this is an update. ``kind`` is what an endpoint takes,
+        where it is known; else the body's own counts. Raises UnsupportedMediaType.
+        """
+        source = opened(body, body_format(media_type), directive)
+        return (
+            source
+            if isinstance(source, ValidationReport)
+            else self.validate_body(source, directive, old, kind)
+        )
+
+    def update(
+        self,
+        old: dict[str, Any],
+        new: bytes,
+        media_type: str = "application/json",
+        directive: Directive = Directive.STRICT,
+    ) -> ValidationReport:
+        """The report on an object that replaces ``old``, which is stored: as one that is created, but for
+        what the update leaves as it is (KEP-4008), with transition rules, immutable metadata, and unions.
+        Raises UnsupportedMediaType."""
+        return self.validate(new, media_type, directive, old)
+
+    def patch(
+        self,
+        old: dict[str, Any] | None,
+        patch: bytes,
+        media_type: str,
+        directive: Directive = Directive.STRICT,
+    ) -> ValidationReport:
+        """The report on an object to which a patch is applied: as an apiserver judges the patch, then the
+        update. ``old`` is what is stored; None is for what is applied anew.
+
+        Raises UnsupportedMediaType for what is no media type of a patch, ValueError for a patch of nothing.
+        """
+        from specmux_tools.validation.patching.patch_report import judged_patch
+
+        return judged_patch(self, old, patch, media_type, directive)
+
+    def validate_all(
+        self,
+        body: bytes,
+        media_type: str = "application/json",
+        directive: Directive = Directive.STRICT,
+        stored: StoredObjects | None = None,
+    ) -> list[ValidationReport]:
+        """The reports on an object and, of a List of the core group, on the objects in it: updates of those
+        that are ``stored``."""
+        source = opened(body, body_format(media_type), directive)
+        if isinstance(source, ValidationReport):
+            return [source]
+        return self.validate_all_in(source, directive, stored)
+
+    def validate_all_in(
+        self, source: Body, directive: Directive, stored: StoredObjects | None = None
+    ) -> list[ValidationReport]:
+        """As ``validate_all``, of a body that was read."""
+        first = self._validate_beside(source, directive, stored)
+        if first.kind != LIST or first.fatal is not None:
+            return [first]
+        items = source.inside("items") if isinstance(source.value.get("items"), list) else None
+        inner = [items.inside(index) for index in range(len(items.value))] if items is not None else []
+        return [first, *(self._validate_beside(each, directive, stored) for each in inner)]
+
+    def _validate_beside(
+        self, source: Body, directive: Directive, stored: StoredObjects | None
+    ) -> ValidationReport:
+        if stored is None or not isinstance(source.value, dict) or source.value.get("kind") == LIST.kind:
+            return self.validate_body(source, directive)
+        match = stored.match(source.value)
+        return with_refused_match(self.validate_body(source, directive, match.old), match)
+
+    def validate_body(
+        self, source: Body, directive: Directive, old: Any = None, kind: GroupVersionKind | None = None
+    ) -> ValidationReport:
+        """As ``validate``, of a body that was read."""
+        found: TypeMeta | None = None
+        try:
+            found, wanted = self._wanted(source, kind)
+            refusal = self._refused.reason(found.as_kind())
+            if refusal is not None:
+                return _of_refused(source, found, refusal, directive)
+            if wanted is None:
+                return _unknown_kind(source, found, directive)
+            decoded = self._decode(source, found, wanted)
+        except Undecodable as error:
+            return _fatal(error, source, found, directive)
+        return self._report(source, found, wanted, decoded, directive, old)
+
+    @property
+    def minor(self) -> int:
+        """Of the release of Kubernetes."""
+        return self._minor
+
+    def described(self, source: Body) -> tuple[TypeMeta, KindSchema | None]:
+        """What the body says it is, and its schema; None for a kind that is not known, or refused.
+        Raises Undecodable."""
+        found = type_meta_of(source)
+        kind = found.as_kind()
+        if self._refused.reason(kind) is not None or self._kinds.find(kind) is None:
+            return found, None
+        return found, self._documents.find(kind)
+
+    def kind(self, found: TypeMeta) -> TypedKind | CustomKind:
+        """Of a kind that is described."""
+        kind = self._kinds.find(found.as_kind())
+        if kind is None:
+            raise Undecodable(unregistered(found))
+        return kind
+
+    def apply_types(self, described: KindSchema) -> ApplyTypes:
+        """Of the kind's document, made once. Raises ConverterError."""
+        from specmux_tools.validation.patching.apply_types import ApplyTypes
+
+        kind = self._kinds.find(described.kind)
+        preserves = isinstance(kind, CustomKind) and kind.preserves_unknown
+        key = (described.group_version, preserves)
+        if key not in self._apply_types:
+            self._apply_types[key] = ApplyTypes(described.document, preserve_unknown_fields=preserves)
+        return self._apply_types[key]
+
+    def _wanted(
+        self, source: Body, kind: GroupVersionKind | None
+    ) -> tuple[TypeMeta, TypedKind | CustomKind | None]:
+        """What the body says it is, and what it is decoded as."""
+        wanted = self._kinds.find(kind) if kind is not None else None
+        if isinstance(wanted, CustomKind):
+            # Unstructured: the kind is asked for after decoding, and no version is.
+            found = read_type_meta(source.value)
+            return (_of_custom(source, found if found.kind else type_meta_of(source)), wanted)
+        found = type_meta_of(source)
+        wanted = self._kinds.find(found.as_kind())
+        return _of_custom(source, found) if isinstance(wanted, CustomKind) else found, wanted
+
+    def _decode(self, source: Body, found: TypeMeta, wanted: TypedKind | CustomKind) -> DecodedObject:
+        if isinstance(wanted, TypedKind):
+            return decode_typed(source, wanted)
+        version = source.value.get("apiVersion", "")
+        if version is None:  # unstructured/helpers.go, NestedString
+            text = ".apiVersion accessor error: <nil> is of the type <nil>, expected string"
+            raise Undecodable(text, path=("apiVersion",))
+        # An apiVersion in another case is none to what prunes: the object is of no known group there.
+        if not version or (found.group, found.kind) != (wanted.kind.group, wanted.kind.kind):
+            return decode_custom(source, found, wanted, None)
+        same = wanted if found.version == wanted.kind.version else self._kinds.find(found.as_kind())
+        return decode_custom(source, found, wanted, same.structural if isinstance(same, CustomKind) else None)
+
+    def _report(
+        self,
+        source: Body,
+        found: TypeMeta,
+        wanted: TypedKind | CustomKind,
+        decoded: DecodedObject,
+        directive: Directive,
+        old: Any,
+    ) -> ValidationReport:
+        status, refusals = _refusals(decoded.value, old, wanted)
+        if decoded.faults or (decoded.strict_errors and directive is Directive.STRICT):
+            status = None  # what cannot be decoded is refused first
+        violations = chain(
+            decoded.faults,
+            _strict(decoded.strict, directive, wanted),
+            refusals,
+            decoded.schema,
+            self._object(found, wanted, decoded, old) if not decoded.faults else (),
+        )
+        is_strict = directive is not Directive.IGNORE
+        left_out = decoded.left_out + (decoded.strict_left_out if is_strict else 0)
+        name, namespace = names_of(source.value)
+        listed = located(bounded(violations, left_out), source)  # judges the object
+        return ValidationReport(
+            kind=found.as_kind(),
+            directive=directive,
+            violations=listed,
+            fatal=decoded.faults[0].message if decoded.faults else None,
+            strict_errors=tuple(decoded.strict_errors) if is_strict and not decoded.faults else (),
+            name=name,
+            namespace=namespace,
+            is_update=isinstance(old, dict),
+            stored=decoded.stored,
+            status=status,
+            is_built_in=isinstance(wanted, TypedKind) and wanted.kind not in (LIST, DEFINITION),
+        )
+
+    def _object(
+        self, found: TypeMeta, wanted: TypedKind | CustomKind, decoded: DecodedObject, old: Any
+    ) -> Iterable[Violation]:
+        """What is wrong with an object that could be decoded."""
+        if isinstance(wanted, TypedKind):
+            stored = old if isinstance(old, dict) else None
+            value, unions = self._unions_of(wanted, decoded.value, old)
+            if self._keeps_objects:
+                decoded.stored = known_fields(value, wanted.node)
+            return chain(check_typed(decoded.value, wanted, stored, minor=self._minor), unions)
+        described = self._kinds.find(found.as_kind())
+        if not isinstance(described, CustomKind):
+            return ()
+        from specmux_tools.validation.custom_resource import check_custom
+
+        older = _stored(old, described) if isinstance(old, dict) else None
+        checked = check_custom(decoded.value, described, older, ratchets=self._ratchets, minor=self._minor)
+        decoded.left_out += checked.left_out
+        value, unions = self._unions_of(described, checked.value, old)
+        decoded.stored = value if self._keeps_objects else None
+        violations = (*checked.violations, *unions)
+        if not described.rules.has_rules:
+            return violations
+        return (*violations, *self._rules(checked, described, older))
+
+    def _unions_of(
+        self, kind: TypedKind | CustomKind, value: Any, old: Any
+    ) -> tuple[Mapping[str, Any], list[Violation]]:
+        if self._unions is UnionAlgorithm.OFF:
+            return value, []
+        from specmux_tools.validation.union_checks import judge_unions
+
+        is_custom = isinstance(kind, CustomKind)
+        if isinstance(kind, CustomKind) and isinstance(old, dict):
+            old = settled(old, kind.structural)
+        described = self._documents.find(kind.kind)
+        if described is None:
+            return value, []
+        return judge_unions(described, value, old, self._unions, is_custom=is_custom)
+
+    def _rules(
+        self, checked: CustomResourceCheck, kind: CustomKind, old: dict[str, Any] | None
+    ) -> list[Violation]:
+        if checked.blocks_rules:
+            return [Violation(Severity.NOTE, Check.NOT_CHECKED, (), BLOCKED)]
+        from specmux_tools.validation.rules.checking import MISSING, check_rules
+
+        older = MISSING if old is None else old
+        return check_rules(checked.value, kind.rules, self._rule_compiler, older, checked.correlation)
+
+    @cached_property
+    def _rule_compiler(self) -> RuleCompiler:
+        from specmux_tools.validation.rules.compiled_rule import RuleCompiler
+
+        return RuleCompiler(self._minor)
+
+
+def with_refused_match(report: ValidationReport, match: StoredMatch) -> ValidationReport:
+    """With a note where there is a stored object, or had to be one, that was not compared."""
+    if not match.is_refused:
+        return report
+    text = f"the update was not checked: {match.unmatched}"
+    note = Violation(Severity.NOTE, Check.NOT_CHECKED, (), text)
+    return replace(report, violations=(*report.violations, note))
+
+
+def opened(
+    body: bytes, form: BodyFormat, directive: Directive, *, plainly: bool = True
+) -> Body | ValidationReport:
+    """A body that can be read, or the report on one that cannot."""
+    try:
+        return read(body, form, plainly=plainly)
+    except Undecodable as error:
+        return _fatal(error, Body(body, form, None), None, directive)
+
+
+def kind_in(source: Body, directive: Directive) -> GroupVersionKind | ValidationReport:
+    """The kind that a body says it is, or the report on one that does not."""
+    try:
+        return type_meta_of(source).as_kind()
+    except Undecodable as error:
+        return _fatal(error, source, None, directive)
+
+
+def _of_custom(source: Body, found: TypeMeta) -> TypeMeta:
+    """A custom resource's ``kind`` has its name in lower case: it is decoded without a type, and so is not
+    found as Go finds fields. Raises Undecodable."""
+    if not source.value.get("kind"):
+        raise Undecodable(f"Object 'Kind' is missing in '{shown_body(source)}'")
+    return found
+
+
+def _refusals(
+    value: Any, old: Any, kind: TypedKind | CustomKind
+) -> tuple[dict[str, Any] | None, list[Violation]]:
+    """Why an apiserver does not look at the object of an update at all."""
+    if not isinstance(old, dict):
+        return None, []
+    new, stored = metadata_of(value), metadata_of(old)
+    fault = address_fault(new, stored)
+    if fault is not None:
+        return bad_request(fault.text), [Violation(Severity.ERROR, Check.METADATA, fault.path, fault.text)]
+    plural = kind.resource or kind.kind.kind
+    prefix = storage_prefix(kind.kind.group, plural, is_custom=isinstance(kind, CustomKind))
+    fault = conflict(new, stored, prefix)
+    if fault is None:
+        return None, []
+    status = conflict_status(plural, kind.kind.group, str(stored.get("name") or ""), fault.text)
+    is_told = fault.path[-1] == "uid"  # among the errors of metadata
+    return status, [] if is_told else [
+        Violation(Severity.ERROR, Check.METADATA, fault.path, status["message"])
+    ]
+
+
+def _strict(errors: list[StrictError], directive: Directive, kind: TypedKind | CustomKind) -> list[Violation]:
+    severity = _SEVERITIES.get(directive)
+    if severity is None:
+        return []
+    return [
+        error.violation(severity, hint_for(kind, error.path) if _is_hinted(error, index) else None)
+        for index, error in enumerate(errors)
+    ]
+
+
+def _is_hinted(error: StrictError, index: int) -> bool:
+    return error.check is Check.UNKNOWN_FIELD and index < MOST_HINTS
+
+
+def _stored(old: dict[str, Any], kind: CustomKind) -> dict[str, Any]:
+    """As an apiserver reads what it has stored."""
+    if not kind.preserves_unknown:
+        old = prune(old, kind.structural)[0]
+    found: dict[str, Any] = settled(old, kind.structural)
+    return found
+
+
+def names_of(value: Any) -> tuple[str, str]:
+    """Name and namespace of an object, "" for what it does not say."""
+    metadata = mapping(value).get("metadata")
+    if not isinstance(metadata, dict):
+        return "", ""
+    names = (metadata.get("name") or metadata.get("generateName"), metadata.get("namespace"))
+    name, namespace = (each if isinstance(each, str) else "" for each in names)
+    return name, namespace
+
+
+def _of_refused(source: Body, found: TypeMeta, reason: str, directive: Directive) -> ValidationReport:
+    name, namespace = names_of(source.value)
+    note = Violation(Severity.NOTE, Check.NOT_CHECKED, (), reason)
+    violations = located([note], source)
+    return ValidationReport(found.as_kind(), directive, violations, name=name, namespace=namespace)
+
+
+def _unknown_kind(source: Body, found: TypeMeta, directive: Directive) -> ValidationReport:
+    text = unregistered(found)
+    name, namespace = names_of(source.value)
+    violation = Violation(Severity.ERROR, Check.DECODING, ("kind",), text)
+    return ValidationReport(
+        kind=found.as_kind(),
+        directive=directive,
+        violations=located([violation], source),
+        fatal=text,
+        name=name,
+        namespace=namespace,
+        is_known=False,
+    )
+
+
+def _fatal(
+    error: Undecodable, source: Body, found: TypeMeta | None, directive: Directive
+) -> ValidationReport:
+    violation = Violation(
+        Severity.ERROR, Check.DECODING, error.path, error.text, line=error.line, column=error.column
+    )
+    others = [Violation(Severity.ERROR, Check.DECODING, path, text) for text, path in error.others]
+    name, namespace = names_of(source.value)
+    return ValidationReport(
+        kind=found.as_kind() if found is not None else None,
+        directive=directive,
+        violations=located(bounded([violation, *others]), source, offset=error.offset),
+        fatal=error.text,
+        name=name,
+        namespace=namespace,
+    )
