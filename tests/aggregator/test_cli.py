@@ -73,6 +73,7 @@ def test_answers_without_work_import_nothing_heavy(arguments: list[str], environ
     assert HEAVY & set(imported) == set()
     assert {name for name in imported if name.startswith("specmux_converters")} <= {
         "specmux_converters",
+        "specmux_converters.lazy",
         "specmux_converters.lazy.dataclasses",
         "specmux_converters.lazy.names",
     }

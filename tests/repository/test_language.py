@@ -42,13 +42,13 @@ PATTERNS = [
     "docs/*.yaml",
     "examples/*",
     *(f"helm/**/*.{suffix}" for suffix in ("md", "txt", "yaml")),
-    *(f"{package}/**/*.py" for package in ("aggregator", "cache", "converters", "schemas")),
+    *(f"{package}/**/*.py" for package in ("aggregator", "cache", "converters", "tools")),
 ]
 FILES = [path for pattern in PATTERNS for path in sorted(ROOT.glob(pattern)) if path.is_file()]
 
 
 @pytest.mark.parametrize(
-    "folder", ["docs", "examples", "helm", "aggregator", "cache", "converters", "schemas", ""]
+    "folder", ["docs", "examples", "helm", "aggregator", "cache", "converters", "tools", ""]
 )
 def test_no_idiom_is_used(folder: str) -> None:
     idioms = re.compile("|".join(rf"\b{re.escape(idiom)}" for idiom in IDIOMS), re.IGNORECASE)

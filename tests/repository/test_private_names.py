@@ -40,7 +40,7 @@ def test_connections_to_servers_use_none_of_aiohttps_private_names(name: str) ->
 
 
 def test_workers_use_no_private_name_of_their_pool() -> None:
-    jobs = PRODUCT / "aggregator" / "specmux_aggregator" / "jobs"
+    jobs = PRODUCT / "aggregator" / "specmux_aggregator" / "workers"
     assert [path.name for path in jobs.glob("*.py") if "._processes" in path.read_text()] == []
 
 

@@ -21,7 +21,7 @@ FOLDERS = tuple(
         ("aggregator", "specmux_aggregator"),
         ("cache", "specmux_cache"),
         ("converters", "specmux_converters"),
-        ("schemas", "specmux_tools"),
+        ("tools", "specmux_tools"),
     )
 )
 PAGES = sorted((ROOT / "docs").glob("*.md"))
@@ -201,7 +201,7 @@ PLANTED = {
     "the server's ``Relay`` protocol": ["Relay"],
     "``make_sighting`` and ``make``": ["make_sighting"],
     "the owner (snapshot.ROOT)": ["snapshot.ROOT"],
-    "see refresher.Checked, and checks.BackendCheck": ["refresher.Checked"],
+    "see refresher.Checked, and check_schedule.BackendCheck": ["refresher.Checked"],
     "raises transport_failures.TRANSPORT_ERRORS": ["transport_failures.TRANSPORT_ERRORS"],
     "the owner (ownership.ROOT_OWNER), publisher.py, ``Publisher`` and ``len``": [],
 }

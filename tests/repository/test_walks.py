@@ -38,7 +38,7 @@ MOST_OF_A_STORED_DOCUMENT = 12
 """Modules of the client that a get enters of a document that is stored, without a background."""
 SETTLED = 0.3
 """Seconds for what a start leaves to be done beside it, which is on nobody's way."""
-BESIDE = {"server", "endpoints", "discovery", "changes", "documents"}
+BESIDE = {"server", "endpoints", "api_discovery", "changes", "documents"}
 
 
 def walk(title: str) -> set[str]:

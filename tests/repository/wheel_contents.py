@@ -16,7 +16,7 @@ PACKAGES = {
     "specmux_aggregator": "aggregator",
     "specmux_converters": "converters",
     "specmux_cache": "cache",
-    "specmux_tools": "schemas",
+    "specmux_tools": "tools",
 }
 
 

@@ -1,7 +1,10 @@
-"""Read OpenAPI v3 documents of Kubernetes: kinds by group-version-kind, fields, resources. Pure.
+"""Tools over OpenAPI v3 documents of Kubernetes: validate, explain, search and compare them; the commands.
 
-It interprets documents for people and clients; depends on the converters, and knows nothing of files,
-sockets, clocks or processes. Names are imported on demand.
+    from specmux_tools import validate
+
+``commands``, ``sources``, ``inputs`` and ``document_checks`` read files and servers; everything else is pure
+(a contract in pyproject.toml). The service imports none of it into the process that serves clients. Names are
+imported on demand.
 """
 
 from __future__ import annotations

@@ -1,4 +1,1 @@
-"""What commands share: options of all of them, the list of commands, and how they print.
-
-It knows sources of documents and the rooms below them; ``commands`` and ``cli`` know it.
-"""
+"""Parts of every command: common options, the list of commands, output formats and progress."""

@@ -1,4 +1,1 @@
-"""The command line, a module per command, imported when it is called.
-
-It may know every room; none but ``cli`` knows it.
-"""
+"""Commands of the service, one module each, imported when the command is run."""

@@ -51,7 +51,7 @@ class Observation:
     """Whether an attempt has ended or offers were restored from disk; readiness waits for this."""
     changed_at: float | None = None
     """Wall clock in seconds of the last change of ``offers`` or health. The time of the last *check* is not
-    here, since a check without changes publishes nothing (aggregation.checks.BackendCheck)."""
+    here, since a check without changes publishes nothing (aggregation.check_schedule.BackendCheck)."""
     notes: tuple[str, ...] = ()
     """Complaints that cost no document: skipped files, ignored keys. Shown in /status."""
     missing: Mapping[GroupVersion, float] = field(default_factory=lambda: MappingProxyType({}))

@@ -1,8 +1,8 @@
 """Request bodies that are read whole before they are answered, bounded in bytes and time.
 
 Invariant: all bodies in memory together take at most ``BODIES_MAX`` plus one read each. They also count
-towards what all connections hold (held.py), of which they may take half. A client that sends slowly gives way
-to one that comes later.
+towards what all connections hold (input_limits.py), of which they may take half. A client that sends slowly
+gives way to one that comes later.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Answers in memory: the service's own, and those given before to an equal request.
 
-A request is recognized by its bytes, by the part of its head that decides (heads.py), or by its parsed
-fields. Everything is forgotten with each generation of the service; no answer is used past its ``good_until``
-or without a lasting permission. Requests with secrets are kept as digests only.
+A request is recognized by its bytes, by the part of its head that decides (deciding_head.py), or by its
+parsed fields. Everything is forgotten with each generation of the service; no answer is used past its
+``good_until`` or without a lasting permission. Requests with secrets are kept as digests only.
 
 Two generations of fixed size replace the bookkeeping of an LRU: new entries go to the young one; when it is
 full, it becomes the old one and the previous old one is dropped. An entry found in the old one moves to the

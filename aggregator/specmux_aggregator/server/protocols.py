@@ -136,8 +136,8 @@ class Permission(Protocol):
     """Permission for a request, and how long it can be relied on."""
 
     def lasts(self, connection: ClientConnection, now: float) -> bool:
-        """Whether a request with the same deciding part (heads.py) on this connection may be answered without
-        another check. Called for every remembered request. ``now``: monotonic seconds."""
+        """Whether a request with the same deciding part (deciding_head.py) on this connection may be answered
+        without another check. Called for every remembered request. ``now``: monotonic seconds."""
 
 
 class Guard(Protocol):

@@ -1,4 +1,4 @@
-"""Convert OpenAPI v3 to Swagger 2.0: the reverse of ``swagger2``, whose keyword tables it reads backwards.
+"""Convert OpenAPI v3 to Swagger 2.0: ``from_swagger2`` backwards, by its keyword tables.
 
 Depends on documents, references and losses; on no codec.
 """

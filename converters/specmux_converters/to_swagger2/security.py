@@ -1,4 +1,4 @@
-"""Security schemes and servers: the reverse of ``swagger2``."""
+"""Security schemes and servers: the reverse of ``from_swagger2``."""
 
 from __future__ import annotations
 

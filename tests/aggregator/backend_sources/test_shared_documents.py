@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 
 import orjson
-from aggregator.origins.test_http import Watch, run
 from aiohttp import web
 
+from aggregator.backend_sources.test_http import Watch, run
 from fakes.apiserver import FakeAPIServer, document, hash_of
 from specmux_aggregator.backend_sources.outcome import BackendOffers, UnchangedOffers
 from specmux_aggregator.backend_sources.shared_documents import REFERENCE

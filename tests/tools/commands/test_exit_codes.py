@@ -116,15 +116,15 @@ LINES = """
 ROWS = [(int(line[0]), line[2:]) for line in LINES.strip().splitlines()]
 
 ELSEWHERE = {
-    ("cache", 1): "aggregator/commands/test_cache.py",
-    ("conformance", 0): "aggregator/checking/test_conformance.py",
-    ("conformance", 5): "aggregator/checking/test_conformance.py",
-    ("mcp", 0): "aggregator/agents/test_mcp.py",
+    ("cache", 1): "tools/commands/test_cache.py",
+    ("conformance", 0): "tools/document_checks/test_conformance.py",
+    ("conformance", 5): "tools/document_checks/test_conformance.py",
+    ("mcp", 0): "tools/mcp/test_mcp.py",
     ("serve", 0): "integration/test_signals.py",
     ("serve", 1): "aggregator/test_mistakes.py",
-    ("status", 0): "aggregator/commands/test_status_get_init.py",
-    ("status", 1): "aggregator/commands/test_status_get_init.py",
-    ("ui", 0): "aggregator/commands/test_ui.py",
+    ("status", 0): "tools/commands/test_status_get_init.py",
+    ("status", 1): "tools/commands/test_status_get_init.py",
+    ("ui", 0): "tools/commands/test_ui.py",
     ("ui", 1): "aggregator/test_mistakes.py",
 }
 """Codes of what runs for a while, or asks a server that answers, and the tests that have them."""

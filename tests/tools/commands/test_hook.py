@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("pre_commit", reason="pre-commit is not installed")
 
 ROOT = Path(__file__).parents[3]
-PATHS = ("aggregator", "cache", "converters", "schemas", "pyproject.toml", "hatch_build.py", "README.md")
+PATHS = ("aggregator", "cache", "converters", "tools", "pyproject.toml", "hatch_build.py", "README.md")
 DEFINITION = """apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: boxes.example.com}

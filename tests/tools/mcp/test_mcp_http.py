@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aggregator.agents.test_mcp import NAME, environment, told, write
+
+from tools.mcp.test_mcp import NAME, environment, told, write
 
 mcp = pytest.importorskip("mcp", reason="the extra specmux[mcp] is not installed")
 

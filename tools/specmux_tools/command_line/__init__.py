@@ -1,4 +1,1 @@
-"""What commands share: options of all of them, the list of commands, and how they print.
-
-It knows sources of documents and the rooms below them; ``commands`` and ``cli`` know it.
-"""
+"""Options and reports that several commands of the tools share."""

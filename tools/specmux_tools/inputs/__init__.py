@@ -1,1 +1,1 @@
-"""Sides and objects that commands compare and judge."""
+"""Inputs of validate, diff and upgrade: manifests, the two sides of a comparison, and their lines."""
