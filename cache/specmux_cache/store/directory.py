@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sqlite3
 import stat
 from pathlib import Path
@@ -29,6 +30,10 @@ TAG_TEXT: Final = (
 RESERVE_FILE: Final = "reserve"
 DAMAGED_FILE: Final = "damaged.db"
 """An unreadable index, kept for diagnosis."""
+OLD_RESULTS: Final = "checks"
+"""Folder of results of ``specmux check`` until 0.1: it could be there before the store was."""
+_FOREIGN: Final = "not empty, and not a cache of specmux: empty it, or name another folder"
+_OLD_RESULT: Final = re.compile(r"\.?[0-9a-f]{64}\.json.*")
 
 
 def prepare(directory: Path) -> None:
@@ -41,6 +46,7 @@ def prepare(directory: Path) -> None:
             directory.chmod(0o700)
         _write_once(directory / TAG_FILE, TAG_TEXT)
         _write_once(directory / VERSION_FILE, VERSION_TEXT.format(VERSION))
+        _remove_old_results(directory / OLD_RESULTS)
     except OSError as error:
         raise StoreUnavailable(cut(error.strerror or str(error)), directory=str(directory)) from error
 
@@ -103,11 +109,11 @@ def _refuse_version(directory: Path) -> None:
     this package."""
     text = _version_text(directory)
     if text is None:
-        is_foreign = not all(_is_ours(path.name) for path in directory.iterdir())
+        is_foreign = not all(_is_ours(path) for path in directory.iterdir())
         # Another process may have finished creating it meanwhile.
         text = _version_text(directory)
         if text is None and is_foreign and not _is_marked(directory):
-            raise StoreUnavailable("not empty, and not a cache of specmux", directory=str(directory))
+            raise StoreUnavailable(_FOREIGN, directory=str(directory))
     if text is None:
         return
     name, _, number = text.strip().partition(" ")
@@ -155,8 +161,24 @@ def _version_text(directory: Path) -> str | None:
         return None
 
 
-def _is_ours(name: str) -> bool:
-    return name in {TAG_FILE, "lock"} or name.startswith((f"{TAG_FILE}.", f"{VERSION_FILE}."))
+def _is_ours(path: Path) -> bool:
+    if path.name == OLD_RESULTS:
+        return stat.S_ISDIR(path.lstat().st_mode) and all(map(_is_old_result, path.iterdir()))
+    return path.name in {TAG_FILE, "lock"} or path.name.startswith((f"{TAG_FILE}.", f"{VERSION_FILE}."))
+
+
+def _is_old_result(path: Path) -> bool:
+    return _OLD_RESULT.fullmatch(path.name) is not None
+
+
+def _remove_old_results(folder: Path) -> None:
+    """Nobody reads them, and they would count as room of the store for ever."""
+    if folder.is_symlink() or not folder.is_dir():
+        return
+    with contextlib.suppress(OSError):
+        for path in filter(_is_old_result, folder.iterdir()):
+            path.unlink(missing_ok=True)
+        folder.rmdir()
 
 
 def _read(path: Path) -> str:

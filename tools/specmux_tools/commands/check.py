@@ -10,7 +10,7 @@ from specmux_aggregator.command_line.common_options import processors, release_o
 from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import format_option
 from specmux_aggregator.command_line.progress import progress
-from specmux_aggregator.console import is_coloured
+from specmux_aggregator.console import is_coloured, warn
 from specmux_aggregator.exits import FOUND, fail_on_option, reported_errors
 from specmux_aggregator.version import VERSION
 from specmux_converters.counted_nouns import counted
@@ -84,7 +84,7 @@ def check(
     unresolved references, duplicate operation ids, paths of another group-version, and losses of a
     conversion. CustomResourceDefinitions are built as an apiserver would publish them.
 
-    Findings are cached by the hash of the document, beside the disk cache.
+    Findings are cached by the hash of the document, in the disk cache.
 
     Exit codes: 0 nothing as severe as --fail-on, 5 found, 1 refused, 2 usage, 4 no answer.
     """
@@ -118,12 +118,10 @@ def _checked(
     from specmux_tools.document_checks.processes import check_all
     from specmux_tools.document_checks.results import Results
 
-    results = Results(source.directory_of_cache / "checks")
-    known = {subject: results.get(subject) for subject in subjects} if is_kept else {}
-    found = {subject: checked for subject, checked in known.items() if checked is not None}
-    for subject, checked in check_all([each for each in subjects if each not in found], jobs=jobs):
-        found[subject] = checked
-        if is_kept:
+    with Results.open(source.directory_of_cache if is_kept else None, warn=warn) as results:
+        known = {subject: results.get(subject) for subject in subjects}
+        found = {subject: checked for subject, checked in known.items() if checked is not None}
+        for subject, checked in check_all([each for each in subjects if each not in found], jobs=jobs):
+            found[subject] = checked
             results.put(subject, checked)
-    results.prune()
     return [found[subject] for subject in subjects]

@@ -1,67 +1,81 @@
-"""Cached results of checks in a folder, so that an unchanged document is checked once.
+"""Cached results of checks in the disk cache, so that an unchanged document is checked once.
 
-The key is a hash of the bytes, the group-version, and the versions of everything involved. An unreadable or
-foreign file is ignored.
+The key is a hash of the bytes, the group-version, and the versions of everything involved. They lie in the
+store as entries of their own, so they are bounded, verified and removed as documents are.
 """
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import orjson
 
 from specmux_aggregator.version import VERSION
-from specmux_cache.replaced_files import replaced_file
+from specmux_cache.errors import StoreError
+from specmux_cache.store.disk_store import DiskStore
+from specmux_cache.store.keys import Key
 from specmux_tools.document_checks.findings import DocumentFinding, DocumentReport, Subject
 from specmux_tools.reports import Level
 
-KEPT_MAX: Final = 5000
-"""Results in the folder; the oldest are removed."""
+MEDIA_TYPE: Final = "application/vnd.specmux.check+json"
 
+_OWNER: Final = "checks"
+"""In place of a server and its partition."""
 _FORMAT: Final = "3"
 
 
 class Results:
-    """Stores results in ``folder``, which is created on the first write. Failures to write are ignored."""
+    """Results by what was checked. Failures to read and to write are ignored: the document is checked."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, store: DiskStore | None) -> None:
+        """``store``: None keeps nothing. Use ``open``."""
+        self._store = store
         versions = (_FORMAT, VERSION, *map(version, ("openapi-spec-validator", "jsonschema")))
         self._versions = "\n".join(versions).encode()
 
-    def get(self, subject: Subject) -> DocumentReport | None:
+    @classmethod
+    @contextmanager
+    def open(cls, directory: Path | None, *, warn: Callable[[str], None]) -> Iterator[Self]:
+        """In the disk cache, which is made where it is missing; with None nothing is kept. ``warn`` gets why
+        it cannot be used."""
+        if directory is None:
+            yield cls(None)
+            return
         try:
-            rows = orjson.loads(self._file(subject).read_bytes())
+            store = DiskStore.open(directory, warn=warn)
+        except StoreError as error:
+            warn(f"{error}; results of checks are not kept")
+            yield cls(None)
+            return
+        with store:
+            yield cls(store)
+
+    def get(self, subject: Subject) -> DocumentReport | None:
+        if self._store is None:
+            return None
+        try:
+            found = self._store.get(self._key(subject))
             findings = tuple(
                 DocumentFinding(Level(level), str(rule), str(pointer), str(message), *places)
-                for level, rule, pointer, message, *places in rows
+                for level, rule, pointer, message, *places in (orjson.loads(found.body) if found else ())
             )
-        except (OSError, ValueError, TypeError):
+        except (StoreError, ValueError, TypeError):
             return None
-        return DocumentReport(subject.name, findings)
+        return DocumentReport(subject.name, findings) if found else None
 
     def put(self, subject: Subject, checked: DocumentReport) -> None:
-        file = self._file(subject)
-        rows: list[Any] = [[*finding] for finding in checked.findings]
-        with suppress(OSError):
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with replaced_file(file) as new:
-                new.write(orjson.dumps(rows))
+        if self._store is not None:
+            rows: list[Any] = [[*finding] for finding in checked.findings]
+            with suppress(StoreError):
+                self._store.put(self._key(subject), orjson.dumps(rows), metadata={})
 
-    def prune(self) -> None:
-        """Keep the newest ``KEPT_MAX``."""
-        with suppress(OSError):
-            files = list(self._folder.iterdir())
-            if len(files) > KEPT_MAX:
-                for file in sorted(files, key=lambda each: each.stat().st_mtime)[:-KEPT_MAX]:
-                    file.unlink(missing_ok=True)
-
-    def _file(self, subject: Subject) -> Path:
+    def _key(self, subject: Subject) -> Key:
         digest = sha256(self._versions)
         digest.update(f"\n{subject.group_version or ''}\n{subject.release or ''}\n".encode())
         digest.update(subject.data)
-        return self._folder / f"{digest.hexdigest()}.json"
+        return Key(_OWNER, _OWNER, f"/{digest.hexdigest()}", "", MEDIA_TYPE)
