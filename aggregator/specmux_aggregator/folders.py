@@ -28,11 +28,15 @@ def walked(
     visible links. ``refuse`` is called for a folder that cannot be read, including the first.
     """
     for parent, folders, names in os.walk(folder, onerror=refuse):
-        folders[:] = sorted(name for name in folders if not name.startswith(".") or name == WELL_KNOWN)
+        folders[:] = sorted(name for name in folders if not is_hidden(name))
         for name in sorted(names):
             path = Path(parent, name)
             if is_wanted(name) and path.is_file():
                 yield path
+
+
+def is_hidden(folder: str) -> bool:
+    return folder.startswith(".") and folder != WELL_KNOWN
 
 
 def read_at_most(path: Path, most: int) -> bytes:

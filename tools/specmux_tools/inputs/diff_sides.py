@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Final
 
 import click
@@ -139,7 +139,7 @@ def _of_revision(word: str, *, allows_unread: bool) -> Side:
 
 def _path_of(name: str, word: str, folder: str) -> str:
     """As the file is called from here, which is what annotations name."""
-    return folder if name == word else f"{folder}/{name}" if folder else name
+    return folder if name == word else str(PurePath(folder, name))
 
 
 def _of_server(word: str, source: SourceOptions, *, allows_unread: bool) -> Side:
