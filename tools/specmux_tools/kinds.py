@@ -6,14 +6,16 @@ group-version repeats (``DeleteOptions``, ``WatchEvent``) belong to each of them
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
+from operator import itemgetter
 from typing import Any
 
-from specmux_converters.document import Document
+from specmux_converters.document import Document, is_of_custom_resources
 from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.operations import kinds_named_by
+from specmux_converters.order import BUILT_IN_GROUPS
 from specmux_converters.references import schemas_of
 from specmux_converters.resources import GroupVersionKind
 
@@ -33,12 +35,26 @@ class KindSchema:
 class DocumentSet:
     """Parsed documents by group-version, and their kinds. Treats the documents as read-only."""
 
-    def __init__(self, documents: Mapping[GroupVersion, Document]) -> None:
+    def __init__(
+        self,
+        documents: Mapping[GroupVersion, Document],
+        *,
+        own: Mapping[GroupVersion, Document] | None = None,
+    ) -> None:
+        """``own``: documents of definitions at hand. A kind that they define is theirs in every version, as
+        if the definitions were applied; other kinds of their group-versions stay those of ``documents``."""
         self.documents = documents
+        self.own = own or {}
         self._kinds: dict[GroupVersionKind, KindSchema] = {}
-        for group_version in sorted(documents):
-            for found in kinds_of(documents[group_version], group_version):
-                self._kinds.setdefault(found.kind, found)
+        given = [each for key in sorted(documents) for each in kinds_of(documents[key], key)]
+        if self.own:
+            # An apiserver accepts a definition of one of its own kinds, and never serves it.
+            self._kinds.update((each.kind, each) for each in given if _is_built_in(each))
+        defined = [each for key in sorted(self.own) for each in kinds_of(self.own[key], key)]
+        defined = [each for each in defined if each.kind not in self._kinds]
+        self._defined = {(each.kind.group, each.kind.kind) for each in defined if _is_of_one(each)}
+        for found in (*defined, *(each for each in given if not self._is_defined(each.kind))):
+            self._kinds.setdefault(found.kind, found)
 
     def __iter__(self) -> Iterator[KindSchema]:
         """Every kind once, sorted by group, version and kind."""
@@ -47,20 +63,44 @@ class DocumentSet:
     def __len__(self) -> int:
         return len(self._kinds)
 
+    def is_built_in(self, kind: GroupVersionKind) -> bool:
+        """Whether it is Kubernetes' own, which no definition changes."""
+        found = self._kinds.get(kind)
+        return found is not None and _is_built_in(found)
+
     def find(self, kind: GroupVersionKind) -> KindSchema | None:
         """From the document of its group-version, else from any: Scale of autoscaling/v1 is in apps/v1."""
         return self._kinds.get(kind) or self._borrowed.get(kind)
+
+    def kinds_beside(self, others: Iterable[GroupVersionKind]) -> list[GroupVersionKind]:
+        """The kinds here, then those of ``others`` that definitions at hand leave as they are."""
+        here = [each.kind for each in self]
+        return [*here, *(each for each in others if not self._is_defined(each))]
 
     @cached_property
     def _borrowed(self) -> dict[GroupVersionKind, KindSchema]:
         """Kinds of group-versions other than the document's own."""
         found: dict[GroupVersionKind, KindSchema] = {}
-        for group_version in sorted(self.documents):
-            document = self.documents[group_version]
+        for group_version, document in sorted(
+            (*self.own.items(), *self.documents.items()), key=itemgetter(0)
+        ):
             for component, schema in schemas_of(document).items():
                 for kind in group_version_kinds(schema) if isinstance(schema, dict) else ():
-                    found.setdefault(kind, KindSchema(kind, group_version, component, schema, document))
+                    if not self._is_defined(kind):
+                        found.setdefault(kind, KindSchema(kind, group_version, component, schema, document))
         return found
+
+    def _is_defined(self, kind: GroupVersionKind) -> bool:
+        return (kind.group, kind.kind) in self._defined
+
+
+def _is_built_in(found: KindSchema) -> bool:
+    return found.kind.group in BUILT_IN_GROUPS and not is_of_custom_resources(found.document)
+
+
+def _is_of_one(found: KindSchema) -> bool:
+    """Whether a definition has it, unlike ``DeleteOptions``, which every group-version has."""
+    return len(group_version_kinds(found.schema)) == 1
 
 
 def kinds_of(document: Document, group_version: GroupVersion) -> Iterator[KindSchema]:

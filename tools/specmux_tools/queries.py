@@ -77,7 +77,7 @@ def validate(
     if not parts:
         raise InvalidPath("no object in the manifests")
     known = _document_set(documents).documents
-    validator, _ = validator_beside(parts, lambda own: {**known, **own}, release=release)
+    validator = validator_beside(parts, lambda own: DocumentSet(known, own=own), release=release)
     return [
         report.moved(part.line)
         for part in parts
@@ -87,14 +87,12 @@ def validate(
 
 def validator_beside(
     parts: Iterable[StreamPart],
-    documents_of: Callable[[Mapping[GroupVersion, Document]], Mapping[GroupVersion, Document]],
+    documents_of: Callable[[Mapping[GroupVersion, Document]], DocumentSet],
     *,
     release: str | None = None,
-) -> tuple[Validator, Mapping[GroupVersion, Document]]:
-    """A validator for manifests with the definitions among them, and the documents of those definitions
-    alone.
-
-    ``documents_of`` adds the documents of the definitions to all others that are needed.
+) -> Validator:
+    """A validator for manifests with the definitions among them. ``documents_of`` joins the documents of
+    these definitions with all others that are needed.
     """
     from specmux_tools.validation.decoding.manifests import definition_in, preserving_kinds
     from specmux_tools.validation.validator import Validator
@@ -106,13 +104,12 @@ def validator_beside(
         from specmux_converters.crd import WITH_UNIONS, build
 
         own = build(definitions, templates=WITH_UNIONS).documents
-    validator = Validator(
-        DocumentSet(dict(documents_of(own))),
+    return Validator(
+        documents_of(own),
         preserving=preserving_kinds(definitions),
         release=release,
         definitions=definitions,
     )
-    return validator, own
 
 
 def diff(old: Documents, new: Documents) -> tuple[Change, ...]:

@@ -8,8 +8,6 @@ from typing import Any, Final
 import click
 
 from specmux_converters.counted_nouns import listed
-from specmux_converters.document import Document
-from specmux_converters.group_versions import GroupVersion
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.inputs.validated_objects import (
     Input,
@@ -22,6 +20,7 @@ from specmux_tools.inputs.validated_objects import (
     read_inputs,
     read_stored,
 )
+from specmux_tools.kinds import DocumentSet
 from specmux_tools.sources.options import Command, SourceOptions, bundled
 from specmux_tools.validation.patching.patch_types import PatchType
 from specmux_tools.validation.stored_objects import StoredObjects
@@ -63,7 +62,7 @@ class OperationOptions:
         return read_stored(files_below([self.old]), self.old, are_required=self.operation == "update")
 
     def stored_in_cluster(
-        self, inputs: Sequence[Input], documents: Mapping[GroupVersion, Document], source: SourceOptions
+        self, inputs: Sequence[Input], documents: DocumentSet, source: SourceOptions
     ) -> StoredObjects | None:
         """Raises SourceError."""
         if not self.old_from_cluster:

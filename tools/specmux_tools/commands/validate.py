@@ -201,7 +201,7 @@ def validate(
         if (stored := operation.stored_in_cluster(inputs, documents, source)) is not None:
             rules = replace(rules, stored=stored)
         checked = _run(inputs, documents, definitions, rules, options.workers)
-        checked, places = with_places(checked, lambda: _kinds(documents, source))
+        checked, places = with_places(checked, lambda: documents.kinds_beside(_kinds_of(source)))
     unmatched = unmatched_hints(rules.stored, checked) if rules.stored is not None else ()
     hints = _hints(inputs, paths, checked, places)
     for hint in (*places, *hints, *_skip_hints(rules.skipped, checked), *unmatched):
@@ -285,14 +285,12 @@ def _undecoded(checked: list[ValidatedObject]) -> set[str]:
     }
 
 
-def _kinds(documents: dict[GroupVersion, Document], options: SourceOptions) -> list[GroupVersionKind]:
-    """All that there are: of the manifests' own definitions, then of the source."""
-    own = [each.kind for each in DocumentSet(documents)]
+def _kinds_of(options: SourceOptions) -> list[GroupVersionKind]:
     try:
         with opened(options) as source:
-            return [*own, *known_kinds(source)]
+            return known_kinds(source)
     except NoKubeconfig:
-        return own
+        return []
 
 
 def _type(each: ValidatedObject) -> str:
@@ -314,7 +312,7 @@ def _reported() -> Iterator[None]:
 
 def _documents(
     inputs: Iterable[Input], definitions: Sequence[Document], options: SourceOptions
-) -> dict[GroupVersion, Document]:
+) -> DocumentSet:
     """Those that the objects need: of the definitions among them, then of the source."""
     own = _built(definitions) if definitions else {}
 
@@ -340,7 +338,7 @@ def _built(definitions: Sequence[Document]) -> dict[GroupVersion, Document]:
 
 def _run(
     inputs: list[Input],
-    documents: dict[GroupVersion, Document],
+    documents: DocumentSet,
     definitions: list[Document],
     rules: Rules,
     workers: int | None,
@@ -359,11 +357,9 @@ def _run(
         return [each for found in pool.map(_check_chunk, chunks) for each in found]
 
 
-def _validator(
-    documents: dict[GroupVersion, Document], definitions: list[Document], rules: Rules
-) -> Validator:
+def _validator(documents: DocumentSet, definitions: list[Document], rules: Rules) -> Validator:
     return Validator(
-        DocumentSet(documents),
+        documents,
         keeps_objects=rules.keeps_objects,
         preserving=preserving_kinds(definitions),
         unions=rules.unions,
@@ -376,7 +372,7 @@ _process: dict[str, Any] = {}
 """Of a worker process: its validator and its rules."""
 
 
-def _start(documents: dict[GroupVersion, Document], definitions: list[Document], rules: Rules) -> None:
+def _start(documents: DocumentSet, definitions: list[Document], rules: Rules) -> None:
     _process["validator"] = _validator(documents, definitions, rules)
     _process["rules"] = rules
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from typing import Any, Final
 from urllib.parse import quote
@@ -27,7 +27,7 @@ from specmux_tools.sources.disk.git_files import PREFIX as GIT
 from specmux_tools.sources.options import CONTEXT
 from specmux_tools.sources.remote.answers import answer_of
 from specmux_tools.validation import Severity, ValidationReport, Validator
-from specmux_tools.validation.decoding.manifests import preserving_kinds
+from specmux_tools.validation.decoding.manifests import defined_kind, preserving_kinds
 
 PAGE: Final = 500
 """Objects of one answer of a cluster."""
@@ -116,15 +116,17 @@ def validator_of(
     """Of one side: ``word`` is what it was read of, "" the source itself. ``own``: definitions beside the
     objects, where the side has no other of the same kind."""
     manifests = [each.document for each in side.sources if each.is_manifest]
-    documents: Mapping[GroupVersion, Document]
     if side.sources or word.startswith(GIT):
-        documents = {**_keyed(side), **build(manifests).documents}
+        documents = DocumentSet(_keyed(side), own=build(manifests).documents)
     else:
         with opened(source.at(word) if word else source) as opened_source:
-            documents = opened_source.load().documents.documents
-    beside = [each for each in own if not build([each]).documents.keys() & documents.keys()]
+            documents = opened_source.load().documents
+    kinds = {(each.kind.group, each.kind.kind) for each in documents}
+    beside = [each for each in own if defined_kind(each) not in kinds]
+    if beside:
+        documents = DocumentSet(documents.documents, own=build([*manifests, *beside]).documents)
     return Validator(
-        DocumentSet({**build(beside).documents, **documents} if beside else documents),
+        documents,
         preserving=preserving_kinds([*manifests, *beside]),
         definitions=[*beside, *manifests],
         release=release,

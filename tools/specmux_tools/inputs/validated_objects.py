@@ -18,16 +18,18 @@ from specmux_aggregator.http.content_codings import BadCoding, TooLarge
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion, api_version, joined
 from specmux_converters.lazy.dataclasses import dataclass
+from specmux_converters.order import BUILT_IN_GROUPS
 from specmux_converters.resources import GroupVersionKind
 from specmux_tools.inputs.ignored_fields import IgnoredField, without_fields
 from specmux_tools.kind_suggestions import KindPlace, place_of
+from specmux_tools.kinds import DocumentSet
 from specmux_tools.sources.disk.document_files import FileRefused
 from specmux_tools.sources.disk.files import read_bytes
 from specmux_tools.sources.disk.git_files import PREFIX as GIT
 from specmux_tools.sources.disk.git_files import git_files
 from specmux_tools.validation import Directive, Severity, UnionAlgorithm, ValidationReport, Validator
 from specmux_tools.validation.decoding.json_syntax import syntax_error
-from specmux_tools.validation.decoding.manifests import group_versions_in, is_object
+from specmux_tools.validation.decoding.manifests import group_versions_in, has_only_kinds, is_object
 from specmux_tools.validation.decoding.objects import read
 from specmux_tools.validation.decoding.streams import StreamPart, parts_of
 from specmux_tools.validation.errors import Undecodable
@@ -295,10 +297,20 @@ def documents_for(
     inputs: Iterable[Input],
     own: Mapping[GroupVersion, Document],
     load: Callable[[Collection[GroupVersion]], Mapping[GroupVersion, Document]],
-) -> dict[GroupVersion, Document]:
-    """Those that the objects need: of the definitions among them, ``own``, then what is loaded."""
-    needed = {joined(*each) for item in inputs for each in group_versions_in(item.part)} - own.keys()
-    return {**(load(needed) if needed else {}), **own}
+) -> DocumentSet:
+    """Those that the objects need: of the definitions among them, ``own``, then what is loaded. A
+    group-version of ``own`` is loaded, too, for kinds that these definitions lack."""
+    defined: dict[GroupVersion, set[str]] = {}
+    for found in DocumentSet(own):
+        if found.kind.group not in BUILT_IN_GROUPS:
+            defined.setdefault(found.group_version, set()).add(found.kind.kind)
+    needed = {
+        name
+        for item in inputs
+        for each in group_versions_in(item.part)
+        if not has_only_kinds(item.part, defined.get(name := joined(*each), ()))
+    }
+    return DocumentSet(load(needed) if needed else {}, own=own)
 
 
 def with_places(

@@ -147,12 +147,12 @@ class Library:
         }
 
     def _judged(self, source: Source, inputs: list[Input]) -> tuple[list[ValidatedObject], tuple[str, ...]]:
-        def documents_of(own: Mapping[GroupVersion, Document]) -> dict[GroupVersion, Document]:
+        def documents_of(own: Mapping[GroupVersion, Document]) -> DocumentSet:
             return documents_for(inputs, own, lambda needed: source.load(needed).documents.documents)
 
-        validator, own = validator_beside([each.part for each in inputs], documents_of)
+        validator = validator_beside([each.part for each in inputs], documents_of)
         checked = [each for item in inputs for each in check(item, validator, Rules())]
-        return with_places(checked, lambda: [*(each.kind for each in DocumentSet(own)), *known_kinds(source)])
+        return with_places(checked, lambda: validator.documents.kinds_beside(known_kinds(source)))
 
     def diff(self, offset: int = 0) -> list[str]:
         if self._against is None:

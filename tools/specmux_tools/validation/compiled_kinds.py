@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final
 
 from specmux_converters.crd.bundled import META_SCHEMAS, PREFIX, reference
 from specmux_converters.document import Document, is_of_custom_resources
-from specmux_converters.group_versions import GroupVersion
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.references import schemas_of
 from specmux_converters.releases import NEWEST
@@ -79,9 +78,10 @@ class Kinds:
         self._documents = documents
         self._preserving = preserving
         self._minor = minor
-        self._typed: dict[GroupVersion, TypedSchemas] = {}
-        self._compilers: dict[GroupVersion, SchemaCompiler] = {}
-        self._resources: dict[GroupVersion, Resources] = {}
+        # By identity of the documents, of which a group-version may have two; the set keeps them alive.
+        self._typed: dict[int, TypedSchemas] = {}
+        self._compilers: dict[int, SchemaCompiler] = {}
+        self._resources: dict[int, Resources] = {}
         self._found: dict[GroupVersionKind, TypedKind | CustomKind | None] = {}
 
     def find(self, kind: GroupVersionKind) -> TypedKind | CustomKind | None:
@@ -116,23 +116,23 @@ class Kinds:
         )
 
     def _typed_schemas(self, described: KindSchema) -> TypedSchemas:
-        found = self._typed.get(described.group_version)
+        found = self._typed.get(id(described.document))
         if found is None:
-            found = self._typed[described.group_version] = TypedSchemas(described.document)
+            found = self._typed[id(described.document)] = TypedSchemas(described.document)
         return found
 
     def _compiler(self, described: KindSchema) -> SchemaCompiler:
-        found = self._compilers.get(described.group_version)
+        found = self._compilers.get(id(described.document))
         if found is None:
             from specmux_tools.validation.schema.compiling import SchemaCompiler
 
             compiler = SchemaCompiler(schemas_of(described.document), minor=self._minor)
-            found = self._compilers[described.group_version] = compiler
+            found = self._compilers[id(described.document)] = compiler
         return found
 
     def _resource(self, described: KindSchema) -> APIResource | None:
-        group_version = described.group_version
-        if group_version not in self._resources:
-            self._resources[group_version] = synthesise(described.document, group_version)
-        found = (each for each in self._resources[group_version] if each.kind == described.kind)
+        key = id(described.document)
+        if key not in self._resources:
+            self._resources[key] = synthesise(described.document, described.group_version)
+        found = (each for each in self._resources[key] if each.kind == described.kind)
         return next(found, None)

@@ -9,7 +9,6 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from specmux_converters.document import Document
-from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_values import mapping
 from specmux_converters.releases import minor_release
 from specmux_converters.resources import GroupVersionKind
@@ -85,7 +84,7 @@ class Validator:
         self._minor = minor_release(release)
         self._refused = RefusedDefinitions(definitions, minor=self._minor)
         self._kinds = Kinds(documents, frozenset(preserving), minor=self._minor)
-        self._apply_types: dict[tuple[GroupVersion, bool], ApplyTypes] = {}
+        self._apply_types: dict[tuple[int, bool], ApplyTypes] = {}
 
     def validate(
         self,
@@ -176,7 +175,7 @@ class Validator:
         found: TypeMeta | None = None
         try:
             found, wanted = self._wanted(source, kind)
-            refusal = self._refused.reason(found.as_kind())
+            refusal = self._refusal(found.as_kind())
             if refusal is not None:
                 return _of_refused(source, found, refusal, directive)
             if wanted is None:
@@ -185,6 +184,10 @@ class Validator:
         except Undecodable as error:
             return _fatal(error, source, found, directive)
         return self._report(source, found, wanted, decoded, directive, old)
+
+    @property
+    def documents(self) -> DocumentSet:
+        return self._documents
 
     @property
     def minor(self) -> int:
@@ -196,9 +199,12 @@ class Validator:
         Raises Undecodable."""
         found = type_meta_of(source)
         kind = found.as_kind()
-        if self._refused.reason(kind) is not None or self._kinds.find(kind) is None:
+        if self._refusal(kind) is not None or self._kinds.find(kind) is None:
             return found, None
         return found, self._documents.find(kind)
+
+    def _refusal(self, kind: GroupVersionKind) -> str | None:
+        return None if self._documents.is_built_in(kind) else self._refused.reason(kind)
 
     def kind(self, found: TypeMeta) -> TypedKind | CustomKind:
         """Of a kind that is described."""
@@ -213,7 +219,7 @@ class Validator:
 
         kind = self._kinds.find(described.kind)
         preserves = isinstance(kind, CustomKind) and kind.preserves_unknown
-        key = (described.group_version, preserves)
+        key = (id(described.document), preserves)
         if key not in self._apply_types:
             self._apply_types[key] = ApplyTypes(described.document, preserve_unknown_fields=preserves)
         return self._apply_types[key]

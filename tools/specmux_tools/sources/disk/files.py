@@ -19,11 +19,13 @@ from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.workers.file_names import group_version_of_file, is_document_name
 from specmux_converters.built_in_names import resources_of
-from specmux_converters.document import DEFAULT_LIMITS, Document
+from specmux_converters.document import DEFAULT_LIMITS, Document, is_of_custom_resources
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion, group_version_of, split
+from specmux_converters.json_values import mapping
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.recognise import DocumentKind, recognise
+from specmux_converters.references import schemas_of
 from specmux_converters.resources import ResourceNames, Resources
 from specmux_converters.synthesis import names_of
 from specmux_tools.kinds import DocumentSet
@@ -177,13 +179,27 @@ class FileSource:
                     unread.append(UnreadSource(key, "is in several files; the first counts"))
         manifests = [manifest for each in contents for manifest in each.manifests]
         for key, document in _built(manifests, unread).items() if manifests else ():
-            documents.setdefault(key, document)
+            there = documents.setdefault(key, document)
+            if is_of_custom_resources(there):
+                documents[key] = _joined(there, document)
+            elif there is not document:
+                unread.append(UnreadSource(key, "is in a document and in definitions; the document counts"))
         if not documents and wanted is None:
             reasons = "".join(f"\n  {each}" for each in unread[:5])
             raise SourceError(f"{cut(self.where)}: no document in it can be used{reasons}")
         if wanted is not None:
             documents = {key: document for key, document in documents.items() if key in wanted}
         return LoadedDocuments(DocumentSet(documents), tuple(unread))
+
+
+def _joined(first: Document, second: Document) -> Document:
+    """One of a group-version and the definitions of others of its kinds: what the first has counts."""
+    if first is second:
+        return first
+    components = {**mapping(second.get("components")), **mapping(first.get("components"))}
+    schemas = {**schemas_of(second), **schemas_of(first)}
+    paths = {**mapping(second.get("paths")), **mapping(first.get("paths"))}
+    return {**first, "paths": paths, "components": {**components, "schemas": schemas}}
 
 
 def _built(manifests: list[Document], unread: list[UnreadSource]) -> Mapping[GroupVersion, Document]:

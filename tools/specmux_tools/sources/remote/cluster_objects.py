@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -11,10 +11,10 @@ import orjson
 
 from specmux_aggregator.errors import SourceError, SourceUnreachable
 from specmux_cache.access.server_access import ClientAccess
-from specmux_converters.document import Document
-from specmux_converters.group_versions import GroupVersion, joined
-from specmux_converters.resources import APIResource
+from specmux_converters.group_versions import GroupVersion
+from specmux_converters.resources import APIResource, GroupVersionKind
 from specmux_converters.synthesis import synthesise
+from specmux_tools.kinds import DocumentSet
 from specmux_tools.sources.access import access_of
 from specmux_tools.sources.options import SourceOptions
 from specmux_tools.sources.remote.answers import ANSWER_MAX
@@ -26,7 +26,7 @@ DEFAULT_NAMESPACE: Final = "default"
 
 def stored_in_cluster(
     values: Iterable[Any],
-    documents: Mapping[GroupVersion, Document],
+    documents: DocumentSet,
     source: SourceOptions,
     *,
     are_required: bool,
@@ -53,18 +53,19 @@ async def _asked(access: ClientAccess, paths: list[str], timeout: float) -> list
     return found
 
 
-def _paths(values: Iterable[Any], documents: Mapping[GroupVersion, Document]) -> Iterator[str]:
-    resources: dict[GroupVersion, dict[str, APIResource]] = {}
+def _paths(values: Iterable[Any], documents: DocumentSet) -> Iterator[str]:
+    resources: dict[int, dict[str, APIResource]] = {}
     for value in values:
         for each in objects_in(value):
             key = key_of(each)
             version = str(each.get("apiVersion")).rpartition("/")[2]
-            name = joined(key.group, version)
-            if name not in documents or not key.name:
+            described = documents.find(GroupVersionKind(key.group, version, key.kind))
+            if described is None or not key.name:
                 continue
-            if name not in resources:
-                resources[name] = {found.kind.kind: found for found in synthesise(documents[name], name)}
-            resource = resources[name].get(key.kind)
+            document, name = described.document, described.group_version
+            if id(document) not in resources:
+                resources[id(document)] = {found.kind.kind: found for found in synthesise(document, name)}
+            resource = resources[id(document)].get(key.kind)
             if resource is not None:
                 yield _path(name, resource, key.namespace or DEFAULT_NAMESPACE, key.name)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Final
 
 from specmux_converters.document import Document
@@ -18,6 +18,7 @@ from specmux_tools.validation.schema.type_meta import parse_group_version
 
 _DEFINITION: Final = b"CustomResourceDefinition"
 _API_VERSION: Final = pattern(rb"""apiVersion['"]?[ \t]*:\s*['"]?([^'"\s,}]+)""")
+_KIND: Final = pattern(rb"""kind['"]?[ \t]*:\s*['"]?([^'"\s,}]+)""")
 
 _MARKS: Final = tuple(
     re.compile(rb"""(?m)(?:^|[{,])[ \t]*['"]?%s['"]?[ \t]*:""" % name) for name in (b"apiVersion", b"kind")
@@ -44,12 +45,27 @@ def group_versions_in(part: StreamPart) -> Iterator[tuple[str, str]]:
             yield group, version
 
 
+def has_only_kinds(part: StreamPart, kinds: Collection[str]) -> bool:
+    """Whether every object is of one of these kinds, as far as the text tells; what it refers to counts,
+    too."""
+    found = {each.decode("utf-8", "replace") for each in _KIND.findall(part.data)}
+    return bool(found) and found <= set(kinds)
+
+
 def definition_in(part: StreamPart) -> Document | None:
     """The manifest, where it is a CustomResourceDefinition."""
     if _DEFINITION not in part.data:
         return None
     value = _value(part)
     return value if isinstance(value, dict) and value.get("kind") == _DEFINITION.decode() else None
+
+
+def defined_kind(definition: Document) -> tuple[str, str] | None:
+    """The group and the kind, if a definition says them."""
+    match definition.get("spec"):
+        case {"group": str(group), "names": {"kind": str(kind)}}:
+            return group, kind
+    return None
 
 
 def is_object(part: StreamPart) -> bool:

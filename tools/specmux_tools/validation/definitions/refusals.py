@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from specmux_converters.document import Document
 from specmux_converters.releases import NEWEST
 from specmux_converters.resources import GroupVersionKind
+from specmux_tools.validation.decoding.manifests import defined_kind
 
 
 class RefusedDefinitions:
@@ -16,9 +17,9 @@ class RefusedDefinitions:
         self._minor = minor
         self._waiting: dict[tuple[str, str], Document] = {}
         for definition in definitions:
-            match definition.get("spec"):
-                case {"group": str(group), "names": {"kind": str(kind)}}:
-                    self._waiting[group, kind] = definition
+            kind = defined_kind(definition)
+            if kind is not None:
+                self._waiting[kind] = definition
         self._found: dict[tuple[str, str], str | None] = {}
 
     def reason(self, kind: GroupVersionKind) -> str | None:
