@@ -15,7 +15,7 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -28,7 +28,6 @@ from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from specmux_aggregator.errors import NoWorker, TookTooLong, WorkerFailed
 from specmux_aggregator.workers.documents import BuildMemo
-from specmux_aggregator.workers.parcels import ParcelLost, is_large, parcels, received
 
 logger = logging.getLogger(__name__)
 
@@ -104,8 +103,6 @@ class Worker:
         self._turn = asyncio.Lock()
         self._pause: StartPause | None = None
         """None: the last start worked. Each change is logged."""
-        self._sends_parcels = True
-        """True until passing files turns out to be impossible here."""
 
     @property
     def is_up(self) -> bool:
@@ -137,12 +134,8 @@ class Worker:
     ) -> R:
         # One at a time, so that the time limit covers work rather than waiting, and a kill hits only the
         # culprit.
-        async with self._turn, self._packed(args) as packed:
-            try:
-                return await self._done(call, function, packed, kwargs)
-            except ParcelLost:
-                self._sends_parcels = False
-                return await self._done(call, function, args, kwargs)
+        async with self._turn:
+            return await self._done(call, function, args, kwargs)
 
     async def _done(
         self,
@@ -164,8 +157,6 @@ class Worker:
             raise WorkerFailed("the worker process died") from error
         except asyncio.CancelledError:
             self.end()
-            raise
-        except ParcelLost:
             raise
         except Exception as error:
             raise WorkerFailed(f"the build failed with {type(error).__name__}") from error
@@ -189,24 +180,6 @@ class Worker:
         while the pool's thread closes it (_python_exit of concurrent.futures.process)."""
         self.end()
         await asyncio.gather(*self._ending)
-
-    @contextlib.asynccontextmanager
-    async def _packed(self, args: tuple[Any, ...]) -> AsyncIterator[tuple[Any, ...]]:
-        """The arguments in the form in which they are sent."""
-        if not self._sends_parcels or not any(map(is_large, args)):
-            yield args
-            return
-        sent = parcels(args)
-        try:
-            packed = await asyncio.to_thread(sent.__enter__)
-        except OSError:
-            self._sends_parcels = False
-            yield args
-            return
-        try:
-            yield packed
-        finally:
-            sent.__exit__(None, None, None)
 
     async def _submitted(self, *work: Any) -> asyncio.Future[Any]:
         now = asyncio.get_running_loop().time()
@@ -324,8 +297,8 @@ def _memo() -> BuildMemo:
 
 
 def _with_memo(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return function(_memo(), *map(received, args), **kwargs)
+    return function(_memo(), *args, **kwargs)
 
 
 def _without_memo(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return function(*map(received, args), **kwargs)
+    return function(*args, **kwargs)
