@@ -26,7 +26,6 @@ if TYPE_CHECKING:  # type checkers and editors; at run time __getattr__ does it
     from specmux_converters.from_swagger2.conversion import Conversion, convert, convert_whole
     from specmux_converters.from_swagger2.conversion import WholeConversion as WholeConversion
     from specmux_converters.group_versions import GroupVersion as GroupVersion
-    from specmux_converters.incremental.conversion_memo import ConversionMemo
     from specmux_converters.losses import Grade as Grade
     from specmux_converters.losses import Loss
     from specmux_converters.merging.merge import MergeResult as MergeResult
@@ -34,7 +33,6 @@ if TYPE_CHECKING:  # type checkers and editors; at run time __getattr__ does it
 
 __all__ = [
     "Conversion",
-    "ConversionMemo",
     "ConverterError",
     "Document",
     "Limits",
@@ -49,7 +47,6 @@ __all__ = [
 
 _MODULES = {
     "from_swagger2.conversion": "Conversion WholeConversion convert convert_whole",
-    "incremental.conversion_memo": "ConversionMemo",
     "errors": "ConverterError",
     "document": "Document Limits canonical content_hash parse",
     "codecs.objects.envelope": "Envelope open_envelope",

@@ -9,7 +9,6 @@ from specmux_converters import media_types
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits, kind_of, parse
 from specmux_converters.document import DocumentKind as DocumentKind
 from specmux_converters.errors import InvalidDocument, NoDocument, cut
-from specmux_converters.incremental.revisions import Revisions
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.losses import Loss
 from specmux_converters.lower_openapi31 import is_later_than_30
@@ -30,23 +29,20 @@ class RecognisedInput:
     losses: tuple[Loss, ...] = ()
 
 
-def recognise(
-    data: bytes, *, limits: Limits = DEFAULT_LIMITS, revisions: Revisions | None = None
-) -> RecognisedInput:
+def recognise(data: bytes, *, limits: Limits = DEFAULT_LIMITS) -> RecognisedInput:
     """Swagger 2.0 as JSON, YAML or Protobuf; OpenAPI 3.0 as JSON, YAML, CBOR or Protobuf, and 3.1 reduced to
     3.0; CRD manifests as JSON or YAML, including streams and Lists. Manifests are parsed as YAML 1.1, as
     kubectl does, everything else as YAML 1.2.
 
-    With ``revisions``, documents must not be modified: some are kept there. Raises NoDocument for other
-    content, and InvalidDocument for truncated or inconsistent input.
+    Raises NoDocument for other content, and InvalidDocument for truncated or inconsistent input.
     """
     data = data.removeprefix(_BYTE_ORDER_MARK)
-    reading = _Reading(data, limits, revisions)
+    reading = _Reading(data, limits)
     found = _recognised(reading)
     is_manifest = found.kind is DocumentKind.CRDS
     if reading.is_manifest in (None, is_manifest):
         return found
-    return _recognised(_Reading(data, limits, revisions, is_manifest=is_manifest))
+    return _recognised(_Reading(data, limits, is_manifest=is_manifest))
 
 
 def _recognised(reading: _Reading) -> RecognisedInput:
@@ -77,7 +73,6 @@ class _Reading:
 
     data: bytes
     limits: Limits
-    revisions: Revisions | None
     is_manifest: bool | None = None
     losses: list[Loss] = field(default_factory=list)
 
@@ -111,9 +106,8 @@ class _Reading:
 
     def _json(self) -> tuple[Document, ...]:
         """A YAML flow mapping also starts with a brace; the JSON error is the more useful one."""
-        read = parse if self.revisions is None else self.revisions.parse
         try:
-            return (read(self.data, limits=self.limits, losses=self.losses),)
+            return (parse(self.data, limits=self.limits, losses=self.losses),)
         except InvalidDocument as refusal:
             try:
                 return self._yaml()

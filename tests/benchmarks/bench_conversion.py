@@ -25,7 +25,7 @@ import orjson
 from figures import IS_MADE, keep
 
 from shared_data import DATA, read
-from specmux_converters import ConversionMemo, convert, parse
+from specmux_converters import convert, parse
 from specmux_converters.document import content_hash
 
 ROUNDS = 21
@@ -39,7 +39,6 @@ SOURCES = {
 }
 PEERS = {"openapiconv": "go", "swagger2openapi": "npm"}
 BARS = {CORE: 12.0, WHOLE: 100.0}
-CHANGED_BAR = 25.0
 MEMORY_BAR = 120.0
 
 PEAK = """
@@ -92,7 +91,6 @@ def main() -> None:
             found = (peers[label][paths[name]] if label in peers else None for label in PEERS)
             kept[f"{name}, cold"] = (ours, *found)
         keep("conversion", kept)
-        row(f"{WHOLE}, one definition changed", changed(data[WHOLE]), CHANGED_BAR)
         row(f"{WHOLE}, hashes of all documents (beside)", hashing(data[WHOLE]))
         row(f"{WHOLE}, parse alone (part of the above)", milliseconds(lambda: parse(data[WHOLE])))
         row(
@@ -105,20 +103,9 @@ def main() -> None:
         row(f"{WHOLE}, peak memory above the interpreter's", float(peak.stdout), MEMORY_BAR, unit="MiB")
 
 
-def converted(data: bytes, memo: ConversionMemo | None = None) -> list[bytes]:
-    conversion = convert(data, memo=memo)
+def converted(data: bytes) -> list[bytes]:
+    conversion = convert(data)
     return [conversion.json(key) for key in conversion.documents]
-
-
-def changed(data: bytes) -> float:
-    """Each round another text of one definition that nearly every document has, in the file's own layout."""
-    memo = ConversionMemo()
-    converted(data, memo)
-    definition = orjson.loads(data)["definitions"]["io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"]
-    description = orjson.dumps(definition["description"])
-    assert data.count(description) == 1
-    rounds = iter([data.replace(description, b'"changed %d"' % number) for number in range(WARMING + ROUNDS)])
-    return milliseconds(lambda: converted(next(rounds), memo))
 
 
 def hashing(data: bytes) -> float:

@@ -134,7 +134,7 @@ class DirectoryOrigin:
         failures = 1 + (last.failures if last and last.fingerprint == fingerprint else 0)
         try:
             data = await asyncio.to_thread(self._folder.read, name)
-            built = await self._worker.build(
+            built = await self._worker.run(
                 build_file,
                 name,
                 data,

@@ -278,7 +278,7 @@ class HTTPOrigin:
             {key: offer.hash for key, offer in last.offers.items()} if is_v2 and self._has_delivered else {}
         )
         try:
-            built = await self._worker.build(
+            built = await self._worker.run(
                 build_swagger,
                 payload.body,
                 payload.coding,

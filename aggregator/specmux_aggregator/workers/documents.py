@@ -1,8 +1,7 @@
 """Compute documents from a backend's bytes: split, convert, encode, and check foreign JSON. Pure.
 
 These functions run in a worker process (worker.py), so they take and return bytes and small values, and
-invalid input is a value as well. A ``BuildMemo`` carries state between calls: a change of one definition
-costs that definition, not the whole document.
+invalid input is a value as well. A ``BuildMemo`` carries state between calls.
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ from specmux_converters.document import Document, Limits, canonical, content_has
 from specmux_converters.errors import ConverterError, LimitExceeded, Unrepresentable, cut
 from specmux_converters.from_swagger2.conversion import convert
 from specmux_converters.group_versions import GroupVersion, group_version_of, key_fault, split
-from specmux_converters.incremental.conversion_memo import ConversionMemo
 from specmux_converters.media_types import MediaType
 from specmux_converters.profiles import PROFILES
 from specmux_converters.recognise import DocumentKind, RecognisedInput, recognise
@@ -40,7 +38,6 @@ REFUSALS = (TooLarge, BadCoding, ConverterError)
 class BuildMemo:
     """State of one worker process between builds."""
 
-    conversion: ConversionMemo = field(default_factory=ConversionMemo)
     fragments: Fragments = field(default_factory=Fragments)
     directories: dict[str, DirectoryMemo] = field(default_factory=dict)
     """By the name of the backend of the manifests."""
@@ -61,7 +58,6 @@ class Unencodable:
 
 
 def build_swagger(
-    memo: BuildMemo,
     body: bytes,
     coding: Coding,
     *,
@@ -73,11 +69,10 @@ def build_swagger(
     """The documents of one Swagger 2.0 document. ``held``: hashes whose bytes the caller already has."""
     try:
         plain = decoded(body, coding, max_bytes=limits.max_bytes)
-        recognised = recognise(plain, limits=limits, revisions=memo.conversion.revisions)
+        recognised = recognise(plain, limits=limits)
         if recognised.kind is not DocumentKind.SWAGGER_2:
             return Failure(Cause.BAD_BODY, f"{recognised.kind.value} where Swagger 2.0 was asked for")
         return convert_document(
-            memo,
             recognised,
             owned=owned,
             held=held,
@@ -88,7 +83,6 @@ def build_swagger(
 
 
 def build_file(
-    memo: BuildMemo,
     name: str,
     data: bytes,
     *,
@@ -102,14 +96,13 @@ def build_file(
     coding = Coding.GZIP if name.endswith(COMPRESSED) else Coding.IDENTITY
     try:
         plain = decoded(data, coding, max_bytes=limits.max_bytes)
-        recognised = recognise(plain, limits=limits, revisions=memo.conversion.revisions)
+        recognised = recognise(plain, limits=limits)
         if recognised.kind is DocumentKind.CRDS:
             return FileBuilt((), holds_manifests=True)
         (document,) = recognised.documents
         if recognised.kind is DocumentKind.SWAGGER_2:
             return FileBuilt(
                 convert_document(
-                    memo,
                     recognised,
                     owned=owned,
                     held=held,
@@ -146,7 +139,6 @@ def build_manifests(
 
 
 def convert_document(
-    memo: BuildMemo,
     recognised: RecognisedInput,
     *,
     owned: Owned,
@@ -167,7 +159,7 @@ def convert_document(
             raise LimitExceeded(f"paths of more than {max_group_versions} group-versions")
         return True
 
-    conversion = convert(recognised.documents[0], owns=owns, memo=memo.conversion)
+    conversion = convert(recognised.documents[0], owns=owns)
     lost = losses_by_group_version(conversion.outlines, (*recognised.losses, *conversion.losses))
     return tuple(
         _built(

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from specmux_converters.group_versions import GroupVersion, group_version_of
-from specmux_converters.incremental.outlines import Outline
 from specmux_converters.losses import Grade, Loss, unescape
+from specmux_converters.outlines import Outline
 
 NAMED: Final = 10
 """Losses of one document that are named; all are counted."""

@@ -22,9 +22,8 @@ from specmux_converters.crd.version_documents import CRDMemo, Edition, make_edit
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
 from specmux_converters.errors import ConverterError, InvalidDocument, LimitExceeded
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.incremental.outlines import Documents, Outline
-from specmux_converters.incremental.parts import DocumentPart
 from specmux_converters.lazy.dataclasses import dataclass
+from specmux_converters.outlines import DocumentPart, Documents, Outline
 
 _FRAME: Final[Document] = {
     "openapi": "3.0.0",

@@ -17,10 +17,9 @@ from specmux_converters.crd.structural import publish_schema
 from specmux_converters.crd.templates import BUNDLED, Templates
 from specmux_converters.document import Document
 from specmux_converters.errors import InvalidDocument, LimitExceeded
-from specmux_converters.incremental.outlines import ENTRY_COST
-from specmux_converters.incremental.parts import DocumentPart
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.losses import pointer_to
+from specmux_converters.outlines import ENTRY_COST, DocumentPart
 
 SCHEMA_MAX_BYTES: Final = 4 * 1024 * 1024
 """JSON of one version's schema. An apiserver accepts requests of 3 MiB, so no larger one was ever served."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from functools import partial
-from hashlib import sha256
 from typing import Any, Final, TypeAlias
 
 from specmux_converters.from_swagger2.components import (
@@ -20,11 +19,9 @@ from specmux_converters.from_swagger2.reading.component_names import are_allowed
 from specmux_converters.from_swagger2.reading.encoding import encode
 from specmux_converters.from_swagger2.reading.source import SwaggerSource
 from specmux_converters.from_swagger2.reading.trace import OutputBudget, Trace
-from specmux_converters.incremental.conversion_memo import ConversionMemo
-from specmux_converters.incremental.parts import DocumentPart
-from specmux_converters.incremental.revisions import Revision
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.losses import tokens_of
+from specmux_converters.outlines import DocumentPart
 
 _SECTIONS: Final = {
     "schemas": "definitions",
@@ -43,53 +40,22 @@ class Context:
     ones."""
 
     source: SwaggerSource
-    memo: ConversionMemo | None
     budget: OutputBudget
     components: dict[str, DocumentPart] = field(default_factory=dict)
-    shared: str = ""
-    named: str | None = None
     written: dict[str, str] = field(default_factory=dict)
-    known: frozenset[str] = frozenset()
-    revision: Revision | None = None
     are_names_allowed: bool = False
 
     def __post_init__(self) -> None:
-        """A kept Part is valid if its text, all shared objects and the names that it refers to are
-        unchanged."""
         source = self.source
         names = source.names
         for kind, changed in _kinds(names.definitions, names.parameters, names.responses):
             self.written |= {f"{kind}/{new}": name for name, new in changed.items()}
         self.are_names_allowed = are_allowed([*source.definitions, *source.parameters, *source.responses])
-        if self.memo is None:
-            return
-        self.revision = self.memo.revisions.of(source.document)
-        if names.children:
-            # A schema may refer to any, and a discriminator names those derived from it.
-            named = [names.definitions, names.values, [*map(str, names.children.items())]]
-            self.named = sha256(encode(named)).hexdigest()
-        environment: list[Any] = [
-            source.profile,
-            source.parameters,
-            source.responses,
-            source.consumes,
-            source.produces,
-            [names.definitions, names.parameters, names.responses, names.security],
-            dict(source.schemes),
-        ]
-        environment += [source.document.get(key) for key in ("host", "basePath")]
-        self.shared = sha256(encode(environment)).hexdigest()
-        known = [
-            f"{kind}/{name}"
-            for kind, shared in _kinds(source.definitions, source.parameters, source.responses)
-            for name in shared
-        ]
-        self.known = frozenset([*known, *self.written])
 
     def path(self, path: str, written: str, node: Any) -> DocumentPart:
         """``written``: the key in the input."""
         make = partial(convert_path_item, path)
-        return self._part(["paths", written], node, make, depends_on=self.shared)
+        return self._made(["paths", written], node, make)
 
     def component(self, name: str) -> DocumentPart:
         part = self.components.get(name)
@@ -147,53 +113,17 @@ class Context:
         if kind != "schemas":
             shared = source.responses if kind == "responses" else source.parameters
             convert = convert_shared_response if kind == "responses" else convert_shared_parameter
-            return self._part([_SECTIONS[kind], name], shared[name], convert, depends_on=self.shared)
+            return self._made([_SECTIONS[kind], name], shared[name], convert)
         if name in source.definitions:
-            return self._part(
-                ["definitions", name],
-                source.definitions[name],
-                partial(convert_definition, name),
-                depends_on=self.named,
+            return self._made(
+                ["definitions", name], source.definitions[name], partial(convert_definition, name)
             )
         tokens, node = source.hoisted[name]
         self.budget.spend(len(encode(node, *tokens)), *tokens)
-        return self._part([*tokens], node, convert_component)
+        return self._made([*tokens], node, convert_component)
 
-    def _part(
-        self, path: list[str | int], node: Any, make: Make, *, depends_on: str | None = None
-    ) -> DocumentPart:
-        if self.memo is None:
-            return self._made(node, make, Trace.begin(path, self.budget))
-        kept = self._kept_node(path, node, depends_on)
-        if kept is not None and kept.refs <= self.known:
-            return kept
-        text = encode(node, *path)
-        place = (self.source.profile, depends_on, *path)
-        kept = self.memo.get(place, text)
-        if kept is not None and kept.refs <= self.known:
-            self._keep_node(path, node, depends_on, kept)
-            return kept
+    def _made(self, path: list[str | int], node: Any, make: Make) -> DocumentPart:
         trace = Trace.begin(path, self.budget)
-        part = self._made(node, make, trace)
-        if not trace.foreign:
-            self.memo.put(place, text, part)
-            self._keep_node(path, node, depends_on, part)
-        return part
-
-    def _kept_node(self, path: list[str | int], node: Any, depends_on: str | None) -> DocumentPart | None:
-        """The result of this very node in an earlier revision of the document: no text is compared."""
-        if self.revision is None:
-            return None
-        return self.revision.part((*path,), (self.source.profile, depends_on), node)
-
-    def _keep_node(
-        self, path: list[str | int], node: Any, depends_on: str | None, part: DocumentPart
-    ) -> None:
-        if self.revision is not None and len(path) == 2:
-            self.revision.made[*path,] = (self.source.profile, depends_on), node, part
-
-    def _made(self, node: Any, make: Make, trace: Trace) -> DocumentPart:
-        path = tuple(trace.path)
         encoded = encode(make(node, self.source, trace), *path)
         return DocumentPart(encoded, frozenset(trace.refs), tuple(trace.losses))
 

@@ -26,19 +26,16 @@ from specmux_converters.from_swagger2.reading.input import check_profile, parsed
 from specmux_converters.from_swagger2.reading.source import Profile, object_at, read_source
 from specmux_converters.from_swagger2.reading.trace import OutputBudget, Trace
 from specmux_converters.group_versions import GroupVersion, group_version_of
-from specmux_converters.incremental.conversion_memo import ConversionMemo
-from specmux_converters.incremental.outlines import ENTRY_COST, Documents, Outline
-from specmux_converters.incremental.parts import DocumentPart
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.losses import Loss
+from specmux_converters.outlines import ENTRY_COST, DocumentPart, Documents, Outline
 
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
     """The documents by group-version.
 
-    They share the dicts of components with each other and, through the memo, with other conversions: treat
-    them as read-only.
+    They share the dicts of components with each other: treat them as read-only.
     """
 
     outlines: Mapping[GroupVersion, Outline] = field(repr=False)
@@ -63,7 +60,6 @@ def convert(
     *,
     profile: Profile = "kubernetes",
     owns: Callable[[GroupVersion], bool] | None = None,
-    memo: ConversionMemo | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Conversion:
     """The documents of all group-versions that ``owns`` accepts, each pruned to what its paths refer to.
@@ -74,7 +70,7 @@ def convert(
     profile.
     """
     with _bounded_depth():
-        draft = _begin(document, profile, memo, limits)
+        draft = _begin(document, profile, limits)
         chosen: dict[GroupVersion, list[str]] = {}
         for path in draft.paths:
             key = group_version_of(path)
@@ -96,7 +92,7 @@ def convert_whole(
 ) -> WholeConversion:
     """All of ``document`` as one OpenAPI v3 document. Raises as ``convert`` does."""
     with _bounded_depth():
-        draft = _begin(document, profile, None, limits)
+        draft = _begin(document, profile, limits)
         others = [path for path in draft.paths if not path.startswith("/")]
         paths = draft.made([path for path in draft.paths if path.startswith("/")])
         names = draft.context.shared_names(draft.trace).union(*(part.refs for part in paths.values()))
@@ -156,12 +152,9 @@ class _Draft:
         return tuple(sorted(found))  # nearly sorted already, which a set would lose
 
 
-def _begin(
-    given: Document | bytes | str, profile: Profile, memo: ConversionMemo | None, limits: Limits
-) -> _Draft:
+def _begin(given: Document | bytes | str, profile: Profile, limits: Limits) -> _Draft:
     check_profile(profile)
-    revisions = None if memo is None else memo.revisions
-    document, losses = parsed(given, limits=limits, revisions=revisions)
+    document, losses = parsed(given, limits=limits)
     trace = Trace([], [*losses], set(), [], OutputBudget.of(document, limits))
     source = read_source(document, profile, trace)
     frame = convert_frame(source, trace)
@@ -177,7 +170,7 @@ def _begin(
         frame=orjson.loads(encode(frame)),
         paths=paths,
         templates=templates,
-        context=Context(source, memo, trace.budget),
+        context=Context(source, trace.budget),
         trace=trace,
     )
 

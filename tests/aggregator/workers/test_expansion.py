@@ -16,12 +16,12 @@ HEAD = {"swagger": "2.0", "info": {"title": "t", "version": "1"}}
 
 PROGRAM = """
 import re, sys
-from specmux_aggregator.workers.documents import BuildMemo, build_swagger
+from specmux_aggregator.workers.documents import build_swagger
 from specmux_aggregator.http.messages import Coding
 from specmux_converters.document import Limits
 body = sys.stdin.buffer.read()
 made = build_swagger(
-    BuildMemo(), body, Coding.IDENTITY, owned=None, held={}, limits=Limits(), max_group_versions=10_000
+    body, Coding.IDENTITY, owned=None, held={}, limits=Limits(), max_group_versions=10_000
 )
 peak = re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]
 print(type(made).__name__, int(peak) // 1024)

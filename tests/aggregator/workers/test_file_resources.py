@@ -12,7 +12,7 @@ import pytest
 from shared_data import documents, load, shared
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.workers.built import FileBuilt
-from specmux_aggregator.workers.documents import BuildMemo, build_file
+from specmux_aggregator.workers.documents import build_file
 from specmux_aggregator.workers.resources import resources_in
 from specmux_converters.document import DEFAULT_LIMITS
 from specmux_converters.group_versions import GroupVersion
@@ -22,7 +22,6 @@ APPS = GroupVersion("apis/apps/v1")
 
 def built(name: str, document: Any) -> FileBuilt:
     found = build_file(
-        BuildMemo(),
         name,
         orjson.dumps(document),
         owned=None,

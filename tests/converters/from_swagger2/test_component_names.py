@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specmux_converters import ConversionMemo, convert
 from specmux_converters.from_swagger2.conversion import convert_whole
 from specmux_converters.from_swagger2.reading.component_names import allowed_names
 from specmux_converters.losses import Grade
@@ -127,20 +126,3 @@ def test_a_discriminator_maps_the_names_that_its_property_has() -> None:
             "Grandchild<T>": "#/components/schemas/Grandchild_T",
         },
     }
-
-
-def test_a_memo_does_not_keep_what_another_name_has_changed() -> None:
-    """The text of the definition and of the path is the same; what they refer to is called something else."""
-    memo = ConversionMemo()
-    get = {"responses": {"200": {"description": "d", "schema": definition("A")}}}
-    paths = {"/api/v1/a": {"get": get}}
-    base = {"discriminator": "kind", "properties": {"b": definition("x y")}}
-    for others in (["x y"], ["x y", "x_y"], ["x y", "x_y", "x/y"], ["x y"]):
-        named = {name: {"allOf": [definition("A")]} for name in others}
-        document = swagger(paths=paths, definitions={"A": base, **named})
-        with_memo = convert(document, profile="oas", memo=memo)
-        without = convert(document, profile="oas")
-        assert {key: with_memo.json(key) for key in with_memo.documents} == {
-            key: without.json(key) for key in without.documents
-        }
-        assert with_memo.losses == without.losses

@@ -14,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared_data import DATA, read, shared
-from specmux_converters import Conversion, ConversionMemo, ConverterError, Limits, convert, parse
+from specmux_converters import Conversion, ConverterError, Limits, convert, parse
 from specmux_converters.document import canonical
 from specmux_converters.errors import InvalidDocument, LimitExceeded
 from specmux_converters.from_swagger2.conversion import convert_whole
+from specmux_converters.outlines import DocumentPart
 
 OK = {"200": {"description": "OK", "schema": {"$ref": "#/definitions/a.Pod"}}}
 DOCUMENT: dict[str, Any] = {
@@ -116,69 +117,14 @@ def test_json_is_the_canonical_form_of_real_documents(profile: Any) -> None:
         assert conversion.json(key) == canonical(document)
 
 
-# Memo
-
-
 def schemas(conversion: Conversion, key: str = "api/v1") -> Any:
     return conversion.documents[key]["components"]["schemas"]  # type: ignore[index]
 
 
-def test_unchanged_definition_is_the_same_object_in_the_next_conversion() -> None:
-    memo = ConversionMemo()
-    first = convert(DOCUMENT, memo=memo)
-    changed = copied(DOCUMENT)
-    changed["definitions"]["Meta"]["description"] = "new"
-    second = convert(changed, memo=memo)
-    assert schemas(second)["a.Pod"] is schemas(first)["a.Pod"]
-    assert schemas(second)["Meta"] == {**schemas(first)["Meta"], "description": "new"}
-    assert second.losses == first.losses
-
-
-@pytest.mark.parametrize(
-    ("change", "pointer"),
-    [
-        (lambda d: d["definitions"].pop("Meta"), "/definitions/a.Pod/properties/meta/$ref"),
-        (lambda d: d["parameters"].pop("pretty"), "/paths/~1api~1v1~1pods/parameters/0/$ref"),
-    ],
-)
-def test_memo_notices_what_a_part_depends_on(change: Any, pointer: str) -> None:
-    memo = ConversionMemo()
-    for profile in ("kubernetes", "oas"):
-        convert(DOCUMENT, memo=memo, profile=profile)  # type: ignore[arg-type]
-    changed = copied(DOCUMENT)
-    change(changed)
-    for profile in ("kubernetes", "oas"):
-        warm = convert(changed, memo=memo, profile=profile)  # type: ignore[arg-type]
-        cold = convert(changed, profile=profile)  # type: ignore[arg-type]
-        assert warm == cold
-        assert dict(warm.documents) == dict(cold.documents)
-        assert pointer in [loss.pointer for loss in warm.losses]
-    again = convert(DOCUMENT, memo=memo)
-    assert dict(again.documents) == dict(convert(DOCUMENT).documents)
-
-
-@pytest.mark.parametrize("key", ["consumes", "produces", "parameters", "responses", "host"])
-def test_memo_never_shows(key: str) -> None:
-    values: list[Any] = (
-        [None, ["a/a"], ["b/b"]]
-        if key in ("consumes", "produces")
-        else [None, {}, {"x": {"description": ""}}]
-    )
-    values = [None, "h", "i"] if key == "host" else values
-    memo = ConversionMemo()
-    for profile in ("kubernetes", "oas"):
-        for value in (*values, *values):
-            document = {**DOCUMENT, key: value}
-            node = {"name": "b", "in": "body", "schema": {}}
-            document["paths"] = {
-                "/api/v1/x": {"post": {"parameters": [node], "responses": OK, "schemes": ["http"]}}
-            }
-            try:
-                cold = convert(document, profile=profile)  # type: ignore[arg-type]
-            except ConverterError:
-                continue
-            warm = convert(document, profile=profile, memo=memo)  # type: ignore[arg-type]
-            assert dict(warm.documents) == dict(cold.documents)
+def test_a_part_is_parsed_once_from_its_json() -> None:
+    made = DocumentPart(b'{"a":{"b":1}}', frozenset(), ())
+    assert made.value() == {"a": {"b": 1}}
+    assert made.value() is made.value()
 
 
 # Determinism
@@ -315,8 +261,6 @@ def test_deep_document_is_refused_or_converted() -> None:
         deep = with_paths({"/api/v1/": {"get": {"responses": OK}}}, definitions={"a.Pod": nested(depth)})
         with pytest.raises(LimitExceeded):
             convert(deep)
-        with pytest.raises(LimitExceeded):
-            convert(deep, memo=ConversionMemo())
 
 
 @pytest.mark.parametrize("value", [{1: 2}, {"a": object()}, {"a": "\ud800"}, {"a": 2**70}])

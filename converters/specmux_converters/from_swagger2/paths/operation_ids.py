@@ -11,7 +11,7 @@ from specmux_converters.errors import cut
 from specmux_converters.from_swagger2.paths.operations import METHODS
 from specmux_converters.from_swagger2.reading.encoding import encode
 from specmux_converters.from_swagger2.reading.trace import OutputBudget, Trace
-from specmux_converters.incremental.parts import DocumentPart
+from specmux_converters.outlines import DocumentPart
 
 
 def with_unique_ids(

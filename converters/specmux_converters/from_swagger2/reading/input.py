@@ -7,14 +7,11 @@ from typing import Any, get_args
 from specmux_converters.document import Document, Limits
 from specmux_converters.errors import InvalidArgument, InvalidDocument, cut
 from specmux_converters.from_swagger2.reading.source import Profile
-from specmux_converters.incremental.revisions import Revisions
 from specmux_converters.losses import Loss
 from specmux_converters.recognise import DocumentKind, recognise
 
 
-def parsed(
-    given: Any, *, limits: Limits, revisions: Revisions | None = None
-) -> tuple[Document, tuple[Loss, ...]]:
+def parsed(given: Any, *, limits: Limits) -> tuple[Document, tuple[Loss, ...]]:
     """The document, and the losses of parsing it. Raises InvalidArgument, InvalidDocument, LimitExceeded."""
     if isinstance(given, dict):
         return given, ()
@@ -23,7 +20,7 @@ def parsed(
     if not isinstance(given, bytes):
         kind = type(given).__name__
         raise InvalidArgument(f"a document is wanted, as a dict, bytes or text, not as {kind}")
-    found = recognise(given, limits=limits, revisions=revisions)
+    found = recognise(given, limits=limits)
     if found.kind is not DocumentKind.SWAGGER_2:
         raise InvalidDocument(f"{found.kind.value}, where Swagger 2.0 is wanted")
     return found.documents[0], found.losses

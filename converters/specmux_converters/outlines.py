@@ -1,22 +1,45 @@
 """Documents as lists of shared parts, whatever was converted; joined on demand.
 
-A document is a join of dicts, or of bytes encoded once.
+A document is a join of dicts, or of bytes encoded once. A part, a path or a component, *is* its canonical
+JSON. The tree is parsed from it on demand: its keys are sorted whatever the order of the input, it shares
+nothing with the input, and users of JSON never pay for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import field
 from typing import Any
 
 import orjson
 
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.incremental.parts import DocumentPart
 from specmux_converters.lazy.dataclasses import dataclass
+from specmux_converters.losses import Loss
+from specmux_converters.own_memory import in_own_memory
 
 ENTRY_COST = 64
 """Bytes of a component in a document beside its own JSON: its name and its place in a dict."""
+
+
+@dataclass(slots=True)
+class DocumentPart:
+    """``refs``: the components that the part refers to ("schemas/Pod")."""
+
+    json: bytes
+    refs: frozenset[str]
+    losses: tuple[Loss, ...]
+    tree: dict[str, Any] | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self.json = in_own_memory(self.json)
+
+    def value(self) -> dict[str, Any]:
+        """The same dict every time: read-only."""
+        if self.tree is None:
+            self.tree = orjson.loads(self.json)
+        return self.tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,0 @@
-"""Documents in parts, so that a revision costs only its changes."""
