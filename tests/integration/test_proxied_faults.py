@@ -78,7 +78,7 @@ async def test_circle_is_broken() -> None:
             lambda: all(item.current.observations["b"].failure is None for item in entries)  # type: ignore[index]
         )
         status, _, body = await client.get("/openapi/v2")
-        assert (status, reason_of(body)) == (502, "BadGateway")
+        assert (status, reason_of(body)) == (508, "LoopDetected")
         assert origin.requests == []
 
 

@@ -19,7 +19,7 @@ ALL_BUT = {
     "kubernetes": (
         "api_client custom_resources metrics service_endpoints service_registry shared_crd_parts source watch"
     ),
-    "proxy": "exchanges handler response upload",
+    "proxy": "exchanges handler response swagger_copies upload",
 }
 """Rooms whose modules are pure, but for these."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
@@ -28,6 +29,7 @@ from specmux_aggregator.proxy.exchanges import Exchanges, ProxyExchange
 from specmux_aggregator.proxy.header_fields import Field
 from specmux_aggregator.proxy.response import ProxiedResponse
 from specmux_aggregator.proxy.routes import apiserver_in, owner_of, swagger_candidates
+from specmux_aggregator.proxy.swagger_copies import SwaggerBody, SwaggerCopies
 from specmux_aggregator.proxy.targets import (
     group_version_of,
     is_apiserver_page,
@@ -38,7 +40,7 @@ from specmux_aggregator.proxy.targets import (
 from specmux_aggregator.proxy.upload import Upload
 from specmux_aggregator.server.dispatch import CROWDED, CROWDED_HEAD
 from specmux_aggregator.server.protocols import Guard, Reply, Response, WireRequest
-from specmux_aggregator.server.requests import target_of
+from specmux_aggregator.server.requests import request_of, target_of
 from specmux_aggregator.upstream.credentials import Identities
 from specmux_aggregator.upstream.responses import too_large
 
@@ -48,6 +50,12 @@ NEVER_ASKED: Final = frozenset(
     {Cause.REFUSED, Cause.UNRESOLVED, Cause.BAD_TLS, Cause.CREDENTIALS, Cause.UNREADABLE}
 )
 """Causes that show that a backend has not begun to process the request."""
+
+PASSING: Final = OUT_OF_REACH | {Cause.SERVER_ERROR, Cause.THROTTLED}
+"""Causes that pass without a change of either side."""
+
+WITHOUT_SECONDS: Final = 10.0
+"""Seconds for which a backend that has no Swagger 2.0 document is not asked for it again."""
 
 NO_UPGRADE: Final = (
     "connections are not upgraded here (WebSocket, SPDY): exec, attach, port-forward and the like need the"
@@ -104,8 +112,12 @@ class ProxyHandler:
         self._exchanges = Exchanges(snapshot, metrics, polling=settings.polling, identities=identities)
         self.guard: Guard | None = None
         """Admits clients; set after construction, since it calls ``asks_as_the_client``."""
-        self._swagger_owner: tuple[int, Backend] | None = None
-        """The owner of Swagger 2.0 in the snapshot of that generation."""
+        self._copies = SwaggerCopies(
+            max_bytes=settings.limits.max_document_bytes, is_private=self._is_private, route=ROUTE
+        )
+        self._without_swagger: dict[BackendName, tuple[str, float]] = {}
+        """Backends that answered 404 when they were last asked: under which URL, and until when they are not
+        asked again."""
 
     def claims(self, message: RawRequestMessage) -> bool:
         target = target_of(message)
@@ -235,34 +247,52 @@ class ProxyHandler:
             # As in an apiserver: not found, whether or not a backend is reachable.
             return _status(request, 406, "NotAcceptable", f"offered: {', '.join(SWAGGER_MEDIA_TYPES)}")
         snapshot = self._snapshot()
-        asked = swagger_candidates(snapshot)
-        if self._swagger_owner is not None and self._swagger_owner[0] == snapshot.generation:
-            owner = self._swagger_owner[1]
-            asked = (owner, *(backend for backend in asked if backend != owner))
+        self._copies.keep_only(item.backend for item in snapshot.observations.values())
         lost: tuple[Backend, Failure] | None = None
-        for backend in asked:
+        for backend in sorted(swagger_candidates(snapshot), key=self._is_without_swagger):
+            failure = snapshot.observations[backend.name].failure
+            if failure is not None and failure.cause in OUT_OF_REACH:
+                copy = await self._copies.answer(backend, request_of(request.message))
+                if copy is not None:
+                    return copy  # as a document: not asked for in vain by each client
             if self._is_crowded(backend, self._waiting):
                 return crowded(request)
             begun = await self._swagger_of(backend, request)
-            match begun:
-                case ProxyExchange():
-                    self._swagger_owner = (snapshot.generation, backend)
-                    return await self._pass_on(
-                        request,
-                        begun,
-                        None,
-                        self._swagger_answer_fields,
-                        max_bytes=self._limits.max_document_bytes,
-                    )
-                case Failure(cause=Cause.NOT_FOUND | Cause.NOT_ACCEPTABLE):
-                    continue
-                case Failure() if begun.cause in OUT_OF_REACH:
-                    lost = lost or (backend, begun)
-                case Failure():
-                    return self._failed(request, backend, begun)
+            if isinstance(begun, ProxyExchange):
+                self._without_swagger.pop(backend.name, None)
+                body = self._copies.body_of(backend, request.message.method, begun.answer)
+                return await self._pass_on(request, begun, None, self._swagger_answer_fields, body=body)
+            if begun.cause is Cause.NOT_FOUND:
+                self._without_swagger[backend.name] = (backend.url, time.monotonic() + WITHOUT_SECONDS)
+                self._copies.forget(backend)
+            elif begun.cause in OUT_OF_REACH and self._was_without_swagger(backend):
+                lost = lost or (backend, begun)
+            else:
+                # It has the document, or may have it: another backend's would be a part of it.
+                return await self._instead_of(backend, begun, request)
         if lost is not None:
-            return self._failed(request, *lost)
+            return self._failed(request, *lost, is_read=True)
         return _status(request, 404, "NotFound", f"no backend has a document at {SWAGGER_PATH}")
+
+    async def _instead_of(self, backend: Backend, failure: Failure, request: WireRequest) -> PreparedAnswer:
+        """The answer where a backend's own document cannot be had: its last one, or an error."""
+        if failure.cause is Cause.NOT_ACCEPTABLE:
+            message = f"backend {backend.name} has {SWAGGER_PATH} in none of these forms"
+            return _status(request, 406, "NotAcceptable", message)
+        if failure.status == 508:
+            return _status(request, 508, "LoopDetected", f"backend {backend.name} asked for it here")
+        copy = await self._copies.answer(backend, request_of(request.message))
+        if copy is not None:
+            self._exchanges.failed(backend, failure, copy.status)
+            return copy
+        return self._failed(request, backend, failure, is_read=True)
+
+    def _is_without_swagger(self, backend: Backend) -> bool:
+        url, until = self._without_swagger.get(backend.name, ("", 0.0))
+        return url == backend.url and time.monotonic() < until
+
+    def _was_without_swagger(self, backend: Backend) -> bool:
+        return self._without_swagger.get(backend.name, ("", 0.0))[0] == backend.url
 
     def _swagger_answer_fields(self, raw: Iterable[tuple[bytes, bytes]]) -> list[Field]:
         passed = header_fields.swagger_answer_fields(raw)
@@ -296,7 +326,7 @@ class ProxyHandler:
         upload: Upload | None,
         fields_of_answer: Callable[[Iterable[tuple[bytes, bytes]]], list[Field]],
         *,
-        max_bytes: int | None = None,
+        body: SwaggerBody | None = None,
     ) -> ProxiedResponse | PreparedAnswer:
         """The answer for the client; an answer of this service where the backend's must not be passed on."""
         failure = _unfit(begun.answer.status)
@@ -307,6 +337,8 @@ class ProxyHandler:
                 failure = Failure(Cause.BAD_BODY, str(error))
         if failure is not None:
             await begun.close()
+            if body is not None:
+                await body.end(is_whole=False)
             return self._failed(request, begun.backend, failure)
         self._exchanges.answered(begun.backend, begun.answer.status)
         return ProxiedResponse(
@@ -315,19 +347,22 @@ class ProxyHandler:
             request,
             self._exchanges,
             upload=upload,
-            max_bytes=max_bytes,
+            body=body,
             moved=self._metrics.proxy.bytes.labels(begun.backend.name, "answer").inc,
             guard=self.guard,
         )
 
-    def _failed(self, request: WireRequest, backend: Backend, failure: Failure) -> PreparedAnswer:
+    def _failed(
+        self, request: WireRequest, backend: Backend, failure: Failure, *, is_read: bool = False
+    ) -> PreparedAnswer:
+        """``is_read``: the request may be repeated even if the backend has begun it."""
         message = f"backend {backend.name} did not answer as it should ({failure.cause})"
-        if failure.cause is Cause.TIMEOUT:
-            prepared = _status(request, 504, "Timeout", message)
-        elif failure.cause in NEVER_ASKED:
+        if failure.cause in NEVER_ASKED or (is_read and failure.cause in PASSING):
             # client-go retries by itself where an answer has Retry-After; never send it for a request that
             # the backend may have begun.
             prepared = _status(request, 503, "ServiceUnavailable", message, [("Retry-After", "1")])
+        elif failure.cause is Cause.TIMEOUT:
+            prepared = _status(request, 504, "Timeout", message)
         else:
             prepared = _status(request, 502, "BadGateway", message)
         self._exchanges.failed(backend, failure, prepared.status)

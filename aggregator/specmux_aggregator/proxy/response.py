@@ -21,11 +21,11 @@ from aiohttp import HttpVersion10, hdrs
 from specmux_aggregator.model.failure import Failure
 from specmux_aggregator.proxy.exchanges import Exchanges, ProxyExchange
 from specmux_aggregator.proxy.header_fields import Field
+from specmux_aggregator.proxy.swagger_copies import SwaggerBody
 from specmux_aggregator.proxy.upload import Upload
 from specmux_aggregator.server.protocols import ClientConnection, Guard, WireRequest, is_still_permitted
 from specmux_aggregator.server.sending import SLICE
 from specmux_aggregator.upstream.failures import TRANSPORT_ERRORS
-from specmux_aggregator.upstream.responses import too_large
 
 PERMISSION_LOOK: Final = 15.0
 """Seconds between checks that the client of a running answer is still permitted; reviews are cached as
@@ -54,13 +54,13 @@ class ProxiedResponse:
         exchanges: Exchanges,
         *,
         upload: Upload | None,
-        max_bytes: int | None,
+        body: SwaggerBody | None,
         moved: Callable[[int], None],
         guard: Guard | None = None,
     ) -> None:
-        """Owns ``begun``. ``max_bytes``: of the body; the rest is cut. ``guard`` is asked again while an
-        answer without a length continues, such as a watch; None: everybody is permitted. ``moved`` receives
-        the number of bytes of each piece, ``exchanges`` how the answer ended."""
+        """Owns ``begun``. ``body`` takes each piece and refuses too many; None: unlimited. ``guard`` is asked
+        again while an answer without a length continues, such as a watch; None: everybody is permitted.
+        ``moved`` receives the number of bytes of each piece, ``exchanges`` how the answer ended."""
         self._begun = begun
         self._answer = begun.answer
         self._request = request
@@ -68,7 +68,7 @@ class ProxiedResponse:
         self._guard = guard
         self._exchanges = exchanges
         self._upload = upload
-        self._max_bytes = max_bytes
+        self._body = body
         self._moved = moved
         self._framing = framing_of(self._answer, request)
         message = request.message
@@ -87,8 +87,10 @@ class ProxiedResponse:
 
     async def write(self) -> None:
         """Write everything. Raises ConnectionError if either side is gone."""
+        is_whole = False
         try:
             broken = await (self._pass_on() if self._has_end else self._pass_on_while_permitted())
+            is_whole = broken is None
         except (ConnectionError, asyncio.CancelledError):
             self._connection.connections.stats.disconnects += 1
             raise
@@ -98,6 +100,8 @@ class ProxiedResponse:
                 await self._upload.stopped()
             if self._connection.streamed is not None:
                 self._connection.end_streaming()
+            if self._body is not None:
+                await self._body.end(is_whole=is_whole)
         if broken is None:
             self._exchanges.ended(self._begun.backend)
             return
@@ -125,7 +129,7 @@ class ProxiedResponse:
 
     async def _pass_on(self) -> Exception | Failure | None:
         """Write head and body; returns why it broke off, or None."""
-        content, sent = self._answer.content, 0
+        content = self._answer.content
         unsent = self._head
         is_at_end = self._framing is Framing.NONE
         piece = b""
@@ -139,9 +143,8 @@ class ProxiedResponse:
                     return error
                 if is_at_end and self._lost is not None and self._lost.done() and self._lost.exception():
                     return ConnectionResetError(errno.ECONNRESET, "the backend cut the connection")
-            sent += len(piece)
-            if self._max_bytes is not None and sent > self._max_bytes:
-                return too_large(self._max_bytes)
+            if self._body is not None and (too_many := self._body.take(piece)) is not None:
+                return too_many
             data = unsent + self._framed(piece, is_last=is_at_end)
             if data:
                 self._connection.send(data)

@@ -6,24 +6,24 @@ from dataclasses import replace
 
 from specmux_aggregator.aggregation.ownership import precedence
 from specmux_aggregator.model.backend import Backend
-from specmux_aggregator.model.failure import OUT_OF_REACH
-from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.model.snapshot import Snapshot
 from specmux_cache.access.server_access import Credentials
 from specmux_converters.group_versions import GroupVersion
 
 
 def swagger_candidates(snapshot: Snapshot) -> tuple[Backend, ...]:
-    """Backends that may have a Swagger 2.0 document, in the order to try: by precedence, except that a
-    cluster's apiserver, which has the merged document, precedes the extension servers found there;
-    unreachable backends come last."""
+    """Backends that may have a Swagger 2.0 document, in the order to try, whether or not they can be reached.
 
-    def order(item: Observation) -> tuple[object, ...]:
-        is_part = item.backend.found is not None and not item.backend.is_fallback
-        return _is_lost(item), is_part, precedence(item)
-
+    A cluster's apiserver has the merged document: the extension servers found there have parts of it, and are
+    asked only where no apiserver is.
+    """
     served = [item for item in snapshot.observations.values() if item.backend.url]
-    return tuple(item.backend for item in sorted(served, key=order))
+    has_whole = any(item.backend.is_fallback for item in served)
+    return tuple(
+        item.backend
+        for item in sorted(served, key=precedence)
+        if item.backend.found is None or item.backend.is_fallback or not has_whole
+    )
 
 
 def owner_of(snapshot: Snapshot, group_version: GroupVersion) -> Backend | None:
@@ -54,7 +54,3 @@ def apiserver_in(snapshot: Snapshot) -> Backend | None:
         if item.backend.is_fallback and item.backend.url:
             return item.backend
     return None
-
-
-def _is_lost(observation: Observation) -> bool:
-    return observation.failure is not None and observation.failure.cause in OUT_OF_REACH

@@ -61,17 +61,19 @@ def test_swagger_is_asked_for_by_precedence_the_cluster_before_its_parts(tmp_pat
     snapshot = snapshot_of(
         seen(EXTENSION), seen(CLUSTER), seen(configured), seen(first), seen(directory("files", tmp_path))
     )
-    assert swagger_candidates(snapshot) == (first, configured, CLUSTER, EXTENSION)
+    assert swagger_candidates(snapshot) == (first, configured, CLUSTER)
+    assert swagger_candidates(snapshot_of(seen(EXTENSION))) == (EXTENSION,)
 
 
-def test_swagger_is_asked_for_last_where_nobody_was_reached() -> None:
+def test_swagger_is_asked_for_in_the_same_order_whoever_is_away() -> None:
     lost, failing = backend("a", "http://a"), backend("b", "http://b")
     snapshot = snapshot_of(
         seen(lost, failure=Failure(Cause.REFUSED, "")),
         seen(failing, failure=Failure(Cause.SERVER_ERROR, "")),
-        seen(CLUSTER),
+        seen(CLUSTER, failure=Failure(Cause.TIMEOUT, "")),
+        seen(EXTENSION),
     )
-    assert swagger_candidates(snapshot) == (failing, CLUSTER, lost)
+    assert swagger_candidates(snapshot) == (lost, failing, CLUSTER)
 
 
 def test_without_credentials_nothing_is_left_that_speaks_for_us() -> None:
