@@ -200,6 +200,13 @@ class Connection(asyncio.Protocol):
         self.outgoing.pause()
 
     def resume_writing(self) -> None:
+        # In a turn of its own: asyncio calls this within its own write, after which it ends a transport that
+        # is closing, and one that was closed here would be ended twice.
+        asyncio.get_running_loop().call_soon(self._go_on_writing)
+
+    def _go_on_writing(self) -> None:
+        if self.transport is None or self.transport.get_write_buffer_size():  # lost, or filled meanwhile
+            return
         done = self.outgoing.resume()
         if done is not None:
             self._finish(is_last=done.is_last)

@@ -172,6 +172,20 @@ def test_client_that_reads_slowly_is_served(tier: str) -> None:
 
 
 @on_every_tier
+@pytest.mark.parametrize("line", [b"GET /big HTTP/1.1\r\nConnection: close\r\n", b"GET /big HTTP/1.0\r\n"])
+def test_last_answer_that_the_kernel_takes_in_parts_leaves_no_trace_in_the_log(
+    tier: str, line: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    with running(tier) as started:
+        for _ in range(5):
+            with started.connect(receive_buffer=4096) as client:
+                client.sendall(request("/big") * 8 + line + b"Host: a\r\n\r\n")  # more than the kernel takes
+                assert read_all(client).count(BIG) == 9
+        eventually(lambda: started.counts.connections == 0)
+    assert caplog.text == ""
+
+
+@on_every_tier
 def test_client_that_leaves_ends_the_wait_for_its_answer(tier: str) -> None:
     with running(tier) as started:
         with started.connect() as client:
