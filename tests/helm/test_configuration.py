@@ -145,6 +145,41 @@ def test_rights_are_what_the_configuration_uses(example: str, arguments: list[st
     assert rights(example, *arguments) == wanted
 
 
+@pytest.mark.parametrize(
+    ("example", "arguments", "is_mounted"),
+    [
+        ("default", [], True),
+        ("auth-none", [], True),
+        ("default", ["--set=apiServiceDiscovery.enabled=false"], True),  # callers are looked up
+        ("default", ["--set=apiServiceDiscovery.enabled=false,config.auth.mode=none"], False),
+        ("default", ["--set=config.auth.mode=none,config.kubernetes.kubeconfig=/kubeconfig"], False),
+        ("static-backends", [], True),
+        ("static-backends", ["--set=config.auth.mode=none"], False),
+        ("static-backends", ["--set=config.auth.mode=none,serviceAccount.automount=true"], True),
+        ("default", ["--set=serviceAccount.automount=false"], False),
+        ("service-account", [], True),
+        (
+            "static-backends",
+            [
+                "--set=config.auth.mode=none,config.backends[0].name=a,config.backends[0].url=https://a,"
+                "config.backends[0].credentials.token_file=/var/run/secrets/kubernetes.io/serviceaccount/token"
+            ],
+            True,
+        ),
+        (
+            "static-backends",
+            ["--set=config.auth.mode=none", '--set-json=rbac.extraRules=[{"verbs":["get"]}]'],
+            True,
+        ),
+    ],
+)
+def test_pods_have_a_token_where_something_uses_it(
+    example: str, arguments: list[str], is_mounted: bool
+) -> None:
+    spec = one("Deployment", example, *arguments)["spec"]["template"]["spec"]
+    assert spec["automountServiceAccountToken"] is is_mounted
+
+
 def test_rights_are_bound_to_the_account_of_the_pods() -> None:
     spec = one("Deployment")["spec"]["template"]["spec"]
     (binding,) = of_kind("ClusterRoleBinding")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib.metadata import version
 from pathlib import Path
 
@@ -15,6 +16,13 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_package_and_chart_have_the_version_that_is_written_once() -> None:
     chart = yaml.safe_load((ROOT / "helm/specmux/Chart.yaml").read_text())
     assert (version("specmux"), chart["version"], str(chart["appVersion"])) == (VERSION, VERSION, VERSION)
+
+
+def test_release_runs_actions_by_the_digest_of_what_was_read() -> None:
+    used = re.findall(r"uses: (\S+)(.*)", (ROOT / ".github/workflows/release.yaml").read_text())
+    assert len(used) > 9
+    assert [name for name, _ in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", name)] == []
+    assert [name for name, tag in used if not re.fullmatch(r"  # v\d+\.\d+\.\d+", tag)] == []
 
 
 def test_release_publishes_by_trust_and_not_by_a_password() -> None:

@@ -68,6 +68,13 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- dig "auth" "mode" "none" (include "specmux.config" . | fromYaml) -}}
 {{- end -}}
 
+{{/* Whether the pods have the account's token: on request, or where something uses it. */}}
+{{- define "specmux.automount" -}}
+{{- $config := include "specmux.config" . | fromYaml -}}
+{{- $uses := or (dig "kubernetes" "in_cluster" false $config) .Values.rbac.extraRules (contains "/run/secrets/kubernetes.io/serviceaccount/" ($config | toJson)) -}}
+{{- ternary (not (not $uses)) .Values.serviceAccount.automount (eq (toString .Values.serviceAccount.automount) "auto") -}}
+{{- end -}}
+
 {{/*
 What of a host comes to us. "shared": the rest of it goes elsewhere; then only what is discovery itself does, unless we
 pass on resources too. A host of our own has nothing but discovery, so all of it may come.
