@@ -10,20 +10,20 @@ from specmux_aggregator.command_line.common_options import processors, release_o
 from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import format_option
 from specmux_aggregator.command_line.progress import progress
-from specmux_aggregator.console import is_coloured, warn
+from specmux_aggregator.console import warn
 from specmux_aggregator.exits import FOUND, fail_on_option, reported_errors
-from specmux_aggregator.version import VERSION
 from specmux_converters.counted_nouns import counted
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_tools.reports import FORMS, render
+from specmux_tools.command_line.report_output import write_report
+from specmux_tools.reports import FORMS
 from specmux_tools.sources import (
     SourceOptions,
     group_versions_option,
     source_options,
 )
 from specmux_tools.sources.arguments import SourceWord, given
-from specmux_tools.sources.disk.document_files import reported_refusals, write_out
+from specmux_tools.sources.disk.document_files import reported_refusals
 from specmux_tools.sources.options import bundled
 from specmux_tools.sources.source import UnreadSource
 
@@ -105,7 +105,7 @@ def check(
         from specmux_tools.document_checks.reports import report_of
 
         report = report_of(checked)
-        write_out(render(report, output, is_coloured=is_coloured(), version=VERSION), is_text=True)
+        write_report(report, output)
     failing = {"error": ("error",), "warning": ("error", "warning"), "never": ()}[fail_on]
     if any(finding.level in failing for each in checked for finding in each.findings):
         raise click.exceptions.Exit(FOUND)

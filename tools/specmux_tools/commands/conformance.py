@@ -9,13 +9,11 @@ import click
 
 from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import format_option
-from specmux_aggregator.console import is_coloured
 from specmux_aggregator.exits import FOUND, fail_on_option, reported_errors
-from specmux_aggregator.version import VERSION
-from specmux_tools.reports import FORMS, render
+from specmux_tools.command_line.report_output import write_report
+from specmux_tools.reports import FORMS
 from specmux_tools.sources import SourceOptions, service_options
 from specmux_tools.sources.access import access_of
-from specmux_tools.sources.disk.document_files import write_out
 
 if TYPE_CHECKING:  # what tries is imported when something is tried
     from specmux_tools.conformance import Verdict
@@ -67,7 +65,7 @@ def conformance(
 
         verdicts = asyncio.run(run())
         report = report_of(access.url, verdicts)
-        write_out(render(report, output, is_coloured=is_coloured(), version=VERSION), is_text=True)
+        write_report(report, output)
     broken = [verdict for verdict in verdicts if not verdict.is_kept]
     is_failed = {
         "error": any(verdict.promise.is_required for verdict in broken),

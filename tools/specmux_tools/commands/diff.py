@@ -11,12 +11,11 @@ import click
 from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import WrittenPath, format_option
 from specmux_aggregator.command_line.progress import progress
-from specmux_aggregator.console import is_coloured
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.exits import FOUND, fail_on_option, reported_errors
-from specmux_aggregator.version import VERSION
 from specmux_converters.errors import ConverterError
 from specmux_converters.lazy.dataclasses import dataclass
+from specmux_tools.command_line.report_output import write_report
 from specmux_tools.differences import ServedSide
 from specmux_tools.differences.policy import NO_POLICY, Policy, baseline, read_policy
 from specmux_tools.reports import FORMS
@@ -27,7 +26,6 @@ from specmux_tools.sources.disk.document_files import (
     refusals,
     reported_refusals,
     write_file,
-    write_out,
 )
 from specmux_tools.sources.options import CONTEXT, bundled, is_given
 
@@ -115,7 +113,7 @@ def diff(old: str, new: str, options: DiffOptions, source: SourceOptions) -> Non
     Exit codes: 0 nothing as severe as --fail-on, 5 found, 1 refused, 2 usage, 3 invalid policy, 4 no answer.
     """
     from specmux_tools.differences import ChangeSeverity
-    from specmux_tools.differences.reports import render, report_of
+    from specmux_tools.differences.reports import finding_report, report_of
 
     named = [word for word in (old, new, options.objects or "") if word.startswith(CONTEXT)]
     if source.context or (source.kubeconfig and not named):
@@ -134,8 +132,7 @@ def diff(old: str, new: str, options: DiffOptions, source: SourceOptions) -> Non
 
             report = placed(report, *(side.sources for side in compared.sides))
         level = None if options.fail_on == "never" else ChangeSeverity[options.fail_on.upper()]
-        text = render(report, options.output, fail_on=level, coloured=is_coloured(), version=VERSION)
-        write_out(text.encode(), is_text=True)
+        write_report(finding_report(report, level), options.output)
         failing = [change for change in report.changes if level is not None and change.severity >= level]
         if options.baseline_file is not None:
             from specmux_converters.yaml.writer import to_yaml

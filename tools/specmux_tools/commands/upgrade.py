@@ -12,13 +12,13 @@ from specmux_aggregator.command_line.common_options import release_option
 from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import format_option
 from specmux_aggregator.command_line.progress import progress
-from specmux_aggregator.console import is_coloured, warn
+from specmux_aggregator.console import warn
 from specmux_aggregator.exits import reported_errors
-from specmux_aggregator.version import VERSION
+from specmux_tools.command_line.report_output import write_report
 from specmux_tools.command_line.validation_reports import LEVELS
-from specmux_tools.reports import FORMS, Case, FindingReport, ReportFinding, Suite, Where, render
+from specmux_tools.reports import FORMS, Case, FindingReport, ReportFinding, Suite, Where
 from specmux_tools.sources import SourceOptions, source_options
-from specmux_tools.sources.disk.document_files import reported_refusals, write_out
+from specmux_tools.sources.disk.document_files import reported_refusals
 
 if TYPE_CHECKING:  # the help is shown without reading a document
     from specmux_tools.inputs.upgraded_objects import UpgradedObject
@@ -91,7 +91,7 @@ def upgrade(
         if not judged:
             warn("no object was found: nothing was judged")
         report = _report(judged, origin, target)
-        write_out(render(report, output, is_coloured=is_coloured(), version=VERSION), is_text=True)
+        write_report(report, output)
     failing = {UpgradeOutcome.NOT_READY} | (set() if allow_unchecked else {UpgradeOutcome.NOT_CHECKED})
     if any(each.verdict.outcome in failing for each in judged):
         raise click.exceptions.Exit(NOT_READY)

@@ -14,7 +14,7 @@ from specmux_aggregator.command_line.common_options import processors, release_o
 from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import format_option
 from specmux_aggregator.command_line.progress import progress
-from specmux_aggregator.console import is_coloured, warn, write_error
+from specmux_aggregator.console import warn, write_error
 from specmux_aggregator.errors import NoBackendReachable, NoKubeconfig, SourceError
 from specmux_aggregator.exits import NO_BACKEND_REACHABLE, fail_on_option
 from specmux_aggregator.version import VERSION
@@ -29,6 +29,7 @@ from specmux_tools.command_line.operation_options import (
     operation_options,
     unmatched_hints,
 )
+from specmux_tools.command_line.report_output import write_report
 from specmux_tools.command_line.validation_reports import OBJECT_FORMS, report_of, stored_text
 from specmux_tools.inputs.ignored_fields import IgnoredField
 from specmux_tools.inputs.validated_objects import (
@@ -212,7 +213,7 @@ def validate(
             click.echo(render(report, "text", is_coloured=False, version=VERSION), err=True, nl=False)
             write_out(stored_text(checked, output), is_text=True)
         else:
-            write_out(render(report, output, is_coloured=is_coloured(), version=VERSION), is_text=True)
+            write_report(report, output)
     failing = (ObjectVerdict.INVALID, ObjectVerdict.NOT_CHECKED)
     if options.fail_on != "never" and any(each.outcome in failing for each in checked):
         raise click.exceptions.Exit(INVALID)

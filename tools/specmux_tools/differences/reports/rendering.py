@@ -31,11 +31,12 @@ def render(
 
     Raises ValueError for a form outside FORMS.
     """
-    made = _report(report, fail_on)
+    made = finding_report(report, fail_on)
     return reports.render(made, form, is_coloured=coloured, version=version).decode()
 
 
-def _report(report: Report, fail_on: ChangeSeverity | None) -> reports.FindingReport:
+def finding_report(report: Report, fail_on: ChangeSeverity | None) -> reports.FindingReport:
+    """``fail_on``: the lowest severity that fails a test."""
     cases = tuple(_case(report, change, fail_on) for change in report.changes)
     title = f"{report.old} to {report.new}"
     return reports.FindingReport(
