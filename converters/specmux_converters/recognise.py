@@ -16,6 +16,12 @@ from specmux_converters.lower_openapi31 import is_later_than_30
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _CRD: Final = "CustomResourceDefinition"
 _CRD_LIST: Final = "CustomResourceDefinitionList"
+COMPOSITE: Final = "CompositeResourceDefinition"
+OF_COMPOSITES: Final = (
+    "a CompositeResourceDefinition, of which Crossplane makes CustomResourceDefinitions: give those, as "
+    '"kubectl get crd NAME -o yaml" prints them, or a --server that has them'
+)
+_TEMPLATE: Final = "a template? Render it first: helm template CHART"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +44,20 @@ def recognise(data: bytes, *, limits: Limits = DEFAULT_LIMITS) -> RecognisedInpu
     """
     data = data.removeprefix(_BYTE_ORDER_MARK)
     reading = _Reading(data, limits)
-    found = _recognised(reading)
-    is_manifest = found.kind is DocumentKind.CRDS
-    if reading.is_manifest in (None, is_manifest):
-        return found
-    return _recognised(_Reading(data, limits, is_manifest=is_manifest))
+    try:
+        found = _recognised(reading)
+        is_manifest = found.kind is DocumentKind.CRDS
+        if reading.is_manifest in (None, is_manifest):
+            return found
+        return _recognised(_Reading(data, limits, is_manifest=is_manifest))
+    except NoDocument:
+        raise
+    except InvalidDocument as error:
+        if b"{{" not in data or (data[:1] == b"{" and data[:2] != b"{{"):
+            raise
+        hinted = InvalidDocument(f"{error.reason}; {_TEMPLATE}", pointer=error.pointer)
+        hinted.line = error.line
+        raise hinted from error
 
 
 def _recognised(reading: _Reading) -> RecognisedInput:
@@ -53,6 +68,8 @@ def _recognised(reading: _Reading) -> RecognisedInput:
     crds = tuple(item for item in manifests if item.get("kind") == _CRD)
     if crds:
         return RecognisedInput(DocumentKind.CRDS, crds, tuple(losses))
+    if any(item.get("kind") == COMPOSITE for item in manifests):
+        raise NoDocument(OF_COMPOSITES)
     if len(documents) != 1:
         raise NoDocument(f"{len(documents)} documents, and none is a CustomResourceDefinition")
     kind, document = kind_of(documents[0]), documents[0]

@@ -156,7 +156,7 @@ MISTAKES = [
     wrong("convert $dir/none.json", 2, "does not exist"),
     wrong("convert $dir/broken.json", 1, "broken.json", "not JSON", "line 1"),
     wrong("convert $dir/nothing.json", 1, "there is nothing in it"),
-    wrong("convert $dir/kustomization.yaml", 1, "neither Swagger 2.0, OpenAPI 3.0 nor"),
+    wrong("convert $dir/chart.yaml", 1, "neither Swagger 2.0, OpenAPI 3.0 nor"),
     wrong("convert $dir/bare", 1, "bare: no documents in it"),
     wrong("convert $dir/others", 1, "no document in it can be read", "values.yaml"),
     wrong("convert $dir/several", 1, "2 documents", "--split DIR"),
@@ -172,7 +172,6 @@ MISTAKES = [
     wrong("merge http://127.0.0.1:1", 4, "http://127.0.0.1:1", "refused"),
     wrong("merge http://me:secret@b", 2, "user name or password"),
     wrong("merge $dir/bare", 1, "no documents in it"),
-    wrong("merge $dir/crds", 1, "CustomResourceDefinitions, not OpenAPI"),
     wrong("merge $dir/several -o all.json", 2, "'all.json' is not one of", "yaml"),
     wrong("merge", 2, "no kubeconfig", "--server URL"),
     # servers, through the cache
@@ -382,7 +381,7 @@ def _write(folder: Path) -> None:
         (folder / f"{name}.yaml").write_text(text)
     for name in ("bare", "others", "several", "crds"):
         (folder / name).mkdir()
-    for name in ("kustomization.yaml", "others/values.yaml", "others/kustomization.yaml"):
+    for name in ("chart.yaml", "others/values.yaml", "others/chart.yaml"):
         (folder / name).write_text("kind: Kustomization\n")
     (folder / "several/swagger.json").write_bytes(swagger("api/v1"))
     (folder / "several/apps.json").write_bytes(document("apis/apps/v1"))

@@ -196,12 +196,12 @@ def test_folder_with_one_document(path: Path) -> None:
 
 
 def test_folder_without_documents_says_so(tmp_path: Path) -> None:
-    for name in ("kustomization.yaml", "values.yaml"):
+    for name in ("Chart.yaml", "values.yaml"):
         (tmp_path / name).write_text("kind: Kustomization")
     result = run(tmp_path)
     assert result.exit_code == 1
     assert "no document in it can be read" in result.stderr
-    assert "kustomization.yaml" in result.stderr
+    assert "Chart.yaml" in result.stderr
 
 
 def test_folder_of_documents_is_split_together(path: Path, tmp_path: Path) -> None:

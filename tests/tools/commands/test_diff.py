@@ -87,7 +87,7 @@ def test_folders_of_definitions_with_what_is_none(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["diff", str(tmp_path / "1"), str(tmp_path / "2"), "--format", "json"])
     told = [(change["id"], change["path"]) for change in orjson.loads(result.stdout)["changes"]]
     assert told == [("field-removed", "spec.b"), ("deprecated", ""), ("field-added", "spec.c")]
-    assert "kustomization.yaml: " in result.stderr
+    assert "1 file of kustomize (kustomizations, patches) skipped: " in result.stderr
 
 
 def test_definitions_and_the_swagger_of_their_server_are_compared(tmp_path: Path, new: Path) -> None:

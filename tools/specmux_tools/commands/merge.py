@@ -11,6 +11,7 @@ from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import document_format
 from specmux_aggregator.command_line.progress import progress
 from specmux_aggregator.exits import reported_errors
+from specmux_converters.crd import build
 from specmux_converters.document import Document, canonical_pieces
 from specmux_converters.errors import cut
 from specmux_converters.from_swagger2.conversion import convert
@@ -83,8 +84,10 @@ def merge(
 
 
 def _documents(files: Iterable[GivenFile]) -> dict[GroupVersion, Document]:
-    """The v3 documents, and what those of Swagger 2.0 convert to. Raises FileRefused."""
+    """The v3 documents, what those of Swagger 2.0 convert to, and what an apiserver publishes of all
+    CustomResourceDefinitions together. Raises FileRefused."""
     documents: dict[GroupVersion, Document] = {}
+    manifests: list[Document] = []
     for file in files:
         relative = file.relative or file.name
         with refusals(file.name):
@@ -96,10 +99,19 @@ def _documents(files: Iterable[GivenFile]) -> dict[GroupVersion, Document]:
                 case DocumentKind.SWAGGER_2:
                     new = _split(found.documents[0], file.name)
                 case DocumentKind.CRDS:
-                    raise FileRefused(file.name, "CustomResourceDefinitions, not OpenAPI")
+                    manifests += found.documents
+                    continue
         for key, document in new.items():
             # Each apiserver's Swagger 2.0 has a /version/ of its own: what differs is told as a conflict.
             documents[GroupVersion(f"{key} of {relative}") if key in documents else key] = document
+    built = build(manifests)
+    for problem in built.problems:
+        text = f"{cut(problem.pointer)}: {problem.reason}"
+        if not built.documents:
+            raise FileRefused(problem.crd or "(manifest)", text)
+        click.echo(f"{cut(problem.crd) or '(manifest)'}: {text}", err=True)
+    for key, document in built.documents.items():
+        documents[GroupVersion(f"{key} of definitions") if key in documents else key] = document
     return documents
 
 

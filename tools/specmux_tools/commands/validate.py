@@ -23,6 +23,7 @@ from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion, api_version
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.order import BUILT_IN_GROUPS
+from specmux_converters.recognise import COMPOSITE, OF_COMPOSITES
 from specmux_converters.resources import GroupVersionKind
 from specmux_tools.command_line.operation_options import (
     OperationOptions,
@@ -51,6 +52,7 @@ from specmux_tools.sources.options import STDIN, bundled
 from specmux_tools.validation import Directive, UnionAlgorithm, Validator
 from specmux_tools.validation.decoding.manifests import (
     definition_in,
+    is_local_config,
     preserving_kinds,
 )
 
@@ -245,6 +247,10 @@ def _hints(
     templates = sorted({item.file for item in inputs if b"{{" in item.part.data} & _undecoded(checked))
     if templates:
         yield f"{templates[0]}: a template? Render it first: helm template CHART | specmux validate -"
+    if local := sum(is_local_config(item.part) for item in inputs):
+        yield f"{counted(local, 'object')} with config.kubernetes.io/local-config: skipped"
+    if composites := sorted({item.file for item in inputs if COMPOSITE.encode() in item.part.data}):
+        yield f"{composites[0]}: {OF_COMPOSITES}"
     unknown = sorted({_type(each) for each in checked if each.is_of_unknown_kind})
     unknown = [each for each in unknown if not any(place.startswith(f"{each}: ") for place in places)]
     own = [each for each in unknown if _is_kubernetes_own(each)]

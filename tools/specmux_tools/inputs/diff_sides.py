@@ -30,6 +30,7 @@ from specmux_tools.sources.disk.document_files import FileRefused
 from specmux_tools.sources.disk.files import unpacked
 from specmux_tools.sources.disk.git_files import PREFIX as GIT
 from specmux_tools.sources.disk.git_files import git_files
+from specmux_tools.sources.disk.kustomize import without_kustomize
 from specmux_tools.sources.disk.named_files import given_files
 from specmux_tools.sources.options import CONTEXT, STDIN, is_url
 
@@ -133,6 +134,7 @@ def _of_revision(word: str, *, allows_unread: bool) -> Side:
     if files is None:
         return Side(ServedSide(), (f"{cut(word)}: the revision has no such path, so this side is empty",))
     folder = word.removeprefix(GIT).partition(":")[2].rstrip("/")
+    files = without_kustomize(files, are_on_disk=False)
     named = {_path_of(name, word, folder): data for name, data in files.items()}
     return _of_files(named, where=word, allows_unread=allows_unread)
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from specmux_aggregator.console import warn
+from specmux_converters.counted_nouns import counted
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.resources import GroupVersionKind
 from specmux_tools.inputs.judged_objects import stored_objects
@@ -17,7 +19,7 @@ from specmux_tools.sources.disk.git_files import PREFIX as GIT
 from specmux_tools.upgrades.verdicts import UpgradeJudge, UpgradeOutcome, UpgradeVerdict, unread
 from specmux_tools.validation import Directive, ValidationReport
 from specmux_tools.validation.compiled_kinds import LIST
-from specmux_tools.validation.decoding.manifests import definition_in
+from specmux_tools.validation.decoding.manifests import definition_in, is_local_config
 from specmux_tools.validation.decoding.objects import Body
 from specmux_tools.validation.media_types import body_format
 from specmux_tools.validation.validator import kind_in, opened
@@ -51,7 +53,10 @@ class Upgrade:
 
     def judged(self, paths: Sequence[str], *, live: bool) -> list[UpgradedObject]:
         """Raises FileRefused, SpecmuxError."""
-        inputs = read_inputs(files_below(paths)) if paths else []
+        given = read_inputs(files_below(paths)) if paths else []
+        inputs = [item for item in given if not is_local_config(item.part)]
+        if local := len(given) - len(inputs):
+            warn(f"{counted(local, 'object')} with config.kubernetes.io/local-config: skipped")
         definitions = [found for item in inputs if (found := definition_in(item.part)) is not None]
         sides = upgrade_sides(
             self._before,

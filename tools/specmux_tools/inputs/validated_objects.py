@@ -27,9 +27,15 @@ from specmux_tools.sources.disk.document_files import FileRefused
 from specmux_tools.sources.disk.files import read_bytes
 from specmux_tools.sources.disk.git_files import PREFIX as GIT
 from specmux_tools.sources.disk.git_files import git_files
+from specmux_tools.sources.disk.kustomize import without_kustomize
 from specmux_tools.validation import Directive, Severity, UnionAlgorithm, ValidationReport, Validator
 from specmux_tools.validation.decoding.json_syntax import syntax_error
-from specmux_tools.validation.decoding.manifests import group_versions_in, has_only_kinds, is_object
+from specmux_tools.validation.decoding.manifests import (
+    group_versions_in,
+    has_only_kinds,
+    is_local_config,
+    is_object,
+)
 from specmux_tools.validation.decoding.objects import read
 from specmux_tools.validation.decoding.streams import StreamPart, parts_of
 from specmux_tools.validation.errors import Undecodable
@@ -165,8 +171,10 @@ def _refuse(error: OSError) -> None:
 def read_inputs(paths: Iterable[str]) -> list[Input]:
     """Raises SourceError for what cannot be read."""
     inputs = []
-    for path in paths:
-        for name, data in _files(path).items():
+    files = [item for path in paths for item in _files(path).items()]
+    manifests = without_kustomize(dict(files))
+    for name, data in files:
+        if name in manifests:
             inputs += [Input(name, part) for part in parts_of(data)]
     return inputs
 
@@ -229,7 +237,10 @@ def check(item: Input, validator: Validator, rules: Rules) -> list[ValidatedObje
     if rules.skips_non_objects and _is_no_object(item):
         report = ValidationReport(None, rules.directive)
         return [ValidatedObject(item.file, item.part.line + 1, "", ObjectVerdict.NO_OBJECT, report)]
-    return [_checked(item, report, rules) for report in _reports(item, validator, rules)]
+    checked = [_checked(item, report, rules) for report in _reports(item, validator, rules)]
+    if is_local_config(item.part):
+        return [replace(each, outcome=ObjectVerdict.SKIPPED) for each in checked]
+    return checked
 
 
 def _reports(item: Input, validator: Validator, rules: Rules) -> Iterable[ValidationReport]:

@@ -29,6 +29,7 @@ from specmux_converters.references import schemas_of
 from specmux_converters.resources import ResourceNames, Resources
 from specmux_converters.synthesis import names_of
 from specmux_tools.kinds import DocumentSet
+from specmux_tools.sources.disk.kustomize import KustomizeFiles, report_skipped
 from specmux_tools.sources.options import STDIN
 from specmux_tools.sources.source import LoadedDocuments, UnreadSource, digest_of
 
@@ -65,6 +66,8 @@ class _Contents:
     converted: Mapping[GroupVersion, Document]
     manifests: tuple[Document, ...] = ()
     unread: UnreadSource | None = None
+    is_skipped: bool = False
+    """Whether it is kustomize's."""
 
 
 class FileSource:
@@ -88,6 +91,9 @@ class FileSource:
         self._files = tuple(files)
         self._unlisted = unread
         self._contents: dict[Path, _Contents] = {}
+        names = [str(file.path) for file in self._files if file.data is None and file.path != STDIN]
+        self._kustomize = KustomizeFiles(names, lambda name: Path(name).read_bytes())
+        self._is_skipping_reported = False
         self._loaded: dict[frozenset[GroupVersion] | None, LoadedDocuments] = {}
         self._state = _state_of(self._files)
         """Before anything is read: what is read later may be newer, and is then read once more."""
@@ -165,8 +171,12 @@ class FileSource:
         for file in self._files:
             if wanted is None or file.key is None or file.key in wanted:
                 if file.path not in self._contents:
-                    self._contents[file.path] = _read(file)
+                    self._contents[file.path] = _read(file, self._kustomize)
                 contents.append(self._contents[file.path])
+        if not self._is_skipping_reported:
+            skipped = [str(path) for path, found in self._contents.items() if found.is_skipped]
+            self._is_skipping_reported = bool(skipped)
+            report_skipped(skipped)
         return contents
 
     def _load(self, wanted: frozenset[GroupVersion] | None) -> LoadedDocuments:
@@ -254,9 +264,12 @@ def _below(folder: Path, unread: list[UnreadSource]) -> Iterator[File]:
         yield File(path, str(path), group_version_of_file(path.relative_to(folder).as_posix()))
 
 
-def _read(file: File) -> _Contents:
+def _read(file: File, kustomize: KustomizeFiles) -> _Contents:
     try:
-        found = recognise(read_bytes(file.path) if file.data is None else unpacked(file.data))
+        data = read_bytes(file.path) if file.data is None else unpacked(file.data)
+        if file.key is None and kustomize.has(str(file.path), data):
+            return _Contents({}, {}, is_skipped=True)
+        found = recognise(data)
         match found.kind:
             case DocumentKind.OPENAPI_3:
                 keys = [file.key] if file.key else _keys(found.documents[0])

@@ -17,6 +17,7 @@ from specmux_tools.sources.disk.document_files import FileRefused, document_file
 from specmux_tools.sources.disk.files import ZIP
 from specmux_tools.sources.disk.git_files import PREFIX as GIT
 from specmux_tools.sources.disk.git_files import git_files
+from specmux_tools.sources.disk.kustomize import without_kustomize
 from specmux_tools.sources.options import STDIN
 
 BUNDLE_MAX: Final = 1024 * 1024 * 1024
@@ -57,14 +58,16 @@ def files_of_path(word: str) -> Iterator[GivenFile]:
     elif path == STDIN:
         yield GivenFile("standard input", read_file(path))
     elif path.is_dir():
-        for each in document_files(path):
-            relative = each.relative_to(path).as_posix()
-            yield GivenFile(str(each), read_file(each), group_version_of_file(relative), relative)
+        for name, data in without_kustomize(
+            {str(each): read_file(each) for each in document_files(path)}
+        ).items():
+            relative = Path(name).relative_to(path).as_posix()
+            yield GivenFile(name, data, group_version_of_file(relative), relative)
     else:
         data = read_file(path)
         if data.startswith(ZIP):
             yield from _of_bundle(path)
-        else:
+        elif without_kustomize({word: data}):
             yield GivenFile(word, data)
 
 
@@ -72,7 +75,7 @@ def _of_revision(word: str) -> Iterator[GivenFile]:
     files = git_files(word)
     if files is None:
         raise FileRefused(word, "the revision has no such path")
-    for name, data in files.items():
+    for name, data in without_kustomize(files, are_on_disk=False).items():
         relative = "" if name == word else name
         yield GivenFile(name, data, group_version_of_file(relative), relative)
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Final
 
 from specmux_converters.document import Document
-from specmux_converters.json_values import array
+from specmux_converters.json_values import array, within
 from specmux_converters.lazy.patterns import pattern
 from specmux_converters.resources import GroupVersionKind
 from specmux_tools.validation.decoding.objects import read
@@ -23,6 +23,7 @@ _KIND: Final = pattern(rb"""kind['"]?[ \t]*:\s*['"]?([^'"\s,}]+)""")
 _MARKS: Final = tuple(
     re.compile(rb"""(?m)(?:^|[{,])[ \t]*['"]?%s['"]?[ \t]*:""" % name) for name in (b"apiVersion", b"kind")
 )
+_LOCAL_CONFIG: Final = "config.kubernetes.io/local-config"
 _CLIENT_GROUP: Final = "kustomize.config.k8s.io/"
 """Of files that a client reads, and no apiserver."""
 
@@ -79,6 +80,14 @@ def is_object(part: StreamPart) -> bool:
         return False
     found = [name for name in ("apiVersion", "kind") if name in value]
     return len(found) == 2 or (bool(found) and "metadata" in value)
+
+
+def is_local_config(part: StreamPart) -> bool:
+    """Whether it is for tools on this side alone: kustomize and kpt never send it to an apiserver."""
+    if _LOCAL_CONFIG.encode() not in part.data:
+        return False
+    said = within(_value(part), "metadata", "annotations").get(_LOCAL_CONFIG)
+    return isinstance(said, str) and said != "false"
 
 
 def preserving_kinds(definitions: Iterable[Document]) -> list[GroupVersionKind]:
