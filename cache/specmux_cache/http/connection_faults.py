@@ -10,6 +10,7 @@ import os
 import socket
 from collections.abc import Iterator
 from typing import Final
+from urllib.parse import urlsplit
 
 CHAIN_MAX: Final = 8
 """Longest chain of exceptions examined."""
@@ -35,6 +36,21 @@ def reason_of(error: BaseException) -> str:
             case OSError() if each.errno is not None and each.errno > 0:
                 return os.strerror(each.errno).lower()
     return "it cannot be asked"
+
+
+def by_proxy(proxy: str | None, reason: str) -> str:
+    """The reason, with the proxy that the connection went through, if any. Its credentials are left out."""
+    if proxy is None:
+        return reason
+    parts = urlsplit(proxy)
+    return f"by the proxy {parts.scheme}://{parts.netloc.rpartition('@')[2]}: {reason}"
+
+
+def proxy_step(reason: str) -> str | None:
+    """What a user can do about a connection that went through a proxy; None for others."""
+    if not reason.startswith("by the proxy "):
+        return None
+    return "is it running? HTTPS_PROXY, HTTP_PROXY or the kubeconfig names it, NO_PROXY avoids it"
 
 
 def tls_step(reason: str) -> str | None:

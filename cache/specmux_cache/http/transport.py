@@ -17,7 +17,7 @@ from typing import Final, Self
 import aiohttp
 
 from specmux_cache.errors import BadAnswer, ServerUnreachable
-from specmux_cache.http.connection_faults import reason_of
+from specmux_cache.http.connection_faults import by_proxy, reason_of
 from specmux_cache.http.connections.connector import CheckedConnector
 from specmux_cache.http.messages import Answer, Fields, fields_of
 from specmux_cache.http.unpacking import ACCEPT_ENCODING, is_packed, unpacked
@@ -92,15 +92,18 @@ class Transport:
             ) as response:
                 received = fields_of(response.headers.items())
                 status, body = response.status, await self._body(response, url)
+        except aiohttp.ClientHttpProxyError as error:
+            raise ServerUnreachable(by_proxy(self._proxy, f"it answered {error.status}"), url=url) from error
         except (aiohttp.ClientPayloadError, aiohttp.ClientResponseError) as error:
             raise BadAnswer("the response was cut off or is not HTTP", url=url) from error
         except aiohttp.ConnectionTimeoutError as error:
             reason = f"no connection within {self._timeout.sock_connect:g} s"
-            raise ServerUnreachable(reason, url=url) from error
+            raise ServerUnreachable(by_proxy(self._proxy, reason), url=url) from error
         except TimeoutError as error:
-            raise ServerUnreachable(f"no whole answer within {self._timeout.total:g} s", url=url) from error
+            reason = f"no whole answer within {self._timeout.total:g} s"
+            raise ServerUnreachable(by_proxy(self._proxy, reason), url=url) from error
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise ServerUnreachable(_reason(error), url=url) from error
+            raise ServerUnreachable(by_proxy(self._proxy, _reason(error)), url=url) from error
         return await self._unpacked(Answer(status, received, body, requested_at, self._clock()), url)
 
     @asynccontextmanager
@@ -121,12 +124,14 @@ class Transport:
                 timeout=timeout,
             ) as response:
                 yield Streaming(response.status, response.content_type, self._lines(response, url))
+        except aiohttp.ClientHttpProxyError as error:
+            raise ServerUnreachable(by_proxy(self._proxy, f"it answered {error.status}"), url=url) from error
         except (aiohttp.ClientPayloadError, aiohttp.ClientResponseError) as error:
             raise BadAnswer("the response was cut off or is not HTTP", url=url) from error
         except TimeoutError as error:
             raise ServerUnreachable("timed out: no data arrived", url=url) from error
         except (aiohttp.ClientError, OSError) as error:
-            raise ServerUnreachable(_reason(error), url=url) from error
+            raise ServerUnreachable(by_proxy(self._proxy, _reason(error)), url=url) from error
 
     async def _lines(self, response: aiohttp.ClientResponse, url: str) -> AsyncIterator[bytes]:
         """An unterminated line at the end of the body is dropped."""

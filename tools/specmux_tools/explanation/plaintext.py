@@ -71,16 +71,20 @@ def of_kind(
     return printable_lines(f"{group}KIND:       {kind.kind}\nVERSION:    {kind.version}\n\n{text}\n")
 
 
-def type_of(document: Document, schema: Schema) -> str:
-    """A type in kubectl's form: ``string``, ``[]Container``, ``map[string]Quantity``, ``Object``."""
+def type_of(document: Document, schema: Schema, *, as_kubectl: bool = False) -> str:
+    """A type in kubectl's form: ``string``, ``[]Container``, ``map[string]Quantity``, ``Object``.
+
+    For kubectl an integer or a string of a definition is an Object (kubernetes#130946)."""
+    if not as_kubectl and schema.get("x-kubernetes-int-or-string") is True:
+        return "int-or-string"
     items, values = within(schema, "items"), within(schema, "additionalProperties")
     if items:
-        return f"[]{type_of(document, items)}"
+        return f"[]{type_of(document, items, as_kubectl=as_kubectl)}"
     if values:
-        return f"map[string]{type_of(document, values)}"
+        return f"map[string]{type_of(document, values, as_kubectl=as_kubectl)}"
     match schema.get("allOf"):
         case [dict(only)] if only and not schema.get("properties"):
-            return type_of(document, only)
+            return type_of(document, only, as_kubectl=as_kubectl)
     reference = schema.get("$ref")
     if not reference:
         name = schema.get("type")
@@ -103,6 +107,9 @@ class _Printer:
     has_docs: bool
     """Whether external documentation is shown."""
 
+    def type_of(self, schema: Schema) -> str:
+        return type_of(self.document, schema, as_kubectl=self.notes is no_notes)
+
     def output(self, schema: Schema, path: Sequence[str], seen: frozenset[str]) -> str:
         """The field at the end of ``path``; "" if there is none."""
         reference = str(schema.get("$ref") or "")
@@ -120,7 +127,7 @@ class _Printer:
             rest = self.output(field, path[1:], frozenset())
             if len(path) > 1:
                 return rest
-            kind = type_of(self.document, field)
+            kind = self.type_of(field)
             notes = "".join(map(_long_note, self.notes(field)))
             return f"FIELD: {path[0]} <{kind}>\n{_long_enum(field)}\n{notes}\n{rest}"
         inner = within(found, "items") or within(found, "additionalProperties")
@@ -155,7 +162,7 @@ class _Printer:
     def field(self, name: str, schema: Schema, level: int, *, is_required: bool) -> str:
         pad = "  " * level
         required = " -required-" if is_required else ""
-        line = f"{pad}{name}\t<{type_of(self.document, schema)}>{required}{_short_enum(schema, pad)}\n"
+        line = f"{pad}{name}\t<{self.type_of(schema)}>{required}{_short_enum(schema, pad)}\n"
         line += "".join(_short_note(note, pad) for note in self.notes(schema))
         if self.recursive:
             return line

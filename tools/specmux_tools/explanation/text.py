@@ -1,7 +1,7 @@
 """The output of ``specmux explain``: kubectl's text, with additional lines.
 
 Added are DEFAULT, ENUM (also of elements), LIMITS, FORMAT, LIST, UNION, RULES, NULLABLE, PRESERVES UNKNOWN,
-DEPRECATED, ALSO IN and MEDIA TYPES. Without these lines the text equals kubectl's.
+DEPRECATED, ALSO IN and MEDIA TYPES. Without these lines the text equals kubectl's, but for int-or-string.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from yarl import URL
 
 from specmux_aggregator.errors import SourceUnreachable
 from specmux_cache.access.server_access import ClientAccess
-from specmux_cache.http.connection_faults import reason_of, tls_step
+from specmux_cache.http.connection_faults import by_proxy, proxy_step, reason_of, tls_step
 from specmux_converters.errors import cut
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.conformance import Ask, HTTPAnswer
@@ -46,7 +46,7 @@ async def asking(access: ClientAccess, *, most: int, timeout: float) -> AsyncIte
         async def ask(target: str, fields: Mapping[str, str]) -> HTTPAnswer:
             url = access.url + target
             headers = {"User-Agent": "specmux", **access.headers, **fields}
-            with _unreachable(url, timeout):
+            with _unreachable(url, timeout, access.proxy):
                 async with session.get(
                     URL(url, encoded=True),
                     headers=headers,
@@ -71,7 +71,7 @@ async def fetched(
     """
     url = access.url + path
     headers = {"Accept": accept, "User-Agent": "specmux", **access.headers}
-    with _unreachable(url, timeout):
+    with _unreachable(url, timeout, access.proxy):
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=timeout)) as session:
             for _ in range(redirects + 1):
                 async with session.get(
@@ -89,15 +89,16 @@ async def fetched(
 
 
 @contextmanager
-def _unreachable(url: str, timeout: float) -> Iterator[None]:
+def _unreachable(url: str, timeout: float, proxy: str | None) -> Iterator[None]:
     """Raises SourceUnreachable for whatever ends an exchange with ``url``."""
     try:
         yield
     except TimeoutError as error:
-        raise SourceUnreachable(f"{url}: no answer within {timeout:g} s") from error
+        raise SourceUnreachable(f"{url}: {by_proxy(proxy, f'no answer within {timeout:g} s')}") from error
     except (aiohttp.ClientError, OSError, ValueError) as error:
-        reason = reason_of(error)
-        step = tls_step(reason) or "is it running, and is this its port?"
+        said = f"it answered {error.status}" if isinstance(error, aiohttp.ClientHttpProxyError) else None
+        reason = by_proxy(proxy, said or reason_of(error))
+        step = tls_step(reason) or proxy_step(reason) or "is it running, and is this its port?"
         raise SourceUnreachable(f"{url}: {reason}; {step}") from error
 
 

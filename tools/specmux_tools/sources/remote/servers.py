@@ -261,10 +261,13 @@ def _failures(where: str) -> Iterator[None]:
         raise SourceError(str(error)) from error
 
 
-def _tls_step(reason: str) -> str | None:
-    from specmux_cache.http.connection_faults import tls_step  # brings TLS, which a warm cache does without
+def _connection_step(reason: str) -> str | None:
+    from specmux_cache.http.connection_faults import (  # brings TLS, which a warm cache does without
+        proxy_step,
+        tls_step,
+    )
 
-    return tls_step(reason)
+    return tls_step(reason) or proxy_step(reason)
 
 
 def next_step(error: CacheError) -> str:
@@ -281,7 +284,7 @@ def next_step(error: CacheError) -> str:
             return "; check the URL, its path included: it has to be an apiserver's or a specmux service's"
         case ServerUnreachable() if error.url.startswith("http:") and "closed" in error.reason:
             return "; if the server speaks TLS, its URL begins with https://"
-        case ServerUnreachable() if (step := _tls_step(error.reason)) is not None:
+        case ServerUnreachable() if (step := _connection_step(error.reason)) is not None:
             return f"; {step}"
         case ServerUnreachable() if "refused" in error.reason:
             return "; is it running, and is this its port?"
