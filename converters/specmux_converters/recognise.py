@@ -16,6 +16,8 @@ from specmux_converters.lower_openapi31 import is_later_than_30
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _CRD: Final = "CustomResourceDefinition"
 _CRD_LIST: Final = "CustomResourceDefinitionList"
+_MOST_NESTED: Final = 32
+"""Lists within lists."""
 COMPOSITE: Final = "CompositeResourceDefinition"
 OF_COMPOSITES: Final = (
     "a CompositeResourceDefinition, of which Crossplane makes CustomResourceDefinitions: give those, as "
@@ -141,10 +143,11 @@ class _Reading:
         )
 
 
-def _items(document: Document) -> list[Document]:
+def _items(document: Document, depth: int = 0) -> list[Document]:
     """The manifests in a document. Items of an apiserver's list do not state their kind."""
     items, kind = document.get("items"), document.get("kind")
-    if not isinstance(items, list) or kind not in ("List", _CRD_LIST):
+    if not isinstance(items, list) or kind not in ("List", _CRD_LIST) or depth > _MOST_NESTED:
         return [document]
     said = {"apiVersion": document.get("apiVersion"), "kind": _CRD} if kind == _CRD_LIST else {}
-    return [{**said, **item} for item in items if isinstance(item, dict)]
+    objects = [{**said, **item} for item in items if isinstance(item, dict)]
+    return [each for item in objects for each in _items(item, depth + 1)]

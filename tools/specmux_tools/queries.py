@@ -94,10 +94,10 @@ def validator_beside(
     """A validator for manifests with the definitions among them. ``documents_of`` joins the documents of
     these definitions with all others that are needed.
     """
-    from specmux_tools.validation.decoding.manifests import definition_in, preserving_kinds
+    from specmux_tools.validation.decoding.manifests import definitions_in, preserving_kinds
     from specmux_tools.validation.validator import Validator
 
-    definitions = [found for part in parts if (found := definition_in(part)) is not None]
+    definitions = definitions_in(parts)
     own: Mapping[GroupVersion, Document] = {}
     if definitions:
         # takes as long to import as everything else here

@@ -17,7 +17,7 @@ from specmux_tools.validation import (
     ValidationReport,
     Validator,
 )
-from specmux_tools.validation.compiled_kinds import LIST
+from specmux_tools.validation.decoding.lists import flattened, is_list, is_too_deep
 from specmux_tools.validation.decoding.objects import Body
 from specmux_tools.validation.decoding.streams import parts_of
 from specmux_tools.validation.media_types import BodyFormat
@@ -78,15 +78,10 @@ def _of_part(
     source = opened(body, form, directive)
     if isinstance(source, ValidationReport):
         return [source], False
-    items = mapping(source.value).get("items")
-    kind = kind_in(source, directive)
-    if kind == REVIEW:
+    if kind_in(source, directive) == REVIEW:
         return [_reviewed(source, directive)], False
-    if kind != LIST or not isinstance(items, list):
-        return [_plain(source, kind, directive)], False
-    inside = source.inside("items")
-    objects = (inside.inside(index) for index in range(len(items)))
-    return [_plain(each, kind_in(each, directive), directive) for each in objects], True
+    objects = [each for each in flattened(source) if is_too_deep(each) or not is_list(each.value)]
+    return [_plain(each, kind_in(each, directive), directive) for each in objects], is_list(source.value)
 
 
 def _plain(

@@ -129,7 +129,7 @@ _OPTIONS: Final = (
 def unmatched_hints(stored: StoredObjects, checked: Sequence[ValidatedObject]) -> Iterator[str]:
     """What was not compared: objects that are new, and stored ones that no manifest has."""
     judged = [each for each in checked if each.outcome is not ObjectVerdict.NO_OBJECT and each.key.kind]
-    created = [str(each.key) for each in judged if not each.report.is_update and each.key.kind != "List"]
+    created = [str(each.key) for each in judged if not (each.report.is_update or each.report.is_list)]
     if created and not stored.are_required:
         shown = listed(sorted(created), _SHOWN)
         yield f"{_counted(created)} not in {stored.place}, checked as created: {shown}"

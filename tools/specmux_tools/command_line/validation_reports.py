@@ -121,5 +121,5 @@ def _stored(checked: Sequence[ValidatedObject]) -> list[Any]:
     return [
         each.report.stored
         for each in checked
-        if each.outcome is ObjectVerdict.VALID and each.report.stored is not None and each.key.kind != "List"
+        if each.outcome is ObjectVerdict.VALID and each.report.stored is not None and not each.report.is_list
     ]

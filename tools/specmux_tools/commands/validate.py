@@ -51,7 +51,7 @@ from specmux_tools.sources.kind_lookup import known_kinds
 from specmux_tools.sources.options import STDIN, bundled
 from specmux_tools.validation import Directive, UnionAlgorithm, Validator
 from specmux_tools.validation.decoding.manifests import (
-    definition_in,
+    definitions_in,
     is_local_config,
     preserving_kinds,
 )
@@ -199,7 +199,7 @@ def validate(
         files = files_below(paths, ignored=_any_of(options.ignore_filename_pattern))
         rules = options.rules(operation, files)
         inputs = operation.inputs(files)
-        definitions = [found for item in inputs if (found := definition_in(item.part)) is not None]
+        definitions = definitions_in(item.part for item in inputs)
         documents = _documents(inputs, definitions, source)
         if (stored := operation.stored_in_cluster(inputs, documents, source)) is not None:
             rules = replace(rules, stored=stored)

@@ -33,21 +33,12 @@ class IgnoredField:
 
 
 def without_fields(body: Body, fields: Sequence[IgnoredField]) -> Body:
-    """The body as if it were written without the fields; a List, without those of its objects."""
+    """The body as if the object were written without the fields."""
     value = body.value
-    if not isinstance(value, dict):
-        return body
-    if value.get("kind") == "List" and isinstance(value.get("items"), list):
-        items = [_without(item, fields) for item in value["items"]]
-        return replace(body, value=_with(value, "items", items))
-    return replace(body, value=_without(value, fields))
-
-
-def _without(value: Any, fields: Sequence[IgnoredField]) -> Any:
     for field in fields if isinstance(value, dict) else ():
         if field.is_of(value):
             value = _without_path(value, field.path)
-    return value
+    return replace(body, value=value)
 
 
 def _without_path(value: Any, path: tuple[str, ...]) -> Any:

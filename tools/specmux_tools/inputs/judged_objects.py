@@ -33,7 +33,6 @@ PAGE: Final = 500
 """Objects of one answer of a cluster."""
 PAGES_MAX: Final = 1000
 SHOWN: Final = 3
-_LIST: Final = GroupVersionKind("", "v1", "List")
 
 
 @dataclass(slots=True)
@@ -67,7 +66,7 @@ def judged_objects(
     for data, media_type in objects_at(word, source, sides[1]):
         reports = [each.validate_all(data, media_type) for each in validators]
         for was, now in zip(*reports, strict=True):
-            if now.kind == _LIST:  # its items are judged each
+            if now.is_list:  # its items are judged each
                 continue
             if now.kind is None or not (was.is_known or now.is_known):
                 others += 1

@@ -9,7 +9,6 @@ from typing import Any
 from specmux_aggregator.console import warn
 from specmux_converters.counted_nouns import counted
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_converters.resources import GroupVersionKind
 from specmux_tools.inputs.judged_objects import stored_objects
 from specmux_tools.inputs.upgrade_sides import group_versions_of, read_side, upgrade_sides
 from specmux_tools.inputs.validated_objects import MEDIA_TYPES, Input, files_below, read_inputs
@@ -18,11 +17,11 @@ from specmux_tools.sources.arguments import is_path
 from specmux_tools.sources.disk.git_files import PREFIX as GIT
 from specmux_tools.upgrades.verdicts import UpgradeJudge, UpgradeOutcome, UpgradeVerdict, unread
 from specmux_tools.validation import Directive, ValidationReport
-from specmux_tools.validation.compiled_kinds import LIST
-from specmux_tools.validation.decoding.manifests import definition_in, is_local_config
+from specmux_tools.validation.decoding.lists import flattened, is_list, is_too_deep
+from specmux_tools.validation.decoding.manifests import definitions_in, is_local_config
 from specmux_tools.validation.decoding.objects import Body
 from specmux_tools.validation.media_types import body_format
-from specmux_tools.validation.validator import kind_in, opened
+from specmux_tools.validation.validator import opened
 
 CLUSTER = "cluster"
 
@@ -57,7 +56,7 @@ class Upgrade:
         inputs = [item for item in given if not is_local_config(item.part)]
         if local := len(given) - len(inputs):
             warn(f"{counted(local, 'object')} with config.kubernetes.io/local-config: skipped")
-        definitions = [found for item in inputs if (found := definition_in(item.part)) is not None]
+        definitions = definitions_in(item.part for item in inputs)
         sides = upgrade_sides(
             self._before,
             self._after,
@@ -88,20 +87,10 @@ def _of_input(item: Input, judge: UpgradeJudge) -> Iterator[UpgradedObject]:
 
 
 def _verdicts(source: Body | ValidationReport, judge: UpgradeJudge) -> Iterator[UpgradeVerdict]:
-    """Of an object, or of those in a list; as for kubectl, a RoleList holds Roles unless they say else."""
+    """Of an object, or of those in a list."""
     if isinstance(source, ValidationReport):
         yield unread(source)
         return
-    found = kind_in(source, Directive.STRICT)
-    kind = found.kind if isinstance(found, GroupVersionKind) else ""
-    items = source.value.get("items") if kind.endswith("List") else None
-    if isinstance(items, list):
-        inside = source.inside("items")
-        head = {"apiVersion": source.value["apiVersion"], "kind": kind.removesuffix("List")}
-        said = {} if found == LIST else head
-        for index in range(len(items)):
-            body = inside.inside(index)
-            value = {**said, **body.value} if isinstance(body.value, dict) else body.value
-            yield judge.verdict(replace(body, value=value))
-    else:
-        yield judge.verdict(source)
+    for each in flattened(source):
+        if not is_list(each.value) or is_too_deep(each):
+            yield judge.verdict(each)

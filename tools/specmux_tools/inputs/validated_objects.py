@@ -30,6 +30,7 @@ from specmux_tools.sources.disk.git_files import git_files
 from specmux_tools.sources.disk.kustomize import without_kustomize
 from specmux_tools.validation import Directive, Severity, UnionAlgorithm, ValidationReport, Validator
 from specmux_tools.validation.decoding.json_syntax import syntax_error
+from specmux_tools.validation.decoding.lists import flattened, is_list, objects_in
 from specmux_tools.validation.decoding.manifests import (
     group_versions_in,
     has_only_kinds,
@@ -41,7 +42,7 @@ from specmux_tools.validation.decoding.streams import StreamPart, parts_of
 from specmux_tools.validation.errors import Undecodable
 from specmux_tools.validation.media_types import BodyFormat
 from specmux_tools.validation.patching.patch_types import PatchType
-from specmux_tools.validation.stored_objects import ObjectKey, StoredMatch, StoredObjects, objects_in
+from specmux_tools.validation.stored_objects import ObjectKey, StoredMatch, StoredObjects
 from specmux_tools.validation.validator import opened, with_refused_match
 
 STDIN: Final = "-"
@@ -249,11 +250,17 @@ def _reports(item: Input, validator: Validator, rules: Rules) -> Iterable[Valida
         body = opened(data, form, rules.directive, plainly=False)
         if isinstance(body, ValidationReport):
             return [body]
-        return validator.validate_all_in(without_fields(body, rules.ignored), rules.directive, rules.stored)
+        bodies = (without_fields(each, rules.ignored) for each in flattened(body))
+        return validator.validate_each(bodies, rules.directive, rules.stored)
     if rules.patch is None:
         return validator.validate_all(data, MEDIA_TYPES[form], rules.directive, rules.stored)
     if rules.patch.type is PatchType.APPLY:
-        return [_applied(item, validator, rules)]
+        value = object_of(item)
+        if not is_list(value):
+            return [_applied(item, validator, rules, value)]
+        parts = [StreamPart(orjson.dumps(each, default=float), BodyFormat.JSON) for each in objects_in(value)]
+        alone = [Input(item.file, part) for part in parts]
+        return [_applied(each, validator, rules, object_of(each)) for each in alone]
     try:
         objects = objects_in(read(data, form).value)
     except Undecodable:
@@ -261,11 +268,10 @@ def _reports(item: Input, validator: Validator, rules: Rules) -> Iterable[Valida
     return [validator.patch(each, rules.patch.data, rules.patch.type, rules.directive) for each in objects]
 
 
-def _applied(item: Input, validator: Validator, rules: Rules) -> ValidationReport:
+def _applied(item: Input, validator: Validator, rules: Rules, value: Any) -> ValidationReport:
     """JSON is YAML, and CBOR has a media type of its own."""
     form = PatchType.APPLY_CBOR if item.part.format is BodyFormat.CBOR else PatchType.APPLY
     stored = rules.stored or StoredObjects((), "")
-    value = object_of(item)
     match = stored.match(value) if isinstance(value, dict) else StoredMatch()
     report = validator.patch(match.old, item.part.data, form, rules.directive)
     return with_refused_match(report, match)

@@ -99,6 +99,8 @@ class ValidationReport:
     """False if no schema describes the kind."""
     is_built_in: bool = False
     """Whether it is a Go type, for which an apiserver has rules in code that documents lack."""
+    is_list: bool = False
+    """Whether it is a list, whose items have reports of their own."""
     is_update: bool = False
     """Whether a stored object was found that this one replaces."""
     stored: Any = field(default=None, compare=False, repr=False)

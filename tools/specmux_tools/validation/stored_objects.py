@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from specmux_converters.lazy.dataclasses import dataclass
+from specmux_tools.validation.decoding.lists import objects_in
 from specmux_tools.validation.metadata.updated_metadata import metadata_of
 
 
@@ -76,14 +77,3 @@ def key_of(value: Any) -> ObjectKey:
     version, kind, namespace, name = (each if isinstance(each, str) else "" for each in texts)
     group, slash, _ = version.partition("/")
     return ObjectKey(group if slash else "", kind, namespace, name)
-
-
-def objects_in(value: Any) -> Iterator[dict[str, Any]]:
-    """The object itself, or the items of a List."""
-    if not isinstance(value, dict):
-        return
-    items = value.get("items")
-    if value.get("kind") == "List" and isinstance(items, list):
-        yield from (item for item in items if isinstance(item, dict))
-    else:
-        yield value

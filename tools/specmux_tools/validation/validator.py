@@ -9,7 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from specmux_converters.document import Document
-from specmux_converters.json_values import mapping
+from specmux_converters.json_values import array, mapping
 from specmux_converters.releases import minor_release
 from specmux_converters.resources import GroupVersionKind
 from specmux_tools.kinds import DocumentSet, KindSchema
@@ -17,6 +17,7 @@ from specmux_tools.validation.built_in_kind import check_typed
 from specmux_tools.validation.compiled_kinds import LIST, CustomKind, Kinds, TypedKind
 from specmux_tools.validation.decoding.decoding_state import StrictError
 from specmux_tools.validation.decoding.defaulting import settled
+from specmux_tools.validation.decoding.lists import TOO_DEEP, flattened, is_list, is_too_deep
 from specmux_tools.validation.decoding.located import located
 from specmux_tools.validation.decoding.objects import (
     Body,
@@ -142,31 +143,53 @@ class Validator:
         directive: Directive = Directive.STRICT,
         stored: StoredObjects | None = None,
     ) -> list[ValidationReport]:
-        """The reports on an object and, of a List of the core group, on the objects in it: updates of those
-        that are ``stored``."""
+        """The reports on an object and, of a list, on the objects in it, which may be lists: updates of
+        those that are ``stored``."""
         source = opened(body, body_format(media_type), directive)
         if isinstance(source, ValidationReport):
             return [source]
-        return self.validate_all_in(source, directive, stored)
+        return self.validate_each(flattened(source), directive, stored)
 
-    def validate_all_in(
-        self, source: Body, directive: Directive, stored: StoredObjects | None = None
+    def validate_each(
+        self, bodies: Iterable[Body], directive: Directive, stored: StoredObjects | None = None
     ) -> list[ValidationReport]:
-        """As ``validate_all``, of a body that was read."""
-        first = self._validate_beside(source, directive, stored)
-        if first.kind != LIST or first.fatal is not None:
-            return [first]
-        items = source.inside("items") if isinstance(source.value.get("items"), list) else None
-        inner = [items.inside(index) for index in range(len(items.value))] if items is not None else []
-        return [first, *(self._validate_beside(each, directive, stored) for each in inner)]
+        """As ``validate_all``, of bodies that were read."""
+        return [self._validate_beside(each, directive, stored) for each in bodies]
 
     def _validate_beside(
         self, source: Body, directive: Directive, stored: StoredObjects | None
     ) -> ValidationReport:
-        if stored is None or not isinstance(source.value, dict) or source.value.get("kind") == LIST.kind:
+        if is_list(source.value):
+            return self._validate_list(source, directive)
+        if stored is None or not isinstance(source.value, dict):
             return self.validate_body(source, directive)
         match = stored.match(source.value)
         return with_refused_match(self.validate_body(source, directive, match.old), match)
+
+    def _validate_list(self, source: Body, directive: Directive) -> ValidationReport:
+        """The report on what is around the items: as on a ``List``, if the kind is one of lists."""
+        kind = self._kinds.find(LIST)
+        found = kind_in(source, directive)
+        if isinstance(found, ValidationReport):
+            return found
+        if is_too_deep(source) or not (found.kind.endswith(LIST.kind) or self._is_of_lists(found)):
+            return replace(self.validate_body(source, directive), is_list=True)
+        assert isinstance(kind, TypedKind)
+        meta = TypeMeta(found.group, found.version, found.kind)
+        try:
+            report = self._report(source, meta, kind, self._decode(source, meta, kind), directive, None)
+        except Undecodable as error:
+            report = _fatal(error, source, meta, directive)
+        around = tuple(each for each in report.violations if each.path[:1] != ("items",))
+        told = report.strict_errors if len(around) == len(report.violations) else ()
+        return replace(report, violations=around, strict_errors=told, is_list=True)
+
+    def _is_of_lists(self, kind: GroupVersionKind) -> bool:
+        described = self._documents.find(kind)
+        fields = mapping(described.schema.get("properties")) if described is not None else {}
+        metadata = mapping(fields.get("metadata"))
+        parts = (metadata, *array(metadata.get("allOf")))
+        return any(str(mapping(each).get("$ref")).endswith(".ListMeta") for each in parts)
 
     def validate_body(
         self, source: Body, directive: Directive, old: Any = None, kind: GroupVersionKind | None = None
@@ -174,6 +197,8 @@ class Validator:
         """As ``validate``, of a body that was read."""
         found: TypeMeta | None = None
         try:
+            if is_too_deep(source):
+                raise Undecodable(TOO_DEEP, path=("items",))
             found, wanted = self._wanted(source, kind)
             refusal = self._refusal(found.as_kind())
             if refusal is not None:

@@ -19,7 +19,8 @@ from specmux_tools.sources.access import access_of
 from specmux_tools.sources.options import SourceOptions
 from specmux_tools.sources.remote.answers import ANSWER_MAX
 from specmux_tools.sources.remote.fetching import asking
-from specmux_tools.validation.stored_objects import StoredObjects, key_of, objects_in
+from specmux_tools.validation.decoding.lists import objects_in
+from specmux_tools.validation.stored_objects import StoredObjects, key_of
 
 DEFAULT_NAMESPACE: Final = "default"
 

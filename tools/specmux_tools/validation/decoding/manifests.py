@@ -10,6 +10,7 @@ from specmux_converters.document import Document
 from specmux_converters.json_values import array, within
 from specmux_converters.lazy.patterns import pattern
 from specmux_converters.resources import GroupVersionKind
+from specmux_tools.validation.decoding.lists import objects_in
 from specmux_tools.validation.decoding.objects import read
 from specmux_tools.validation.decoding.streams import StreamPart
 from specmux_tools.validation.errors import Undecodable
@@ -53,12 +54,11 @@ def has_only_kinds(part: StreamPart, kinds: Collection[str]) -> bool:
     return bool(found) and found <= set(kinds)
 
 
-def definition_in(part: StreamPart) -> Document | None:
-    """The manifest, where it is a CustomResourceDefinition."""
-    if _DEFINITION not in part.data:
-        return None
-    value = _value(part)
-    return value if isinstance(value, dict) and value.get("kind") == _DEFINITION.decode() else None
+def definitions_in(parts: Iterable[StreamPart]) -> list[Document]:
+    """The CustomResourceDefinitions among the objects."""
+    values = (_value(part) for part in parts if _DEFINITION in part.data)
+    objects = (each for value in values for each in objects_in(value))
+    return [each for each in objects if each.get("kind") == _DEFINITION.decode()]
 
 
 def defined_kind(definition: Document) -> tuple[str, str] | None:

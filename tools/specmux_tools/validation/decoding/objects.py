@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import field, replace
 from heapq import nsmallest
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from specmux_converters.document import DEFAULT_LIMITS
 from specmux_converters.errors import ConverterError
@@ -20,7 +20,7 @@ from specmux_tools.validation.compiled_kinds import CustomKind, TypedKind
 from specmux_tools.validation.decoding import embedded
 from specmux_tools.validation.decoding.cbor_reader import read_cbor, unknown_field_text
 from specmux_tools.validation.decoding.decoding_state import Decoding, StrictError, duplicate_field
-from specmux_tools.validation.decoding.json_reader import read_json, read_plain
+from specmux_tools.validation.decoding.json_reader import Repeats, pairs_of, read_json, read_plain
 from specmux_tools.validation.decoding.pruning import prune
 from specmux_tools.validation.decoding.types.typed_nodes import mismatch_text
 from specmux_tools.validation.decoding.types.untyped import decode_untyped
@@ -37,6 +37,10 @@ CUT_TO: Final = 200
 NOT_FOR_PROTOBUF: Final = "field validation is not defined for Protobuf (KEP-2885)"
 
 
+Head: TypeAlias = tuple[tuple[str, Any], ...]
+"""Fields that an object does not say, and has from the list in which it lies."""
+
+
 @dataclass(frozen=True, slots=True)
 class Body:
     """A body that was read. ``document`` is that of YAML."""
@@ -49,6 +53,7 @@ class Body:
     """No key is there twice, and no number is unusual."""
     prefix: Path = ()
     """Where the object lies in the body, of those in a list."""
+    head: Head = ()
 
     def exact(self) -> Body:
         """Read again with what plain reading does not tell."""
@@ -57,11 +62,12 @@ class Body:
         whole = read(self.data, self.format, plainly=False)
         for part in self.prefix:
             whole = whole.inside(part)
-        return whole
+        return replace(whole, value=with_head(whole.value, self.head), head=self.head)
 
-    def inside(self, part: str | int) -> Body:
+    def inside(self, part: str | int, *, head: Head = ()) -> Body:
         """The object at a key or an index, which is there."""
-        return replace(self, value=self.value[part], prefix=(*self.prefix, part))
+        value = with_head(self.value[part], head)
+        return replace(self, value=value, prefix=(*self.prefix, part), head=head)
 
     @property
     def duplicates(self) -> tuple[DuplicateKey, ...]:
@@ -74,6 +80,14 @@ class Body:
             for each in self.document.duplicates
             if each.path[:size] == self.prefix
         )
+
+
+def with_head(value: Any, head: Head) -> Any:
+    if not head:
+        return value
+    names = {name for name, _ in head}
+    pairs = [*head, *(pair for pair in pairs_of(value) if pair[0] not in names)]
+    return Repeats(pairs) if type(value) is Repeats else dict(pairs)
 
 
 @dataclass(slots=True)
