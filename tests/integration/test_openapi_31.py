@@ -10,6 +10,9 @@ import pytest
 
 from fakes.apiserver import FakeAPIServer, document, serving
 from running.service import Client, backend, service
+from specmux_aggregator.http.content_codings import decoded
+from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.workers.worker import Worker
 from specmux_converters.codecs import decode
 from specmux_converters.document import Limits
 from specmux_converters.media_types import CBOR, JSON, PROTOBUF
@@ -136,3 +139,29 @@ async def test_restart_serves_what_was_lowered_with_its_losses(tmp_path: Path) -
             assert (await in_every_form(client, NEW))[0]["openapi"] == "3.0.3"
             assert (await losses_of(client, NEW))["losses"] == len(LOST)
         assert origin.count(f"/openapi/v3/{NEW}") == asked
+
+
+@pytest.mark.parametrize("coding", ["identity", "gzip"])
+async def test_document_of_30_is_read_without_a_worker_in_the_coding_that_the_client_wants(
+    coding: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large = {"type": "object", "description": "x" * 100_000}
+    tree = {"components": {"schemas": {"Thing": large}}, **orjson.loads(document(OLD))}  # not the first key
+    origin = FakeAPIServer({OLD: orjson.dumps(tree)})
+    async with serving(origin), service(backend("a", origin.url)) as client:
+        await client.ready()
+
+        async def run(self: Worker, *arguments: Any, **options: Any) -> Any:
+            raise AssertionError("a worker was asked")
+
+        monkeypatch.setattr(Worker, "run", run)
+        code, _, body = await client.get((await client.paths())[OLD], Accept_Encoding=coding)
+        assert code == 200
+        assert decoded(body, Coding(coding), max_bytes=1 << 20) == orjson.dumps(tree)
+        asked = [
+            fields["Accept-Encoding"]
+            for line, fields in zip(origin.log, origin.headers, strict=True)
+            if line.startswith(f"/openapi/v3/{OLD}")
+        ]
+        assert [value for value in asked if (value == "identity") != (coding == "identity")] == []
+        monkeypatch.undo()

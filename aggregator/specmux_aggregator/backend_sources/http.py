@@ -24,9 +24,10 @@ from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
 from specmux_aggregator.model.server_union import BackendServer
 from specmux_aggregator.upstream.client import BackendClient, BackendRoot, MovedDocument, NotModified, Payload
+from specmux_aggregator.upstream.responses import INLINE_MAX
 from specmux_aggregator.workers.documents import build_swagger
 from specmux_aggregator.workers.integrity import fault_of
-from specmux_aggregator.workers.lowering import states_other_version
+from specmux_aggregator.workers.lowering import begins_with_30, coded_may_be_later, may_be_later
 from specmux_aggregator.workers.worker import Worker
 from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.document import content_hash
@@ -104,7 +105,7 @@ class HTTPOrigin:
         is_unhashed = unhashed is not None and unhashed.offer.hash == hash
         if self._peers is not None and not is_unhashed:
             answer: Payload | MovedDocument | NotModified | Failure = await self._peers.document(
-                group_version, hash, client=self._client, held=self._root
+                group_version, hash, client=self._client, held=self._root, accept_gzip=accept_gzip
             )
         else:
             answer = await self._client.document(
@@ -112,7 +113,7 @@ class HTTPOrigin:
             )
         if isinstance(answer, NotModified):
             return Failure(Cause.UNEXPECTED_STATUS, "304 to a plain request")
-        if isinstance(answer, Payload) and not states_other_version(answer.body, answer.coding):
+        if isinstance(answer, Payload) and await self._may_be_later_than_30(answer):
             answer = await self._lowering().read(group_version, hash, answer)
         if is_unhashed and isinstance(answer, Payload) and not await self._hashes_to(hash, answer):
             return MovedDocument(None)
@@ -135,6 +136,14 @@ class HTTPOrigin:
         if self._lowered is None:
             self._lowered = LoweredDocuments(self._worker, limits=self._limits)
         return self._lowered
+
+    async def _may_be_later_than_30(self, payload: Payload) -> bool:
+        body, coding = payload.body, payload.coding
+        if begins_with_30(body, coding):
+            return False
+        if coding is Coding.IDENTITY and len(body) <= INLINE_MAX:
+            return may_be_later(body)
+        return await asyncio.to_thread(coded_may_be_later, body, coding, limits=self._limits)
 
     async def _hashes_to(self, hash: Hash, payload: Payload) -> bool:
         """Whether the content has this hash, which was computed here: no backend says which document it
@@ -244,7 +253,7 @@ class HTTPOrigin:
             return Failure(Cause.BUILD_FAILED, str(error))
         if fault is not None:
             return fault
-        if not states_other_version(answer.body, answer.coding):
+        if await self._may_be_later_than_30(answer):
             lowered = await self._lowering().lowered(answer)
             if isinstance(lowered, Failure):
                 return lowered

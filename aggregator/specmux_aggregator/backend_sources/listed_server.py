@@ -90,14 +90,14 @@ class ListedServer:
         self.ask_at = now + min(PAUSE_MAX, 2.0 ** min(self.failures - 1, 10))
 
     def asks(
-        self, group_version: GroupVersion, hash: Hash
+        self, group_version: GroupVersion, hash: Hash, *, accept_gzip: bool
     ) -> Iterator[Callable[[], Awaitable[DocumentAnswer]]]:
         """What asks for a document; nothing where it is not listed."""
         if self.offers.get(group_version) != hash:
             return
-        yield partial(self.client.document, group_version, hash=hash, accept_gzip=True)
+        yield partial(self.client.document, group_version, hash=hash, accept_gzip=accept_gzip)
         for _ in range(REQUESTS if self.hides_several else REQUESTS_ALONE):
-            yield partial(self._document_anew, group_version, hash)
+            yield partial(self._document_anew, group_version, hash, accept_gzip=accept_gzip)
 
     async def close(self) -> None:
         if self.asking is not None:
@@ -117,6 +117,8 @@ class ListedServer:
         async with fresh_client(self.connect) as client:
             return await client.root()
 
-    async def _document_anew(self, group_version: GroupVersion, hash: Hash) -> DocumentAnswer:
+    async def _document_anew(
+        self, group_version: GroupVersion, hash: Hash, *, accept_gzip: bool
+    ) -> DocumentAnswer:
         async with fresh_client(self.connect) as client:
-            return await client.document(group_version, hash=hash, accept_gzip=True)
+            return await client.document(group_version, hash=hash, accept_gzip=accept_gzip)

@@ -128,11 +128,11 @@ class ListedServers:
         return None if None in failures or not failures else failures[0]
 
     def holders(
-        self, group_version: GroupVersion, hash: Hash
+        self, group_version: GroupVersion, hash: Hash, *, accept_gzip: bool
     ) -> list[Callable[[], Awaitable[DocumentAnswer]]]:
         """Functions that request a document from each server that lists it; failing servers come last."""
         servers = sorted(self._servers.values(), key=lambda each: each.failures)
-        asks = [[*each.asks(group_version, hash)] for each in servers]
+        asks = [[*each.asks(group_version, hash, accept_gzip=accept_gzip)] for each in servers]
         # Each once, before any of them by other connections.
         return [ask for each in asks for ask in each[:1]] + [ask for each in asks for ask in each[1:]]
 

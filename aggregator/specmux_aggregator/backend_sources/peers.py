@@ -210,17 +210,23 @@ class Peers:
         return replace(united, ignored=(*united.ignored, *failed))
 
     async def document(
-        self, group_version: GroupVersion, hash: Hash, *, client: BackendClient, held: BackendRoot | None
+        self,
+        group_version: GroupVersion,
+        hash: Hash,
+        *,
+        client: BackendClient,
+        held: BackendRoot | None,
+        accept_gzip: bool,
     ) -> Payload | MovedDocument | Failure:
         """A document under this hash from any server that has it. ``client``: of the usual connection;
         ``held``: what was published."""
         if self._listed is not None and self._listed.are_several:
             answer = await first_document(
-                self._listed.holders(group_version, hash), failures_max=FAILURES_MAX
+                self._listed.holders(group_version, hash, accept_gzip=accept_gzip), failures_max=FAILURES_MAX
             )
             return answer or Failure(Cause.NOT_FOUND, "no server of the backend lists the document")
-        usual = partial(client.document, group_version, hash=hash, accept_gzip=True)
-        other = partial(self._document_anew, group_version, hash)
+        usual = partial(client.document, group_version, hash=hash, accept_gzip=accept_gzip)
+        other = partial(self._document_anew, group_version, hash, accept_gzip=accept_gzip)
         if not self._are_hidden:
             answer = await first_document([usual], failures_max=1)
             assert answer is not None
@@ -254,10 +260,10 @@ class Peers:
         return [(None, answer) for answer in await asyncio.gather(*(asked() for _ in range(PROBES)))]
 
     async def _document_anew(
-        self, group_version: GroupVersion, hash: Hash
+        self, group_version: GroupVersion, hash: Hash, *, accept_gzip: bool
     ) -> Payload | MovedDocument | NotModified | Failure:
         async with fresh_client(self._new_client) as client:
-            return await client.document(group_version, hash=hash, accept_gzip=True)
+            return await client.document(group_version, hash=hash, accept_gzip=accept_gzip)
 
     async def _look(self, root: BackendRoot, *, agreeing: int) -> None:
         """Find out whether servers other than the one with ``root`` answer; ``agreeing`` equal roots prove a
