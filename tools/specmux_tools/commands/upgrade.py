@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
@@ -59,6 +60,9 @@ NOT_READY: Final = 1
     is_flag=True,
     help="Accept objects with a rule or field that could not be checked.",
 )
+@click.option(
+    "--summary/--no-summary", "has_summary", default=True, show_default=True, help="Print the counts."
+)
 @release_option("After the upgrade judge as this release of Kubernetes.")
 @format_option(*FORMS)
 @source_options
@@ -68,6 +72,7 @@ def upgrade(
     origin: str,
     live: bool,
     allow_unchecked: bool,
+    has_summary: bool,
     release: str | None,
     output: str,
     source: SourceOptions,
@@ -91,6 +96,8 @@ def upgrade(
         if not judged:
             warn("no object was found: nothing was judged")
         report = _report(judged, origin, target)
+        if not has_summary:
+            report = replace(report, summary="")
         write_report(report, output)
     failing = {UpgradeOutcome.NOT_READY} | (set() if allow_unchecked else {UpgradeOutcome.NOT_CHECKED})
     if any(each.verdict.outcome in failing for each in judged):

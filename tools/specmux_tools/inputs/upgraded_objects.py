@@ -9,6 +9,7 @@ from typing import Any
 from specmux_aggregator.console import warn
 from specmux_converters.counted_nouns import counted
 from specmux_converters.lazy.dataclasses import dataclass
+from specmux_tools.inputs.embedded_manifests import MARKS, EmbeddedManifest, embedded_manifests
 from specmux_tools.inputs.judged_objects import stored_objects
 from specmux_tools.inputs.upgrade_sides import group_versions_of, read_side, upgrade_sides
 from specmux_tools.inputs.validated_objects import MEDIA_TYPES, Input, files_below, read_inputs
@@ -16,10 +17,11 @@ from specmux_tools.sources import SourceOptions
 from specmux_tools.sources.arguments import is_path
 from specmux_tools.sources.disk.git_files import PREFIX as GIT
 from specmux_tools.upgrades.verdicts import UpgradeJudge, UpgradeOutcome, UpgradeVerdict, unread
-from specmux_tools.validation import Directive, ValidationReport
+from specmux_tools.validation import Check, Directive, Severity, ValidationReport, Violation
 from specmux_tools.validation.decoding.lists import flattened, is_list, is_too_deep
 from specmux_tools.validation.decoding.manifests import definitions_in, is_local_config
 from specmux_tools.validation.decoding.objects import Body
+from specmux_tools.validation.decoding.streams import parts_of
 from specmux_tools.validation.media_types import body_format
 from specmux_tools.validation.validator import opened
 
@@ -62,7 +64,7 @@ class Upgrade:
             self._after,
             self._source,
             own=definitions,
-            wanted=None if live else group_versions_of(inputs),
+            wanted=None if live or any(map(_may_embed, inputs)) else group_versions_of(inputs),
             release=self._release,
         )
         judge = UpgradeJudge(sides)
@@ -86,7 +88,9 @@ def _of_input(item: Input, judge: UpgradeJudge) -> Iterator[UpgradedObject]:
         yield UpgradedObject(item.file, part.line + 1, moved)
 
 
-def _verdicts(source: Body | ValidationReport, judge: UpgradeJudge) -> Iterator[UpgradeVerdict]:
+def _verdicts(
+    source: Body | ValidationReport, judge: UpgradeJudge, *, is_embedded: bool = False
+) -> Iterator[UpgradeVerdict]:
     """Of an object, or of those in a list."""
     if isinstance(source, ValidationReport):
         yield unread(source)
@@ -94,3 +98,30 @@ def _verdicts(source: Body | ValidationReport, judge: UpgradeJudge) -> Iterator[
     for each in flattened(source):
         if not is_list(each.value) or is_too_deep(each):
             yield judge.verdict(each)
+            if not is_embedded:
+                yield from _within(each, judge)
+
+
+def _within(body: Body, judge: UpgradeJudge) -> Iterator[UpgradeVerdict]:
+    """Of the manifests within an object."""
+    for embedded in embedded_manifests(body.value):
+        if embedded.fault:
+            fault = Violation(Severity.NOTE, Check.NOT_CHECKED, (), f"cannot be read: {embedded.fault}")
+            report = replace(ValidationReport(None, Directive.STRICT), violations=(fault,))
+            yield _placed(UpgradeVerdict(UpgradeOutcome.NOT_CHECKED, report), embedded)
+        for part in parts_of(embedded.data):
+            found = opened(part.data, body_format(MEDIA_TYPES[part.format]), Directive.STRICT)
+            yield from (_placed(each, embedded) for each in _verdicts(found, judge, is_embedded=True))
+
+
+def _placed(verdict: UpgradeVerdict, embedded: EmbeddedManifest) -> UpgradeVerdict:
+    """With the manifest named, and without lines, which are not those of the file."""
+    found = tuple(
+        replace(each, message=f"{each.message} (in {embedded.place})", line=None, column=None)
+        for each in verdict.report.violations
+    )
+    return replace(verdict, report=replace(verdict.report, violations=found))
+
+
+def _may_embed(item: Input) -> bool:
+    return any(mark in item.part.data for mark in MARKS)

@@ -79,7 +79,8 @@ class UpgradeJudge:
         elif not now.is_valid:
             outcome = UpgradeOutcome.REFUSED_BEFORE
         else:
-            outcome = UpgradeOutcome.CHANGED if found else UpgradeOutcome.READY
+            is_changed = any(each.severity is Severity.WARNING for each in found)
+            outcome = UpgradeOutcome.CHANGED if is_changed else UpgradeOutcome.READY
         return UpgradeVerdict(outcome, replace(now, violations=tuple(found)))
 
     def _found(self, body: Body, was: ValidationReport, now: ValidationReport) -> Iterator[Violation]:
@@ -87,10 +88,13 @@ class UpgradeJudge:
         if not now.is_known:
             yield from located([self._gone(now.kind, is_known=was.is_known)], body)
             return
-        told = {each.message for each in was.violations} if was.is_known else set()
+        told = {_without_bounds(each) for each in was.violations} if was.is_known else set()
         yield from (
-            each for each in now.violations if each.severity is Severity.ERROR and each.message not in told
+            each
+            for each in now.violations
+            if each.severity is Severity.ERROR and _without_bounds(each) not in told
         )
+        yield from located(_leaving(now.kind), body)
         yield from located([*self._differing(body.value, now.kind)], body)
 
     def _gone(self, kind: GroupVersionKind, *, is_known: bool) -> Violation:
@@ -122,6 +126,26 @@ class UpgradeJudge:
             yield Violation(Severity.ERROR, Check.DEFINITION, ("spec",), text)
 
 
+def _leaving(kind: GroupVersionKind) -> list[Violation]:
+    """Of a kind that is served after the upgrade, when it goes."""
+    version = api_version(kind.group, kind.version)
+    removal = REMOVED.get((version, kind.kind))
+    if removal is None:
+        return []
+    text = f"Kubernetes {removal.removed} removes {version} {kind.kind}"
+    if removal.now:
+        text += f": {removal.now} has it" + (f" since {removal.since}" if removal.since else "")
+    return [Violation(Severity.NOTE, Check.DECODING, ("apiVersion",), text)]
+
+
+def _without_bounds(violation: Violation) -> tuple[Check, Path, str]:
+    """What is wrong, whatever the bound: an object that is too large before and after stays refused."""
+    message = violation.message
+    if violation.check not in (Check.DECODING, Check.UNKNOWN_FIELD, Check.DUPLICATE_FIELD):
+        message = _BOUNDS.sub("#", message)
+    return violation.check, violation.path, message
+
+
 def unread(report: ValidationReport) -> UpgradeVerdict:
     """The verdict on a text that is no object on either side."""
     found = tuple(
@@ -139,6 +163,9 @@ def counted(verdicts: Iterable[UpgradeVerdict]) -> dict[UpgradeOutcome, int]:
 
 _DEFAULTS: Final = frozenset(("default-changed", "default-added", "default-removed"))
 _GONE_VALUE: Final = "enum-value-removed"
+_BOUND: Final = r"""(?:"(?:[^"\\]|\\.)*"|'[^']*'|-?\d[\d.]*(?:[eE][-+]?\d+)?)"""
+_BOUNDS: Final = re.compile(f"{_BOUND}(?:, {_BOUND})*")
+"""Numbers, quoted texts, and lists of them, as messages have them."""
 _STEP: Final = re.compile(r'\[\]|\{\}|\["(?:[^"\\]|\\.)*"\]|[^.\[{]+')
 
 
