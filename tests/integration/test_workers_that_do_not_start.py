@@ -50,9 +50,18 @@ def test_starts_that_fail_are_told_once_and_made_seldom(tmp_path: Path) -> None:
         process.get("/openapi/explain/nothing")
         tried = len(tmp_path.joinpath("starts").read_text())
         assert tried <= WORKERS * (2 + math.log2(1 + time.monotonic() - began))
-        assert process.paths() == {}
+        for path in ("/readyz", "/openapi/v3", f"/openapi/v3/{KEY}", "/apis/garden.example.org/v1"):
+            status, fields, body = process.get(path)
+            assert (status, fields["Retry-After"]) == (503, "1"), (path, body)
+        assert (
+            b"waiting for the first answer of: garden\nthe worker process does not"
+            in process.get("/readyz")[2]
+        )
+        error = json.loads(process.get("/status")[2])["backends"]["garden"]["error"]
+        assert error["cause"] == "no_worker"
         (tmp_path / "allowed").touch()
-        process.until(lambda: KEY in process.paths(), "built")
+        process.until(lambda: process.get(f"/openapi/v3/{KEY}")[0] == 200, "built")
+        process.until_ready()
         started = children_of(process.pid)
         assert process.stop() == 0
         assert "Traceback" not in process.output

@@ -13,7 +13,7 @@ from typing import Final
 from specmux_aggregator.backend_sources.outcome import BackendOffers, Outcome, UnchangedOffers
 from specmux_aggregator.config.settings import PollingSettings
 from specmux_aggregator.model.backend import BackendKind
-from specmux_aggregator.model.failure import Failure
+from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Observation
 from specmux_converters.group_versions import GroupVersion
 
@@ -43,10 +43,13 @@ def after(
     """
     match outcome:
         case Failure():
-            if last.attempted and last.failure is not None and last.failure.cause is outcome.cause:
+            # Without a worker nothing was learnt: it is no first look.
+            attempted = last.attempted or outcome.cause is not Cause.NO_WORKER
+            is_known = last.failure is not None and last.failure.cause is outcome.cause
+            if is_known and attempted is last.attempted:
                 return last
             # A server that failed may be restarting, so the grace period begins anew after a failure.
-            return replace(last, failure=outcome, attempted=True, missing={}, changed_at=now)
+            return replace(last, failure=outcome, attempted=attempted, missing={}, changed_at=now)
         case UnchangedOffers():
             missing = _still_missing(last, last.missing, monotonic, grace)
             if last.attempted and last.failure is None and missing == last.missing:

@@ -18,7 +18,7 @@ from specmux_aggregator.api_discovery.backend_knowledge import (
 from specmux_aggregator.documents.repository import Obtained
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.http.messages import Coding
-from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.model.failure import Cause, Failure, build_failure
 from specmux_aggregator.model.observation import Hash, Observation
 from specmux_aggregator.model.snapshot import DocumentKey
 from specmux_aggregator.upstream.client import MovedDocument
@@ -106,4 +106,4 @@ class Synthesis:
                 resources_in, obtained, Coding.GZIP, key.group_version, limits=self._limits
             )
         except WorkerFailed as error:
-            return Failure(Cause.BUILD_FAILED, str(error))
+            return build_failure(error)

@@ -15,7 +15,7 @@ from typing import Protocol
 from specmux_aggregator.backend_sources.outcome import Outcome, UnchangedOffers, seen_of
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.model.backend import Backend, BackendKind
-from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.model.failure import Cause, Failure, build_failure
 from specmux_aggregator.model.observation import Hash, Observation
 from specmux_aggregator.upstream.client import MovedDocument, Payload
 from specmux_aggregator.workers.crds import CRDsBuilt, Manifest
@@ -86,7 +86,7 @@ class CRDsOrigin:
         try:
             built, sent, notes = await self._built(found, held, templates)
         except WorkerFailed as error:
-            return Failure(Cause.BUILD_FAILED, str(error))
+            return build_failure(error)
         self._sent, self._templates = sent, templates
         offered = {document.group_version for document in built.documents}
         kept = {key: listed for key, listed in last.resources.items() if key in offered}

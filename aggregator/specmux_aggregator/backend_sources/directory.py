@@ -16,7 +16,7 @@ from specmux_aggregator.backend_sources.files import Fingerprint, Folder
 from specmux_aggregator.backend_sources.outcome import BackendOffers, Outcome, UnchangedOffers
 from specmux_aggregator.errors import NoWorker, WorkerFailed
 from specmux_aggregator.model.backend import Backend, BackendKind
-from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.model.failure import Cause, Failure, build_failure
 from specmux_aggregator.model.observation import Hash, Observation, Provenance
 from specmux_aggregator.upstream.client import MovedDocument, Payload
 from specmux_aggregator.workers.built import BuiltDocument, FileBuilt
@@ -63,6 +63,12 @@ class DirectoryOrigin:
         self._files: dict[str, _File] = {}
 
     async def observe(self, last: Observation) -> Outcome:
+        try:
+            return await self._observe(last)
+        except NoWorker as error:
+            return build_failure(error)
+
+    async def _observe(self, last: Observation) -> Outcome:
         found = await self._folder.scan()
         if isinstance(found, Failure):
             return found
@@ -146,8 +152,8 @@ class DirectoryOrigin:
         except OSError as error:
             note = f"unreadable: {error.strerror or type(error).__name__}"
             return _File(fingerprint, kept, note, held_manifests, failures)
-        except NoWorker as error:  # read again as long as there is none
-            return _File(fingerprint, kept, str(error), held_manifests, failures=1)
+        except NoWorker:  # no file is to blame
+            raise
         except WorkerFailed as error:
             return _File(fingerprint, kept, str(error), held_manifests, failures)
         if isinstance(built, Failure):

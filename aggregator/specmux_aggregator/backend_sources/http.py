@@ -20,7 +20,7 @@ from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded, encoded
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.backend import Backend, BackendKind
-from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.model.failure import Cause, Failure, build_failure
 from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
 from specmux_aggregator.model.server_union import BackendServer
 from specmux_aggregator.upstream.client import BackendClient, BackendRoot, MovedDocument, NotModified, Payload
@@ -34,7 +34,15 @@ from specmux_converters.document import content_hash
 from specmux_converters.group_versions import GroupVersion
 
 UNREACHABLE: Final = frozenset(
-    {Cause.REFUSED, Cause.UNRESOLVED, Cause.RESET, Cause.TIMEOUT, Cause.BAD_TLS, Cause.THROTTLED}
+    {
+        Cause.REFUSED,
+        Cause.UNRESOLVED,
+        Cause.RESET,
+        Cause.TIMEOUT,
+        Cause.BAD_TLS,
+        Cause.THROTTLED,
+        Cause.NO_WORKER,
+    }
 )
 """Causes that say nothing about an individual document."""
 
@@ -250,7 +258,7 @@ class HTTPOrigin:
         try:
             fault = await self._worker.run(fault_of, body, coding, limits=self._limits)
         except WorkerFailed as error:
-            return Failure(Cause.BUILD_FAILED, str(error))
+            return build_failure(error)
         if fault is not None:
             return fault
         if await self._may_be_later_than_30(answer):
@@ -297,7 +305,7 @@ class HTTPOrigin:
                 max_group_versions=self._max_group_versions,
             )
         except WorkerFailed as error:
-            return Failure(Cause.BUILD_FAILED, str(error))
+            return build_failure(error)
         if isinstance(built, Failure):
             return built
         self._swagger_etag = payload.etag

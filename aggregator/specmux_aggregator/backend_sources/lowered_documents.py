@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.http.messages import Coding
-from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.model.failure import Failure, build_failure
 from specmux_aggregator.model.observation import Hash, Observation, Offer
 from specmux_aggregator.upstream.client import Payload
 from specmux_aggregator.workers.lowering import LoweredDocument, lowered_document
@@ -45,7 +45,7 @@ class LoweredDocuments:
         try:
             return await self._worker.run(lowered_document, payload.body, payload.coding, limits=self._limits)
         except WorkerFailed as error:
-            return Failure(Cause.BUILD_FAILED, str(error))
+            return build_failure(error)
 
     def offer(self, key: GroupVersion, hash: Hash) -> Offer | None:
         """The offer with losses, if it was lowered."""

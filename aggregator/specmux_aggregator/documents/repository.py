@@ -22,7 +22,7 @@ from specmux_aggregator.errors import TookTooLong, WorkerFailed
 from specmux_aggregator.http.content_codings import decoded, encoded
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.backend import BackendName
-from specmux_aggregator.model.failure import OUT_OF_REACH, Cause, Failure
+from specmux_aggregator.model.failure import OUT_OF_REACH, Cause, Failure, build_failure
 from specmux_aggregator.model.snapshot import DocumentKey
 from specmux_aggregator.upstream.client import MovedDocument, Payload
 from specmux_aggregator.workers.documents import EncodedDocument, Unencodable, encode
@@ -166,7 +166,7 @@ class DocumentRepository:
         except TookTooLong as error:
             form = self._pause(key, media_type, error)
         except WorkerFailed as error:
-            form = Failure(Cause.BUILD_FAILED, str(error))
+            form = build_failure(error)
         match form:
             case EncodedDocument(body):
                 self._timed("encode", "ok", _now() - started)
@@ -251,7 +251,7 @@ class DocumentRepository:
         try:
             return await self._worker.run(fault_of, body, coding, limits=self._limits)
         except WorkerFailed as error:
-            return Failure(Cause.BUILD_FAILED, str(error))
+            return build_failure(error)
 
     async def _recode(
         self, source: CodedBody, key: DocumentKey, media_type: MediaType, coding: Coding

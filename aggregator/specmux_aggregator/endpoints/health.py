@@ -112,14 +112,15 @@ class Pages:
         if complaint is not None:
             # Unlike an unreachable backend, this affects every caller: another instance may do better.
             body = f"nobody can be let in: {complaint}\n".encode()
-            return _page(request, 503, TEXT, body, route="readyz")
+            return _page(request, 503, TEXT, body, ("Retry-After", "1"), route="readyz")
         if self._has_been_ready:
             return _page(request, 200, TEXT, b"ok\n", route="readyz")
         waiting = unsettled or waiting_for(observations) or unbuilt
         names = ", ".join(waiting or self._without_discovery())
-        return _page(
-            request, 503, TEXT, f"waiting for the first answer of: {names}\n".encode(), route="readyz"
-        )
+        reasons = {each.failure.detail for each in observations if each.failure and not each.attempted}
+        why = "".join(f"{reason}\n" for reason in sorted(reasons))
+        body = f"waiting for the first answer of: {names}\n{why}".encode()
+        return _page(request, 503, TEXT, body, ("Retry-After", "1"), route="readyz")
 
     def _unsettled(self) -> list[str]:
         """The parts that have not yet reported which backends exist."""
@@ -193,6 +194,8 @@ def _leading(request: Request, location: str) -> PreparedAnswer:
     return prepare(302, fields, is_head=request.method == "HEAD", route="ui")
 
 
-def _page(request: Request, code: int, content_type: str, body: bytes, *, route: str) -> PreparedAnswer:
-    fields = [("Content-Type", content_type), NO_STORE, ("Vary", "Accept")]
+def _page(
+    request: Request, code: int, content_type: str, body: bytes, *more: tuple[str, str], route: str
+) -> PreparedAnswer:
+    fields = [("Content-Type", content_type), NO_STORE, ("Vary", "Accept"), *more]
     return prepare(code, fields, body, is_head=request.method == "HEAD", route=route, format="text")

@@ -203,6 +203,11 @@ class Service:
             return looking(request, now=time.monotonic())  # some backends are not known yet
         if decision is None and self._discovery is not None:
             decision = discover(self._discovery.index, request, is_private=self._is_private)
+            is_missing = isinstance(decision, PreparedAnswer) and decision.status == 404
+            if is_missing and any(
+                each.failure and not each.attempted for each in snapshot.observations.values()
+            ):
+                return looking(request, now=time.monotonic())
         if decision is None:
             return status_reply(
                 404, "the server could not find the requested resource", route="other", request=request

@@ -123,7 +123,7 @@ def _error(failure: Failure | None) -> dict[str, str] | None:
 
 
 def _state(observation: Observation) -> str:
-    if not observation.attempted:
+    if not observation.attempted and observation.failure is None:
         return "pending"
     if observation.is_closed:
         return "closed"

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from specmux_aggregator.errors import NoWorker, WorkerFailed
+
 
 class Cause(StrEnum):
     """Why a backend could not be used; also a metric label, so the set is closed."""
@@ -28,6 +30,7 @@ class Cause(StrEnum):
     BAD_ROOT = "bad_root"
     UNREADABLE = "unreadable"
     BUILD_FAILED = "build_failed"
+    NO_WORKER = "no_worker"
     INTERNAL = "internal"
 
 
@@ -44,3 +47,8 @@ class Failure:
     """Seconds to wait, as requested by the backend."""
     status: int | None = None
     """The HTTP status, if that is the failure."""
+
+
+def build_failure(error: WorkerFailed) -> Failure:
+    """A build that failed. Without a worker process nothing is known of the backend: no look at it."""
+    return Failure(Cause.NO_WORKER if isinstance(error, NoWorker) else Cause.BUILD_FAILED, str(error))

@@ -32,12 +32,12 @@ class FailingWorker(Worker):
     failures = 0
     builds = 0
 
-    async def build(self, function: Any, *args: Any, **kwargs: Any) -> Any:
+    async def run(self, function: Any, *args: Any, **kwargs: Any) -> Any:
         self.builds += 1
         if self.failures:
             self.failures -= 1
             raise WorkerFailed("the worker process died")
-        return await super().build(function, *args, **kwargs)
+        return await super().run(function, *args, **kwargs)
 
 
 @dataclass
