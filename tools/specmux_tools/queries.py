@@ -101,9 +101,9 @@ def validator_beside(
     own: Mapping[GroupVersion, Document] = {}
     if definitions:
         # takes as long to import as everything else here
-        from specmux_converters.crd import WITH_UNIONS, build
+        from specmux_converters.crd import AS_DEFINED, build
 
-        own = build(definitions, templates=WITH_UNIONS).documents
+        own = build(definitions, templates=AS_DEFINED).documents
     return Validator(
         documents_of(own),
         preserving=preserving_kinds(definitions),

@@ -13,12 +13,12 @@ from specmux_converters.lazy.names import lazy_names
 if TYPE_CHECKING:  # at run time __getattr__ imports them
     from specmux_converters.crd.documents import CRDBuild, build
     from specmux_converters.crd.problems import Problem
-    from specmux_converters.crd.templates import BUNDLED, WITH_UNIONS, Templates, templates_for, templates_of
+    from specmux_converters.crd.templates import AS_DEFINED, BUNDLED, Templates, templates_for, templates_of
     from specmux_converters.crd.version_documents import CRDMemo
 
 __all__ = [
     "BUNDLED",
-    "WITH_UNIONS",
+    "AS_DEFINED",
     "CRDBuild",
     "CRDMemo",
     "Problem",
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "templates": "BUNDLED WITH_UNIONS Templates templates_for templates_of",
+    "templates": "BUNDLED AS_DEFINED Templates templates_for templates_of",
     "documents": "CRDBuild build",
     "version_documents": "CRDMemo",
     "problems": "Problem",

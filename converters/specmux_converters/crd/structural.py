@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final, NoReturn, TypeAlias
 
 from specmux_converters.crd.bundled import EMBEDDED_FIELDS
 from specmux_converters.crd.keywords import (
+    DEFINED_FIELDS,
     DESCRIBING,
     EMBEDDED_RESOURCE,
     INT_OR_STRING,
@@ -60,7 +61,7 @@ def publish_schema(schema: Any, *path: str | int, templates: Templates = BUNDLED
     published = walk.structural(schema, _Level.ROOT)
     for fault in (*walk.faults, *incompleteness(schema, path)):
         raise fault
-    published["properties"] = {**published.get("properties", {}), **templates.object_fields}
+    walk.describe(published, templates.object_fields)
     if EMBEDDED_RESOURCE in published:
         _embed(published)
     return published
@@ -79,7 +80,11 @@ class _Walk:
 
     def __init__(self, path: list[str | int], templates: Templates) -> None:
         self._path = path
-        more = {**(DESCRIBING if templates.has_examples else {}), **(UNIONS if templates.has_unions else {})}
+        self._keeps_definition = templates.keeps_definition
+        more = {
+            **(DESCRIBING if templates.has_examples else {}),
+            **(UNIONS if templates.keeps_definition else {}),
+        }
         self._keywords = {**KEYWORDS, **more} if more else KEYWORDS
         self._sound_patterns: set[str] = set()
         self.faults: list[InvalidDocument] = []
@@ -96,8 +101,17 @@ class _Walk:
         if INT_OR_STRING in result:
             _unfold(result)
         if EMBEDDED_RESOURCE in result and level is not _Level.ROOT:
+            self.describe(result, EMBEDDED_FIELDS)
             _embed(result)
         return result
+
+    def describe(self, node: Document, fields: Mapping[str, Any]) -> None:
+        """Replaces the schemas of fields that every object has with those that an apiserver publishes."""
+        own = node.get("properties", {})
+        defined = {name: _undescribed(own[name]) for name in fields if name in own}
+        if self._keeps_definition and defined:
+            node[DEFINED_FIELDS] = defined
+        node["properties"] = {**own, **fields}
 
     def _read(self, node: Any, sections: _Sections) -> Document:
         """The keywords of ``node`` in published form."""
@@ -258,6 +272,10 @@ class _Walk:
     }
 
 
+def _undescribed(node: Document) -> Document:
+    return {key: value for key, value in node.items() if key != "description"}
+
+
 def _unfold(node: Document) -> None:
     """Adds the meaning of x-kubernetes-int-or-string in plain OpenAPI, unless it is already there in one of
     two forms."""
@@ -270,6 +288,6 @@ def _unfold(node: Document) -> None:
 
 
 def _embed(node: Document) -> None:
-    node["properties"] = {**node.get("properties", {}), **EMBEDDED_FIELDS}
+    node["properties"] |= EMBEDDED_FIELDS
     required = node.get("required", [])
     node["required"] = [*required, *(name for name in ("kind", "apiVersion") if name not in required)]

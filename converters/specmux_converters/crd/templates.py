@@ -74,8 +74,8 @@ class Templates:
     """Whether a version without selectable fields has an empty list."""
     release: str | None = field(default=None, compare=False)
     """"v1.34", if the document tells one."""
-    has_unions: bool = field(default=False, compare=False)
-    """Whether to keep ``x-kubernetes-unions`` of a schema, which no apiserver does."""
+    keeps_definition: bool = field(default=False, compare=False)
+    """Whether to keep what no apiserver publishes: ``x-kubernetes-unions``, and restrictions of names."""
 
 
 def templates_of(document: Document) -> Templates | None:
@@ -187,5 +187,5 @@ def templates_for(release: str | None = None) -> Templates:
 BUNDLED: Final = templates_for()
 """The newest release's."""
 
-WITH_UNIONS: Final = replace(BUNDLED, digest=sha256(BUNDLED.digest).digest(), has_unions=True)
-"""For documents that are not served: readers of a definition see the unions that it declares."""
+AS_DEFINED: Final = replace(BUNDLED, digest=sha256(BUNDLED.digest).digest(), keeps_definition=True)
+"""For documents that are not served: readers of a definition see all that it says."""

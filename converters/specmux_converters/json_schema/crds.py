@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import orjson
 
+from specmux_converters.crd.keywords import DEFINED_FIELDS
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_schema.document import DocumentSchemas
@@ -98,13 +99,17 @@ def _version(kind: Kind, schema: Mapping[str, Any], *, has_status: bool) -> Docu
 
 
 def _without_references(schema: Any) -> Any:
-    """Definitions have no references: the target is metadata, which may only be declared as an object."""
+    """Definitions have no references: the target is metadata, which may only be declared as an object, or as
+    the definition had it."""
     if isinstance(schema, list):
         return [_without_references(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
     if component_of(schema) is not None:
         return {"type": "object"}
+    if DEFINED_FIELDS in schema:
+        defined = {**schema["properties"], **schema[DEFINED_FIELDS]}
+        schema = {key: schema[key] for key in schema if key != DEFINED_FIELDS} | {"properties": defined}
     return {key: _without_references(value) for key, value in schema.items()}
 
 

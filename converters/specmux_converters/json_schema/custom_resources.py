@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from specmux_converters.crd.keywords import DEFINED_FIELDS
 from specmux_converters.json_schema.combinators import branches, required_beside
 from specmux_converters.json_schema.components import Components
 from specmux_converters.json_schema.forms import Mode, Schema
@@ -17,6 +18,7 @@ from specmux_converters.json_schema.keywords import COMBINATORS, NULL, plain_key
 from specmux_converters.json_schema.scalars import STRFMT_BASE64, format_of
 from specmux_converters.json_schema.typed import TypedConverter
 from specmux_converters.json_schema.unions import with_unions
+from specmux_converters.json_values import mapping
 from specmux_converters.references import component_of
 
 _PRESERVES: Final = "x-kubernetes-preserve-unknown-fields"
@@ -75,10 +77,16 @@ class CustomResources:
         written: Schema = {}
         needed = required_beside(schema, schema) if mode.requires else []
         needed = [name for name in needed if name != relaxed]
-        properties = schema.get("properties")
+        properties, defined = schema.get("properties"), mapping(schema.get(DEFINED_FIELDS))
         if isinstance(properties, dict) and properties:
             written["properties"] = {
-                name: self._field(value, mode, is_needed=name in needed, is_relaxed=name == relaxed)
+                name: self._field(
+                    value,
+                    mode,
+                    is_needed=name in needed,
+                    is_relaxed=name == relaxed,
+                    defined=mapping(defined.get(name)),
+                )
                 for name, value in properties.items()
             }
         if needed:
@@ -90,10 +98,25 @@ class CustomResources:
             written["additionalProperties"] = self._unknown(others)
         return written
 
-    def _field(self, schema: Any, mode: Mode, *, is_needed: bool, is_relaxed: bool) -> Schema:
+    def _field(
+        self,
+        schema: Any,
+        mode: Mode,
+        *,
+        is_needed: bool,
+        is_relaxed: bool,
+        defined: Mapping[str, Any],
+    ) -> Schema:
+        """``defined``: the definition's own schema, where ``schema`` is what an apiserver publishes."""
         below = Mode(mode.is_strict, requires=False) if is_relaxed else mode
         takes_null = not is_needed or _is_nullable(schema)
-        return self.convert(schema, below, takes_null=takes_null, is_needed=is_needed)
+        written = self.convert(schema, below, takes_null=takes_null, is_needed=is_needed)
+        if not defined.keys() - {"type"}:
+            return written
+        own = self.convert(defined, Mode(is_strict=False, requires=below.requires), takes_null=takes_null)
+        if "$ref" in written:
+            return {"allOf": [written, own]}
+        return {**written, "allOf": [*written.get("allOf", ()), own]}
 
     def _unknown(self, others: Any) -> Schema | bool:
         """Fields without a schema are dropped; with ``additionalProperties: true`` only their unknown content

@@ -338,9 +338,9 @@ def _documents(
 
 
 def _built(definitions: Sequence[Document]) -> dict[GroupVersion, Document]:
-    from specmux_converters.crd import WITH_UNIONS, build  # takes as long to import as all else here
+    from specmux_converters.crd import AS_DEFINED, build  # takes as long to import as all else here
 
-    return dict(build(definitions, templates=WITH_UNIONS).documents)
+    return dict(build(definitions, templates=AS_DEFINED).documents)
 
 
 def _run(

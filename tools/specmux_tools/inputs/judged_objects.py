@@ -12,7 +12,7 @@ import orjson
 
 from specmux_aggregator.workers.file_names import group_version_of_file
 from specmux_converters.counted_nouns import counted, listed
-from specmux_converters.crd import build
+from specmux_converters.crd import AS_DEFINED, build
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.json_values import array, mapping
@@ -116,14 +116,14 @@ def validator_of(
     objects, where the side has no other of the same kind."""
     manifests = [each.document for each in side.sources if each.is_manifest]
     if side.sources or word.startswith(GIT):
-        documents = DocumentSet(_keyed(side), own=build(manifests).documents)
+        documents = DocumentSet(_keyed(side), own=build(manifests, templates=AS_DEFINED).documents)
     else:
         with opened(source.at(word) if word else source) as opened_source:
             documents = opened_source.load().documents
     kinds = {(each.kind.group, each.kind.kind) for each in documents}
     beside = [each for each in own if defined_kind(each) not in kinds]
     if beside:
-        documents = DocumentSet(documents.documents, own=build([*manifests, *beside]).documents)
+        documents = DocumentSet(documents.documents, own=build([*manifests, *beside], templates=AS_DEFINED).documents)
     return Validator(
         documents,
         preserving=preserving_kinds([*manifests, *beside]),

@@ -59,7 +59,7 @@ def check_custom(
     # Remove errors in what the update does not change.
     walk = Walk(most=sys.maxsize) if is_ratcheted else Walk()
     kind.schema.check(value, walk)
-    correlation = Correlation(value, old, kind.structural, is_root=True) if is_ratcheted else None
+    correlation = Correlation(value, old, kind.structural) if is_ratcheted else None
     schema_errors = _once(_left(walk.found, correlation), lambda error: error.detail)
     metadata = value.get("metadata")
     around = [

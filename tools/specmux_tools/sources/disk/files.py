@@ -214,9 +214,9 @@ def _joined(first: Document, second: Document) -> Document:
 
 def _built(manifests: list[Document], unread: list[UnreadSource]) -> Mapping[GroupVersion, Document]:
     """Imported where there is something to build: it takes as long as all else of a command."""
-    from specmux_converters.crd import WITH_UNIONS, build
+    from specmux_converters.crd import AS_DEFINED, build
 
-    built = build(manifests, templates=WITH_UNIONS)
+    built = build(manifests, templates=AS_DEFINED)
     unread += [
         UnreadSource(each.crd or "(manifest)", f"{cut(each.pointer) or '/'}: {each.reason}")
         for each in built.problems

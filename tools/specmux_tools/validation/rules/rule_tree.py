@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
-from specmux_converters.json_values import text, texts
+from specmux_converters.crd.keywords import DEFINED_FIELDS
+from specmux_converters.json_values import mapping, text, texts
 from specmux_converters.schema_references import resolved
 from specmux_tools.validation.rules.cel.parsing.syntax import RESERVED
 from specmux_tools.validation.schema.structural import MOST_DEPTH
@@ -100,7 +101,7 @@ def rule_tree(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> RuleNo
     if not isinstance(schema, Mapping) or depth > MOST_DEPTH:
         return RuleNode("")
     schema = resolved(schemas, schema)
-    properties = schema.get("properties")
+    properties = {**mapping(schema.get("properties")), **mapping(schema.get(DEFINED_FIELDS))}
     values, items = schema.get("additionalProperties"), schema.get("items")
     is_resource = depth == 0 or schema.get("x-kubernetes-embedded-resource") is True
     node = RuleNode(
@@ -111,7 +112,7 @@ def rule_tree(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> RuleNo
             name: RuleNode("object")
             if is_resource and name == "metadata" and not _names_itself(inner)
             else rule_tree(inner, schemas, depth + 1)
-            for name, inner in (properties.items() if isinstance(properties, Mapping) else ())
+            for name, inner in properties.items()
         },
         additional=rule_tree(values, schemas, depth + 1) if isinstance(values, Mapping) else None,
         says_additional=values is not None,

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from specmux_converters.crd.keywords import EMBEDDED_RESOURCE, INT_OR_STRING
+from specmux_converters.crd.keywords import DEFINED_FIELDS, EMBEDDED_RESOURCE, INT_OR_STRING
 from specmux_converters.crd.nested import EITHER
 from specmux_converters.go.regexp_match import Pattern
-from specmux_converters.json_values import array
+from specmux_converters.json_values import array, mapping
 from specmux_converters.releases import NEWEST, NUMERIC_FORMATS
 from specmux_converters.schema_references import resolved
 from specmux_tools.validation.schema.formats import StringFormat, find_format
@@ -43,7 +43,8 @@ class SchemaCompiler:
         self._patterns: dict[str, Pattern] = {}
 
     def root(self, schema: Mapping[str, Any]) -> SchemaNode:
-        """Compiles the schema of a kind: apiVersion, kind and metadata have checks of their own."""
+        """Compiles the schema of a kind: apiVersion, kind and metadata are checked by the definition, where
+        it is known, and otherwise by checks of their own."""
         return self._node(schema, 0, is_embedded=True)
 
     def inner(self, schema: Mapping[str, Any]) -> SchemaNode:
@@ -123,13 +124,14 @@ class SchemaCompiler:
         self, schema: Mapping[str, Any], depth: int, unchecked: frozenset[str]
     ) -> ObjectLimits | None:
         properties = schema.get("properties")
+        defined = mapping(schema.get(DEFINED_FIELDS) if self._is_published else properties)
         values = schema.get("additionalProperties")
         listed = [name for name in _list(schema, "required") if isinstance(name, str)]
         # An embedded object requires apiVersion and kind anyway.
         required = [name for name in listed if depth == 0 or name not in unchecked - {"metadata"}]
         limits = ObjectLimits(
             {
-                name: SchemaNode() if name in unchecked else self._node(inner, depth + 1)
+                name: self._node(defined.get(name) if name in unchecked else inner, depth + 1)
                 for name, inner in (properties.items() if isinstance(properties, Mapping) else ())
             },
             self._node(values, depth + 1) if isinstance(values, Mapping) else None,

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.validation.report import Path
-from specmux_tools.validation.schema.structural import META_FIELDS, Structural
+from specmux_tools.validation.schema.structural import Structural
 
 _TYPE_META: Final = ("apiVersion", "kind")
 
@@ -18,10 +18,9 @@ _TYPE_META: Final = ("apiVersion", "kind")
 class Correlation:
     """A value, its stored counterpart, and their schema."""
 
-    __slots__ = ("_children", "_is_object", "_is_unchanged", "old", "schema", "value")
+    __slots__ = ("_children", "_is_unchanged", "old", "schema", "value")
 
-    def __init__(self, value: Any, old: Any, schema: Structural, *, is_root: bool = False) -> None:
-        self._is_object = is_root or schema.is_embedded
+    def __init__(self, value: Any, old: Any, schema: Structural) -> None:
         self.value = value
         self.old = old
         self.schema = schema
@@ -45,10 +44,10 @@ class Correlation:
         value, old = self.value, self.old
         if not (isinstance(value, dict) and isinstance(old, dict)) or name not in value or name not in old:
             return None
-        if self._is_object and name in META_FIELDS:
-            return None  # definitions seldom describe these, and a published schema does not show it
         schema = self.schema.properties.get(name) or self.schema.additional
-        return Correlation(value[name], old[name], schema) if schema is not None else None
+        if schema is None or not schema.is_defined:
+            return None
+        return Correlation(value[name], old[name], schema)
 
     def _item(self, index: int) -> Correlation | None:
         schema = self.schema

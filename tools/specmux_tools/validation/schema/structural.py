@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, Final
 
-from specmux_converters.crd.keywords import EMBEDDED_RESOURCE, PRESERVE_UNKNOWN_FIELDS
-from specmux_converters.json_values import text, texts
+from specmux_converters.crd.keywords import DEFINED_FIELDS, EMBEDDED_RESOURCE, PRESERVE_UNKNOWN_FIELDS
+from specmux_converters.json_values import mapping, text, texts
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.schema_references import resolved
 
@@ -36,6 +36,8 @@ class Structural:
     items: Structural | None = None
     preserves: bool = False
     is_embedded: bool = False
+    is_defined: bool = True
+    """False for apiVersion, kind and metadata whose schemas are an apiserver's own."""
     is_nullable: bool = False
     default: Any = NO_DEFAULT
     list_type: str = ""
@@ -54,16 +56,17 @@ def structural(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> Struc
         return Structural()
     schema = resolved(schemas, schema)
     is_embedded = schema.get(EMBEDDED_RESOURCE) is True
-    has_metadata = is_embedded or depth == 0
+    is_object = is_embedded or depth == 0
+    defined = mapping(schema.get(DEFINED_FIELDS))
     properties = schema.get("properties")
     values = schema.get("additionalProperties")
     items = schema.get("items")
     node = Structural(
         properties={
             # Published metadata is ObjectMeta, and decoded as such.
-            name: Structural()
-            if has_metadata and name == "metadata"
-            else structural(inner, schemas, depth + 1)
+            name: structural(defined.get(name, inner), schemas, depth + 1)
+            if name in defined or not is_object or name not in META_FIELDS
+            else Structural(is_defined=False)
             for name, inner in (properties.items() if isinstance(properties, Mapping) else ())
         },
         has_additional=values is not None,
