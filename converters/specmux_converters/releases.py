@@ -95,6 +95,9 @@ PATCH_SYNTAX: Final = ReleaseDifference(_APPLY, "text that is no JSON is an inva
 
 SHOWN_VALUES: Final = ReleaseDifference(_CEL, "a failure shows the value instead of its type", 35)
 SHORT_NAMES: Final = ReleaseDifference(_CEL, "names of objects are known to be short: cost", 37)
+BOUNDED_INT_OR_STRING: Final = ReleaseDifference(
+    _CEL, "maxLength bounds an int-or-string: cost (apiserver, pkg/cel/common/schemas.go)", 34
+)
 CEL_ADDRESSES: Final = ReleaseDifference(_CEL, "ip and cidr", 30)
 CEL_KEYWORD_FIELDS: Final = ReleaseDifference(
     _CEL, "a field named like a word of CEL is selected by its bare name, too: self.namespace", 31

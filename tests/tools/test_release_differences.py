@@ -90,6 +90,12 @@ def longest_name(minor: int) -> int:
     return declared.fields["metadata"].fields["name"].most
 
 
+def longest_int_or_string(minor: int) -> int:
+    declared = Declarations(minor).of(rule_tree({"x-kubernetes-int-or-string": True, "maxLength": 9}, {}, 1))
+    assert declared is not None
+    return declared.most
+
+
 null_of_an_optional = judged(
     {
         "type": "object",
@@ -139,6 +145,7 @@ PROBES: dict[ReleaseDifference, Probe] = {
     table.PATCH_SYNTAX: patched(b"{", "application/merge-patch+json"),
     table.SHOWN_VALUES: judged({"type": "integer", "x-kubernetes-validations": [{"rule": "self > 9"}]}, 1),
     table.SHORT_NAMES: longest_name,
+    table.BOUNDED_INT_OR_STRING: longest_int_or_string,
     table.CEL_ADDRESSES: compiled("isIP('::1')", is_new=True),
     table.CEL_KEYWORD_FIELDS: selects_a_keyword,
     table.CEL_FORMATS: compiled("format.named('uuid').hasValue()"),

@@ -17,8 +17,8 @@ if TYPE_CHECKING:  # at run time __getattr__ imports them
     from specmux_converters.crd.version_documents import CRDMemo
 
 __all__ = [
-    "BUNDLED",
     "AS_DEFINED",
+    "BUNDLED",
     "CRDBuild",
     "CRDMemo",
     "Problem",

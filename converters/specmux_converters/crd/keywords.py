@@ -18,8 +18,8 @@ PRESERVE_UNKNOWN_FIELDS: Final = "x-kubernetes-preserve-unknown-fields"
 EMBEDDED_RESOURCE: Final = "x-kubernetes-embedded-resource"
 INT_OR_STRING: Final = "x-kubernetes-int-or-string"
 DEFINED_FIELDS: Final = "x-specmux-defined-fields"
-"""apiVersion, kind and metadata as a definition describes them, in documents that are not served: an apiserver
-checks objects by these schemas and publishes its own in their place."""
+"""apiVersion, kind and metadata as a definition describes them, in documents that are not served: apiservers
+check by these schemas and publish their own in their place."""
 
 _EXACT: Final = 2**53
 """Integers up to here are exact as doubles."""

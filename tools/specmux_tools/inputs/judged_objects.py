@@ -123,7 +123,9 @@ def validator_of(
     kinds = {(each.kind.group, each.kind.kind) for each in documents}
     beside = [each for each in own if defined_kind(each) not in kinds]
     if beside:
-        documents = DocumentSet(documents.documents, own=build([*manifests, *beside], templates=AS_DEFINED).documents)
+        documents = DocumentSet(
+            documents.documents, own=build([*manifests, *beside], templates=AS_DEFINED).documents
+        )
     return Validator(
         documents,
         preserving=preserving_kinds([*manifests, *beside]),

@@ -11,6 +11,7 @@ from specmux_tools.validation.compiled_kinds import TypedKind
 from specmux_tools.validation.decoding.types.typed_nodes import Node, Struct
 from specmux_tools.validation.definitions.definition_fault import DEFINITION
 from specmux_tools.validation.metadata.field_errors import field_path, invalid
+from specmux_tools.validation.metadata.generated_names import generated_name
 from specmux_tools.validation.metadata.kind_names import length_faults, name_rule
 from specmux_tools.validation.metadata.object_metadata import (
     MetadataError,
@@ -75,7 +76,7 @@ def _finalizer_errors(metadata: Mapping[str, Any], kind: TypedKind) -> Iterator[
 
 
 def _length_errors(metadata: Mapping[str, Any], kind: TypedKind) -> Iterator[MetadataError]:
-    name = metadata.get("name")
+    name = metadata.get("name") or generated_name(metadata)
     for fault in length_faults(kind.kind.group, kind.kind.kind, name) if isinstance(name, str) else ():
         yield MetadataError(("metadata", "name"), invalid("metadata.name", name, fault))
 

@@ -68,6 +68,15 @@ class CustomKind:
     """As a subresource, which is ignored on create."""
     resource: str = ""
 
+    @property
+    def reads_name(self) -> bool:
+        """Whether the name of an object can decide what its schema and rules say."""
+        from specmux_tools.validation.rules.rule_tree import reads_metadata
+
+        metadata = self.structural.properties.get("metadata")
+        restricts = metadata is not None and bool(metadata.properties)
+        return restricts or self.schema.branches is not None or reads_metadata(self.rules)
+
 
 class Kinds:
     """``preserving``: kinds whose definitions have ``spec.preserveUnknownFields: true``."""

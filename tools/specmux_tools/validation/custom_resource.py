@@ -13,7 +13,7 @@ from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.releases import NEWEST
 from specmux_tools.validation.compiled_kinds import CustomKind
 from specmux_tools.validation.decoding.defaulting import settled
-from specmux_tools.validation.decoding.embedded import marshalled
+from specmux_tools.validation.decoding.embedded import marshalled, without_empty_metadata
 from specmux_tools.validation.metadata.embedded_errors import embedded_errors
 from specmux_tools.validation.metadata.names import qualified_name_faults
 from specmux_tools.validation.metadata.object_metadata import MetadataError, metadata_errors
@@ -33,9 +33,10 @@ _STANDARD_FINALIZERS: Final = frozenset(("orphan", "foregroundDeletion", "kubern
 
 @dataclass(frozen=True, slots=True)
 class CustomResourceCheck:
-    """``value``: the object as seen by rules, with defaults."""
-
     value: dict[str, Any]
+    """With defaults, as it would be stored."""
+    judged: dict[str, Any]
+    """As rules see it: with a generated name."""
     violations: tuple[Violation, ...]
     blocks_rules: bool
     correlation: Correlation | None = None
@@ -51,14 +52,18 @@ def check_custom(
     *,
     ratchets: bool = True,
     minor: int = NEWEST,
+    name: str = "",
 ) -> CustomResourceCheck:
     """``value``: decoded and pruned; ``old``: the stored object of an update, with defaults. ``ratchets``:
-    ignore errors in what an update does not change (KEP-4008)."""
-    value = settled(_with_metadata(_with_stored_status(value, kind, old)), kind.structural)
+    ignore errors in what an update does not change (KEP-4008). ``name``: one that is generated for an object
+    that has none."""
+    value = _with_metadata(_with_stored_status(value, kind, old))
+    value = settled(without_empty_metadata(value, kind.structural), kind.structural)
     is_ratcheted = old is not None and ratchets
     # Remove errors in what the update does not change.
     walk = Walk(most=sys.maxsize) if is_ratcheted else Walk()
-    kind.schema.check(value, walk)
+    judged = {**value, "metadata": {**value["metadata"], "name": name}} if name else value
+    kind.schema.check(judged, walk)
     correlation = Correlation(value, old, kind.structural) if is_ratcheted else None
     schema_errors = _once(_left(walk.found, correlation), lambda error: error.detail)
     metadata = value.get("metadata")
@@ -79,7 +84,7 @@ def check_custom(
     )
     blocks = any(error.blocks_rules for error in schema_errors) or any(map(_blocks_rules, (*own, *around)))
     found = tuple(_once(violations, lambda violation: violation.message))
-    return CustomResourceCheck(value, found, blocks, correlation, walk.left_out)
+    return CustomResourceCheck(value, judged, found, blocks, correlation, walk.left_out)
 
 
 def _left(found: list[SchemaError], correlation: Correlation | None) -> list[SchemaError]:

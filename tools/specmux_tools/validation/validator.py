@@ -37,6 +37,7 @@ from specmux_tools.validation.errors import Undecodable
 from specmux_tools.validation.hints import hint_for
 from specmux_tools.validation.media_types import BodyFormat, body_format
 from specmux_tools.validation.messages import BLOCKED, bad_request, conflict_status
+from specmux_tools.validation.metadata.generated_names import judge_with_names
 from specmux_tools.validation.metadata.updated_metadata import (
     address_fault,
     conflict,
@@ -328,14 +329,21 @@ class Validator:
         from specmux_tools.validation.custom_resource import check_custom
 
         older = _stored(old, described) if isinstance(old, dict) else None
-        checked = check_custom(decoded.value, described, older, ratchets=self._ratchets, minor=self._minor)
-        decoded.left_out += checked.left_out
-        value, unions = self._unions_of(described, checked.value, old)
-        decoded.stored = value if self._keeps_objects else None
-        violations = (*checked.violations, *unions)
-        if not described.rules.has_rules:
-            return violations
-        return (*violations, *self._rules(checked, described, older))
+        left_out = decoded.left_out
+
+        def judge(name: str) -> list[Violation]:
+            checked = check_custom(
+                decoded.value, described, older, ratchets=self._ratchets, minor=self._minor, name=name
+            )
+            decoded.left_out = left_out + checked.left_out
+            value, unions = self._unions_of(described, checked.value, old)
+            decoded.stored = value if self._keeps_objects else None
+            rules = self._rules(checked, described, older) if described.rules.has_rules else []
+            return [*checked.violations, *unions, *rules]
+
+        if older is not None:  # it has a name
+            return judge("")
+        return judge_with_names(metadata_of(decoded.value), judge, reads_name=described.reads_name)
 
     def _unions_of(
         self, kind: TypedKind | CustomKind, value: Any, old: Any
@@ -360,7 +368,7 @@ class Validator:
         from specmux_tools.validation.rules.checking import MISSING, check_rules
 
         older = MISSING if old is None else old
-        return check_rules(checked.value, kind.rules, self._rule_compiler, older, checked.correlation)
+        return check_rules(checked.judged, kind.rules, self._rule_compiler, older, checked.correlation)
 
     @cached_property
     def _rule_compiler(self) -> RuleCompiler:

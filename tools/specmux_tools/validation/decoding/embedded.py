@@ -4,10 +4,11 @@ pkg/apiserver/schema/objectmeta: coerce.go, algorithm.go)."""
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from specmux_converters.crd.bundled import META_SCHEMAS, PREFIX
 from specmux_converters.go.text import INT64_MAX, Number, float_text
+from specmux_converters.json_values import mapping
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.validation.decoding.decoding_state import Decoding
 from specmux_tools.validation.decoding.types.typed import TypedSchemas
@@ -16,6 +17,8 @@ from specmux_tools.validation.errors import Undecodable
 from specmux_tools.validation.metadata.field_errors import invalid
 from specmux_tools.validation.report import Path, path_text
 from specmux_tools.validation.schema.structural import Structural
+
+_EMPTY: Final[tuple[Any, ...]] = ("", 0, [], {}, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,27 @@ def unknown_in_embedded(value: Any, schema: Structural) -> list[UnknownMetadataF
     if schema.has_embedded:
         _coerce(value, schema, (), "", found)
     return sorted(found, key=lambda unknown: unknown.place)
+
+
+def without_empty_metadata(value: Any, schema: Structural | None) -> Any:
+    """The object, in whose embedded objects metadata has no empty fields: Go omits them when it writes
+    ObjectMeta back. A copy if anything was dropped."""
+    if schema is None or not schema.has_embedded:
+        return value
+    if type(value) is list:
+        return [without_empty_metadata(item, schema.items) for item in value]
+    if not isinstance(value, dict):
+        return value
+    changed = {
+        key: without_empty_metadata(item, schema.properties.get(key) or schema.additional)
+        for key, item in value.items()
+    }
+    if schema.is_embedded and "metadata" in changed:
+        metadata, defined = changed["metadata"], schema.properties.get("metadata")
+        if metadata is not None or defined is None or not defined.is_defined:  # else it is dropped
+            kept = {key: item for key, item in mapping(metadata).items() if item not in _EMPTY}
+            changed["metadata"] = kept
+    return changed
 
 
 def _coerce(

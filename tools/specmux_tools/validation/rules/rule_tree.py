@@ -136,6 +136,12 @@ def rule_tree(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> RuleNo
     return node
 
 
+def reads_metadata(root: RuleNode) -> bool:
+    """Whether a rule of the whole object, or its message, may look at metadata."""
+    texts = (text for rule in root.rules for text in (rule.text, rule.message_expression))
+    return any("metadata" in text for text in texts) or any(map(reads_metadata, root.nested))
+
+
 def _below(node: RuleNode) -> list[RuleNode]:
     inner = [each for each in (node.additional, node.items) if each is not None]
     return [*node.properties.values(), *node.nested, *inner]

@@ -10,7 +10,7 @@ from dataclasses import field
 from typing import Final
 
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_converters.releases import NEWEST, SHORT_NAMES
+from specmux_converters.releases import BOUNDED_INT_OR_STRING, NEWEST, SHORT_NAMES
 from specmux_tools.validation.rules.cel.values.types import (
     BOOL,
     BYTES,
@@ -70,7 +70,8 @@ class Declarations:
 
     def _declared(self, node: RuleNode, name: str) -> Declaration | None:
         if node.is_int_or_string:
-            return Declaration(DYN, MOST_BYTES - 2 if node.most_length is None else node.most_length * 4)
+            most = node.most_length if BOUNDED_INT_OR_STRING.is_in(self._minor) else None
+            return Declaration(DYN, MOST_BYTES - 2 if most is None else most * 4)
         match "object" if node.is_resource else node.kind:
             case "array":
                 return self._list(node, name)
