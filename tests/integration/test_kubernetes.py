@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import base64
 import logging
+import re
 import shutil
 import ssl
 import subprocess
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -41,6 +43,8 @@ from specmux_aggregator.config.settings import KubernetesSettings
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_cache.access.server_access import Credentials
 from specmux_converters.crd import build
+
+NEWER = "apis/newer.k8s.io/v1"
 
 
 def run(scenario: Callable[[FakeCluster], Any]) -> None:
@@ -378,12 +382,68 @@ def test_restart_with_the_apiserver_dead_serves_what_was_known(tmp_path: Path) -
             await cluster.stop()
             async with serves(cluster, state=tmp_path) as client:
                 assert await client.paths() == before
+                await client.ready()
+                assert (await client.get("/version"))[0] == 503
+                await asyncio.sleep(0.1)
+                text = (await client.get("/metrics"))[2].decode()
+                ages = re.findall(r'specmux_backend_age_seconds\{backend="kubernetes"\} (\S+)', text)
+                assert [float(age) > 0.1 for age in ages] == [True]  # of what the state has
                 assert owner(client, METRICS) == "v1beta1.metrics.k8s.io"
                 for url in before.values():
                     assert (await client.get(url))[0] == 200
                 await cluster.start()
                 cluster.put(CRDS, definition("Widget", "v1", "v2"))
                 await client.until(lambda: owner(client, "apis/example.com/v2") is not None, "is back")
+
+    run(scenario)
+
+
+def test_group_version_stays_until_the_last_server_lost_it() -> None:
+    """An apiserver of another release deletes the APIServices of what it does not serve itself."""
+
+    async def scenario(cluster: FakeCluster) -> None:
+        assert cluster.documents is not None
+        cluster.documents[NEWER] = document(NEWER)
+        cluster.put(API_SERVICES, builtin("newer.k8s.io", "v1"))
+        async with serves(cluster) as client:
+            await client.until(lambda: owner(client, NEWER) == "kubernetes", "published")
+            cluster.delete(API_SERVICES, "v1.newer.k8s.io")
+            cluster.put(CRDS, definition("Widget"))
+            await client.until(lambda: owner(client, WIDGETS) == "kubernetes-crds", "evaluated")
+            evaluated = time.monotonic()
+
+            def is_asked_again() -> bool:
+                checks = client.app.backends.checks()
+                return any(
+                    each.backend.name == "kubernetes" and check.started > evaluated + 0.5
+                    for each, check in checks
+                )
+
+            await client.until(is_asked_again, "asked again, longer than a missing one is kept")
+            assert owner(client, NEWER) == "kubernetes"
+            assert (await client.get((await client.paths())[NEWER]))[0] == 200
+            del cluster.documents[NEWER]
+            await client.until(lambda: owner(client, NEWER) is None, "lost")
+
+    run(scenario)
+
+
+def test_refused_token_ends_what_an_open_watch_promises() -> None:
+    async def scenario(cluster: FakeCluster) -> None:
+        async with serves(cluster) as client:
+
+            def states() -> set[str]:
+                source = client.app.cluster
+                assert source is not None
+                return {state.phase.value for state in source.watches.values()}
+
+            await client.until(lambda: states() == {"synced"}, "synced")
+            cluster.tokens = {"another"}
+            await client.until(lambda: states() == {"failing"}, "said")
+            text = (await client.get("/metrics"))[2].decode()
+            assert set(re.findall(r"specmux_source_up\{.*\} (\S+)", text)) == {"0.0"}
+            cluster.tokens = None
+            await client.until(lambda: states() == {"synced"}, "back")
 
     run(scenario)
 

@@ -26,9 +26,11 @@ class SeenServices:
         """None: unknown yet."""
         self.problems: tuple[str, ...] = ()
         self._named: frozenset[GroupVersion] = frozenset()
-        """Every group-version that an APIService ever named."""
+        """Every group-version that an APIService of an extension apiserver ever named."""
         self.withdrawn: frozenset[GroupVersion] = frozenset()
-        """Those that none names any more."""
+        """Those that none names any more. Not the apiserver's own: of several, one that has another release
+        deletes the APIServices of all that it does not serve itself, while others serve it. Their roots say
+        when the last has lost it."""
 
     def recall(self, before: bytes) -> None:
         """Start with the note of an earlier run."""
@@ -49,7 +51,7 @@ class SeenServices:
             self._read = self._taken
             self.items, problems = read_api_services(self._taken.values())
             named = shadowed(self.items)
-            self._named |= named
+            self._named |= {item.group_version for item in self.items if item.service is not None}
             self.withdrawn = self._named - named
             note = noted(self._taken.values())
             if note != self._noted:

@@ -82,6 +82,8 @@ class ClusterSource:
         self._was_unavailable: Mapping[BackendName, bool] = {}
         self._was_failing = False
         self._is_apiserver_away = False
+        self._is_refused = False
+        """Whether the apiserver does not take our credentials."""
         self._notes = notes
         self._templates = templates
         self._services = SeenServices(self._note)
@@ -140,7 +142,8 @@ class ClusterSource:
             await self._client.close()
 
     def follow(self, snapshot: Snapshot) -> None:
-        """Note a new Snapshot: watches of an unreachable apiserver are checked."""
+        """Note a new Snapshot: watches of an apiserver that is unreachable, or refuses our credentials, are
+        checked."""
         observation = snapshot.observations.get(APISERVER)
         failure = None if observation is None else observation.failure
         was_away = self._is_apiserver_away
@@ -148,6 +151,11 @@ class ClusterSource:
         if self._is_apiserver_away and not was_away:
             for _, watch in self._watches():
                 watch.doubt()
+        was_refused = self._is_refused
+        self._is_refused = failure is not None and failure.status == 401
+        if self._is_refused and not was_refused:
+            for _, watch in self._watches():
+                watch.doubt(lists=True)
 
     @property
     def manifests(self) -> WatchedManifests:

@@ -171,8 +171,10 @@ class Watch:
         """An earlier run could list the resource, so a refusal now may be temporary."""
         self._was_shown = True
 
-    def doubt(self) -> None:
-        """Others cannot reach the apiserver any more: check that this watch still can."""
+    def doubt(self, *, lists: bool = False) -> None:
+        """Others cannot reach the apiserver any more: check that this watch still can. ``lists``: by a list,
+        since their credentials are refused, and an open watch outlives those that opened it."""
+        self._must_list |= lists
         if self._running is not None:
             self._running.reschedule(asyncio.get_running_loop().time())
 
@@ -265,6 +267,8 @@ class Watch:
                     take=self._take,
                 )
         except TimeoutError:
+            if self._must_list:
+                return 0.0
             failure, opened_at = _IN_DOUBT, None
         finally:
             self._running = None
