@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import logging
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -251,3 +252,21 @@ async def test_directory_that_vanishes_keeps_its_documents_and_says_so(tmp_path:
         await client.until(lambda: publisher.current.observations["files"].failure is not None)  # type: ignore[index]
         assert (await client.get((await client.paths())[APPS]))[0] == 200
         assert (await client.status())["backends"]["files"]["error"]["cause"] == "unreadable"
+
+
+async def test_keys_of_others_in_a_root_are_one_line_of_information(caplog: pytest.LogCaptureFixture) -> None:
+    key = "apis/wardle.example.com/v1"
+    origin = FakeAPIServer(
+        {each: document(key) for each in (key, "apis", "apis/wardle.example.com", "version")}
+    )
+    with caplog.at_level(logging.INFO):
+        async with (
+            serving(origin),
+            service(backend("a", origin.url, group_versions=frozenset({key}))) as client,
+        ):
+            await client.ready()
+            notes = (await client.status())["backends"]["a"]["notes"]
+            assert notes == ["apis", "apis/wardle.example.com", "version"]
+    lines = [record for record in caplog.records if "wardle" in record.getMessage()]
+    assert [record.levelname for record in lines] == ["INFO"]
+    assert "also lists apis, apis/wardle.example.com, version" in lines[0].getMessage()

@@ -24,7 +24,7 @@ from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.model.server_union import difference_text
 from specmux_aggregator.upstream.credential_files import credential_files, until_changed
-from specmux_converters.counted_nouns import counted
+from specmux_converters.counted_nouns import counted, listed
 from specmux_converters.group_versions import GroupVersion
 
 logger = logging.getLogger(__name__)
@@ -67,7 +67,9 @@ class Refresher:
         """``pace``: shared by all first checks."""
         self.origin = origin
         self.observation = observation
-        self.check = BackendCheck()
+        # What the state has was good when it was stored.
+        restored_at = observation.changed_at if observation.attempted else None
+        self.check = BackendCheck(succeeded_at=restored_at)
         self._polling = polling
         self._publish = publish
         self._observed = observed
@@ -218,6 +220,16 @@ def _servers_text(observation: Observation) -> str:
 def _log_change(last: Observation, now: Observation) -> None:
     name = now.backend.name
     new = [note for note in now.notes if note not in last.notes]
+    # A note of one word is a key of the root that the backend may not publish (upstream/root.py).
+    keys = [note for note in new if " " not in note]
+    if keys:
+        logger.info(
+            "backend %s: also lists %s, which are not its own and left out; nothing to do, unless its"
+            " group_versions or its APIService should name them",
+            name,
+            listed(keys, NOTES_LOGGED),
+        )
+    new = [note for note in new if " " in note]
     for note in new[:NOTES_LOGGED]:
         logger.warning("backend %s: OpenAPI spec: %s", name, note)
     if len(new) > NOTES_LOGGED:

@@ -55,6 +55,8 @@ class Directory:
     conflicts: tuple[OwnershipConflict, ...] = ()
     version: bytes | None = None
     """The JSON object of ``/version`` of the backend with precedence."""
+    awaits_version: bool = False
+    """Whether a backend that may have it could not be asked."""
     changes_at: float | None = None
     """Monotonic seconds when the passing of time alone makes something stale."""
 

@@ -61,8 +61,13 @@ def merge(known: Iterable[Knowledge], *, now: float, grace: float) -> Directory:
         groups=tuple(group for group in groups if group.name),
         conflicts=tuple(sorted(conflicts, key=lambda conflict: conflict.group_version)),
         version=_server_version(ordered),
+        awaits_version=any(_may_tell_version(item) and item.failure is not None for item in ordered),
         changes_at=min(ends, default=None),
     )
+
+
+def _may_tell_version(item: Knowledge) -> bool:
+    return item.backend.is_fallback or (item.backend.found is None and bool(item.backend.url))
 
 
 def _server_version(ordered: Iterable[Knowledge]) -> bytes | None:

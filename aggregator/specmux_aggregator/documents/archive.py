@@ -160,7 +160,13 @@ class StateDirectory:
             if offer.provenance is Provenance.NATIVE
             or self._holds(Key(backend.name, identity(backend), key, offer.hash, JSON))
         }
-        return Observation(backend=backend, dialect=manifest.dialect, offers=kept, attempted=True)
+        return Observation(
+            backend=backend,
+            dialect=manifest.dialect,
+            offers=kept,
+            attempted=True,
+            changed_at=manifest.changed_at,
+        )
 
     def _holds(self, wanted: Key) -> bool:
         rows = self._store.rows(wanted.server, wanted.partition, wanted.group_version, wanted.media_type)
@@ -237,6 +243,7 @@ def manifest_json(observation: Observation) -> bytes:
         {
             "format": MANIFEST_FORMAT,
             "dialect": observation.dialect,
+            "changedAt": observation.changed_at,
             "offers": {
                 key: [offer.hash, offer.provenance, offer.size, offer.losses, list(offer.loss_examples)]
                 for key, offer in observation.offers.items()
@@ -264,8 +271,11 @@ def read_manifest(body: bytes, backend: Backend) -> Observation | None:
             if backend.owns(GroupVersion(key))
         }
         dialect = BackendKind(manifest["dialect"])
+        changed_at = manifest.get("changedAt")
+        if changed_at is not None:  # missing in those of earlier releases
+            changed_at = float(changed_at)
     except (orjson.JSONDecodeError, AttributeError, KeyError, TypeError, ValueError):
         return None
     if dialect is BackendKind.AUTO:
         return None
-    return Observation(backend=backend, dialect=dialect, offers=offers, attempted=True)
+    return Observation(backend=backend, dialect=dialect, offers=offers, attempted=True, changed_at=changed_at)

@@ -8,6 +8,7 @@ from typing import Final
 from specmux_aggregator.api_discovery.accept import DiscoveryForm, form_for
 from specmux_aggregator.api_discovery.directory import ListedVersion
 from specmux_aggregator.api_discovery.encoded_directory import (
+    VERSION_PATH,
     DiscoveryIndex,
     PendingAnswer,
     Subject,
@@ -48,6 +49,8 @@ def decide(
         # An empty list would tell controllers that there are no APIs.
         return _refused(503, "no backend could be asked yet what it has", request, RETRY_AFTER)
     subject = index.find(path)
+    if subject is None and path == VERSION_PATH and index.directory.awaits_version:
+        return _refused(503, "the server whose version this is cannot be asked", request, RETRY_AFTER)
     if subject is None:
         return _refused(404, "the server could not find the requested resource", request)
     if isinstance(subject, ListedVersion) and not subject.is_known:
