@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from dataclasses import fields
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from prometheus_client import CollectorRegistry
 
@@ -33,6 +33,7 @@ from specmux_aggregator.kubernetes.watch import Timing
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.snapshot import Snapshot
+from specmux_aggregator.mounts import READER, NamedFunction
 from specmux_aggregator.parts import (
     Sources,
     cluster_version_of,
@@ -46,12 +47,10 @@ from specmux_aggregator.parts import (
     swagger_routes,
 )
 from specmux_aggregator.proxy.handler import ProxyHandler
-from specmux_aggregator.reader.document_pages.kind import load_pages
 from specmux_aggregator.reader.opening import question_routes
-from specmux_aggregator.reader.page_frame import SiteParts
-from specmux_aggregator.reader.pages import home
 from specmux_aggregator.reader.process import Reader
 from specmux_aggregator.reader.reader_client import Reading
+from specmux_aggregator.reader.requests import SiteParts, State
 from specmux_aggregator.reader.validation_endpoint import validation_of
 from specmux_aggregator.server.listener import HTTPServer
 from specmux_aggregator.tasks import finish, log_failure
@@ -59,6 +58,9 @@ from specmux_aggregator.upstream.body_budget import BODIES
 from specmux_converters.counted_nouns import counted
 
 logger = logging.getLogger(__name__)
+
+_LOAD_PAGES: Final[NamedFunction[[State], None]] = NamedFunction(READER["load pages"])
+_HOME_PAGE: Final[NamedFunction[..., Any]] = NamedFunction(READER["home page"])
 
 
 class App:
@@ -152,8 +154,8 @@ class App:
         self._run(self.published.workers.warm_up(), "the workers could not be started ahead")
         known = self._sources.first_look
         warm = self._reading.warm_up(
-            partial(home, self._site, Coding.IDENTITY),
-            first=load_pages,
+            partial(_HOME_PAGE, self._site, Coding.IDENTITY),
+            first=_LOAD_PAGES,
             is_known=lambda: not known.runs(),
         )
         self._run(warm, "the reader could not be started ahead")
@@ -255,7 +257,7 @@ class App:
             is_private=is_private,
             site=self._site,
         )
-        changes = change_routes(self.history, is_private=is_private)
+        changes = change_routes(self.history, self.published.workers.catalogue, is_private=is_private)
         files = [*schema_routes(self.schemas), *swagger_routes(self.swagger)]
         return [*pages.routes(), *files, *changes, *questions]
 

@@ -32,20 +32,14 @@ from data.explained_documents import release  # noqa: E402
 from running.service import directory, service  # noqa: E402
 from shared_data import DATA  # noqa: E402
 from specmux_aggregator.http.messages import Coding  # noqa: E402
-from specmux_aggregator.reader.answers import ReaderAnswer  # noqa: E402
-from specmux_aggregator.reader.document_pages.kind import kind_page  # noqa: E402
-from specmux_aggregator.reader.document_pages.page import (  # noqa: E402
-    DocumentOrigin,
-    DocumentRequest,
-    document_page,
-)
-from specmux_aggregator.reader.page_frame import SiteParts  # noqa: E402
-from specmux_aggregator.reader.state import ReaderState  # noqa: E402
-from specmux_aggregator.reader.tree import tree_html  # noqa: E402
+from specmux_aggregator.reader.requests import DocumentOrigin, DocumentRequest, ReaderAnswer, SiteParts  # noqa: E402
 from specmux_converters.resources import GroupVersionKind  # noqa: E402
 from specmux_tools.explanation.plaintext import of_kind  # noqa: E402
 from specmux_tools.explanation.tree import FieldPlace, tree_of  # noqa: E402
 from specmux_tools.kinds import DocumentSet  # noqa: E402
+from specmux_tools.reader.state import ReaderState  # noqa: E402
+from specmux_tools.web_ui.document_page import document_page  # noqa: E402
+from specmux_tools.web_ui.tree import tree_html  # noqa: E402
 
 SPECMUX = Path(sys.executable).with_name("specmux")
 SUBJECT = "deployments.spec"
@@ -103,8 +97,8 @@ def page_sizes(documents: DocumentSet) -> list[float]:
         key = found.group_version
         origin = DocumentOrigin(group_version=key, hash=key, owner="release", provenance="native")
         below = f"kind/{key}/{found.kind.kind}"
-        asked = DocumentRequest(below=below, origin=origin, name=found.kind.kind, entries=())
-        page = document_page(kind_page, SiteParts(is_logged=True), asked, Coding.GZIP, state, "all", ())
+        asked = DocumentRequest(page="kind", below=below, origin=origin, name=found.kind.kind, entries=())
+        page = document_page(SiteParts(is_logged=True), asked, Coding.GZIP, state, "all", ())
         assert isinstance(page, ReaderAnswer)
         sizes.append(len(page.body) / 1e3)
     return sorted(sizes)

@@ -35,11 +35,11 @@ from data import catalogue_documents as catalogue  # noqa: E402
 from running.schema_clients import MISSING, LanguageServer, node_modules  # noqa: E402
 from running.service import directory, service  # noqa: E402
 from specmux_aggregator.http.messages import Request  # noqa: E402
-from specmux_aggregator.workers.schema_examples import example_of  # noqa: E402
 from specmux_converters.group_versions import GroupVersion  # noqa: E402
 from specmux_converters.json_schema import STRICT, DocumentSchemas, SchemaForm  # noqa: E402
 from specmux_converters.json_schema.catalogue import text_of  # noqa: E402
 from specmux_converters.json_schema.definitions import dispatcher  # noqa: E402
+from specmux_tools.schema_examples import example_of  # noqa: E402
 
 BUNDLE = SchemaForm(is_named=True)
 

@@ -10,7 +10,6 @@ import jsonschema_rs
 import yaml
 
 from shared_data import DATA, documents, load, read
-from specmux_aggregator.workers.schema_examples import example_of
 from specmux_converters.crd import build
 from specmux_converters.document import Document
 from specmux_converters.errors import ConverterError
@@ -18,6 +17,7 @@ from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_schema import STRICT, DocumentSchemas, Kind, SchemaForm
 from specmux_converters.recognise import DocumentKind as Recognised
 from specmux_converters.recognise import recognise
+from specmux_tools.schema_examples import example_of
 
 RELEASE = "1.35"
 

@@ -23,7 +23,7 @@ from fakes.apiserver import FakeAPIServer, serving
 from running.service import DEADLINE, Client, backend, directory, service
 from specmux_aggregator.reader.page_answers import POLICY
 from specmux_aggregator.reader.process import Reader, ReaderBusy, ReaderFailed, ReaderFault
-from specmux_aggregator.reader.state import ReaderState
+from specmux_tools.reader.state import ReaderState
 
 KIND_PAGE = "/openapi/ui/kind/apis/garden.example.org/v1/Bed"
 KEY = "apis/garden.example.org/v1"

@@ -20,7 +20,7 @@ import pytest
 from running.service import Client, directory, service
 from shared_data import DATA, shared
 from specmux_aggregator.reader.process import ReaderBusy, ReaderFailed
-from specmux_aggregator.reader.state import ReaderState
+from specmux_tools.reader.state import ReaderState
 
 pytestmark = pytest.mark.long
 

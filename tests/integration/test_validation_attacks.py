@@ -15,9 +15,9 @@ import pytest
 
 from running.validating import KIND, Shop, head_of, order, request_head, run
 from specmux_aggregator.config.settings import ValidationSettings
-from specmux_aggregator.reader.state import ReaderState
 from specmux_aggregator.reader.validation_endpoint import BODY_MAX
 from specmux_aggregator.server.bodies import BODIES_MAX
+from specmux_tools.reader.state import ReaderState
 
 pytestmark = pytest.mark.long
 

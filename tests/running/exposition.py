@@ -16,9 +16,9 @@ from running.service import QUICK, backend, service
 from specmux_aggregator.aggregation import document_checks
 from specmux_aggregator.config.settings import DocumentSettings, KubernetesSettings
 from specmux_aggregator.model.backend import Backend
+from specmux_aggregator.model.document_check import Summary
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
-from specmux_tools.document_checks.findings import Summary
 
 
 def families() -> Iterator[Metric]:

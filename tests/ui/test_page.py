@@ -17,7 +17,7 @@ from data.compared import document
 from data.explained_documents import bed, release
 from running.browser import PREFIX, Browsed, browsed, chromium
 from shared_data import shared
-from specmux_aggregator.reader.page_frame import assets
+from specmux_aggregator.reader.assets import assets
 from specmux_converters.group_versions import GroupVersion
 from specmux_tools.explanation.tree import Field, FieldPlace, tree_of
 

@@ -16,15 +16,17 @@ from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.documents.repository import DocumentRepository
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.model.document_check import PublishedCheck, Summary
 from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
+from specmux_aggregator.mounts import DOCUMENT_CHECK, NamedFunction
 from specmux_aggregator.workers.worker import Worker
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON
-from specmux_tools.document_checks.findings import PublishedCheck
-from specmux_tools.document_checks.published import check_published
 
 logger = logging.getLogger(__name__)
+
+_CHECK: Final[NamedFunction[..., Summary]] = NamedFunction(DOCUMENT_CHECK)
 
 RETRY: Final = 30.0
 """Seconds before another attempt at a document that could not be fetched or whose process failed."""
@@ -88,7 +90,7 @@ class DocumentChecks:
         if not isinstance(body, bytes):
             return
         try:
-            summary = await self._worker.run(check_published, body, key.group_version, limits=self._limits)
+            summary = await self._worker.run(_CHECK, body, key.group_version, limits=self._limits)
         except WorkerFailed as error:
             self._note(PublishedCheck(key, None, str(error)))
             return

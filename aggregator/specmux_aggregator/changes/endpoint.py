@@ -11,7 +11,8 @@ import asyncio
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import partial
+from typing import Final
 from urllib.parse import parse_qsl
 
 import orjson
@@ -34,12 +35,12 @@ from specmux_aggregator.http.prepared_answer import (
     status_reply,
 )
 from specmux_aggregator.model.observation import Hash
+from specmux_aggregator.mounts import CHANGES_AS_TEXT, NamedFunction
+from specmux_aggregator.workers.worker import Worker
+from specmux_converters.change_severity import ChangeSeverity
 from specmux_converters.codecs import cbor
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import CBOR, JSON, MediaType
-from specmux_tools.differences import ChangeSeverity
-from specmux_tools.differences.reports import Report, render
-from specmux_tools.differences.reports.json_report import read_change
 
 PATH: Final = "/openapi/changes"
 ROUTE: Final = "changes"
@@ -48,6 +49,8 @@ TEXT: Final = MediaType("text/plain")
 MARKDOWN: Final = MediaType("text/markdown")
 OFFERED: Final = (JSON, TEXT, MARKDOWN, CBOR)
 _FORMATS: Final[dict[MediaType, str]] = {**FORMATS, TEXT: "text", MARKDOWN: "text"}
+_FORMS: Final = {TEXT: "text", MARKDOWN: "markdown"}
+_AS_TEXT: Final[NamedFunction[[list[bytes], str], bytes]] = NamedFunction(CHANGES_AS_TEXT)
 
 ENTRIES_MAX: Final = 100
 """Most entries of one answer; ``since`` and ``continue`` lead to the rest."""
@@ -82,8 +85,10 @@ class Page:
 class ChangesEndpoint:
     """Implements the service's ``Endpoint`` protocol."""
 
-    def __init__(self, history: History, *, is_private: bool) -> None:
+    def __init__(self, history: History, worker: Worker, *, is_private: bool) -> None:
+        """``worker``: writes entries as text."""
         self._history = history
+        self._worker = worker
         self._is_private = is_private
 
     def immediate(self, request: Request) -> PreparedAnswer | None:
@@ -103,7 +108,7 @@ class ChangesEndpoint:
         page = page_of(self._history.log, name, query)
         if name and not page.entries and not self._history.is_published(name):
             return status_reply(404, "no such group-version is published", route=ROUTE, request=request)
-        return await self._delivered(request, media_type, lambda: listed(page, media_type))
+        return await self._listed(request, media_type, page)
 
     async def _comparison(
         self, request: Request, name: GroupVersion, hashes: tuple[Hash, Hash], media_type: MediaType
@@ -122,21 +127,33 @@ class ChangesEndpoint:
             message = f"the documents cannot be compared: {found}"
             return status_reply(503, message, route=ROUTE, request=request, fields=[("Retry-After", "10")])
         body = comparison_body(name, hashes, found)
-        return await self._delivered(
-            request, media_type, lambda: shown([orjson.loads(body)], body, media_type), is_immutable=True
-        )
+        return await self._delivered(request, media_type, [body], lambda _: body, is_immutable=True)
+
+    async def _listed(self, request: Request, media_type: MediaType, page: Page) -> PreparedAnswer:
+        bodies = [entry.body for entry in page.entries]
+        return await self._delivered(request, media_type, bodies, partial(listed, page))
 
     async def _delivered(
         self,
         request: Request,
         media_type: MediaType,
-        make: Callable[[], bytes],
+        entries: list[bytes],
+        make: Callable[[bytes], bytes],
         *,
         is_immutable: bool = False,
     ) -> PreparedAnswer:
+        """``make``: the JSON of the answer; of an answer as text, what surrounds the text of its entries."""
         coding = coding_for(request.accept_encoding)
+        text = b""
+        if media_type in (TEXT, MARKDOWN):
+            try:
+                text = await self._worker.run(_AS_TEXT, entries, _FORMS[media_type])
+            except WorkerFailed as error:
+                message = f"the changes cannot be written as text: {error}"
+                fields = [("Retry-After", "10")]
+                return status_reply(503, message, route=ROUTE, request=request, fields=fields)
         # Rendering and compressing take milliseconds, which would delay other clients.
-        plain, body = await asyncio.to_thread(_made, make, coding)
+        plain, body = await asyncio.to_thread(_made, partial(make, text), media_type, coding)
         digest = hashlib.sha256(plain).hexdigest()[:32]
         suffix = "" if coding is Coding.IDENTITY else f"-{coding.value}"
         representation = Representation(
@@ -198,17 +215,14 @@ def page_of(log: ChangeLog, name: GroupVersion, query: Query) -> Page:
     return Page(page, following or log.last_id, not is_whole, following)
 
 
-def listed(page: Page, media_type: MediaType) -> bytes:
-    """Entries as one answer."""
-    if media_type in (JSON, CBOR):
-        head = orjson.dumps({"format": FORMAT, "last": page.last, "reset": page.is_reset})[:-1]
-        more = b"" if page.following is None else b',"continue":%d' % page.following
-        body = b'%b%b,"entries":[%b]}' % (head, more, b",".join(entry.body for entry in page.entries))
-        return shown([], body, media_type)
-    said = shown([orjson.loads(entry.body) for entry in page.entries], b"", media_type)
-    if page.is_reset:
-        said = b"reset: what came before is not known any more\n" + said
-    return said if page.following is None else said + b"more: continue=%d\n" % page.following
+def listed(page: Page, text: bytes) -> bytes:
+    """Entries as one answer: around ``text``, else as JSON."""
+    if text:
+        before = b"reset: what came before is not known any more\n" if page.is_reset else b""
+        return before + text + (b"" if page.following is None else b"more: continue=%d\n" % page.following)
+    head = orjson.dumps({"format": FORMAT, "last": page.last, "reset": page.is_reset})[:-1]
+    more = b"" if page.following is None else b',"continue":%d' % page.following
+    return b'%b%b,"entries":[%b]}' % (head, more, b",".join(entry.body for entry in page.entries))
 
 
 def comparison_body(name: GroupVersion, hashes: tuple[Hash, Hash], found: Findings) -> bytes:
@@ -225,34 +239,6 @@ def comparison_body(name: GroupVersion, hashes: tuple[Hash, Hash], found: Findin
     )
 
 
-def shown(values: list[dict[str, Any]], body: bytes, media_type: MediaType) -> bytes:
-    """``body`` itself, or its entries as text."""
-    if media_type == JSON:
-        return body
-    if media_type == CBOR:
-        return cbor.encode(orjson.loads(body))
-    form = "text" if media_type == TEXT else "markdown"
-    return "\n".join(_told(value, form) for value in values).encode() or b"no changes\n"
-
-
-def _told(value: dict[str, Any], form: str) -> str:
-    sides = [_side(value["groupVersion"], value[side]) for side in ("old", "new")]
-    changes = tuple(read_change(change) for change in value["changes"])
-    report = Report(sides[0], sides[1], changes, value["summary"]["documentation"])
-    told = render(report, form)
-    if form == "text":
-        when = f"{value['at']} {value['result']}: " if "at" in value else ""
-        return f"{when}{sides[0]} to {sides[1]}\n{told}"
-    return told
-
-
-def _side(name: str, version: dict[str, str] | None) -> str:
-    if version is None:
-        return "nothing"
-    backend = f" of {version['backend']}" if "backend" in version else ""
-    return f"{name} {version['hash'][:12]}{backend}"
-
-
-def _made(make: Callable[[], bytes], coding: Coding) -> tuple[bytes, bytes]:
-    plain = make()
+def _made(make: Callable[[], bytes], media_type: MediaType, coding: Coding) -> tuple[bytes, bytes]:
+    plain = make() if media_type != CBOR else cbor.encode(orjson.loads(make()))
     return plain, encoded(plain, coding)

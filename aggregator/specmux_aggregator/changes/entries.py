@@ -14,8 +14,8 @@ import orjson
 
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.observation import Hash
+from specmux_converters.change_severity import ChangeSeverity
 from specmux_converters.group_versions import GroupVersion
-from specmux_tools.differences import ChangeSeverity
 
 FORMAT: Final = "specmux.change/v1"
 

@@ -15,7 +15,6 @@ from typing import Final, Protocol
 
 import orjson
 
-from specmux_aggregator.changes.comparing import compared
 from specmux_aggregator.changes.document_history import KeptDocuments
 from specmux_aggregator.changes.entries import (
     NOTHING,
@@ -35,12 +34,15 @@ from specmux_aggregator.http.content_codings import BadCoding, TooLarge
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.observation import Hash, Provenance
 from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
+from specmux_aggregator.mounts import DIFFERENCES, NamedFunction
 from specmux_aggregator.tasks import log_failure
 from specmux_aggregator.workers.worker import Worker
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion, split
 
 logger = logging.getLogger(__name__)
+
+_COMPARE: Final[NamedFunction[..., Findings | str]] = NamedFunction(DIFFERENCES)
 
 OTHERS_MAX: Final = 8
 """Most other versions of a group that are read for one comparison."""
@@ -173,7 +175,7 @@ class History:
         bodies = await self.document(name, old), await self.document(name, new)
         if bodies[0] is None or bodies[1] is None:
             return None
-        return await self._worker.run(compared, *bodies, (), limits=self._limits)
+        return await self._worker.run(_COMPARE, *bodies, (), limits=self._limits)
 
     @property
     def is_settled(self) -> bool:
@@ -267,7 +269,7 @@ class History:
         try:
             # nothing was removed that they could still serve
             others = () if old is None else self._others(name)
-            found = await self._worker.run(compared, bodies[0], bodies[1], others, limits=self._limits)
+            found = await self._worker.run(_COMPARE, bodies[0], bodies[1], others, limits=self._limits)
         except WorkerFailed as error:
             found = str(error)
         if isinstance(found, str):

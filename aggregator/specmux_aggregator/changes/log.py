@@ -8,8 +8,8 @@ from itertools import takewhile
 from specmux_aggregator.changes.entries import LogEntry
 from specmux_aggregator.changes.event_ids import BEGINNING, base_of, is_named, new_base
 from specmux_aggregator.model.observation import Hash
+from specmux_converters.change_severity import ChangeSeverity
 from specmux_converters.group_versions import GroupVersion
-from specmux_tools.differences import ChangeSeverity
 
 
 class ChangeLog:

@@ -13,6 +13,7 @@ from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.endpoints.routes import Route
 from specmux_aggregator.parts import PublishedParts
 from specmux_aggregator.server.protocols import Guard, StreamingHandler
+from specmux_aggregator.workers.worker import Worker
 
 
 def change_history(
@@ -40,10 +41,10 @@ def change_history(
     return history
 
 
-def change_routes(history: History | None, *, is_private: bool) -> list[Route]:
+def change_routes(history: History | None, worker: Worker, *, is_private: bool) -> list[Route]:
     if history is None:
         return []
-    return [Route(f"{PATH}/", ChangesEndpoint(history, is_private=is_private), ROUTE)]
+    return [Route(f"{PATH}/", ChangesEndpoint(history, worker, is_private=is_private), ROUTE)]
 
 
 def change_streams(

@@ -27,11 +27,12 @@ from specmux_aggregator.json_schema_files.answers import (
     tree_of,
     without_kind,
 )
+from specmux_aggregator.json_schema_files.requests import FileContext, SchemaSource
 from specmux_aggregator.json_schema_files.tokens import INTERVAL, PathTokens
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.snapshot import Snapshot
+from specmux_aggregator.mounts import JSON_SCHEMAS, NamedFunction
 from specmux_aggregator.workers.documents import Unencodable
-from specmux_aggregator.workers.json_schemas import FileContext, SchemaSource, json_schema
 from specmux_aggregator.workers.worker import Worker
 from specmux_cache.reading.single_flight import SingleFlight
 from specmux_converters.document import Limits
@@ -40,6 +41,8 @@ from specmux_converters.media_types import JSON
 
 MISSING_MAX: Final = 4096
 """Names of files known not to exist that are cached."""
+
+_JSON_SCHEMA: Final[NamedFunction[..., bytes | Unencodable | None]] = NamedFunction(JSON_SCHEMAS)
 
 DECISIONS_MAX: Final = 4096
 """Requests whose answer is cached, without its body."""
@@ -244,7 +247,7 @@ class SchemaFiles:
         about = FileContext(tree=tree.hash, absent=absent, base=self._access.base)
         try:
             made = await self._worker.run(
-                json_schema,
+                _JSON_SCHEMA,
                 decision.file,
                 sources,
                 about,

@@ -7,10 +7,10 @@ A 304 follows from the hash of the document or the root and needs no reader.
 from __future__ import annotations
 
 from functools import partial
-from typing import Final
+from typing import Final, TypeAlias
 from urllib.parse import unquote
 
-from specmux_aggregator.http.messages import Request
+from specmux_aggregator.http.messages import Coding, Request
 from specmux_aggregator.http.prepared_answer import (
     PreparedAnswer,
     Representation,
@@ -22,27 +22,31 @@ from specmux_aggregator.http.prepared_answer import (
 from specmux_aggregator.http.prepared_bodies import passing, represented
 from specmux_aggregator.http.query import BadParameters, flag, number, parameters
 from specmux_aggregator.model.snapshot import SnapshotEntry
-from specmux_aggregator.reader.answers import (
+from specmux_aggregator.mounts import READER, NamedFunction
+from specmux_aggregator.reader.process import Unready
+from specmux_aggregator.reader.reader_client import Reading
+from specmux_aggregator.reader.requests import (
+    DEPTH_MAX,
+    OFFSET_MAX,
+    ROWS_MAX,
     ExplainRequest,
     QuestionRefusal,
     ReaderAnswer,
     SearchRequest,
-    explain,
-    search_rows,
+    State,
+    Wants,
 )
-from specmux_aggregator.reader.process import Unready
-from specmux_aggregator.reader.reader_client import Reading
-from specmux_aggregator.reader.state import ReaderState, Wants
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON
-from specmux_tools.errors import InvalidPath
-from specmux_tools.explanation.field_path import parse
-from specmux_tools.explanation.tree import MOST_DEPTH
-from specmux_tools.search_index.query import MOST_OFFSET, MOST_ROWS
-from specmux_tools.search_index.words import asked
 
 EXPLAIN: Final = "/openapi/explain/"
 SEARCH: Final = "/openapi/search/"
+
+_Answer: TypeAlias = ReaderAnswer | QuestionRefusal | Wants
+_EXPLAIN: Final[NamedFunction[[State, ExplainRequest, Coding], _Answer]] = NamedFunction(READER["explain"])
+_SEARCH: Final[NamedFunction[[SearchRequest, Coding, State, str, tuple[str, ...]], _Answer]] = NamedFunction(
+    READER["search"]
+)
 
 _CONTENT_TYPES: Final = {
     "json": (JSON, "json"),
@@ -72,7 +76,7 @@ class Explain:
         if ready is not None:
             return ready
         try:
-            found = await self._reading.of_document(entry, explain, question, representation.coding)
+            found = await self._reading.of_document(entry, _EXPLAIN, question, representation.coding)
         except Unready as error:
             return refused(request, error, route="explain")
         return _answered(request, representation, found)
@@ -86,7 +90,7 @@ class Explain:
             return self._unknown(request)
         try:
             question = _explain_request(entry, unquote(kind), request.query)
-        except (BadParameters, InvalidPath) as error:
+        except BadParameters as error:
             return status_reply(400, str(error), route="explain", request=request)
         content_type, form = _CONTENT_TYPES[question.output]
         representation = represented(
@@ -130,7 +134,7 @@ class Search:
         if ready is not None:
             return ready
         try:
-            found = await self._reading.of_all(partial(_searched, question, representation))
+            found = await self._reading.of_all(partial(_SEARCH, question, representation.coding))
         except Unready as error:
             return refused(request, error, route="search")
         if self._reading.is_complete or not isinstance(found, ReaderAnswer):
@@ -142,7 +146,7 @@ class Search:
             return status_reply(404, "the path is /openapi/search", route="search", request=request)
         try:
             question = search_request(request.query)
-        except (BadParameters, InvalidPath) as error:
+        except BadParameters as error:
             return status_reply(400, str(error), route="search", request=request)
         version = self._reading.version
         representation = represented(
@@ -153,37 +157,27 @@ class Search:
 
 
 def search_request(query: str) -> SearchRequest:
-    """Raises BadParameters, InvalidPath."""
+    """Raises BadParameters."""
     given = parameters(query)
     words = given.get("q", "")
-    asked(words)
-    limit = number(given, "limit", 20, least=1, most=MOST_ROWS)
-    offset = number(given, "offset", 0, least=0, most=MOST_OFFSET)
+    limit = number(given, "limit", 20, least=1, most=ROWS_MAX)
+    offset = number(given, "offset", 0, least=0, most=OFFSET_MAX)
     return SearchRequest(query=words, limit=limit, offset=offset, group=given.get("group"))
 
 
-def _searched(
-    question: SearchRequest, representation: Representation, state: ReaderState, version: str,
-    missing: tuple[str, ...],
-) -> ReaderAnswer | QuestionRefusal | Wants:  # fmt: skip
-    return search_rows(state, version, question, missing, representation.coding)
-
-
 def _explain_request(entry: SnapshotEntry, kind: str, query: str) -> ExplainRequest:
-    """Raises BadParameters, InvalidPath."""
+    """Raises BadParameters."""
     given = parameters(query)
     output = given.get("output", "json")
     if output not in _CONTENT_TYPES:
         raise BadParameters(f"output is one of {', '.join(_CONTENT_TYPES)}")
-    path = given.get("path", "")
-    parse(path)
     return ExplainRequest(
         group_version=entry.group_version,
         hash=str(entry.key.hash),
         kind=kind,
-        path=path,
+        path=given.get("path", ""),
         is_recursive=flag(given, "recursive"),
-        depth=number(given, "depth", 1, least=1, most=MOST_DEPTH) if "depth" in given else None,
+        depth=number(given, "depth", 1, least=1, most=DEPTH_MAX) if "depth" in given else None,
         output=output,  # type: ignore[arg-type]  # one of them
     )
 

@@ -10,8 +10,8 @@ from specmux_aggregator.reader.explain_endpoint import EXPLAIN, SEARCH, Explain,
 from specmux_aggregator.reader.logged_changes import LoggedChanges
 from specmux_aggregator.reader.page_answers import PREFIX
 from specmux_aggregator.reader.page_endpoint import Ui
-from specmux_aggregator.reader.page_frame import SiteParts
 from specmux_aggregator.reader.reader_client import Reading
+from specmux_aggregator.reader.requests import SiteParts
 from specmux_aggregator.reader.swagger_assets import SwaggerUiUnusable, swagger_assets
 from specmux_aggregator.reader.swagger_ui import SWAGGER, SwaggerUi
 

@@ -17,9 +17,10 @@ from specmux_aggregator.http.prepared_answer import (
     settled,
 )
 from specmux_aggregator.http.prepared_bodies import passing
-from specmux_aggregator.reader.answers import QuestionRefusal, ReaderAnswer
-from specmux_aggregator.reader.page_frame import assets, bare_error
+from specmux_aggregator.reader.assets import assets, bare_error
 from specmux_aggregator.reader.process import Unready
+from specmux_aggregator.reader.requests import QuestionRefusal, ReaderAnswer
+from specmux_converters.group_versions import GroupVersion
 
 PREFIX: Final = "/openapi/ui/"
 HTML: Final = "text/html; charset=utf-8"
@@ -41,11 +42,19 @@ FIELDS: Final = (
 
 
 class NoSuchPage(LookupError):
-    """``similar``: names and pages of what may have been meant."""
+    """``similar``: names and pages of what may have been meant; ``group_version``: one that is not published,
+    which the error page compares with those that are."""
 
-    def __init__(self, message: str, similar: Sequence[tuple[str, str]] = ()) -> None:
+    def __init__(
+        self,
+        message: str,
+        similar: Sequence[tuple[str, str]] = (),
+        *,
+        group_version: GroupVersion | None = None,
+    ) -> None:
         super().__init__(message)
-        self.similar = similar
+        self.similar = tuple(similar)
+        self.group_version = group_version
 
 
 def redirect(request: Request, location: str) -> PreparedAnswer:

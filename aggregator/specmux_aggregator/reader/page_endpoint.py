@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final
 from urllib.parse import unquote
 
 from specmux_aggregator.http.messages import Coding, ETag, Request
@@ -12,13 +12,8 @@ from specmux_aggregator.http.prepared_answer import PreparedAnswer, Representati
 from specmux_aggregator.http.prepared_bodies import passing, represented
 from specmux_aggregator.http.query import BadParameters, number, parameters
 from specmux_aggregator.model.snapshot import SnapshotEntry
-from specmux_aggregator.reader.answers import QuestionRefusal, ReaderAnswer, SearchRequest
-from specmux_aggregator.reader.change_pages import ENTRIES_MAX, ChangesRequest, changes_page
-from specmux_aggregator.reader.document_pages.comparison import compare_page
-from specmux_aggregator.reader.document_pages.group_version import group_version_page
-from specmux_aggregator.reader.document_pages.kind import kind_page
-from specmux_aggregator.reader.document_pages.page import DocumentRequest, Page, document_page, origin_from
-from specmux_aggregator.reader.document_pages.type import type_page
+from specmux_aggregator.mounts import READER, NamedFunction
+from specmux_aggregator.reader.assets import root_from
 from specmux_aggregator.reader.logged_changes import LogEntryPage, LoggedChanges, bodies_of, state_of
 from specmux_aggregator.reader.page_answers import (
     FIELDS,
@@ -30,25 +25,34 @@ from specmux_aggregator.reader.page_answers import (
     reader_page,
     redirect,
 )
-from specmux_aggregator.reader.page_frame import SiteParts, root_from
-from specmux_aggregator.reader.pages import (
-    ErrorRequest,
-    error_page,
-    home,
-    search_page,
-    status_page,
-    validate_page,
-)
 from specmux_aggregator.reader.process import Unready
 from specmux_aggregator.reader.reader_client import ALIGN_SECONDS, PAGE_SECONDS, JobOfAll, Reading
+from specmux_aggregator.reader.requests import (
+    ENTRIES_MAX,
+    OFFSET_MAX,
+    ROWS_MAX,
+    WORDS_MAX,
+    ChangesRequest,
+    DocumentRequest,
+    ErrorRequest,
+    QuestionRefusal,
+    ReaderAnswer,
+    SearchRequest,
+    SiteParts,
+    origin_from,
+)
 from specmux_converters.byte_bounded import ByteBounded
 from specmux_converters.group_versions import GroupVersion
-from specmux_tools.explanation.similar import similar_to
-from specmux_tools.search_index.query import MOST_OFFSET, MOST_ROWS
-from specmux_tools.search_index.words import MOST_CHARACTERS
 
 _ASSETS: Final = "assets/"
-_OF_KINDS: Final[Mapping[str, Page]] = {"kind": kind_page, "type": type_page, "compare": compare_page}
+_OF_KINDS: Final = ("kind", "type", "compare")
+_HOME: Final[NamedFunction[..., Any]] = NamedFunction(READER["home page"])
+_SEARCH: Final[NamedFunction[..., Any]] = NamedFunction(READER["search page"])
+_STATUS: Final[NamedFunction[..., Any]] = NamedFunction(READER["status page"])
+_VALIDATE: Final[NamedFunction[..., Any]] = NamedFunction(READER["validate page"])
+_ERROR: Final[NamedFunction[..., ReaderAnswer]] = NamedFunction(READER["error page"])
+_CHANGES: Final[NamedFunction[..., ReaderAnswer]] = NamedFunction(READER["changes page"])
+_DOCUMENT: Final[NamedFunction[..., Any]] = NamedFunction(READER["document page"])
 RENDERED_BYTES: Final = 4 * 1024 * 1024
 """Of pages as they were sent: some 50 of the largest as gzip. Making one anew is a job of the reader."""
 
@@ -90,7 +94,7 @@ class Ui:
         try:
             return await self._page(request, request.path.removeprefix(PREFIX))
         except NoSuchPage as error:
-            return await self._error(request, 404, str(error), error.similar)
+            return await self._error(request, 404, str(error), error)
         except BadParameters as error:
             return await self._error(request, 400, str(error))
         except Unready as error:
@@ -100,23 +104,23 @@ class Ui:
         """Raises NoSuchPage, BadParameters, Unready."""
         part, _, rest = below.partition("/")
         if below == "":
-            job = partial(home, self._site)
+            job = partial(_HOME, self._site)
             return await self._of_all(request, lambda coding: partial(job, coding), "home", PAGE_SECONDS)
         if below == "search":
             question = _search_request(request.query)
-            found = partial(search_page, self._site, question)
+            found = partial(_SEARCH, self._site, question)
             return await self._of_all(request, lambda coding: partial(found, coding), "search")
         if below == "status":
-            return await self._of_state(request, below, status_page, await self._status())
+            return await self._of_state(request, below, _STATUS, await self._status())
         if below == "validate":
-            return await self._of_state(request, below, validate_page)
+            return await self._of_state(request, below, _VALIDATE)
         if part == "changes":
             return await self._changes(request, GroupVersion(unquote(rest)) if rest else None)
         if part in _OF_KINDS:
             key, _, name = rest.rpartition("/")
-            return await self._of_document(request, _OF_KINDS[part], unquote(key), unquote(name))
+            return await self._of_document(request, part, unquote(key), unquote(name))
         if part == "group-version":
-            return await self._of_document(request, group_version_page, unquote(rest), "")
+            return await self._of_document(request, part, unquote(rest), "")
         raise NoSuchPage(f"There is no page {below}")
 
     async def _of_all(
@@ -130,10 +134,10 @@ class Ui:
         found = await self._reading.of_all(job(representation.coding), seconds=seconds)
         return reader_page(representation, found, is_complete=self._reading.is_complete)
 
-    async def _of_document(self, request: Request, page: Page, key: str, name: str) -> PreparedAnswer:
+    async def _of_document(self, request: Request, page: str, key: str, name: str) -> PreparedAnswer:
         """Raises NoSuchPage, BadParameters, Unready."""
         entries = [self._published(key)]
-        if page is compare_page:
+        if page == "compare":
             entries.append(self._published(parameters(request.query).get("with", "")))
         origins = [origin_from(entry) for entry in entries]
         logged = self._logged(entries[0].group_version)
@@ -147,6 +151,7 @@ class Ui:
         if body is not None:
             return delivered(representation, body)
         question = DocumentRequest(
+            page=page,
             below=request.path.removeprefix(PREFIX),
             origin=origins[0],
             name=name,
@@ -154,7 +159,7 @@ class Ui:
             entries=bodies_of(logged),
         )
         version = self._reading.version
-        job = partial(document_page, page, self._site, question, representation.coding)
+        job = partial(_DOCUMENT, self._site, question, representation.coding)
         found = await self._reading.of_both(entries, job, seconds=PAGE_SECONDS)
         if isinstance(found, QuestionRefusal) and found.code == 404:
             kinds = [each for each in found.similar if each[:1].isupper()] or found.similar
@@ -166,12 +171,10 @@ class Ui:
         return reader_page(representation, found, is_complete=is_complete)
 
     def _published(self, key: str) -> SnapshotEntry:
-        """Raises NoSuchPage, with group-versions like it."""
-        entries = self._reading.snapshot.entries
-        found = entries.get(GroupVersion(key))
+        """Raises NoSuchPage."""
+        found = self._reading.snapshot.entries.get(GroupVersion(key))
         if found is None:
-            similar = [(each, f"group-version/{each}") for each in similar_to(key, entries)]
-            raise NoSuchPage(f"The group-version {key} is not published", similar)
+            raise NoSuchPage(f"The group-version {key} is not published", group_version=GroupVersion(key))
         return found
 
     async def _of_state(
@@ -197,22 +200,25 @@ class Ui:
         question = ChangesRequest(
             entries=bodies_of(entries) or (), group_version=name, is_published=is_published
         )
-        found = await self._reading.of_state(
-            partial(changes_page, self._site), question, representation.coding
-        )
+        found = await self._reading.of_state(partial(_CHANGES, self._site), question, representation.coding)
         return reader_page(representation, found, is_complete=True)
 
     async def _error(
-        self, request: Request, code: int, message: str, similar: Sequence[tuple[str, str]] = ()
+        self, request: Request, code: int, message: str, missing: NoSuchPage | None = None
     ) -> PreparedAnswer:
         """In the frame, or bare where that cannot be had."""
-        root = root_from(request.path.removeprefix(PREFIX))
-        question = ErrorRequest(root=root, code=code, message=message, similar=tuple(similar))
+        wrong = None if missing is None else missing.group_version
+        question = ErrorRequest(
+            root=root_from(request.path.removeprefix(PREFIX)),
+            code=code,
+            message=message,
+            similar=() if missing is None else missing.similar,
+            group_version=wrong,
+            published=() if wrong is None else tuple(self._reading.snapshot.entries),
+        )
         representation = self._represented(request, "error")
         try:
-            found = await self._reading.of_state(
-                partial(error_page, self._site), question, representation.coding
-            )
+            found = await self._reading.of_state(partial(_ERROR, self._site), question, representation.coding)
         except Unready:
             return bare_page(request, code, message)
         return passing(representation, found.body, code)
@@ -233,7 +239,7 @@ class Ui:
 def _search_request(query: str) -> SearchRequest:
     """Raises BadParameters. No words are asked for no rows."""
     given = parameters(query)
-    words = given.get("q", "").strip()[: MOST_CHARACTERS + 1]
-    limit = number(given, "limit", 20, least=1, most=MOST_ROWS)
-    offset = number(given, "offset", 0, least=0, most=MOST_OFFSET)
+    words = given.get("q", "").strip()[: WORDS_MAX + 1]
+    limit = number(given, "limit", 20, least=1, most=ROWS_MAX)
+    offset = number(given, "offset", 0, least=0, most=OFFSET_MAX)
     return SearchRequest(query=words, limit=limit, offset=offset)

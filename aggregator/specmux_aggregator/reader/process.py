@@ -14,13 +14,16 @@ from collections.abc import Callable
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar, cast
 
 from specmux_aggregator.errors import NoWorker, SpecmuxError, WorkerFailed
-from specmux_aggregator.reader.state import JobFault, ReaderState, perform
+from specmux_aggregator.mounts import READER, NamedFunction
+from specmux_aggregator.reader.requests import JobFault, State
 from specmux_aggregator.workers.worker import Worker
 
 logger = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+_PERFORM: Final[NamedFunction[..., Any]] = NamedFunction(READER["perform"])
 
 MOST_IN_FLIGHT: Final = 16
 REQUEST_SECONDS: Final = 5.0
@@ -86,9 +89,7 @@ class Reader:
         """Have the process up before there is a job for it."""
         await self._started()
 
-    async def ask(
-        self, job: Callable[Concatenate[ReaderState, P], R], *args: P.args, **kwargs: P.kwargs
-    ) -> R:
+    async def ask(self, job: Callable[Concatenate[State, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
         """The result of ``job(state, *args, **kwargs)``. Raises ReaderBusy, ReaderFailed, ReaderFault."""
         if len(self._asked) >= self._most_in_flight:
             self._counted("busy")
@@ -123,7 +124,7 @@ class Reader:
             try:
                 await self._started()
                 limits = self._memory_bytes, self._job_cpu_seconds
-                return await self._worker.run(perform, *limits, job, args, kwargs)
+                return await self._worker.run(_PERFORM, *limits, job, args, kwargs)
             except WorkerFailed as error:
                 self._end()
                 if not isinstance(error, NoWorker):

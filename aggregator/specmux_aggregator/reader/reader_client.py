@@ -17,19 +17,25 @@ from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.observation import Provenance
 from specmux_aggregator.model.snapshot import Snapshot, SnapshotEntry
-from specmux_aggregator.reader.answers import QuestionRefusal, ReaderAnswer
+from specmux_aggregator.mounts import READER, NamedFunction
 from specmux_aggregator.reader.process import Reader, ReaderBusy, ReaderFailed, ReaderFault, Unready
-from specmux_aggregator.reader.state import ReaderState, Wants, add, align, follow, keep
+from specmux_aggregator.reader.requests import QuestionRefusal, ReaderAnswer, State, Wants
 from specmux_aggregator.tasks import log_failure
 from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.media_types import JSON
 
 logger = logging.getLogger(__name__)
 
+_Hashes: TypeAlias = dict[GroupVersion, str]
+_ALIGN: Final[NamedFunction[[State, str, _Hashes], tuple[GroupVersion, ...]]] = NamedFunction(READER["align"])
+_FOLLOW: Final[NamedFunction[[State, str, _Hashes], None]] = NamedFunction(READER["follow"])
+_ADD: Final[NamedFunction[[State, GroupVersion, str, bytes], bool]] = NamedFunction(READER["add"])
+_KEEP: Final[NamedFunction[[State, str, bytes], bool]] = NamedFunction(READER["keep"])
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
-JobOfAll: TypeAlias = Callable[[ReaderState, str, tuple[str, ...]], ReaderAnswer | QuestionRefusal | Wants]
+JobOfAll: TypeAlias = Callable[[State, str, tuple[str, ...]], ReaderAnswer | QuestionRefusal | Wants]
 
 ALIGN_SECONDS: Final = 3.0
 """For which a request waits for documents that are not in the index yet."""
@@ -66,7 +72,7 @@ class Reading:
     async def of_document(
         self,
         entry: SnapshotEntry,
-        job: Callable[Concatenate[ReaderState, P], ReaderAnswer | QuestionRefusal | Wants],
+        job: Callable[Concatenate[State, P], ReaderAnswer | QuestionRefusal | Wants],
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> ReaderAnswer | QuestionRefusal:
@@ -79,7 +85,7 @@ class Reading:
         raise Unready(503, "more documents are asked for than the reader can hold")
 
     async def warm_up(
-        self, job: JobOfAll, *, first: Callable[[ReaderState], None], is_known: Callable[[], bool]
+        self, job: JobOfAll, *, first: Callable[[State], None], is_known: Callable[[], bool]
     ) -> None:
         """Do the ``first`` job while backends are asked, that about all documents once they are known. It
         asks no backend for a document: natives that are not at hand stay missing."""
@@ -130,7 +136,7 @@ class Reading:
         raise Unready(503, "documents change faster than they are read")
 
     async def of_found(
-        self, job: Callable[Concatenate[ReaderState, str, P], R | Wants], *args: P.args, **kwargs: P.kwargs
+        self, job: Callable[Concatenate[State, str, P], R | Wants], *args: P.args, **kwargs: P.kwargs
     ) -> R:
         """The result of a job that finds out itself which documents it is about, of those of the version that
         it is told. Raises Unready."""
@@ -140,7 +146,7 @@ class Reading:
             match found:
                 case Wants(None):
                     hashes = {key: str(entry.key.hash) for key, entry in snapshot.entries.items()}
-                    await self.of_state(follow, version, hashes)
+                    await self.of_state(_FOLLOW, version, hashes)
                 case Wants(wanted) if wanted and snapshot.entries.keys() >= set(wanted):
                     for group_version in wanted:
                         await self._hand(snapshot.entries[group_version])
@@ -171,12 +177,10 @@ class Reading:
         body = await self._documents.obtain(entry.key, JSON, Coding.IDENTITY)
         if not isinstance(body, bytes):
             raise Unready(503, "the document is not available now: its backend failed or changed it")
-        if not await self.of_state(keep, str(entry.key.hash), body):
+        if not await self.of_state(_KEEP, str(entry.key.hash), body):
             raise Unready(503, "the document of the backend cannot be read")
 
-    async def of_state(
-        self, job: Callable[Concatenate[ReaderState, P], R], *args: P.args, **kwargs: P.kwargs
-    ) -> R:
+    async def of_state(self, job: Callable[Concatenate[State, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
         """The result of a job that wants no document. Raises Unready."""
         try:
             return await self._reader.ask(job, *args, **kwargs)
@@ -223,14 +227,14 @@ class Reading:
                 if isinstance(body, bytes):
                     # Who asks meanwhile waits for one document, not for those that are at hand already.
                     async with in_turn:
-                        is_read = await self.of_state(add, entry.group_version, str(entry.key.hash), body)
+                        is_read = await self.of_state(_ADD, entry.group_version, str(entry.key.hash), body)
                     if is_read:
                         self._missing.pop(entry.group_version, None)
                 else:
                     self._missing[entry.group_version] = "its backend failed"
 
         try:
-            missing = await self.of_state(align, version, hashes)
+            missing = await self.of_state(_ALIGN, version, hashes)
             self._missing = dict.fromkeys(missing, "on its way")
             async with asyncio.TaskGroup() as group:
                 for key in missing:

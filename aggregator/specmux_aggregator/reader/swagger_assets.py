@@ -10,7 +10,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Final
 
-from specmux_aggregator.reader.page_frame import Asset, asset_of, assets
+from specmux_aggregator.reader.assets import Asset, asset_of, assets
 
 RELEASE: Final = "5.35.0"
 PINNED: Final = {

@@ -12,8 +12,8 @@ from specmux_aggregator.http.content_codings import encoded
 from specmux_aggregator.http.messages import Coding, ETag, Request
 from specmux_aggregator.http.negotiation import coding_for
 from specmux_aggregator.http.prepared_answer import PreparedAnswer, Representation, delivered, settled
+from specmux_aggregator.reader.assets import Asset, asset_of
 from specmux_aggregator.reader.page_answers import FIELDS, POLICY, PREFIX, bare_page, redirect
-from specmux_aggregator.reader.page_frame import Asset, asset_of
 from specmux_aggregator.reader.swagger_assets import swagger_page
 
 SWAGGER: Final = f"{PREFIX}swagger/"

@@ -9,9 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
-import orjson
 from aiohttp import hdrs
 from aiohttp.http import RawRequestMessage
 
@@ -23,14 +22,17 @@ from specmux_aggregator.http.prepared_answer import NO_STORE, PreparedAnswer, pr
 from specmux_aggregator.http.query import BadParameters, flag, parameters
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.model.snapshot import Snapshot
-from specmux_aggregator.reader.answers import QuestionRefusal
+from specmux_aggregator.mounts import VALIDATION, NamedFunction
 from specmux_aggregator.reader.process import Reader, Unready
 from specmux_aggregator.reader.reader_client import Reading
-from specmux_aggregator.reader.validate_job import (
+from specmux_aggregator.reader.requests import (
     BODY_MAX,
+    BODY_TYPES,
     Judgement,
+    QuestionRefusal,
+    State,
     ValidationRequest,
-    validate,
+    Wants,
 )
 from specmux_aggregator.server.bodies import (
     BodiesFull,
@@ -44,16 +46,13 @@ from specmux_aggregator.server.client_addresses import address_of
 from specmux_aggregator.server.protocols import Reply, WireRequest
 from specmux_aggregator.server.requests import target_of
 from specmux_converters.releases import nearest_minor
-from specmux_tools.validation import InvalidDirective, UnsupportedMediaType
-from specmux_tools.validation.media_types import READ, body_format
-from specmux_tools.validation.messages import parse_directive
 
 PATH: Final = "/openapi/validate"
 ROUTE: Final = "validate"
 
-_FORMS: Final = ", ".join(f"application/{form}" for form in READ)
-_UNKNOWN_FORM: Final = (
-    f"the body of the request was in an unknown format - accepted media types include: {_FORMS}"
+_FORMS: Final = ", ".join(BODY_TYPES)
+_JOB: Final[NamedFunction[[State, str, ValidationRequest], Judgement | QuestionRefusal | Wants]] = (
+    NamedFunction(VALIDATION)
 )
 
 
@@ -127,7 +126,7 @@ class ValidationEndpoint:
                 await self._turns.take(address)
             try:
                 asked = replace(asked, release=f"1.{nearest_minor(self._version())}")
-                return await self._reading.of_found(validate, asked)
+                return await self._reading.of_found(_JOB, asked)
             finally:
                 self._turns.give_back(address)
         finally:
@@ -177,18 +176,18 @@ def _asked(message: RawRequestMessage) -> PreparedAnswer | Callable[[bytes], Val
     try:
         given = parameters(target_of(message).partition("?")[2])
         wants_report = "report" in given and flag(given, "report")
-        directive = parse_directive(given.get("fieldValidation", ""))
     except BadParameters as error:
         return _refused(400, str(error))
-    except InvalidDirective as error:
-        return _status(error.status)
     fault = _form_fault(message)
     if fault is not None:
         return fault
-    form = body_format(message.headers.get(hdrs.CONTENT_TYPE) or "application/json")
     coding = _coding(message) or Coding.IDENTITY
     return lambda body: ValidationRequest(
-        body=body, format=form, directive=directive, coding=coding, wants_report=wants_report
+        body=body,
+        media_type=message.headers.get(hdrs.CONTENT_TYPE) or "application/json",
+        directive=given.get("fieldValidation", ""),
+        coding=coding,
+        wants_report=wants_report,
     )
 
 
@@ -201,10 +200,6 @@ def _form_fault(message: RawRequestMessage) -> PreparedAnswer | None:
     if _coding(message) is None:
         text = "of content codings only gzip is read"
         return _refused(415, text, [("Accept-Encoding", "gzip, identity")])
-    try:
-        body_format(headers.get(hdrs.CONTENT_TYPE) or "application/json")
-    except UnsupportedMediaType:
-        return _refused(415, _UNKNOWN_FORM)
     return None
 
 
@@ -231,8 +226,3 @@ def _refused(
     if code == 415 and not fields:
         fields = [("Accept", _FORMS), ("Accept-Post", _FORMS)]  # RFC 9110 15.5.16; W3C LDP 7.1
     return refusal(code, REASONS[code], message, fields=fields, is_head=is_head, route=ROUTE)
-
-
-def _status(status: dict[str, Any]) -> PreparedAnswer:
-    fields = [("Content-Type", "application/json"), NO_STORE]
-    return prepare(status["code"], fields, orjson.dumps(status), route=ROUTE, format="json")

@@ -9,11 +9,11 @@ import orjson
 import pytest
 
 from shared_data import DATA, files, load
-from specmux_aggregator.changes.comparing import compared, findings_of
 from specmux_aggregator.changes.entries import Findings
 from specmux_aggregator.http.content_codings import encoded
 from specmux_aggregator.http.messages import Coding
 from specmux_converters.document import DEFAULT_LIMITS
+from specmux_tools.change_log import compared, findings_of
 from specmux_tools.differences import ServedSide, add_document, compare
 from specmux_tools.differences.reports import report_of
 

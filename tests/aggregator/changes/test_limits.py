@@ -18,7 +18,6 @@ from data.compared import compared_documents, definition, document
 from running.process import specmux
 from running.service import directory, service
 from shared_data import documents, read, shared
-from specmux_aggregator.changes.comparing import ENTRY_MAX, compared, findings_of
 from specmux_aggregator.changes.document_history import KeptDocuments
 from specmux_aggregator.changes.entries import ComparisonOutcome, PublishedVersion, entry_of, read_entry
 from specmux_aggregator.changes.log import ChangeLog
@@ -29,6 +28,7 @@ from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.observation import Hash
 from specmux_converters.document import DEFAULT_LIMITS
 from specmux_converters.group_versions import GroupVersion
+from specmux_tools.change_log import ENTRY_MAX, compared, findings_of
 from specmux_tools.differences.reports import report_of
 
 KEY = GroupVersion("apis/example.com/v1")

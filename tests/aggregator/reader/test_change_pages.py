@@ -22,21 +22,14 @@ from specmux_aggregator.changes.entries import (
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.observation import Hash
-from specmux_aggregator.reader.answers import ReaderAnswer
-from specmux_aggregator.reader.change_pages import (
-    CHANGES_MAX,
-    PLACES_MAX,
-    ChangesRequest,
-    changes_page,
-    shown_entries,
-)
-from specmux_aggregator.reader.page_frame import SiteParts
-from specmux_aggregator.reader.state import ReaderState
+from specmux_aggregator.reader.requests import ChangesRequest, ReaderAnswer, SiteParts
 from specmux_converters.group_versions import GroupVersion
 from specmux_tools.differences.changes import Change, Location
 from specmux_tools.differences.impacts import SEVERITIES, Impacts
 from specmux_tools.differences.reports.json_report import change_object
 from specmux_tools.differences.rules import RULES
+from specmux_tools.reader.state import ReaderState
+from specmux_tools.web_ui.change_pages import CHANGES_MAX, PLACES_MAX, changes_page, shown_entries
 
 KEY = GroupVersion("apis/example.com/v1")
 HOSTILE = "<script>alert(1)</script> \"onmouseover=alert(1) '> </td></table><style>*{}</style> {{ 7 * 7 }}"

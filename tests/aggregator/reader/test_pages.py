@@ -13,32 +13,23 @@ import yaml
 
 from data.explained_documents import bed
 from specmux_aggregator.http.messages import Coding
-from specmux_aggregator.reader.answers import QuestionRefusal, ReaderAnswer, SearchRequest
-from specmux_aggregator.reader.document_pages.comparison import compare_page
-from specmux_aggregator.reader.document_pages.group_version import group_version_page
-from specmux_aggregator.reader.document_pages.kind import kind_page
-from specmux_aggregator.reader.document_pages.page import (
+from specmux_aggregator.reader.requests import (
     DocumentOrigin,
     DocumentRequest,
-    Page,
-    document_page,
-)
-from specmux_aggregator.reader.document_pages.type import type_page
-from specmux_aggregator.reader.markdown_links import beginning
-from specmux_aggregator.reader.page_frame import SiteParts, breakable
-from specmux_aggregator.reader.pages import (
     ErrorRequest,
-    duration,
-    error_page,
-    home,
-    search_page,
-    status_page,
-    validate_page,
+    QuestionRefusal,
+    ReaderAnswer,
+    SearchRequest,
+    SiteParts,
 )
-from specmux_aggregator.reader.state import ReaderState
-from specmux_aggregator.reader.tree import tree_html
 from specmux_converters.group_versions import GroupVersion
 from specmux_tools.explanation.tree import FieldPlace, tree_of
+from specmux_tools.reader.state import ReaderState
+from specmux_tools.web_ui.document_page import document_page
+from specmux_tools.web_ui.markdown_links import beginning
+from specmux_tools.web_ui.page_frame import breakable
+from specmux_tools.web_ui.pages import duration, error_page, home, search_page, status_page, validate_page
+from specmux_tools.web_ui.tree import tree_html
 
 KEY = GroupVersion("apis/garden.example.org/v1")
 NEWER = GroupVersion("apis/garden.example.org/v2")
@@ -96,8 +87,9 @@ def origin(key: GroupVersion) -> DocumentOrigin:
     return DocumentOrigin(group_version=key, hash=key, owner="garden", provenance="native")
 
 
-def shown(page: Page, below: str, name: str = "", other: GroupVersion | None = None, **site: bool) -> Any:
+def shown(page: str, below: str, name: str = "", other: GroupVersion | None = None, **site: bool) -> Any:
     request = DocumentRequest(
+        page=page,
         below=below,
         origin=origin(KEY),
         name=name,
@@ -105,7 +97,7 @@ def shown(page: Page, below: str, name: str = "", other: GroupVersion | None = N
         entries=(),
     )
     parts = SiteParts(**site)
-    return document_page(page, parts, request, Coding.IDENTITY, state_of(GARDEN), "all", ())
+    return document_page(parts, request, Coding.IDENTITY, state_of(GARDEN), "all", ())
 
 
 def searched(query: str) -> str:
@@ -131,7 +123,7 @@ def test_home_leads_to_documents_that_are_not_read_yet() -> None:
 
 
 def test_kind_is_shown_with_all_that_is_known_of_it() -> None:
-    html = text_of(shown(kind_page, f"kind/{KEY}/Bed", "Bed", has_schemas=True, is_logged=True))
+    html = text_of(shown("kind", f"kind/{KEY}/Bed", "Bed", has_schemas=True, is_logged=True))
     assert '<details class=k id="spec" open>' in html
     # A short description stands whole; of a long one the first sentence, the rest a click away.
     assert '<div id="spec.name"><i>string</i><code>name</code> <small>default &#34;x&#34;</small>' in html
@@ -185,16 +177,16 @@ def test_repeated_fields_are_links_to_where_they_stand() -> None:
 
 
 def test_type_has_a_page_with_its_fields_and_its_users() -> None:
-    html = text_of(shown(type_page, f"type/{KEY}/Soil", "Soil"))
+    html = text_of(shown("type", f"type/{KEY}/Soil", "Soil"))
     assert "<code>acidity</code>" in html
     assert "Used by Soil below" in words(html)
-    assert shown(type_page, f"type/{KEY}/Nope", "Nope") == QuestionRefusal(
+    assert shown("type", f"type/{KEY}/Nope", "Nope") == QuestionRefusal(
         404, "the document has no type Nope"
     )
 
 
 def test_group_version_has_its_kinds_document_schemas_and_changes() -> None:
-    html = text_of(shown(group_version_page, f"group-version/{KEY}", has_schemas=True, is_logged=True))
+    html = text_of(shown("group-version", f"group-version/{KEY}", has_schemas=True, is_logged=True))
     assert "garden.example.org/v1 1 kind Bed beds Bed is where plants grow." in words(html)
     for link in (f"../v3/{KEY}?hash={KEY}", "../../schemas/garden.example.org/bed_v1.json", f"changes/{KEY}"):
         assert f'href="../../../{link}"' in html, link
@@ -202,7 +194,7 @@ def test_group_version_has_its_kinds_document_schemas_and_changes() -> None:
 
 
 def test_two_versions_stand_side_by_side() -> None:
-    html = text_of(shown(compare_page, f"compare/{KEY}/Bed", "Bed", NEWER))
+    html = text_of(shown("compare", f"compare/{KEY}/Bed", "Bed", NEWER))
     cells = [
         [words(f"<main>{cell}</main>") for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)]
         for row in re.findall(r"<tr>(.*?)</tr>", html)
@@ -241,9 +233,11 @@ def test_version_that_is_not_read_yet_is_named() -> None:
     late = GroupVersion("apis/garden.example.org/v3")
     state = state_of(GARDEN)
     state.published = dict.fromkeys((*GARDEN, late, GroupVersion("apis/other.example.org/v1")), "")
-    for page, name in ((kind_page, "Bed"), (group_version_page, "")):
-        request = DocumentRequest(below=f"kind/{KEY}/Bed", origin=origin(KEY), name=name, entries=())
-        html = text_of(document_page(page, SiteParts(), request, Coding.IDENTITY, state, "all", ()))
+    for page, name in (("kind", "Bed"), ("group-version", "")):
+        request = DocumentRequest(
+            page=page, below=f"kind/{KEY}/Bed", origin=origin(KEY), name=name, entries=()
+        )
+        html = text_of(document_page(SiteParts(), request, Coding.IDENTITY, state, "all", ()))
         assert f"Not read yet: {late} . Reload the page to see it." in words(html), page
 
 

@@ -10,11 +10,12 @@ from specmux_aggregator.aggregation.ownership import merge
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
 from specmux_aggregator.model.snapshot import Snapshot
-from specmux_aggregator.reader.answers import ReaderAnswer
-from specmux_aggregator.reader.document_pages.kind import load_pages
+from specmux_aggregator.mounts import NamedFunction
 from specmux_aggregator.reader.reader_client import PAGE_SECONDS, Reading
-from specmux_aggregator.reader.state import ReaderState, Wants, add, align
+from specmux_aggregator.reader.requests import ReaderAnswer, Wants
 from specmux_converters.group_versions import GroupVersion
+from specmux_tools.reader.state import ReaderState
+from specmux_tools.web_ui.document_pages.kind import load_pages
 
 BACKEND = Backend(name=BackendName("files"), url="http://127.0.0.1")
 KEYS = [GroupVersion(f"apis/group{number}.example.org/v1") for number in range(6)]
@@ -35,8 +36,9 @@ class FakeReader:
 
     async def ask(self, job: Callable[..., Any], *args: Any) -> Any:
         async with self._turn:
-            self.jobs.append(getattr(job, "__name__", "page"))
-            if job is add:
+            name = job.target.partition(":")[2] if isinstance(job, NamedFunction) else job.__name__
+            self.jobs.append(name)
+            if name == "add":
                 await self.may_add.wait()
                 self.may_add.clear()
             return job(self._state, *args)
@@ -83,7 +85,7 @@ async def test_process_starts_at_once_and_is_filled_when_documents_are_known() -
         reader.may_add.set()
         await until(lambda: not reader.may_add.is_set())
     await asyncio.wait_for(warming, 60)
-    assert reader.jobs == ["start", "load_pages", align.__name__, *["add"] * len(KEYS), "home"]
+    assert reader.jobs == ["start", "load_pages", "align", *["add"] * len(KEYS), "home"]
     # The first visitor waits for the page alone.
     found = await reading.of_all(home, seconds=0)
     assert (found.body, reader.jobs[-2:]) == (b"", ["home", "home"])  # type: ignore[union-attr]

@@ -12,12 +12,13 @@ from click.testing import CliRunner
 
 from specmux_aggregator.cli import main
 from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.json_schema_files.requests import FileContext, SchemaSource
 from specmux_aggregator.model.observation import Hash
 from specmux_aggregator.workers.documents import Unencodable
-from specmux_aggregator.workers.json_schemas import FileContext, SchemaSource, json_schema
 from specmux_converters.document import DEFAULT_LIMITS
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_schema.paths import wanted
+from specmux_tools.json_schema_job import json_schema
 
 META = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
 WHOLE = ("index.json", "catalog.json", "all.json", "_definitions.json", "crds.yaml")

@@ -15,7 +15,6 @@ from specmux_aggregator.command_line.output import WrittenPath
 from specmux_aggregator.command_line.progress import progress
 from specmux_aggregator.console import warn, write_line
 from specmux_aggregator.exits import reported_errors
-from specmux_aggregator.workers.schema_examples import example_of
 from specmux_cache.replaced_files import replaced_file
 from specmux_converters.counted_nouns import counted, size
 from specmux_converters.errors import ConverterError
@@ -24,6 +23,7 @@ from specmux_converters.json_schema.paths import MASTER
 from specmux_converters.json_schema.tree import LAYOUTS, files, gone, is_chosen
 from specmux_converters.json_values import mapping
 from specmux_tools.commands.editor_config import EDITORS
+from specmux_tools.schema_examples import example_of
 from specmux_tools.sources import SourceOptions, opened, report_unread, source_options
 from specmux_tools.sources.disk.document_files import FileRefused, refusals, reported_refusals
 from specmux_tools.sources.options import is_url

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from specmux_converters.change_severity import ChangeSeverity as ChangeSeverity
 from specmux_converters.lazy.dataclasses import dataclass
 
 
@@ -11,18 +12,6 @@ class Impact(IntEnum):
     """The impact on one of the three; ordered."""
 
     NONE = 0
-    WARNING = 1
-    BREAKING = 2
-
-    @property
-    def word(self) -> str:
-        return self.name.lower()
-
-
-class ChangeSeverity(IntEnum):
-    """The overall severity of a change; ordered."""
-
-    NOTICE = 0
     WARNING = 1
     BREAKING = 2
 

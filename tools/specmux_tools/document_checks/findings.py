@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from specmux_aggregator.model.snapshot import DocumentKey
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.reports import Level
@@ -50,25 +49,6 @@ class Subject:
     group_version: GroupVersion | None = None
     release: str | None = None
     """Of Kubernetes ("1.34"), which definitions are judged by; None is the newest."""
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """Number of findings, and the first of them by level."""
-
-    errors: int
-    warnings: int
-    examples: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class PublishedCheck:
-    """The result for one published document. Without a summary it was not checked, for the given
-    ``reason``."""
-
-    key: DocumentKey
-    summary: Summary | None
-    reason: str | None = None
 
 
 def unread_document(name: str, reason: str) -> DocumentReport:

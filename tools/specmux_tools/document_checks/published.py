@@ -8,11 +8,11 @@ from typing import Final
 
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
 from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.model.document_check import Summary
 from specmux_converters.document import Limits
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
 from specmux_tools.document_checks.document import check
-from specmux_tools.document_checks.findings import Summary
 from specmux_tools.reports import Level
 
 EXAMPLES_MAX: Final = 5

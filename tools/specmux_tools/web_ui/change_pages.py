@@ -6,17 +6,17 @@ Entries arrive as the JSON that the log keeps. The templates escape all their te
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 
 from specmux_aggregator.http.content_codings import encoded
 from specmux_aggregator.http.messages import Coding
-from specmux_aggregator.reader.answers import QuestionRefusal, ReaderAnswer
-from specmux_aggregator.reader.page_frame import SiteParts, rendered, root_from
-from specmux_aggregator.reader.state import QueryTooLong, ReaderState, limited_time
+from specmux_aggregator.reader.assets import root_from
+from specmux_aggregator.reader.requests import ChangesRequest, QuestionRefusal, ReaderAnswer, SiteParts
 from specmux_converters.group_versions import GroupVersion
+from specmux_tools.reader.state import QueryTooLong, ReaderState, limited_time
+from specmux_tools.web_ui.page_frame import rendered
 
 ENTRIES_MAX: Final = 20
 """Most entries of one group-version on a page, newest first; ``/openapi/changes`` has more."""
@@ -27,15 +27,6 @@ PLACES_MAX: Final = 5
 RENDER_SECONDS: Final = 2.0  # of processor time
 _SEVERITIES: Final = ("breaking", "warning", "notice")
 _GONE: Final = frozenset(("resource-removed", "group-version-removed"))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangesRequest:
-    """``entries``: bodies of the log, newest first. Without ``group_version``, the last entry of each."""
-
-    entries: tuple[bytes, ...]
-    group_version: GroupVersion | None = None
-    is_published: bool = False
 
 
 def changes_page(

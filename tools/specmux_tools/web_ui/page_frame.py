@@ -1,63 +1,19 @@
-"""The frame of each page: head, search box, footer. Jinja2 with autoescape; assets are named by their
-hash."""
+"""The frame of each page: head, search box, footer. Jinja2 with autoescape."""
 
 from __future__ import annotations
 
-import hashlib
 import re
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
 from markupsafe import Markup, escape
 
-_PACKAGE: Final = "specmux_aggregator.reader"
+from specmux_aggregator.reader.assets import assets
+from specmux_aggregator.reader.requests import SiteParts
+
+_PACKAGE: Final = "specmux_tools.web_ui"
 _WORDS: Final = re.compile(r"(?<=[.])(?=.)|(?<=[a-z0-9])(?=[A-Z])")
-_COMMENTS: Final = re.compile(rb"^ *//.*\n", re.MULTILINE)
-CONTENT_TYPES: Final = {
-    "css": "text/css; charset=utf-8",
-    "html": "text/html; charset=utf-8",
-    "js": "text/javascript; charset=utf-8",
-    "svg": "image/svg+xml",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Asset:
-    name: str
-    """Includes its hash, so its content never changes."""
-    content_type: str
-    body: bytes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SiteParts:
-    """Optional parts of a service that pages link to."""
-
-    is_logged: bool = False
-    """Whether a change log is kept."""
-    can_validate: bool = False
-    has_schemas: bool = False
-    """Whether JSON Schemas of its kinds are served."""
-    has_swagger: bool = False
-
-
-@cache
-def assets() -> dict[str, Asset]:
-    """By name without the hash."""
-    found = {}
-    for file in sorted(files(_PACKAGE).joinpath("assets").iterdir(), key=lambda each: each.name):
-        # Comments stay here: a browser has no use for them.
-        body = _COMMENTS.sub(b"", file.read_bytes()) if file.name.endswith(".js") else file.read_bytes()
-        found[file.name] = asset_of(file.name, body)
-    return found
-
-
-def asset_of(name: str, body: bytes) -> Asset:
-    stem, _, ending = name.rpartition(".")
-    digest = hashlib.sha256(body).hexdigest()[:16]
-    return Asset(f"{stem}.{digest}.{ending}", CONTENT_TYPES[ending], body)
 
 
 @cache
@@ -94,11 +50,6 @@ def rendered(template: str, *, root: str, title: str, site: SiteParts, **values:
     given = {"query": "", "current": "", **values}
     text: str = frame.render(root=root, title=title, site=site, asset=named, **given)
     return text.encode()
-
-
-def root_from(below: str) -> str:
-    """The relative path from a page to the home page, given its path below home."""
-    return "../" * below.count("/") or "./"
 
 
 def bare_error(code: int, message: str) -> bytes:

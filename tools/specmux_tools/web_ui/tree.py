@@ -15,9 +15,9 @@ from urllib.parse import quote
 
 from markupsafe import Markup, escape
 
-from specmux_aggregator.reader.markdown_links import beginning, linked, prose
 from specmux_tools.explanation.text import notes_on
 from specmux_tools.explanation.tree import Field
+from specmux_tools.web_ui.markdown_links import beginning, linked, prose
 
 _TITLES: Final = {
     "LIMITS": "Limits",

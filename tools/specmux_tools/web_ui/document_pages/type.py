@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from specmux_aggregator.reader.document_pages.page import (
-    DocumentRequest,
-    fields_of,
-    origin_of,
-    siblings_of,
-)
-from specmux_aggregator.reader.page_frame import SiteParts, rendered
-from specmux_aggregator.reader.state import ReaderState
+from specmux_aggregator.reader.requests import DocumentRequest, SiteParts
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.references import schemas_of
 from specmux_tools.errors import UnknownKind
 from specmux_tools.explanation.layers import component_in
 from specmux_tools.kinds import group_version_kinds
+from specmux_tools.reader.state import ReaderState
+from specmux_tools.web_ui.document_pages.page import fields_of, origin_of, siblings_of
+from specmux_tools.web_ui.page_frame import rendered
 
 _USES_MAX: Final = 60
 

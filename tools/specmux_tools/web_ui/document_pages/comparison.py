@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from specmux_aggregator.reader.answers import kind_called
-from specmux_aggregator.reader.document_pages.page import DocumentRequest
-from specmux_aggregator.reader.page_frame import SiteParts, rendered, root_from
-from specmux_aggregator.reader.pages import version_text
-from specmux_aggregator.reader.state import ReaderState
-from specmux_aggregator.reader.tree import marks_text
+from specmux_aggregator.reader.assets import root_from
+from specmux_aggregator.reader.requests import DocumentRequest, SiteParts
 from specmux_converters.document import Document
 from specmux_tools.differences.kind_comparison import KindDifference, compare_kinds
 from specmux_tools.errors import SchemasError, UnknownKind
 from specmux_tools.explanation.field_path import parse
 from specmux_tools.explanation.tree import Field, find, tree_of
 from specmux_tools.kinds import KindSchema
+from specmux_tools.reader.questions import kind_called
+from specmux_tools.reader.state import ReaderState
+from specmux_tools.web_ui.page_frame import rendered
+from specmux_tools.web_ui.pages import version_text
+from specmux_tools.web_ui.tree import marks_text
 
 _ROWS_MAX: Final = 500
 

@@ -6,14 +6,19 @@ and similar names.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 import orjson
 
 from specmux_aggregator.http.content_codings import encoded
 from specmux_aggregator.http.messages import Coding
-from specmux_aggregator.reader.state import QueryTooLong, ReaderState, Wants, limited_time
+from specmux_aggregator.reader.requests import (
+    ExplainRequest,
+    QuestionRefusal,
+    ReaderAnswer,
+    SearchRequest,
+    Wants,
+)
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 from specmux_tools.errors import InvalidPath, SchemasError, UnknownField, UnknownKind
@@ -25,46 +30,11 @@ from specmux_tools.explanation.skeleton import skeleton
 from specmux_tools.explanation.text import text
 from specmux_tools.explanation.tree import MOST_DEPTH, find, tree_of
 from specmux_tools.kinds import KindSchema, kinds_of
+from specmux_tools.reader.state import QueryTooLong, ReaderState, limited_time
 from specmux_tools.search_index.as_json import found_json
 from specmux_tools.search_index.query import search
 
-Output = Literal["json", "text", "plaintext", "skeleton"]
-
 MOST_BYTES: Final = 4 * 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class ReaderAnswer:
-    body: bytes
-    """In the requested coding."""
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionRefusal:
-    code: int
-    message: str
-    similar: tuple[str, ...] = ()
-    """Similar names, for "did you mean"."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExplainRequest:
-    group_version: GroupVersion
-    hash: str
-    kind: str
-    """A kind, or any other name of one."""
-    path: str = ""
-    is_recursive: bool = False
-    depth: int | None = None
-    output: Output = "json"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchRequest:
-    query: str
-    limit: int = 20
-    offset: int = 0
-    group: str | None = None
 
 
 def explain(
@@ -83,7 +53,7 @@ def explain(
 
 
 def search_rows(
-    state: ReaderState, version: str, request: SearchRequest, incomplete: tuple[str, ...], coding: Coding
+    request: SearchRequest, coding: Coding, state: ReaderState, version: str, incomplete: tuple[str, ...]
 ) -> ReaderAnswer | QuestionRefusal | Wants:
     if state.version != version:
         return Wants(None)

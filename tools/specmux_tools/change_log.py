@@ -1,9 +1,9 @@
-"""Compare two documents in the worker process. Pure: bytes in, bytes out."""
+"""Changes of published documents in worker processes: compared, and written as text. Bytes in, bytes out."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import orjson
 
@@ -13,8 +13,8 @@ from specmux_aggregator.http.messages import Coding
 from specmux_converters.document import Limits, parse
 from specmux_converters.errors import ConverterError
 from specmux_tools.differences import ServedSide, add_document, compare
-from specmux_tools.differences.reports import Report, report_of
-from specmux_tools.differences.reports.json_report import change_object
+from specmux_tools.differences.reports import Report, render, report_of
+from specmux_tools.differences.reports.json_report import change_object, read_change
 
 ENTRY_MAX: Final = 256 * 1024
 """Most bytes of the changes of one entry; further changes are only counted."""
@@ -55,3 +55,26 @@ def findings_of(report: Report) -> Findings:
         written.append(body)
     is_truncated = len(written) < len(report.changes)
     return Findings(counts, report.documentation, b"[" + b",".join(written) + b"]", is_truncated)
+
+
+def entries_as_text(bodies: Sequence[bytes], form: str) -> bytes:
+    """Entries of the log, given as its JSON, or a comparison. ``form``: text or markdown."""
+    return "\n".join(_entry_as_text(orjson.loads(body), form) for body in bodies).encode() or b"no changes\n"
+
+
+def _entry_as_text(value: dict[str, Any], form: str) -> str:
+    sides = [_side(value["groupVersion"], value[side]) for side in ("old", "new")]
+    changes = tuple(read_change(change) for change in value["changes"])
+    report = Report(sides[0], sides[1], changes, value["summary"]["documentation"])
+    text = render(report, form)
+    if form == "text":
+        when = f"{value['at']} {value['result']}: " if "at" in value else ""
+        return f"{when}{sides[0]} to {sides[1]}\n{text}"
+    return text
+
+
+def _side(name: str, version: dict[str, str] | None) -> str:
+    if version is None:
+        return "nothing"
+    backend = f" of {version['backend']}" if "backend" in version else ""
+    return f"{name} {version['hash'][:12]}{backend}"

@@ -7,61 +7,54 @@ too long or too much memory is refused with a message; if that fails, the proces
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
 import orjson
 
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
-from specmux_aggregator.http.messages import REASONS, Coding
-from specmux_aggregator.reader.answers import QuestionRefusal
-from specmux_aggregator.reader.state import QueryTooLong, ReaderState, Wants, limited_time
-from specmux_aggregator.reader.validation_request import BadReview, ObjectQuestion, questions_in
+from specmux_aggregator.http.messages import REASONS
+from specmux_aggregator.reader.requests import (
+    BODY_MAX,
+    BODY_TYPES,
+    Judgement,
+    QuestionRefusal,
+    ValidationRequest,
+    Wants,
+)
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion, api_version, joined
 from specmux_converters.resources import GroupVersionKind
 from specmux_tools.kind_suggestions import built_in_kinds, place_of
 from specmux_tools.kinds import DocumentSet
-from specmux_tools.validation import Directive, Severity, ValidationReport, Validator
+from specmux_tools.reader.state import QueryTooLong, ReaderState, limited_time
+from specmux_tools.reader.validation_request import BadReview, ObjectQuestion, questions_in
+from specmux_tools.validation import (
+    InvalidDirective,
+    Severity,
+    UnsupportedMediaType,
+    ValidationReport,
+    Validator,
+)
 from specmux_tools.validation.compiled_kinds import LIST
 from specmux_tools.validation.decoding.objects import protobuf_text
-from specmux_tools.validation.media_types import READ, BodyFormat
+from specmux_tools.validation.media_types import READ, BodyFormat, body_format
 from specmux_tools.validation.messages import (
     BLOCKED,
     generic_status,
+    parse_directive,
     report_warnings,
     status_of,
     warning_fields,
 )
 
 VALIDATION_SECONDS: Final = 2.0  # of processor time
-BODY_MAX: Final = 3 * 1024 * 1024
-"""Bytes: an apiserver's own limit (apiserver, pkg/server/config.go, MaxRequestBodyBytes)."""
+UNKNOWN_FORM: Final = (
+    "the body of the request was in an unknown format - accepted media types include: "
+    + ", ".join(BODY_TYPES)
+)
 
 _SUCCESS: Final = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 200}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ValidationRequest:
-    body: bytes
-    format: BodyFormat
-    directive: Directive
-    coding: Coding = Coding.IDENTITY
-    wants_report: bool = False
-    release: str | None = None
-    """The release whose rules apply; None: the newest."""
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """The answer to an object: a Status, optionally with the whole report."""
-
-    code: int
-    body: bytes
-    is_valid: bool
-    warnings: tuple[str, ...] = ()
-    """Values of Warning fields; characters beyond Latin-1 are UTF-8, one character per byte."""
 
 
 def validate(
@@ -87,11 +80,18 @@ def _validated(state: ReaderState, request: ValidationRequest) -> Judgement | Qu
         return QuestionRefusal(413, f"Request entity too large: limit is {BODY_MAX}")
     except BadCoding as error:
         return QuestionRefusal(400, f"the body of the request is malformed: {error}")
-    if request.format is BodyFormat.PROTOBUF:
+    try:
+        form = body_format(request.media_type)
+        directive = parse_directive(request.directive)
+    except UnsupportedMediaType:
+        return QuestionRefusal(415, UNKNOWN_FORM)
+    except InvalidDirective as error:
+        return Judgement(error.status["code"], orjson.dumps(error.status), False)
+    if form is BodyFormat.PROTOBUF:
         accepted = ", ".join(f"application/{form}" for form in READ)
         return QuestionRefusal(415, f"{protobuf_text(body)}; accepted media types include: {accepted}")
     try:
-        questions, are_several = questions_in(body, request.format, request.directive)
+        questions, are_several = questions_in(body, form, directive)
     except BadReview as error:
         if error.status is None:
             return QuestionRefusal(400, str(error))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -10,16 +9,17 @@ import orjson
 
 from specmux_aggregator.http.content_codings import encoded
 from specmux_aggregator.http.messages import Coding
-from specmux_aggregator.reader.answers import ReaderAnswer, SearchRequest
-from specmux_aggregator.reader.page_frame import SiteParts, rendered
-from specmux_aggregator.reader.state import QueryTooLong, ReaderState, Wants, limited_time
+from specmux_aggregator.reader.requests import ErrorRequest, ReaderAnswer, SearchRequest, SiteParts, Wants
 from specmux_converters.group_versions import GroupVersion, api_version, split
 from specmux_converters.order import version_rank
 from specmux_converters.resources import GroupVersionKind
 from specmux_tools.errors import SchemasError
 from specmux_tools.explanation.field_path import written
+from specmux_tools.explanation.similar import similar_to
+from specmux_tools.reader.state import QueryTooLong, ReaderState, limited_time
 from specmux_tools.search_index.query import SchemaHit, SearchResult, search
 from specmux_tools.search_index.shortest_paths import group_class
+from specmux_tools.web_ui.page_frame import rendered
 
 _FIRST: Final = ("", "apps", "batch")
 """Groups that most people look for."""
@@ -29,17 +29,6 @@ PROVENANCES: Final = {
     "file": "from a file",
     "crd": "built from a CustomResourceDefinition",
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ErrorRequest:
-    """``below``: the path of the page that there is not, below the home page; ``similar``: names and pages of
-    what may have been meant."""
-
-    root: str
-    code: int
-    message: str
-    similar: tuple[tuple[str, str], ...] = ()
 
 
 def home(
@@ -151,6 +140,11 @@ def status_page(site: SiteParts, state: ReaderState, status: bytes, coding: Codi
 
 
 def error_page(site: SiteParts, state: ReaderState, request: ErrorRequest, coding: Coding) -> ReaderAnswer:
+    similar = list(request.similar)
+    if request.group_version is not None:
+        similar += (
+            (each, f"group-version/{each}") for each in similar_to(request.group_version, request.published)
+        )
     page = rendered(
         "error.html",
         root=request.root,
@@ -158,7 +152,7 @@ def error_page(site: SiteParts, state: ReaderState, request: ErrorRequest, codin
         site=site,
         code=request.code,
         message=request.message,
-        similar=[{"name": name, "page": page} for name, page in request.similar],
+        similar=[{"name": name, "page": page} for name, page in similar],
     )
     return ReaderAnswer(encoded(page, coding))
 

@@ -10,11 +10,11 @@ import resource
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from traceback import extract_tb
 from typing import Any, Final, TypeVar
 
+from specmux_aggregator.reader.requests import JobFault
 from specmux_converters.byte_bounded import ByteBounded
 from specmux_converters.document import Document, parse
 from specmux_converters.errors import ConverterError
@@ -32,22 +32,6 @@ QUERY_SECONDS: Final = 0.2  # of processor time
 
 class QueryTooLong(Exception):
     """A query exceeded its processor time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wants:
-    """The job needs these documents to continue; None: it needs the list of documents."""
-
-    group_versions: tuple[GroupVersion, ...] | None
-
-
-@dataclass(frozen=True, slots=True)
-class JobFault:
-    """An exception raised by a job; the process continues."""
-
-    exception: str
-    place: str
-    """Module and line. Not the message of the exception, which may quote an object."""
 
 
 class ReaderState:

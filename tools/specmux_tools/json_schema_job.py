@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple
+from typing import Final
 
 from specmux_aggregator.http.content_codings import encoded
 from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.json_schema_files.requests import FileContext, SchemaSource
 from specmux_aggregator.model.observation import Hash
 from specmux_aggregator.workers.documents import REFUSALS, Unencodable
-from specmux_aggregator.workers.schema_examples import example_of
 from specmux_converters.document import Limits, parse
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_schema import DocumentSchemas
@@ -21,28 +21,10 @@ from specmux_converters.json_schema.catalogue import index, schema_of, store_cat
 from specmux_converters.json_schema.crds import crds_yaml
 from specmux_converters.json_schema.forms import DRAFT
 from specmux_converters.json_schema.paths import Wanted, WholeFile
+from specmux_tools.schema_examples import example_of
 
 KEPT_BYTES: Final = 8 * 1024 * 1024
 """Bytes of documents whose schemas are cached; in memory they take about ten times as much."""
-
-
-class SchemaSource(NamedTuple):
-    """A document, with the hash that identifies its content."""
-
-    group_version: GroupVersion
-    hash: Hash
-    json: bytes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileContext:
-    """What a file says besides the documents."""
-
-    tree: str
-    """The hash of the file's tree."""
-    absent: tuple[str, ...] = ()
-    """Backends whose kinds are missing, and group-versions whose document cannot be parsed."""
-    base: str = ""
 
 
 @dataclass(slots=True)

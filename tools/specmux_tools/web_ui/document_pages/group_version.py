@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from specmux_aggregator.reader.change_pages import shown_entries
-from specmux_aggregator.reader.document_pages.page import (
-    DocumentRequest,
-    origin_of,
-    schema_file,
-    text_of,
-    unread_of,
-)
-from specmux_aggregator.reader.page_frame import SiteParts, rendered
-from specmux_aggregator.reader.state import ReaderState
+from specmux_aggregator.reader.requests import DocumentRequest, SiteParts
 from specmux_converters.document import Document
 from specmux_converters.group_versions import split
 from specmux_converters.references import schemas_of
 from specmux_tools.explanation.kind_names import names_in
 from specmux_tools.explanation.layers import layers_of, said_by
 from specmux_tools.kinds import group_version_kinds
+from specmux_tools.reader.state import ReaderState
 from specmux_tools.search_index.graph import summary_of
+from specmux_tools.web_ui.change_pages import shown_entries
+from specmux_tools.web_ui.document_pages.page import origin_of, schema_file, text_of, unread_of
+from specmux_tools.web_ui.page_frame import rendered
 
 
 def group_version_page(

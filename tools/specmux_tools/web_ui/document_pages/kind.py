@@ -6,25 +6,19 @@ from dataclasses import astuple
 from itertools import groupby, islice
 from typing import Any, Final
 
-from specmux_aggregator.reader.answers import kind_called
-from specmux_aggregator.reader.change_pages import ENTRIES_MAX, shown_entries
-from specmux_aggregator.reader.document_pages.page import (
-    DocumentRequest,
-    fields_of,
-    origin_of,
-    schema_file,
-    siblings_of,
-    unread_of,
-)
-from specmux_aggregator.reader.page_frame import SiteParts, load, rendered
-from specmux_aggregator.reader.pages import version_text
-from specmux_aggregator.reader.state import ReaderState
+from specmux_aggregator.reader.requests import ENTRIES_MAX, DocumentRequest, SiteParts
 from specmux_converters.document import Document
 from specmux_converters.operations import KindOperation, operations_of
 from specmux_converters.resources import GroupVersionKind
 from specmux_tools.explanation.example import example
 from specmux_tools.explanation.kind_names import KindName
+from specmux_tools.reader.questions import kind_called
+from specmux_tools.reader.state import ReaderState
 from specmux_tools.search_index.versions import beside
+from specmux_tools.web_ui.change_pages import shown_entries
+from specmux_tools.web_ui.document_pages.page import fields_of, origin_of, schema_file, siblings_of, unread_of
+from specmux_tools.web_ui.page_frame import load, rendered
+from specmux_tools.web_ui.pages import version_text
 
 _OPERATIONS_MAX: Final = 60
 
