@@ -14,7 +14,7 @@ PAGES = [
     *(ROOT / name for name in ("README.md", "CHANGELOG.md", "helm/specmux/README.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
-MOST_WORDS = 38_000
+MOST_WORDS = 44_000
 """Of README.md and docs/, as ``wc -w`` counts them."""
 MOST_WORDS_OF_A_PARAGRAPH = 80
 GENERATED = "benchmarks"

@@ -25,7 +25,7 @@ NAMED = [
 @pytest.mark.parametrize("target", NAMED)
 def test_mounted_function_is_there(target: str) -> None:
     # Called without arguments, a function that exists names those that it misses.
-    with pytest.raises(TypeError, match="missing .* required positional argument"):
+    with pytest.raises(TypeError, match=r"missing .* required positional argument"):
         NamedFunction(target)()
 
 
@@ -33,4 +33,4 @@ def test_bounds_of_requests_are_those_of_the_tools() -> None:
     assert requests.DEPTH_MAX == MOST_DEPTH
     assert (requests.ROWS_MAX, requests.OFFSET_MAX) == (MOST_ROWS, MOST_OFFSET)
     assert requests.WORDS_MAX == MOST_CHARACTERS
-    assert requests.BODY_TYPES == tuple(f"application/{form}" for form in READ)
+    assert tuple(f"application/{form}" for form in READ) == requests.BODY_TYPES

@@ -37,7 +37,6 @@ R = TypeVar("R")
 PRELOADED: Final = [
     "specmux_aggregator.workers.worker",
     "specmux_aggregator.workers.documents",
-    "specmux_tools.change_log",
     "specmux_aggregator.cli",
 ]
 """What the fork server imports once. A worker also imports this module, for what it begins with, and the

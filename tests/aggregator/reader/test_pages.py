@@ -180,9 +180,7 @@ def test_type_has_a_page_with_its_fields_and_its_users() -> None:
     html = text_of(shown("type", f"type/{KEY}/Soil", "Soil"))
     assert "<code>acidity</code>" in html
     assert "Used by Soil below" in words(html)
-    assert shown("type", f"type/{KEY}/Nope", "Nope") == QuestionRefusal(
-        404, "the document has no type Nope"
-    )
+    assert shown("type", f"type/{KEY}/Nope", "Nope") == QuestionRefusal(404, "the document has no type Nope")
 
 
 def test_group_version_has_its_kinds_document_schemas_and_changes() -> None:
