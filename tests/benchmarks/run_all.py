@@ -2,7 +2,8 @@
 
 They say themselves what they miss on this machine (nginx and wrk from Debian, Go, npm), and go on. Without
 the reference data they run on documents that are made for them, of a size that is said.
-Names on the command line choose some: ``run_all.py serving store``.
+Names on the command line choose some: ``run_all.py serving store``. Last, rows that got worse than those of
+docs/benchmarks/ are named (``recorded.py``).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 from figures import FOLDER  # noqa: E402
 from made_documents import write_documents  # noqa: E402
 from plots import draw_kept  # noqa: E402
+from recorded import print_report  # noqa: E402
 
 from shared_data import DATA  # noqa: E402
 
@@ -34,6 +36,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="specmux-bench-") as folder:
         failed = run([benchmarks[name] for name in chosen], data_for(Path(folder)))
     print(f"\nplots, each beside its figures: {', '.join(map(str, draw_kept())) or 'none'}")
+    if DATA.is_dir():
+        print_report()
     if failed:
         print(f"failed: {', '.join(failed)}")
     return len(failed)
