@@ -263,7 +263,7 @@ class FakeCluster(FakeAPIServer):
         if token is None:
             version, items = self.version, list(self._objects.get(path, {}).values())
         elif token in self._continued:
-            version, items = self._continued.pop(token)
+            version, items = self._continued[token]
         else:
             return status(410, "Expired")
         limit = int(request.query.get("limit", "0"))

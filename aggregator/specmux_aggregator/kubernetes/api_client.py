@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import aiohttp
 import orjson
@@ -30,6 +30,8 @@ MAX_LINE: Final = 16 * 1024 * 1024
 """Bytes of the largest event. etcd limits an object to about 1.5 MiB."""
 
 Event = Mapping[str, Any]
+
+T = TypeVar("T")
 
 
 class ApiClient:
@@ -53,6 +55,11 @@ class ApiClient:
 
     async def get(self, target: str) -> Mapping[str, Any] | Failure:
         """The object at a path with a query."""
+        return await self.read(target, lambda value, _: value)
+
+    async def read(self, target: str, take: Callable[[Mapping[str, Any], int], T | Failure]) -> T | Failure:
+        """What ``take`` makes of the object at a path with a query, and of the bytes of its JSON; of a large
+        one in a thread."""
         fields = {"Accept": JSON, "Accept-Encoding": "gzip"}
         try:
             async with (
@@ -66,9 +73,9 @@ class ApiClient:
             return self._failure(error, self._polling)
         match answer:
             case Payload() if len(answer.body) <= INLINE_MAX:
-                return self._parsed(answer)
+                return self._taken(answer, take)
             case Payload():
-                return await asyncio.to_thread(self._parsed, answer)
+                return await asyncio.to_thread(self._taken, answer, take)
             case Redirect():
                 return Failure(Cause.REDIRECTED, f"answered {answer.status}, a redirect")
             case NotModified():
@@ -146,16 +153,19 @@ class ApiClient:
     def _failure(self, error: Exception, polling: PollingSettings) -> Failure:
         return CLOSED if self._transport.is_closed else failure_of(error, polling)
 
-    def _parsed(self, payload: Payload) -> Mapping[str, Any] | Failure:
+    def _taken(self, payload: Payload, take: Callable[[Mapping[str, Any], int], T | Failure]) -> T | Failure:
         try:
-            value = orjson.loads(decoded(payload.body, payload.coding, max_bytes=self._max_bytes))
+            plain = decoded(payload.body, payload.coding, max_bytes=self._max_bytes)
+            value = orjson.loads(plain)
         except TooLarge:
             return Failure(Cause.TOO_LARGE, f"the body is larger than the {self._max_bytes} bytes allowed")
         except BadCoding as error:
             return Failure(Cause.TRUNCATED, str(error))
         except orjson.JSONDecodeError:
             return Failure(Cause.BAD_BODY, "the body is no JSON")
-        return value if isinstance(value, dict) else Failure(Cause.BAD_BODY, "the body is no JSON object")
+        if not isinstance(value, dict):
+            return Failure(Cause.BAD_BODY, "the body is no JSON object")
+        return take(value, len(plain))
 
 
 class _NoObject(Exception):

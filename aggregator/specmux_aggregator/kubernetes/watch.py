@@ -27,6 +27,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from specmux_aggregator.kubernetes.api_client import ApiClient
+from specmux_aggregator.kubernetes.listing import PageSize, read_list
 from specmux_aggregator.kubernetes.watch_events import (
     GONE,
     Keep,
@@ -34,18 +35,11 @@ from specmux_aggregator.kubernetes.watch_events import (
     after,
     confirmed,
     differs,
-    listed,
     whole,
 )
 from specmux_aggregator.model.failure import Cause, Failure
-from specmux_converters.json_values import mapping
 
 logger = logging.getLogger(__name__)
-
-PAGE: Final = 500
-"""Objects per page of a list."""
-
-PAGES_MAX: Final = 200
 
 SILENT_BOOKMARKS: Final = 2.25
 """Missing bookmarks that are tolerated."""
@@ -118,7 +112,8 @@ class Watch:
 
     ``on_change`` gets what is held of all objects by name, "namespace/name" where they have one: after the
     first list, even of nothing, and whenever they have changed. ``on_failure`` is called when
-    ``state.failure`` or ``state.phase`` is another one. ``keep`` makes of an object what is held of it.
+    ``state.failure`` or ``state.phase`` is another one. ``keep`` makes of an object what is held of it,
+    in a thread.
     ``selector``: of labels, where not all objects are wanted.
     """
 
@@ -142,6 +137,7 @@ class Watch:
         self._keep = keep
         self._timing = timing
         self._random_unit = random_unit
+        self._page_size = PageSize()
         self._held: WatchedObjects | None = None
         self._must_list = True
         self._failure: Failure | None = None
@@ -203,8 +199,14 @@ class Watch:
 
     async def _list(self) -> float:
         """List once; returns seconds to wait before the next step."""
-        pages = await self._pages()
-        held = pages if isinstance(pages, Failure) else listed(pages, self._held, keep=self._keep)
+        held = await read_list(
+            self._client,
+            self._path,
+            selector=self._selector,
+            before=self._held,
+            keep=self._keep,
+            size=self._page_size,
+        )
         if isinstance(held, Failure):
             return self._failed(held, stood=False)
         self._lists += 1
@@ -215,24 +217,6 @@ class Watch:
         self._must_list = bool(self._lacked)
         self._hold(held)
         return self._timing.settled if self._must_list else 0.0
-
-    async def _pages(self) -> list[Mapping[str, Any]] | Failure:
-        pages: list[Mapping[str, Any]] = []
-        query: dict[str, str] = {**self._selector, "limit": str(PAGE)}
-        while len(pages) < PAGES_MAX:
-            page = await self._client.get(f"{self._path}?{urlencode(query)}" if query else self._path)
-            if isinstance(page, Failure):
-                if page.status != GONE or "continue" not in query:
-                    return page
-                # The continue token expired. Paging again would be as slow, so request the list in one piece.
-                pages, query = [], dict(self._selector)
-                continue
-            pages.append(page)
-            token = mapping(page.get("metadata")).get("continue")
-            if not isinstance(token, str) or not token:
-                return pages
-            query = {**self._selector, "limit": str(PAGE), "continue": token}
-        return Failure(Cause.TOO_LARGE, f"the list has more than {PAGES_MAX} pages")
 
     async def _watch(self) -> float:
         """Follow one watch to its end; returns seconds to wait before the next step."""

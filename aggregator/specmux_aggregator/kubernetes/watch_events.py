@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias
 
 from specmux_aggregator.http.response_fields import RETRY_AFTER_MAX, status_failure
 from specmux_aggregator.model.failure import Cause, Failure
-from specmux_converters.json_values import mapping, within
+from specmux_converters.json_values import mapping, text, within
 
 Object: TypeAlias = Mapping[str, Any]
 """An object of the API as JSON, with apiVersion and kind."""
@@ -45,31 +45,37 @@ class WatchedObjects:
     """The resource version from which a watch resumes."""
 
 
-def listed(
-    pages: Sequence[Mapping[str, Any]], before: WatchedObjects | None, *, keep: Keep = whole
-) -> WatchedObjects | Failure:
-    """The content of the pages of one list. An object unchanged since ``before`` is the identical one."""
-    if not pages:
-        return Failure(Cause.BAD_BODY, "the list has no page")
-    version = _version(pages[-1])
+@dataclass(frozen=True, slots=True)
+class ListPage:
+    """What is kept of one page of a list. ``token``: of the next page, "" for the last."""
+
+    objects: Mapping[str, Any]
+    version: str
+    token: str
+
+
+def page_of(
+    page: Mapping[str, Any], before: WatchedObjects | None, *, keep: Keep = whole
+) -> ListPage | Failure:
+    """The content of one page. An object unchanged since ``before`` is the identical one."""
+    version = _version(page)
     if version is None:
         return Failure(Cause.BAD_BODY, "the list has no resourceVersion")
+    items = page.get("items")
+    if items is not None and not isinstance(items, list):
+        return Failure(Cause.BAD_BODY, "the list's items are none")
     objects: dict[str, Object | ObjectIdentity] = {}
-    for page in pages:
-        items = page.get("items")
-        if items is not None and not isinstance(items, list):
-            return Failure(Cause.BAD_BODY, "the list's items are none")
-        kind = str(page.get("kind", "")).removesuffix("List")
-        for item in items or ():
-            name = _name(item)
-            if name is None:
-                return Failure(Cause.BAD_BODY, "an item of the list has no name")
-            known = None if before is None else before.objects.get(name)
-            # Items omit the two fields that the list states for all.
-            if known is None or not _is_same(known, item):
-                known = keep({"apiVersion": page.get("apiVersion"), "kind": kind, **item})
-            objects[name] = known
-    return WatchedObjects(objects, version)
+    kind = str(page.get("kind", "")).removesuffix("List")
+    for item in items or ():
+        name = _name(item)
+        if name is None:
+            return Failure(Cause.BAD_BODY, "an item of the list has no name")
+        known = None if before is None else before.objects.get(name)
+        # Items omit the two fields that the list states for all.
+        if known is None or not _is_same(known, item):
+            known = keep({"apiVersion": page.get("apiVersion"), "kind": kind, **item})
+        objects[name] = known
+    return ListPage(objects, version, text(_metadata(page).get("continue")))
 
 
 def confirmed(

@@ -62,10 +62,11 @@ async def following(
     timing: Timing = QUICK,
     credentials: Credentials = Credentials(),  # noqa: B008 - frozen
     url: str | None = None,
+    polling: PollingSettings = POLLING,
     **client: Any,
 ) -> AsyncIterator[Followed]:
     server = Backend(name=BackendName("kubernetes"), url=url or cluster.url, credentials=credentials)
-    asking = ApiClient(server, polling=POLLING, **client)
+    asking = ApiClient(server, polling=polling, **client)
     said: list[Mapping[str, Any]] = []
     watch = Watch(asking, path, on_change=said.append, timing=timing)
     task = asyncio.create_task(watch.run())

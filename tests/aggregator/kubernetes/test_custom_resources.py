@@ -12,7 +12,7 @@ from specmux_aggregator.aggregation.check_schedule import after
 from specmux_aggregator.backend_sources.crds import CRDsOrigin
 from specmux_aggregator.backend_sources.outcome import BackendOffers, Outcome, UnchangedOffers
 from specmux_aggregator.kubernetes.custom_resources import Definition, WatchedManifests, definitions, kept
-from specmux_aggregator.kubernetes.watch_events import WatchedObjects, listed
+from specmux_aggregator.kubernetes.watch_events import ListPage, WatchedObjects, page_of
 from specmux_aggregator.kubernetes.watch_events import after as after_events
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
 from specmux_aggregator.model.failure import Cause, Failure
@@ -165,15 +165,17 @@ def test_of_an_object_little_is_held_and_it_is_the_same_until_it_changes() -> No
     item = definition("Widget")
     item["metadata"] |= {"uid": "u", "resourceVersion": "7"}
     page = {"kind": "CustomResourceDefinitionList", "metadata": {"resourceVersion": "9"}, "items": [item]}
-    first = listed([page], None, keep=kept)
-    assert isinstance(first, WatchedObjects)
+    read = page_of(page, None, keep=kept)
+    assert isinstance(read, ListPage)
+    first = WatchedObjects(read.objects, read.version)
     (held,) = first.objects.values()
     assert isinstance(held, Definition)
     assert held.manifest is not None
     assert orjson.loads(held.manifest).keys() == {"apiVersion", "kind", "metadata", "spec"}
     assert b"managedFields" not in held.manifest
-    again = listed([page], first, keep=kept)
-    assert isinstance(again, WatchedObjects)
+    read = page_of(page, first, keep=kept)
+    assert isinstance(read, ListPage)
+    again = WatchedObjects(read.objects, read.version)
     assert again.objects["widgets.example.com"] is held
     item["metadata"]["resourceVersion"] = "10"
     later, failure = after_events(again, [{"type": "MODIFIED", "object": item}], keep=kept)

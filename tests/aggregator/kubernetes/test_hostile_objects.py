@@ -15,7 +15,7 @@ from running.cluster_service import definition
 from specmux_aggregator.kubernetes.api_services import noted, read_api_services, recall
 from specmux_aggregator.kubernetes.cluster_backends import Reach, cluster_backends, shadowed
 from specmux_aggregator.kubernetes.custom_resources import definitions, kept
-from specmux_aggregator.kubernetes.watch_events import WatchedObjects, after, listed
+from specmux_aggregator.kubernetes.watch_events import ListPage, WatchedObjects, after, page_of
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Failure
 from specmux_aggregator.workers.crds import CRDsBuilt, DirectoryMemo, ManifestObject, build_crds
@@ -119,8 +119,7 @@ def test_any_definition_is_published_or_told_of(item: dict[str, Any]) -> None:
 def test_any_list_and_any_event_is_taken_or_a_failure(items: list[Any], metadata: Any, kind: str) -> None:
     page = {"kind": "List", "metadata": metadata, "items": items}
     for made in (page, {**page, "metadata": {"resourceVersion": "9"}}, {**page, "items": metadata}):
-        held = listed([made], None, keep=kept)
-        assert isinstance(held, WatchedObjects | Failure)
+        assert isinstance(page_of(made, None, keep=kept), ListPage | Failure)
     before = WatchedObjects({"good": kept(GOOD)}, "1")
     for item in [*items, metadata]:
         held, failure = after(before, [{"type": kind, "object": item}, {"type": metadata}], keep=kept)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
+from urllib.parse import parse_qsl
 
+import orjson
 import pytest
 from aiohttp import web
 
-from aggregator.kubernetes.followed import QUICK, following, named, put, run
+from aggregator.kubernetes.followed import POLLING, QUICK, following, named, put, run
 from fakes.cluster import API_SERVICES, CRDS, FakeCluster, status
+from specmux_aggregator.kubernetes import listing
 from specmux_aggregator.kubernetes.watch import WatchPhase
 from specmux_aggregator.model.failure import Cause
 
@@ -71,34 +76,112 @@ def test_long_list_comes_in_pages() -> None:
         async with following(cluster) as followed:
             await followed.until(lambda: bool(followed.said))
             assert len(followed.said[0]) == 1201
-            assert followed.lists() == 3
+            assert followed.lists() == 4
 
     run(scenario)
 
 
-def test_list_starts_over_in_one_piece_when_its_token_grows_old() -> None:
+@pytest.mark.parametrize("times", [1, 2])
+def test_list_starts_over_when_its_token_grows_old_and_in_one_piece_at_last(times: int) -> None:
     async def scenario(cluster: FakeCluster) -> None:
         put(cluster, *"abcdef")
         cluster.page_limit = 2
-        asked = 0
+        left = times
 
         async def forget(request: web.Request) -> None:
-            nonlocal asked
-            asked += 1
-            if asked == 2:
+            nonlocal left
+            if "continue" in request.query and left:
+                left -= 1
                 cluster.compact()
-                put(cluster, "g")
+                put(cluster, "gh"[times - left - 1])
 
         cluster.answers[CRDS] = forget
         async with following(cluster) as followed:
-            await followed.until_names(*"abcdefg")
-            targets = [entry.target for entry in cluster.seen(CRDS)][:3]
-            assert "limit=500" in targets[0]
+            await followed.until_names(*"abcdefgh"[: 6 + times])
+            targets = [entry.target for entry in cluster.seen(CRDS)]
+            assert "limit=" in targets[0]
             assert "continue=" in targets[1]
-            assert targets[2] == CRDS
+            assert "limit=" in targets[2]
+            assert "continue=" not in targets[2]
+            assert (CRDS in targets) is (times == 2)
             assert len(followed.said) == 1, "half a list is never told"
 
     run(scenario)
+
+
+def test_page_above_the_bound_is_asked_for_in_halves_down_to_one() -> None:
+    async def scenario(cluster: FakeCluster) -> None:
+        large = "x" * 3000
+        for name in "abcdef":
+            cluster.put(CRDS, named(name, text=large))
+        async with following(cluster, max_bytes=5000) as followed:
+            await followed.until_names(*"abcdef")
+            queries = [dict(parse_qsl(entry.target.partition("?")[2])) for entry in cluster.seen(CRDS)]
+            limits = [int(query["limit"]) for query in queries if "limit" in query]
+            assert limits[:7] == [100, 50, 25, 12, 6, 3, 1]
+            assert followed.watch.state.failure is None
+
+    run(scenario)
+
+
+def test_object_above_the_bound_is_a_failure_that_says_so() -> None:
+    async def scenario(cluster: FakeCluster) -> None:
+        cluster.put(CRDS, named("a", text="x" * 9000))
+        async with following(cluster, max_bytes=5000) as followed:
+            await followed.until(lambda: followed.watch.state.failure is not None)
+            failure = followed.watch.state.failure
+            assert failure is not None
+            assert failure.cause is Cause.TOO_LARGE
+
+    run(scenario)
+
+
+def test_page_that_comes_too_late_makes_the_next_ones_smaller() -> None:
+    async def scenario(cluster: FakeCluster) -> None:
+        put(cluster, *"abcdef")
+
+        async def hang(request: web.Request) -> None:
+            if int(request.query.get("limit", 0)) > 2:
+                await asyncio.sleep(3600)
+
+        cluster.answers[CRDS] = hang
+        polling = replace(POLLING, idle_timeout=0.3, total_timeout=0.3)
+        async with following(cluster, polling=polling) as followed:
+            await followed.until_names(*"abcdef")
+
+    run(scenario)
+
+
+def test_pages_are_reduced_as_they_come_and_sized_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listing, "FIRST", 4)
+    monkeypatch.setattr(listing, "PAGE_BYTES", 40_000)
+    size, kept, most = listing.PageSize(limit=4), [], 0
+
+    class Client:
+        """Pages of a list of 100 objects of a thousand bytes."""
+
+        async def read(self, target: str, take: Callable[[Any, int], Any]) -> Any:
+            nonlocal most
+            query = dict(parse_qsl(target.partition("?")[2]))
+            start, limit = int(query.get("continue", 0)), int(query["limit"])
+            most = max(most, limit)
+            items = [named(str(number), text="x" * 1000) for number in range(start, min(start + limit, 100))]
+            token = str(start + limit) if start + limit < 100 else ""
+            page = {"metadata": {"resourceVersion": "1", "continue": token}, "items": items}
+            return take(page, len(orjson.dumps(page)))
+
+    def keep(item: Any) -> Any:
+        kept.append(item["metadata"]["name"])
+        return {"metadata": item["metadata"]}
+
+    async def read() -> Any:
+        client: Any = Client()
+        return await listing.read_list(client, "/x", selector={}, before=None, keep=keep, size=size)
+
+    found = asyncio.run(read())
+    assert len(found.objects) == len(kept) == 100
+    assert all("spec" not in item for item in found.objects.values())
+    assert most < 40_000 / 1000, "after the first page none is larger than the aim"
 
 
 def test_watch_goes_on_where_a_dropped_one_stopped() -> None:
