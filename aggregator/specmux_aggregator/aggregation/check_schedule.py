@@ -57,7 +57,7 @@ def after(
             gone = last.missing.keys() - missing.keys()
             offers = {key: offer for key, offer in last.offers.items() if key not in gone}
             return replace(last, offers=offers, missing=missing, failure=None, attempted=True, changed_at=now)
-        case BackendOffers(dialect, offers, _, notes, _, resources, servers):
+        case BackendOffers(dialect, offers, _, notes, _, resources, servers, is_partial):
             lacking = last.offers.keys() - offers.keys() if dialect in OVER_HTTP else ()
             since = {key: last.missing.get(key, monotonic) for key in lacking}
             missing = _still_missing(last, since, monotonic, grace)
@@ -67,7 +67,7 @@ def after(
                 offers={**{key: last.offers[key] for key in missing}, **offers} if missing else offers,
                 missing=missing,
                 failure=None,
-                attempted=True,
+                attempted=last.attempted or not is_partial,
                 notes=notes,
                 resources=resources,
                 servers=servers,
@@ -98,6 +98,8 @@ def delay(polling: PollingSettings, outcome: Outcome, *, failures: int, random_u
 
     ``random_unit``: a number from 0 to 1. A backend's Retry-After is respected up to the longest pause.
     """
+    if isinstance(outcome, BackendOffers) and outcome.is_partial:
+        return 0.0
     if isinstance(outcome, Failure):
         pause = min(polling.backoff_max, polling.backoff_min * 2.0 ** min(failures - 1, 30))
         if outcome.retry_after is not None:

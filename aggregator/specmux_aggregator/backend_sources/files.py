@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from pathlib import Path
 
 from specmux_aggregator.backend_sources.crds import Unreadable
@@ -39,7 +38,7 @@ class Folder:
             data = self.read(name)
         except OSError as error:
             return Unreadable(error.strerror or type(error).__name__)
-        return ManifestFile(name, hashlib.sha256(data).digest(), data)
+        return ManifestFile(name, data)
 
     def read(self, name: str) -> bytes:
         """The file's bytes; of a file beyond the limit, one byte more than the limit. Raises OSError;

@@ -119,6 +119,7 @@ def _joined(documents: BackendOffers, built: BackendOffers) -> BackendOffers:
             **{key: listed for key, listed in built.resources.items() if key not in outdone},
             **documents.resources,
         },
+        is_partial=built.is_partial,
     )
 
 

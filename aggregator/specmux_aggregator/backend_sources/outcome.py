@@ -31,6 +31,8 @@ class BackendOffers:
     document files."""
     servers: tuple[BackendServer, ...] = ()
     """The servers behind one address that offer it together."""
+    is_partial: bool = False
+    """Whether more is being built; the next check goes on at once."""
 
 
 @dataclass(frozen=True, slots=True)

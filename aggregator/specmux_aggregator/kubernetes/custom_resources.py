@@ -9,18 +9,15 @@ two conflicting ones is left out.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
-
-import orjson
 
 from specmux_aggregator.backend_sources.crds import Unreadable
 from specmux_aggregator.kubernetes.watch import WatchState
 from specmux_aggregator.kubernetes.watch_events import Object, identity_of
 from specmux_aggregator.model.failure import Cause, Failure
-from specmux_aggregator.workers.crds import ManifestObject
+from specmux_aggregator.workers.crds import ManifestObject, manifest_object
 from specmux_converters.crd import Templates
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
@@ -44,7 +41,7 @@ class Definition:
     """The group-versions that it serves."""
     withdrawn: tuple[GroupVersion, ...]
     """The group-versions that it names but does not serve."""
-    manifest: bytes | None
+    manifest: ManifestObject | None
     """None if it is nested too deeply."""
 
 
@@ -75,7 +72,6 @@ class WatchedManifests:
         self._templates = templates
         self._taken: tuple[Definition, ...] = ()
         self._by_name: dict[str, Definition] = {}
-        self._digests: dict[str, tuple[Definition, bytes]] = {}
         self._failure: Failure | None = None
         self._known = asyncio.Event()
 
@@ -90,7 +86,7 @@ class WatchedManifests:
         self._failure = failure
         self._known.set()
 
-    async def scan(self) -> Mapping[str, bytes] | Failure:
+    async def scan(self) -> Mapping[str, bytes | None] | Failure:
         """Digests of the established definitions by name, in order."""
         try:
             async with asyncio.timeout(FIRST_LIST):
@@ -100,26 +96,16 @@ class WatchedManifests:
         if self._failure is not None:
             return self._failure
         self._by_name = {item.name: item for item in self._taken if item.is_established}
-        return await asyncio.to_thread(self._digested, self._by_name)
+        return {
+            name: None if item.manifest is None else item.manifest.digest
+            for name, item in self._by_name.items()
+        }
 
     async def templates(self) -> Templates:
         return await self._templates()
 
     def manifest(self, name: str) -> ManifestObject | Unreadable:
-        definition, digest = self._digests[name]
-        if definition.manifest is None:
-            return Unreadable("nested too deeply")
-        return ManifestObject(name, digest, definition.manifest)
-
-    def _digested(self, by_name: Mapping[str, Definition]) -> Mapping[str, bytes]:
-        # Checks of a backend do not overlap, so nothing else accesses the digests.
-        before, self._digests = self._digests, {}
-        for name, item in by_name.items():
-            held = before.get(name)
-            if held is None or held[0] is not item:
-                held = (item, hashlib.sha256(item.manifest or b"").digest())
-            self._digests[name] = held
-        return {name: digest for name, (_, digest) in self._digests.items()}
+        return self._by_name[name].manifest or Unreadable("nested too deeply")
 
 
 class SeenDefinitions:
@@ -194,9 +180,6 @@ def _versions(spec: Any, *, are_served: bool) -> Iterator[GroupVersion]:
             yield GroupVersion(f"apis/{text(spec.get('group'))}/{text(version.get('name'))}")
 
 
-def _manifest(item: Object, name: object) -> bytes | None:
+def _manifest(item: Object, name: object) -> ManifestObject | None:
     part = {key: item.get(key) for key in ("apiVersion", "kind", "spec")}
-    try:
-        return orjson.dumps({**part, "metadata": {"name": name}}, option=orjson.OPT_SORT_KEYS)
-    except orjson.JSONEncodeError:
-        return None
+    return manifest_object(text(name), {**part, "metadata": {"name": name}})

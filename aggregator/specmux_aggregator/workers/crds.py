@@ -1,23 +1,28 @@
-"""Build the documents of CustomResourceDefinitions; runs in a worker process, like documents.py.
+"""Read the manifests of files, and build the documents of CustomResourceDefinitions; runs in a worker
+process, like documents.py.
 
-Definitions come from files or a cluster. Unchanged ones are sent only by digest; a worker that does not have
-one asks for it. Each group is built separately, and only when its manifests change, so a change costs only
-its own group.
+Everything that manifests share lies within their API group, so a group is built by itself, from texts that
+come with the call. A worker remembers the last groups within MEMO_BYTES, so that a change costs only its
+definition; everything else it forgets, and the caller decides what to build again.
 """
 
 from __future__ import annotations
 
+import hashlib
 import time
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
+
+import orjson
 
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded, encoded
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.observation import Hash, Offer, Provenance
 from specmux_aggregator.workers.built import BuiltDocument, Owned
 from specmux_aggregator.workers.file_names import COMPRESSED
-from specmux_converters.counted_nouns import first_of
+from specmux_converters.byte_bounded import ByteBounded
 from specmux_converters.crd import BUNDLED, CRDBuild, CRDMemo, Problem, Templates, build
 from specmux_converters.document import Document, Limits, content_hash, parse
 from specmux_converters.errors import ConverterError, cut
@@ -28,170 +33,159 @@ from specmux_converters.recognise import DocumentKind, recognise
 from specmux_converters.resources import Resources
 from specmux_converters.synthesis import named, names_of, synthesise
 
-PROBLEMS_NAMED = 50
-"""Problems of one directory that are named; further ones are counted."""
+MEMO_BYTES: Final = 16 * 1024 * 1024
+"""JSON of the manifests whose documents a worker remembers; that takes four times the memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class ManifestFile:
-    """A file of any content. ``data`` is None if the worker has received this digest before."""
+    """A file of any content."""
 
     name: str
-    digest: bytes
-    data: bytes | None
+    data: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class ManifestObject:
-    """A definition in a cluster; ``data`` is its JSON, serialized here."""
+    """One CustomResourceDefinition. ``packed``: its JSON, compressed to a tenth, since thousands are kept."""
 
     name: str
+    group: str
+    """"" if the manifest has none."""
     digest: bytes
-    data: bytes | None
+    size: int
+    """Bytes of the JSON."""
+    packed: bytes = field(repr=False)
 
 
-Manifest: TypeAlias = ManifestFile | ManifestObject
-
-
-@dataclass(frozen=True, slots=True)
-class Missing:
-    """Names of manifests that the worker does not have; send them whole."""
-
-    names: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class CRDsBuilt:
-    """``seconds``: duration for each newly built group-version, from manifests to bytes."""
-
-    documents: tuple[BuiltDocument, ...]
-    notes: tuple[str, ...]
-    seconds: Mapping[GroupVersion, float]
-    resources: Mapping[GroupVersion, Resources]
-    """The resources of each document for discovery, except groups that have not changed since the documents
-    the caller has."""
+def manifest_object(name: str, document: Mapping[str, object]) -> ManifestObject | None:
+    """None if it is nested too deeply."""
+    try:
+        json = orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
+    except orjson.JSONEncodeError:
+        return None
+    group = text(mapping(document.get("spec")).get("group"))
+    return ManifestObject(name, group, hashlib.sha256(json).digest(), len(json), zlib.compress(json, 1))
 
 
 @dataclass(frozen=True, slots=True)
-class _Group:
-    """The last build of one API group."""
+class FileManifests:
+    """The manifests of one file. ``fault``: why it yields nothing although it looks like a manifest."""
 
-    manifests: tuple[Document, ...]
-    owned: Owned
-    templates: Templates
-    problems: tuple[str, ...]
-    group_versions: tuple[GroupVersion, ...]
-
-    def is_of(self, manifests: list[Document], owned: Owned, templates: Templates) -> bool:
-        """Whether building it again would give the same result. Unchanged files hold the identical
-        objects."""
-        return (
-            self.owned == owned
-            and self.templates == templates
-            and len(self.manifests) == len(manifests)
-            and all(one is other for one, other in zip(self.manifests, manifests, strict=True))
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _FileContents:
-    """The content of one file. ``fault``: why it yields nothing although it looks like a manifest."""
-
-    manifests: tuple[Document, ...]
+    manifests: tuple[ManifestObject, ...]
     fault: str | None = None
     lost: str | None = None
     """Duplicate keys dropped while parsing: the first, and the number of others."""
 
 
+@dataclass(frozen=True, slots=True)
+class GroupBuilt:
+    """The documents of one API group. ``seconds``: duration for each newly built group-version, from
+    manifests to bytes."""
+
+    group: str
+    documents: tuple[BuiltDocument, ...]
+    problems: tuple[str, ...]
+    seconds: Mapping[GroupVersion, float]
+    resources: Mapping[GroupVersion, Resources]
+
+
 @dataclass(slots=True)
-class DirectoryMemo:
-    """What a worker remembers of one directory."""
+class GroupMemo:
+    """What a worker remembers of one group. ``offers`` and ``resources``: with the fingerprint of the
+    document; resources without the names that only manifests have."""
 
-    files: dict[bytes, _FileContents] = field(default_factory=dict)
-    good: dict[str, tuple[Document, ...]] = field(default_factory=dict)
-    """The last valid content of each file, so that a faulty edit removes nothing."""
-    groups: dict[str, CRDMemo] = field(default_factory=dict)
-    built: dict[str, _Group] = field(default_factory=dict)
+    size: int = 0
+    editions: CRDMemo = field(default_factory=CRDMemo)
     offers: dict[GroupVersion, tuple[str, Offer]] = field(default_factory=dict)
-    """The offer made for a fingerprint."""
     resources: dict[GroupVersion, tuple[str, Resources]] = field(default_factory=dict)
-    """The resources extracted from the document of a fingerprint; without names that only manifests have."""
 
 
-def build_crds(
-    memo: DirectoryMemo,
-    files: tuple[Manifest, ...],
+GroupMemos: TypeAlias = ByteBounded[tuple[str, str], GroupMemo]
+"""By the name of the backend, and the group."""
+
+
+def group_memos() -> GroupMemos:
+    return ByteBounded(MEMO_BYTES, size=lambda memo: memo.size)
+
+
+def read_manifests(name: str, data: bytes, *, limits: Limits) -> FileManifests:
+    """The manifests of a file of any content."""
+    coding = Coding.GZIP if name.endswith(COMPRESSED) else Coding.IDENTITY
+    try:
+        plain = decoded(data, coding, max_bytes=limits.max_bytes)
+    except (BadCoding, TooLarge) as error:
+        return FileManifests((), str(error))
+    try:
+        found = recognise(plain, limits=limits)
+    except ConverterError as error:
+        # A kustomization beside the manifests is ignored; a manifest that cannot be parsed is a fault.
+        return FileManifests((), str(error) if b"CustomResourceDefinition" in plain else None)
+    if found.kind is not DocumentKind.CRDS:
+        return FileManifests(())
+    manifests = [manifest_object(name, document) for document in found.documents]
+    fault = "nested too deeply" if None in manifests else None
+    read = tuple(manifest for manifest in manifests if manifest is not None)
+    return FileManifests(read, fault, _lost(found.losses))
+
+
+def build_groups(
+    memos: GroupMemos,
+    backend: str,
+    groups: Mapping[str, Sequence[ManifestObject]],
     *,
     owned: Owned,
     held: Mapping[GroupVersion, Hash],
     limits: Limits,
     templates: Templates = BUNDLED,
-) -> CRDsBuilt | Missing:
-    """The documents of all manifests in ``files``, which are in order of precedence."""
-    missing = {file.name for file in files if file.data is None and file.digest not in memo.files}
-    if missing:
-        return Missing(frozenset(missing))
-    known = memo.files
-    memo.files = {file.digest: known.get(file.digest) or _read(file, limits) for file in files}
-    groups, notes = _grouped(memo, files)
-    memo.groups = {group: memo.groups.get(group) or CRDMemo() for group in groups}
+) -> tuple[GroupBuilt, ...]:
+    """The documents of whole groups, whose manifests are in order of precedence. ``held``: hashes whose bytes
+    the caller already has."""
+    return tuple(
+        _group_built(memos, backend, group, manifests, owned, held, limits, templates)
+        for group, manifests in groups.items()
+    )
+
+
+def _group_built(
+    memos: GroupMemos,
+    backend: str,
+    group: str,
+    objects: Sequence[ManifestObject],
+    owned: Owned,
+    held: Mapping[GroupVersion, Hash],
+    limits: Limits,
+    templates: Templates,
+) -> GroupBuilt:
+    memo = memos.pop((backend, group)) or GroupMemo()
+    problems: list[str] = []
+    manifests: list[Document] = []
+    for item in objects:
+        try:
+            manifests.append(parse(zlib.decompress(item.packed), limits=limits))
+        except ConverterError as error:
+            problems.append(f"{cut(item.name)}: {error}")
+    began = time.perf_counter()
+    owns = None if owned is None else owned.__contains__
+    made = build(manifests, owns=owns, memo=memo.editions, limits=limits, templates=templates)
+    shared = (time.perf_counter() - began) / max(1, len(made.documents))
     documents: list[BuiltDocument] = []
     seconds: dict[GroupVersion, float] = {}
-    resources: dict[GroupVersion, Resources] = {}
-    built: dict[str, _Group] = {}
-    for group, manifests in sorted(groups.items()):
-        last = memo.built.get(group)
-        if last is not None and last.is_of(manifests, owned, templates) and _holds(held, memo, last):
-            documents += [BuiltDocument(key, memo.offers[key][1], None) for key in last.group_versions]
-        else:
-            began = time.perf_counter()
-            owns = None if owned is None else owned.__contains__
-            made = build(manifests, owns=owns, memo=memo.groups[group], limits=limits, templates=templates)
-            shared = (time.perf_counter() - began) / max(1, len(made.documents))
-            for document, taken in _built(memo, made, held):
-                documents.append(document)
-                if taken is not None:
-                    seconds[document.group_version] = shared + taken
-            problems = tuple(map(_told, made.problems))
-            names = dict(filter(None, map(names_of, manifests)))
-            for group_version in made.fingerprints:
-                resources[group_version] = named(_resources(memo, made, group_version), names)
-            last = _Group(tuple(manifests), owned, templates, problems, tuple(made.fingerprints))
-        built[group] = last
-        notes += last.problems
-    memo.offers = {item.group_version: memo.offers[item.group_version] for item in documents}
-    memo.resources = {item.group_version: memo.resources[item.group_version] for item in documents}
-    # Last, so that a build after a failed one repeats its work.
-    memo.built = built
-    shown = first_of(notes, PROBLEMS_NAMED, "problems")
-    return CRDsBuilt(tuple(documents), tuple(shown), seconds, resources)
-
-
-def _grouped(memo: DirectoryMemo, files: tuple[Manifest, ...]) -> tuple[dict[str, list[Document]], list[str]]:
-    """The manifests of each API group, and messages about faulty files."""
-    notes: list[str] = []
-    good: dict[str, tuple[Document, ...]] = {}
-    groups: dict[str, list[Document]] = {}
-    for file in files:
-        read = memo.files[file.digest]
-        if read.fault is not None:
-            notes.append(f"{cut(file.name)}: {read.fault}")
-        if read.lost is not None:
-            notes.append(f"{cut(file.name)}: {read.lost}")
-        good[file.name] = read.manifests if read.fault is None else memo.good.get(file.name, ())
-        for manifest in good[file.name]:
-            groups.setdefault(_group_of(manifest), []).append(manifest)
-    memo.good = good
-    return groups, notes
-
-
-def _holds(held: Mapping[GroupVersion, Hash], memo: DirectoryMemo, group: _Group) -> bool:
-    """Whether the caller has every document of the group."""
-    return all(held.get(key) == memo.offers[key][1].hash for key in group.group_versions)
+    for document, taken in _built(memo, made, held):
+        documents.append(document)
+        if taken is not None:
+            seconds[document.group_version] = shared + taken
+    names = dict(filter(None, map(names_of, manifests)))
+    resources = {key: named(_resources(memo, made, key), names) for key in made.fingerprints}
+    memo.offers = {key: memo.offers[key] for key in made.fingerprints}
+    memo.resources = {key: memo.resources[key] for key in made.fingerprints}
+    memo.size = sum(item.size for item in objects)
+    memos.put((backend, group), memo)
+    return GroupBuilt(group, tuple(documents), (*problems, *map(_told, made.problems)), seconds, resources)
 
 
 def _built(
-    memo: DirectoryMemo, made: CRDBuild, held: Mapping[GroupVersion, Hash]
+    memo: GroupMemo, made: CRDBuild, held: Mapping[GroupVersion, Hash]
 ) -> Iterator[tuple[BuiltDocument, float | None]]:
     """The documents of one group, and the seconds that each took; None for one that was made before."""
     for group_version, fingerprint in made.fingerprints.items():
@@ -213,7 +207,7 @@ def _told(problem: Problem) -> str:
     return f"{cut(problem.crd)}: {problem.construct}{place}: {problem.reason}"
 
 
-def _resources(memo: DirectoryMemo, made: CRDBuild, group_version: GroupVersion) -> Resources:
+def _resources(memo: GroupMemo, made: CRDBuild, group_version: GroupVersion) -> Resources:
     fingerprint = made.fingerprints[group_version]
     known = memo.resources.get(group_version)
     if known is None or known[0] != fingerprint:
@@ -222,44 +216,9 @@ def _resources(memo: DirectoryMemo, made: CRDBuild, group_version: GroupVersion)
     return known[1]
 
 
-def _read(manifest: Manifest, limits: Limits) -> _FileContents:
-    data = manifest.data or b""
-    match manifest:
-        case ManifestFile(name):
-            return _read_file(name, data, limits)
-        case ManifestObject():
-            try:
-                return _FileContents((parse(data, limits=limits),))
-            except ConverterError as error:
-                return _FileContents((), str(error))
-
-
-def _read_file(name: str, data: bytes, limits: Limits) -> _FileContents:
-    coding = Coding.GZIP if name.endswith(COMPRESSED) else Coding.IDENTITY
-    try:
-        plain = decoded(data, coding, max_bytes=limits.max_bytes)
-    except (BadCoding, TooLarge) as error:
-        return _FileContents((), str(error))
-    try:
-        found = recognise(plain, limits=limits)
-    except ConverterError as error:
-        # A kustomization beside the manifests is ignored; a manifest that cannot be parsed is a fault.
-        return _FileContents((), str(error) if b"CustomResourceDefinition" in plain else None)
-    return (
-        _FileContents(found.documents, lost=_lost(found.losses))
-        if found.kind is DocumentKind.CRDS
-        else _FileContents(())
-    )
-
-
 def _lost(losses: Sequence[Loss]) -> str | None:
     lost = [loss for loss in losses if loss.grade is Grade.LOSS]
     if not lost:
         return None
     more = f", and {len(lost) - 1} more" if len(lost) > 1 else ""
     return f"{cut(lost[0].pointer)}: {lost[0].construct}: {lost[0].reason}{more}"
-
-
-def _group_of(manifest: Document) -> str:
-    """The API group, which determines everything that manifests share; "" if the manifest has none."""
-    return text(mapping(manifest.get("spec")).get("group"))

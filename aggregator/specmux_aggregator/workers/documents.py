@@ -6,7 +6,7 @@ invalid input is a value as well. A ``BuildMemo`` carries state between calls.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded, encoded
@@ -14,7 +14,7 @@ from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Offer, Provenance
 from specmux_aggregator.workers.built import BuiltDocument, FileBuilt, Owned
-from specmux_aggregator.workers.crds import CRDsBuilt, DirectoryMemo, Manifest, Missing, build_crds
+from specmux_aggregator.workers.crds import GroupBuilt, GroupMemos, ManifestObject, build_groups, group_memos
 from specmux_aggregator.workers.file_names import COMPRESSED, group_version_of_file
 from specmux_aggregator.workers.losses import Losses, losses_by_group_version, losses_of
 from specmux_converters import codecs
@@ -39,8 +39,7 @@ class BuildMemo:
     """State of one worker process between builds."""
 
     fragments: Fragments = field(default_factory=Fragments)
-    directories: dict[str, DirectoryMemo] = field(default_factory=dict)
-    """By the name of the backend of the manifests."""
+    groups: GroupMemos = field(default_factory=group_memos)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,16 +125,17 @@ def build_file(
 def build_manifests(
     memo: BuildMemo,
     backend: str,
-    files: tuple[Manifest, ...],
+    groups: Mapping[str, Sequence[ManifestObject]],
     *,
     owned: Owned,
     held: Mapping[GroupVersion, Hash],
     limits: Limits,
     templates: Templates,
-) -> CRDsBuilt | Missing:
-    """The documents of one backend's CustomResourceDefinitions."""
-    directory = memo.directories.setdefault(backend, DirectoryMemo())
-    return build_crds(directory, files, owned=owned, held=held, limits=limits, templates=templates)
+) -> tuple[GroupBuilt, ...]:
+    """The documents of groups of one backend's CustomResourceDefinitions."""
+    return build_groups(
+        memo.groups, backend, groups, owned=owned, held=held, limits=limits, templates=templates
+    )
 
 
 def convert_document(

@@ -53,6 +53,14 @@ START_MAX: Final = 60.0
 END_MAX: Final = 3.0
 """Seconds that a pool may take to end once its process was killed."""
 
+PROGRESS: Final = 0.01
+"""Least share of a core that a job uses while it makes progress."""
+
+OUT_OF_MEMORY: Final = (
+    "the kernel most likely killed it for want of memory; raise the memory limit of the container or unit"
+    " (docs/sizing.md says what a number of definitions needs)"
+)
+
 _OBJECTS_UNTIL_COLLECTED: Final = 50_000
 """Live containers after which the young generation is searched for cycles."""
 
@@ -62,6 +70,7 @@ class WorkerProcess:
     """A pool of one process that is never replaced: when the process ends, the pool is broken."""
 
     pool: ProcessPoolExecutor
+    process: BaseProcess
     pid: int
     results: SimpleQueue[Any]
 
@@ -145,20 +154,46 @@ class Worker:
     ) -> R:
         future: asyncio.Future[R] = await self._submitted(call, function, args, kwargs)
         try:
-            # Not wait_for: on Python 3.11 it loses a cancellation that arrives with the result.
-            async with asyncio.timeout(self._timeout):
-                return await future
+            return await self._within_limit(future)
         except TimeoutError:
             self.end()
             raise TookTooLong(self._timeout) from None
         except BrokenProcessPool as error:
-            self.end()
-            raise WorkerFailed("the worker process died") from error
+            raise WorkerFailed(await self._death()) from error
         except asyncio.CancelledError:
             self.end()
             raise
         except Exception as error:
             raise WorkerFailed(f"the build failed with {type(error).__name__}") from error
+
+    async def _within_limit(self, future: asyncio.Future[R]) -> R:
+        """The result, within ``timeout`` seconds of processor time: on a busy machine, or with a fifth of a
+        core, that takes longer by the clock. A process that hardly used any by then hangs. Raises
+        TimeoutError."""
+        pid = self._pool.result().pid if self._pool is not None else 0
+        began = used = _processor_seconds(pid)
+        try:
+            while True:
+                # Not wait_for: on Python 3.11 it loses a cancellation that arrives with the result.
+                done, _ = await asyncio.wait([future], timeout=self._timeout)
+                if done:
+                    return future.result()
+                before, used = used, _processor_seconds(pid)
+                if used - before < PROGRESS * self._timeout or used - began >= self._timeout:
+                    raise TimeoutError
+        finally:
+            future.cancel()
+
+    async def _death(self) -> str:
+        """Why the process ended by itself, once it is gone; logged if it was killed."""
+        started, self._pool = self._pool, None
+        if started is None:
+            return "the worker process died"
+        await _end(started, is_dead=True)
+        if (await started).process.exitcode != -signal.SIGKILL:
+            return "the worker process died"
+        logger.warning("a worker process died of signal 9: %s", OUT_OF_MEMORY)
+        return f"the worker process died of signal 9: {OUT_OF_MEMORY}"
 
     def end(self) -> None:
         """Kill the process, losing its memory; the next call starts another. A starting process ends once it
@@ -217,6 +252,15 @@ class Worker:
         return self._pause
 
 
+def _processor_seconds(pid: int) -> float:
+    """Processor time of a process so far; 0 where the system does not tell (no /proc)."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def _no_worker(pause: StartPause) -> NoWorker:
     return NoWorker(f"the worker process does not start: {pause.reason}")
 
@@ -235,7 +279,8 @@ def _new_process() -> WorkerProcess:
     pool = ProcessPoolExecutor(max_workers=1, mp_context=context, initializer=_watch_service)
     try:
         # Not in the initializer, which would print what it raises and keep the reason to itself.
-        return WorkerProcess(pool, pool.submit(_begin).result(START_MAX), context.results[0])
+        pid = pool.submit(_begin).result(START_MAX)
+        return WorkerProcess(pool, context.processes[0], pid, context.results[0])
     except BaseException:
         # The interpreter's exit would wait for a process that waits for work.
         for process in context.processes:
@@ -245,12 +290,14 @@ def _new_process() -> WorkerProcess:
         raise
 
 
-async def _end(started: asyncio.Task[WorkerProcess]) -> None:
+async def _end(started: asyncio.Task[WorkerProcess], *, is_dead: bool = False) -> None:
     await asyncio.wait([started])
     if started.cancelled() or started.exception() is not None:
         return
     ended = started.result()
-    for process in multiprocessing.active_children():  # a pool has no public method to kill its process
+    # A pool has no public method to kill its process. The exit status of a dead one can be read only once,
+    # which the pool does.
+    for process in () if is_dead else multiprocessing.active_children():
         if process.pid == ended.pid:
             process.kill()
     shutdown = asyncio.ensure_future(asyncio.to_thread(ended.pool.shutdown, cancel_futures=True))

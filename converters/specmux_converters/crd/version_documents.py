@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import field, replace
 from hashlib import sha256
 from typing import Any, Final
 
@@ -30,13 +29,8 @@ _NOT_JSON: Final = "not JSON, or nested too deeply"
 
 @dataclass(frozen=True, slots=True)
 class Edition:
-    """``identity`` and ``source``: the inputs; ``digest`` covers both.
+    """``digest``: of all inputs, which are not kept. ``cost``: its bytes in a document."""
 
-    ``cost``: its bytes in a document.
-    """
-
-    identity: tuple[object, ...]
-    source: Any = field(repr=False, compare=False)
     digest: bytes
     paths: Mapping[str, DocumentPart]
     schemas: Mapping[str, DocumentPart]
@@ -75,22 +69,15 @@ def make_edition(crd: CRD, version: Version, memo: CRDMemo, templates: Templates
 
     Raises InvalidDocument or LimitExceeded for a version that cannot be published.
     """
-    identity = _identity(crd, version, templates)
-    known = memo.get(crd, version)
-    if known is not None and known.identity == identity and known.source is version.schema:
-        return known
-    digest = _digest(identity, version)
-    if known is not None and known.digest == digest:
-        edition = replace(known, source=version.schema)
-    else:
-        edition = _build(crd, version, templates, identity, digest)
-    memo.put(crd, version, edition)
+    digest = _digest(_identity(crd, version, templates), version)
+    edition = memo.get(crd, version)
+    if edition is None or edition.digest != digest:
+        edition = _build(crd, version, templates, digest)
+        memo.put(crd, version, edition)
     return edition
 
 
-def _build(
-    crd: CRD, version: Version, templates: Templates, identity: tuple[object, ...], digest: bytes
-) -> Edition:
+def _build(crd: CRD, version: Version, templates: Templates, digest: bytes) -> Edition:
     schema, problems = _schema(crd, version, templates)
     pointer = pointer_to(*version.schema_path)
     schemas = {
@@ -99,7 +86,7 @@ def _build(
     }
     paths = {path: _part(item, pointer) for path, item in paths_of(crd, version, templates).items()}
     cost = sum([len(part.json) + ENTRY_COST for part in (*schemas.values(), *paths.values())])
-    return Edition(identity, version.schema, digest, paths, schemas, version.has_scale, problems, cost)
+    return Edition(digest, paths, schemas, version.has_scale, problems, cost)
 
 
 def _identity(crd: CRD, version: Version, templates: Templates) -> tuple[object, ...]:

@@ -18,7 +18,7 @@ from specmux_aggregator.kubernetes.custom_resources import definitions, kept
 from specmux_aggregator.kubernetes.watch_events import ListPage, WatchedObjects, after, page_of
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Failure
-from specmux_aggregator.workers.crds import CRDsBuilt, DirectoryMemo, ManifestObject, build_crds
+from specmux_aggregator.workers.crds import ManifestObject, build_groups, group_memos
 from specmux_converters.document import Limits
 
 JSON = st.recursive(
@@ -99,15 +99,15 @@ def test_any_definition_is_published_or_told_of(item: dict[str, Any]) -> None:
     objects = {"a": kept(item), "b": kept(GOOD)}
     found = definitions(objects)
     assert [each.name for each in found if each.name == "goods.good.example.com"]
-    files = tuple(
-        ManifestObject(each.name, str(number).encode(), each.manifest)
-        for number, each in enumerate(found)
-        if each.manifest is not None
-    )
-    built = build_crds(DirectoryMemo(), files, owned=None, held={}, limits=Limits())
-    assert isinstance(built, CRDsBuilt)
-    assert "apis/good.example.com/v1" in {document.group_version for document in built.documents}
-    assert all(note.isprintable() for note in built.notes)
+    groups: dict[str, list[ManifestObject]] = {}
+    for each in found:
+        if each.manifest is not None:
+            groups.setdefault(each.manifest.group, []).append(each.manifest)
+    built = build_groups(group_memos(), "crds", groups, owned=None, held={}, limits=Limits())
+    assert "apis/good.example.com/v1" in {
+        document.group_version for group in built for document in group.documents
+    }
+    assert all(note.isprintable() for group in built for note in group.problems)
 
 
 @settings(max_examples=300)

@@ -60,6 +60,44 @@ async def test_worker_that_dies_in_a_build_fails_that_build_alone() -> None:
     await worker.close()
 
 
+def busy(seconds: float) -> float:
+    """Use processor time, as a build does."""
+    until = time.process_time() + seconds
+    while time.process_time() < until:
+        pass
+    return seconds
+
+
+async def test_limit_of_a_build_is_processor_time() -> None:
+    """A core that others use as well makes a build longer by the clock, not dearer."""
+    worker = Worker(timeout=PATIENT)
+    pid = await worker.run(os.getpid)
+    worker._timeout = 1.5
+    stopped = asyncio.create_task(worker.run(busy, 1.0))
+    for _ in range(8):  # a quarter of a core
+        await asyncio.sleep(0.15)
+        os.kill(pid, signal.SIGSTOP)
+        await asyncio.sleep(0.25)
+        os.kill(pid, signal.SIGCONT)
+    assert await stopped == 1.0
+    with pytest.raises(WorkerFailed, match="not done after"):
+        await worker.run(busy, 3600.0)
+    await worker.close()
+
+
+async def test_worker_that_is_killed_says_what_to_do(caplog: pytest.LogCaptureFixture) -> None:
+    worker = Worker(timeout=PATIENT)
+    pid = await worker.run(os.getpid)
+    running = asyncio.create_task(worker.run(time.sleep, 3600))
+    await asyncio.sleep(0.05)
+    os.kill(pid, signal.SIGKILL)  # as the kernel does
+    with pytest.raises(WorkerFailed, match=r"signal 9.*memory limit"):
+        await running
+    assert [record.message for record in caplog.records if "signal 9" in record.message]
+    assert await worker.run(os.getpid) != pid
+    await worker.close()
+
+
 async def test_worker_that_died_while_idle_is_replaced_without_a_failure() -> None:
     worker = Worker(timeout=PATIENT)
     pid = await worker.run(os.getpid)
