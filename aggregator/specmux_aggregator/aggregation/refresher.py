@@ -249,6 +249,8 @@ def _log_change(last: Observation, now: Observation) -> None:
                 counted(len(now.offers), "group-version"),
             )
         return
+    if not now.attempted:
+        return  # the first build is under way
     if last.failure is not None or not last.attempted or last.dialect is not now.dialect:
         logger.info(
             "backend %s: up, speaks %s, OpenAPI specs of %s",

@@ -92,7 +92,7 @@ class DocumentRepository:
         self._timed = timed
         self._subscribers: list[Callable[[DocumentKey, CodedBody], None]] = []
         self._threads = ThreadPoolExecutor(max_workers=2, thread_name_prefix="recode")
-        self._recodings: SingleFlight[tuple[DocumentKey, MediaType, Coding], bytes] = SingleFlight()
+        self._recodings: SingleFlight[tuple[DocumentKey, MediaType, Coding, bool], bytes] = SingleFlight()
         self._sources: SingleFlight[DocumentKey, CodedBody | Failure | MovedDocument] = SingleFlight()
         self._encodings: SingleFlight[tuple[DocumentKey, MediaType], Made] = SingleFlight()
         self._paused: dict[tuple[DocumentKey, MediaType], tuple[Failure, float]] = {}
@@ -102,8 +102,11 @@ class DocumentRepository:
         """Call ``fetched`` with JSON that came from its owner. It must neither wait nor raise."""
         self._subscribers.append(fetched)
 
-    async def obtain(self, key: DocumentKey, media_type: MediaType, coding: Coding) -> Obtained:
-        """The bytes of one form, or why they are unavailable."""
+    async def obtain(
+        self, key: DocumentKey, media_type: MediaType, coding: Coding, *, keeps: bool = True
+    ) -> Obtained:
+        """The bytes of one form, or why they are unavailable. ``keeps``: whether the form, if it is made of
+        another coding, is kept for later callers."""
         body = self._representations.get(key, media_type, coding)
         if body is not None:
             return body
@@ -113,7 +116,8 @@ class DocumentRepository:
         if source.coding is coding:
             return source.body
         return await self._recodings.run(
-            (key, media_type, coding), lambda: self._recode(source, key, media_type, coding)
+            (key, media_type, coding, keeps),
+            lambda: self._recode(source, key, media_type, coding, keeps=keeps),
         )
 
     async def close(self) -> None:
@@ -254,14 +258,15 @@ class DocumentRepository:
             return build_failure(error)
 
     async def _recode(
-        self, source: CodedBody, key: DocumentKey, media_type: MediaType, coding: Coding
+        self, source: CodedBody, key: DocumentKey, media_type: MediaType, coding: Coding, *, keeps: bool
     ) -> bytes:
         if len(source.body) <= INLINE_MAX // 10:
             body = recoded(source, coding, self._limits.max_bytes)
         else:
             # zlib and zstd release the GIL, so a thread is sufficient.
             body = await self._in_thread(recoded, source, coding, self._limits.max_bytes)
-        self._representations.put(key, media_type, coding, body)
+        if keeps:
+            self._representations.put(key, media_type, coding, body)
         return body
 
     async def _in_thread(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:

@@ -223,7 +223,8 @@ class Reading:
         async def hand(entry: SnapshotEntry) -> None:
             of_owner = per_backend.setdefault(entry.owner, asyncio.Semaphore(PER_BACKEND))
             async with of_owner, at_once:
-                body = await self._documents.obtain(entry.key, JSON, Coding.IDENTITY)
+                # Every document passes here once: kept, the plain forms would fill the memory for documents.
+                body = await self._documents.obtain(entry.key, JSON, Coding.IDENTITY, keeps=False)
                 if isinstance(body, bytes):
                     # Who asks meanwhile waits for one document, not for those that are at hand already.
                     async with in_turn:

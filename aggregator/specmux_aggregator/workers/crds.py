@@ -33,8 +33,8 @@ from specmux_converters.recognise import DocumentKind, recognise
 from specmux_converters.resources import Resources
 from specmux_converters.synthesis import named, names_of, synthesise
 
-MEMO_BYTES: Final = 16 * 1024 * 1024
-"""JSON of the manifests whose documents a worker remembers; that takes four times the memory."""
+MEMO_BYTES: Final = 6 * 1024 * 1024
+"""JSON of the manifests whose documents a worker remembers; that takes twelve times the memory."""
 
 
 @dataclass(frozen=True, slots=True)

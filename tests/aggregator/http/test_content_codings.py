@@ -55,3 +55,15 @@ def test_bomb_costs_no_more_than_the_bound(coding: Coding) -> None:
         assert tracemalloc.get_traced_memory()[1] < 40 * MIB
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("coding", [Coding.GZIP, Coding.ZSTD])
+def test_encoded_bytes_occupy_no_more_than_their_length(coding: Coding) -> None:
+    body = b"0123456789" * 100_000
+    tracemalloc.start()
+    try:
+        kept = [encoded(body, coding) for _ in range(20)]
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < sum(map(len, kept)) + 200_000
