@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from heapq import nlargest
 from typing import Protocol
 
 from prometheus_client import ProcessCollector
@@ -34,6 +35,7 @@ def register_collectors(
 ) -> None:
     """Register the collectors of every part that exists."""
     registry, cluster = metrics.registry, state.cluster
+    most_series = settings.limits.group_version_series
     registry.register(
         StateCollector(
             snapshot=lambda: state.publisher.current,
@@ -41,6 +43,7 @@ def register_collectors(
             usage=state.representations.usage,
             now=time.time,
             unavailable=lambda: {} if cluster is None else cluster.unavailable,
+            most_series=most_series,
         )
     )
     registry.register(SourceCollector(lambda: {} if cluster is None else cluster.watches))
@@ -49,9 +52,13 @@ def register_collectors(
     if schemas is not None:
         registry.register(SchemaCollector(schemas))
     if state.document_checks is not None:
-        registry.register(DocumentCheckCollector(state.document_checks))
+        registry.register(DocumentCheckCollector(state.document_checks, most_series=most_series))
     if state.discovery is not None:
-        registry.register(DiscoveryCollector(state.discovery, snapshot=lambda: state.publisher.current))
+        registry.register(
+            DiscoveryCollector(
+                state.discovery, snapshot=lambda: state.publisher.current, most_series=most_series
+            )
+        )
     ProcessCollector(registry=registry)
 
 
@@ -84,8 +91,9 @@ class SchemaCollector:
 
 
 class DocumentCheckCollector:
-    def __init__(self, checks: DocumentChecks) -> None:
+    def __init__(self, checks: DocumentChecks, *, most_series: int) -> None:
         self._checks = checks
+        self._most_series = most_series
 
     def collect(self) -> Iterator[Metric]:
         findings = GaugeMetricFamily(
@@ -93,10 +101,14 @@ class DocumentCheckCollector:
             "What a check of a published document found.",
             labels=["group_version", "level"],
         )
-        for group_version, check in sorted(self._checks.known.items()):
-            if check.summary is not None:
-                findings.add_metric([group_version, "error"], check.summary.errors)
-                findings.add_metric([group_version, "warning"], check.summary.warnings)
+        counted = [
+            (check.summary.errors, check.summary.warnings, key)
+            for key, check in self._checks.known.items()
+            if check.summary is not None
+        ]
+        for errors, warnings, group_version in nlargest(self._most_series, counted):
+            findings.add_metric([group_version, "error"], errors)
+            findings.add_metric([group_version, "warning"], warnings)
         yield findings
         yield GaugeMetricFamily(
             "specmux_documents_unchecked",

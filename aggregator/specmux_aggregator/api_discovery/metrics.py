@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from heapq import nlargest
+from operator import itemgetter
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
@@ -15,7 +17,8 @@ from specmux_aggregator.model.snapshot import Snapshot
 class DiscoveryCollector:
     """Metrics of one watch, compared with the Snapshot's documents."""
 
-    def __init__(self, watch: DiscoveryWatch, *, snapshot: Callable[[], Snapshot]) -> None:
+    def __init__(self, watch: DiscoveryWatch, *, snapshot: Callable[[], Snapshot], most_series: int) -> None:
+        self._most_series = most_series
         self._watch = watch
         self._snapshot = snapshot
 
@@ -36,9 +39,9 @@ class DiscoveryCollector:
             labels=["group_version"],
         )
         now = time.monotonic()
-        for version in directory.versions():
-            if version.lapse is not None:
-                unconfirmed.add_metric([version.group_version], max(0.0, now - version.lapse.since))
+        lapses = [(now - version.lapse.since, version) for version in directory.versions() if version.lapse]
+        for seconds, version in nlargest(self._most_series, lapses, key=itemgetter(0)):
+            unconfirmed.add_metric([version.group_version], max(0.0, seconds))
         yield unconfirmed
         for name, text, value in (
             (

@@ -23,10 +23,16 @@ Series = tuple[str, str]
 class ChangeMetrics:
     """Receives every entry; reads the rest from the history."""
 
-    def __init__(self, registry: CollectorRegistry, *, snapshot: Callable[[], Snapshot]) -> None:
+    def __init__(
+        self, registry: CollectorRegistry, *, snapshot: Callable[[], Snapshot], most_series: int
+    ) -> None:
+        """``most_series``: group-versions up to which each has its own series."""
+        self._most_series = most_series
         self._snapshot = snapshot
         self._history: History | None = None
         self._changes: Counter[tuple[Series, str]] = Counter()
+        self._of_backends: Counter[tuple[str, str]] = Counter()
+        """The sums by backend and severity; they never fall, whatever leaves the log."""
         self._outcomes: Counter[str] = Counter()
         self._seconds = Histogram(
             "specmux_change_comparison_duration_seconds",
@@ -48,6 +54,7 @@ class ChangeMetrics:
         backend = "" if version is None else version.backend
         for word, count in entry.counts.items():
             self._changes[(entry.group_version, backend), word] += count
+            self._of_backends[backend, word] += count
 
     def collect(self) -> Iterator[Metric]:
         changes = CounterMetricFamily(
@@ -55,10 +62,8 @@ class ChangeMetrics:
             "Changes of published documents, by what they mean; of removals too.",
             labels=["group_version", "backend", "severity"],
         )
-        for group_version, backend in sorted(self._series()):
-            for word in SEVERITIES:
-                count = self._changes[(group_version, backend), word]
-                changes.add_metric([group_version, backend, word], count)
+        for (group_version, backend), word, count in self._counts():
+            changes.add_metric([group_version, backend, word], count)
         yield changes
         compared = CounterMetricFamily(
             "specmux_change_comparisons",
@@ -79,6 +84,16 @@ class ChangeMetrics:
             "Clients that follow changes or publications.",
             value=0 if history is None else len(history.followers),
         )
+
+    def _counts(self) -> Iterator[tuple[Series, str, int]]:
+        """The value of each series; with too many, of each backend without a group-version."""
+        series = sorted(self._series())
+        if len(series) <= self._most_series:
+            yield from ((each, word, self._changes[each, word]) for each in series for word in SEVERITIES)
+            return
+        sums = dict.fromkeys((backend, word) for _, backend in series for word in SEVERITIES)
+        for backend, word in sums:
+            yield ("", backend), word, self._of_backends[backend, word]
 
     def _series(self) -> set[Series]:
         """The series of what is published or in the log; others are removed."""

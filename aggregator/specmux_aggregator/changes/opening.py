@@ -22,7 +22,11 @@ def change_history(
     """A new, subscribed history; the caller starts and closes it. None if it is off."""
     if not settings.changes.enabled:
         return None
-    metrics = ChangeMetrics(registry, snapshot=lambda: published.publisher.current)
+    metrics = ChangeMetrics(
+        registry,
+        snapshot=lambda: published.publisher.current,
+        most_series=settings.limits.group_version_series,
+    )
     history = History(
         settings.changes,
         published.workers.builder,

@@ -301,7 +301,14 @@ class LimitSettings:
     max_root_bytes: int = _setting(8 * MIB, "bytes of a backend's root, decoded", at_least=1)
     max_group_versions: int = _setting(10_000, "group-versions of one backend", at_least=1)
     max_depth: int = _setting(200, "nesting of a document", at_least=1, at_most=254)
-    build_timeout: float = _setting(60.0, "seconds for one build in the worker process", at_least=TICK)
+    build_timeout: float = _setting(
+        60.0, "seconds of processor time for one build in the worker process", at_least=TICK
+    )
+    group_version_series: int = _setting(
+        500,
+        "group-versions up to which /metrics has series of each; with more, sums and what needs attention",
+        at_least=0,
+    )
 
     @property
     def of_documents(self) -> DocumentLimits:

@@ -6,6 +6,7 @@ backends and group-versions are the service's own.
 
 from __future__ import annotations
 
+from collections import Counter as Counts
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
@@ -206,8 +207,11 @@ class StateCollector:
         usage: Callable[[], Usage],
         now: Callable[[], float],
         unavailable: Callable[[], Mapping[BackendName, bool]],
+        most_series: int,
     ) -> None:
-        """``unavailable``: backends that the cluster reports as unavailable."""
+        """``unavailable``: backends that the cluster reports as unavailable. ``most_series``: group-versions
+        up to which each has its own series."""
+        self._most_series = most_series
         self._snapshot = snapshot
         self._checks = checks
         self._usage = usage
@@ -281,7 +285,15 @@ class StateCollector:
             "Since the backend that owns the group-version last changed or recovered.",
             labels=["group_version"],
         )
-        for key, entry in snapshot.entries.items():
+        published = GaugeMetricFamily(
+            "specmux_group_versions", "Published group-versions.", labels=["backend", "provenance"]
+        )
+        owned = Counts((entry.owner, entry.offer.provenance.value) for entry in snapshot.entries.values())
+        for labels, count in sorted(owned.items()):
+            published.add_metric(labels, count)
+        yield published
+        has_series = len(snapshot.entries) <= self._most_series
+        for key, entry in snapshot.entries.items() if has_series else ():
             info.add_metric([key, entry.owner, entry.offer.provenance.value], 1)
             if entry.offer.size is not None:
                 size.add_metric([key], entry.offer.size)
