@@ -1,0 +1,415 @@
+"""Two replicas of the whole service on virtual time, against the model: backends that change, hang, restart and
+come and go, replicas that are restarted and killed, readers that a balancer sends to and fro, followers."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from model.depth import STEPS, run_machine
+from model.service_model import (
+    ChangeView,
+    ModelBackend,
+    ModelServer,
+    PublicationView,
+    Reader,
+    marker,
+    may_vanish,
+    published,
+)
+from model.simulation import Disk, Replica, World, owned_task
+from model.virtual_time import EPOCH, VirtualLoop, clock_of
+from specmux_aggregator.changes.events import SILENCE, EventFollower, Feed
+from specmux_aggregator.http.messages import Request
+from specmux_aggregator.model.snapshot import Snapshot
+
+KEYS: Final = ("apis/a.io/v1", "apis/b.io/v1", "apis/b.io/v2")
+SETTLE: Final = 2.0
+REST: Final = 500.0
+"""Seconds after which everything must have been seen: the longest pause, the grace, a minute without a server."""
+START_SECONDS: Final = 8.0
+"""For which a server that has just started lists a part. Shorter than ``polling.removal_grace``."""
+
+keys = st.sampled_from(KEYS)
+replicas = st.integers(0, 1)
+numbers = st.integers(0, 7)
+
+
+@dataclass
+class Follower:
+    """A client that follows, cut off and resumed anywhere."""
+
+    kind: Feed
+    view: PublicationView | ChangeView
+    replica: int
+    queue: EventFollower | None = None
+
+
+class ServiceMachine(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = VirtualLoop(0)
+        self._clock = clock_of(self.loop)
+        self._clock.__enter__()
+        self.replicas: list[Replica] = []
+        self.followers: list[Follower] = []
+        self.lost: list[str] = []
+
+    @initialize(
+        seed=st.integers(0, 1 << 16),
+        kinds=st.lists(
+            st.sampled_from(["v3", "v3", "v2", "unhashed", "requests", "listed", "found", "fallback"]),
+            min_size=1,
+            max_size=3,
+        ),
+    )
+    def begin(self, seed: int, kinds: list[str]) -> None:
+        self.loop._order.seed(seed)
+        self.loop.set_task_factory(owned_task)
+        self.world = World([_backend(number, kind) for number, kind in enumerate(kinds)], random.Random(seed))
+        self.disks = [Disk(lambda: EPOCH), None]
+        self.revision = 1
+        self.replicas = [self._replica(number) for number in range(2)]
+        for replica in self.replicas:
+            self._run(replica.start())
+        self._wait(0.5)
+
+    def teardown(self) -> None:
+        try:
+            for replica in self.replicas:
+                if not replica.is_dead:
+                    self._run(replica.stop())
+            self._run(_cancel_all())
+        finally:
+            self._clock.__exit__(None, None, None)
+            self.loop.close()
+
+    # What backends do
+
+    @rule(backend=numbers, server=numbers, key=keys)
+    def change_document(self, backend: int, server: int, key: str) -> None:
+        self.revision += 1
+        self._server(backend, server).documents[key] = self.revision
+
+    @rule(backend=numbers, server=numbers, key=keys, times=st.integers(1, 3))
+    def go_back_and_forth(self, backend: int, server: int, key: str, times: int) -> None:
+        found = self._server(backend, server)
+        before = found.documents.get(key)
+        for _ in range(times):
+            self.revision += 1
+            found.documents[key] = self.revision
+            self._wait(11.0)
+            if before is not None:
+                found.documents[key] = before
+                self._wait(11.0)
+
+    @rule(backend=numbers, server=numbers, key=keys)
+    def remove_document(self, backend: int, server: int, key: str) -> None:
+        self._server(backend, server).documents.pop(key, None)
+
+    @rule(backend=numbers, server=numbers, key=keys)
+    def copy_document(self, backend: int, server: int, key: str) -> None:
+        """The servers of one backend come to agree."""
+        source = self._server(backend, server)
+        for each in self._backend(backend).servers:
+            if key in source.documents:
+                each.documents[key] = source.documents[key]
+
+    @rule(
+        backend=numbers,
+        server=numbers,
+        health=st.sampled_from(["up", "refuses", "hangs", "fails", "forbids"]),
+    )
+    def change_health(self, backend: int, server: int, health: Any) -> None:
+        self._server(backend, server).health = health
+
+    @rule(
+        backend=numbers,
+        server=numbers,
+        seconds=st.sampled_from([1.0, 5.0, 30.0]),
+        part=st.sets(keys, min_size=1),
+    )
+    def restart_server(self, backend: int, server: int, seconds: float, part: set[str]) -> None:
+        """Down for a while, then it lists a part of what it has, then all."""
+        found = self._server(backend, server)
+        found.health = "refuses"
+        self._wait(seconds)
+        found.hidden = frozenset(part)
+        found.health = "up"
+        self._wait(START_SECONDS)
+        found.hidden = frozenset()
+
+    @rule(backend=numbers, server=numbers, release=st.integers(30, 32))
+    def upgrade_server(self, backend: int, server: int, release: int) -> None:
+        self._server(backend, server).release = release
+
+    @rule(backend=numbers, speaks=st.sampled_from(["v3", "v2", "unhashed"]))
+    def change_speech(self, backend: int, speaks: Any) -> None:
+        found = self._backend(backend)
+        if found.balance == "alone":
+            found.speaks = speaks
+
+    # What operators do
+
+    @rule(backend=numbers, priority=st.integers(0, 2))
+    def change_priority(self, backend: int, priority: int) -> None:
+        self._backend(backend).priority = priority
+        self._configure()
+
+    @rule(backend=numbers)
+    def remove_or_add_backend(self, backend: int) -> None:
+        found = self._backend(backend)
+        found.is_configured = not found.is_configured
+        self._configure()
+
+    @rule(backend=numbers, excluded=st.frozensets(keys))
+    def change_facts(self, backend: int, excluded: frozenset[str]) -> None:
+        found = self._backend(backend)
+        if found.is_found:
+            found.excluded = excluded
+            self._configure()
+
+    @rule(backend=numbers, owns=st.none() | st.frozensets(keys, min_size=1))
+    def change_owned(self, backend: int, owns: frozenset[str] | None) -> None:
+        self._backend(backend).owns = owns
+        self._configure()
+
+    @rule(replica=replicas, is_clean=st.booleans(), seconds=st.sampled_from([0.0, 3.0, 40.0]))
+    def restart_replica(self, replica: int, is_clean: bool, seconds: float) -> None:
+        old = self.replicas[replica]
+        if not old.is_dead:
+            self._run(old.stop() if is_clean else old.kill())
+        self._drain()
+        for follower in self.followers:
+            if follower.replica == replica:
+                follower.queue = None
+        self._wait(seconds)
+        self.replicas[replica] = self._replica(replica)
+        self._run(self.replicas[replica].start())
+
+    @rule(writes=st.integers(0, 3))
+    def die_at_a_write(self, writes: int) -> None:
+        self.disks[0].dies_after = writes  # type: ignore[union-attr]
+
+    @rule(seconds=st.sampled_from([0.001, 0.05, 0.5, 2.5, 11.0, 16.0, 45.0]))
+    def wait(self, seconds: float) -> None:
+        self._wait(seconds)
+
+    # What clients do
+
+    @rule(first=replicas)
+    def read_all_through_the_balancer(self, first: int) -> None:
+        """Each URL of one replica's root, each request at the other replica than the last."""
+        if any(replica.is_dead for replica in self.replicas):
+            return
+        for key, (hash, _) in self.replicas[first].versions().items():
+            self._run(self._read(key, hash, 1 - first))
+
+    @rule(replica=replicas)
+    def read_all(self, replica: int) -> None:
+        """What one replica lists it delivers, unless its owner has failed meanwhile."""
+        found = self.replicas[replica]
+        if not found.is_dead:
+            for key in found.versions():
+                self._run(self._read_here(found, key))
+
+    @rule(replica=replicas, key=keys)
+    def read_what_may_be_new(self, replica: int, key: str) -> None:
+        if not self.replicas[replica].is_dead:
+            self._run(self._read(key, "F" * 128, replica))
+
+    @rule(kind=st.sampled_from(list(Feed)), replica=replicas)
+    def follow(self, kind: Feed, replica: int) -> None:
+        if len(self.followers) < 6:
+            view = PublicationView() if kind is Feed.PUBLICATIONS else ChangeView()
+            self.followers.append(Follower(kind, view, replica))
+
+    @rule(number=numbers, replica=replicas)
+    def resume_elsewhere(self, number: int, replica: int) -> None:
+        if self.followers:
+            follower = self.followers[number % len(self.followers)]
+            self._drain()
+            self._leave(follower)
+            follower.replica = replica
+
+    # What must hold
+
+    @rule()
+    def rest(self) -> None:
+        """Everybody is well, nothing changes any more: the root is the pure function of what backends have."""
+        for disk in self.disks:
+            if disk is not None:
+                disk.dies_after = None
+        for number, replica in enumerate(self.replicas):
+            if replica.is_dead:
+                self.restart_replica(number, True, 0.0)
+        for backend in self.world.backends:
+            for server in backend.servers:
+                server.health, server.hidden = "up", frozenset()
+        self._wait(REST)
+        wanted = published(each for each in self.world.backends if each.is_configured)
+        for replica in self.replicas:
+            versions = replica.versions()
+            assert {key: owner for key, (_, owner) in versions.items()} == {
+                key: owner for key, (owner, _) in wanted.items()
+            }
+            for key, (hash, _) in versions.items():
+                body = self._run(self._body(replica, key, hash))
+                assert marker(wanted[key][0], key, wanted[key][1]).encode() in body, "another revision"
+            settled = {name: (each.hash, each.backend) for name, each in replica.history._settled.items()}
+            assert settled == dict(versions), "the history does not settle"
+        assert self.replicas[0].versions() == self.replicas[1].versions(), "replicas disagree for ever"
+        self._drain()
+        for follower in self.followers:
+            follower.view.compare(self.replicas[follower.replica].versions())
+
+    @invariant()
+    def nothing_failed(self) -> None:
+        STEPS["service"] += 1
+        assert not self.lost, self.lost
+        assert not self.loop.failures, self.loop.failures
+        self._drain()
+
+    def _backend(self, number: int) -> ModelBackend:
+        return self.world.backends[number % len(self.world.backends)]
+
+    def _server(self, backend: int, server: int) -> ModelServer:
+        servers = self._backend(backend).servers
+        return servers[server % len(servers)]
+
+    def _replica(self, number: int) -> Replica:
+        replica = Replica(self.world, disk=self.disks[number], settle=SETTLE)
+        last: dict[str, Any] = {"snapshot": replica.publisher.current}
+
+        def note(snapshot: Snapshot) -> None:
+            gone = last["snapshot"].entries.keys() - snapshot.entries.keys()
+            last["snapshot"] = snapshot
+            mine = [each for each in self.world.backends if each.is_configured]
+            self.lost += [f"{key} vanished" for key in gone if not may_vanish(key, mine)]
+            for entry in snapshot.entries.values():
+                is_ours = entry.offer.provenance.value != "native"
+                if is_ours and replica.documents.held(entry.key) is None and replica.state is None:
+                    self.lost.append(f"{entry.group_version} is published without its bytes")
+
+        replica.publisher.subscribe(note)
+        return replica
+
+    def _configure(self) -> None:
+        for replica in self.replicas:
+            self._run(replica.configure())
+        self._wait(0.1)
+
+    async def _read(self, key: str, hash: str, replica: int) -> None:
+        reader = Reader()
+        query = f"hash={hash}"
+        while True:
+            request = Request("GET", f"/openapi/v3/{key}", query)
+            answer = await self.replicas[replica].answer(request)
+            if answer is None:
+                return
+            fields = dict(line.split(": ", 1) for line in answer.head.decode().split("\r\n")[1:-1])
+            asked = query.partition("hash=")[2].partition("&")[0]
+            reader.take(
+                answer.status,
+                asked=asked,
+                body=answer.body,
+                location=fields.get("Location", ""),
+                is_current=answer.is_immutable,
+            )
+            if answer.status != 301:
+                assert answer.status in (200, 404, 503), answer.status
+                return
+            query = fields["Location"].removeprefix("?")
+            replica = 1 - replica
+
+    async def _read_here(self, replica: Replica, key: str) -> None:
+        answer = await replica.answer(Request("GET", f"/openapi/v3/{key}"))
+        if answer is None:
+            return
+        if answer.status == 503:
+            mine = [each for each in self.world.backends if each.is_configured]
+            assert not all(each.is_up and each.balance == "alone" for each in mine), "503 while all are well"
+        else:
+            assert answer.status in (200, 404), answer.status
+
+    async def _body(self, replica: Replica, key: str, hash: str) -> bytes:
+        answer = await replica.answer(Request("GET", f"/openapi/v3/{key}", f"hash={hash}"))
+        assert answer is not None
+        assert answer.status == 200, f"{key} cannot be had: {answer.status} {answer.body!r}"
+        return answer.body
+
+    def _leave(self, follower: Follower) -> None:
+        if follower.queue is not None:
+            self.replicas[follower.replica].history.followers.remove(follower.queue)
+            follower.queue = None
+
+    def _drain(self) -> None:
+        self._run(self._read_events())
+
+    async def _read_events(self) -> None:
+        for follower in self.followers:
+            replica = self.replicas[follower.replica]
+            if follower.queue is None and not replica.is_dead:
+                follower.queue = replica.history.followers.add(follower.kind, follower.view.since)
+            while follower.queue is not None:
+                event = await follower.queue.next(0.0)
+                if event is SILENCE:
+                    break
+                if event is None:  # the stream ends with a reset
+                    if isinstance(follower.view, PublicationView):
+                        follower.view.since = None
+                    replica.history.followers.remove(follower.queue)
+                    follower.queue = None
+                    break
+                _take(follower.view, event.name, event.id, orjson.loads(event.data))
+
+    def _wait(self, seconds: float) -> None:
+        self._run(asyncio.sleep(seconds))
+
+    def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        return self.loop.run_until_complete(work)
+
+
+def _take(view: PublicationView | ChangeView, name: str, number: int, data: Any) -> None:
+    if isinstance(view, PublicationView):
+        view.take(name, number, {key: _version(each) for key, each in data.items()})
+    elif name == "reset":
+        view.take(name, number, "", None, None)
+    else:
+        view.take(name, number, data["groupVersion"], _version(data["old"]), _version(data["new"]))
+
+
+def _version(value: dict[str, str] | None) -> tuple[str, str] | None:
+    return None if value is None else (value["hash"], value["backend"])
+
+
+def _backend(number: int, kind: str) -> ModelBackend:
+    name = "cba"[number]  # the order of names is not that of the configuration
+    documents = {key: 1 for key in KEYS[: 1 + number]}
+    match kind:
+        case "requests" | "listed":
+            servers = [ModelServer(dict(documents)), ModelServer(dict(documents))]
+            return ModelBackend(name, servers, balance=kind)
+        case "found" | "fallback":
+            servers = [ModelServer(dict(documents))]
+            return ModelBackend(name, servers, is_found=True, is_fallback=kind == "fallback")
+        case _:
+            return ModelBackend(name, [ModelServer(dict(documents))], speaks=kind)  # type: ignore[arg-type]
+
+
+async def _cancel_all() -> None:
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def test_service_publishes_what_the_model_says() -> None:
+    run_machine(ServiceMachine, examples=12, steps=25)
