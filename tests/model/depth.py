@@ -1,4 +1,5 @@
-"""How long a machine runs: a sample in the suite, the same each time; as long as wanted in ``make stress``."""
+"""How long a machine runs: a sample in the suite, the same each time; as long as wanted in ``make
+stress``."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""A model of the service: what must be published, given what backends have and say, and what readers may see of it.
+"""A model of the service: what must be published, given what backends have and say, and what readers may see
+of it.
 
 Pure Python and nothing of the product: values that a test changes, and functions that say what follows.
 
 * ``published``: the owner and the revision of each group-version, once everybody was asked. A pure function.
-* ``may_vanish``: whether a root may lose a group-version now.
+* ``Holdings``: whether a root may lose a group-version now.
 * ``Reader``: a client that follows redirects between replicas.
 * ``PublicationView`` and ``ChangeView``: what a follower knows; both fail when an event was kept from it.
 * ``CacheModel``: what a cache may answer.
@@ -94,8 +95,8 @@ def hash_of(body: bytes) -> str:
 
 
 def offers_of(backend: ModelBackend) -> dict[str, int]:
-    """What all of its servers offer together: of one group-version the newest release has it, then the server with
-    most documents, then the highest hash. The order of the servers means nothing."""
+    """What all of its servers offer together: of one group-version the newest release has it, then the server
+    with most documents, then the highest hash. The order of the servers means nothing."""
     best: dict[str, tuple[tuple[int, int, str], int]] = {}
     for server in backend.servers:
         listed = {key: revision for key, revision in server.documents.items() if backend.may_publish(key)}
@@ -117,20 +118,38 @@ def published(backends: Iterable[ModelBackend]) -> dict[str, tuple[str, int]]:
     return found
 
 
-def may_vanish(key: str, backends: Iterable[ModelBackend]) -> bool:
-    """False while a backend that is up has it: being started, slow or one of several servers changes nothing."""
-    for backend in backends:
-        if backend.balance == "requests":
-            continue  # its servers are found by chance, in time
-        for server in backend.servers:
-            if key in server.documents and backend.may_publish(key) and server.health == "up":
-                return False
-    return True
+NOTICED_AFTER = 80.0
+"""Seconds after which every replica knows what a backend has: the longest pause between two checks, and
+more."""
+
+
+class Holdings:
+    """Who has which group-version since when. What a backend that is up has had for long enough must not
+    vanish from a root: that it starts, is slow, or is one of several servers changes nothing."""
+
+    def __init__(self) -> None:
+        self._since: dict[tuple[str, int, str], float] = {}
+
+    def note(self, backends: Iterable[ModelBackend], now: float) -> None:
+        has = {
+            (backend.name, number, key)
+            for backend in backends
+            if backend.is_configured
+            and backend.balance != "requests"  # servers that are found by chance, in time
+            for number, server in enumerate(backend.servers)
+            if server.health == "up"
+            for key in server.documents
+            if backend.may_publish(key)
+        }
+        self._since = {each: self._since.get(each, now) for each in has}
+
+    def may_vanish(self, key: str, now: float) -> bool:
+        return not any(key == each[2] and now - since >= NOTICED_AFTER for each, since in self._since.items())
 
 
 class Reader:
-    """A client behind a balancer that sends each request to the next replica. Two redirects in a row send it in
-    circles for as long as the replicas disagree."""
+    """A client behind a balancer that sends each request to the next replica. Two redirects in a row send it
+    in circles for as long as the replicas disagree."""
 
     redirects_max = 1
 
@@ -180,7 +199,8 @@ class PublicationView:
 
 
 class ChangeView:
-    """What a follower of changes believes: each change begins where the last one of its group-version ended."""
+    """What a follower of changes believes: each change begins where the last one of its group-version
+    ended."""
 
     def __init__(self) -> None:
         self.since: int | None = None
@@ -206,6 +226,20 @@ class ChangeView:
             assert versions.get(key) == version, f"the last change of {key} was kept from a follower"
 
 
+def take_event(view: PublicationView | ChangeView, name: str, number: int, data: Mapping[str, Any]) -> None:
+    """Take an event as it is sent."""
+    if isinstance(view, PublicationView):
+        view.take(name, number, {key: shown_version(each) for key, each in data.items()})
+    elif name == "reset":
+        view.take(name, number, "", None, None)
+    else:
+        view.take(name, number, data["groupVersion"], shown_version(data["old"]), shown_version(data["new"]))
+
+
+def shown_version(value: Mapping[str, str] | None) -> tuple[str, str] | None:
+    return None if value is None else (value["hash"], value["backend"])
+
+
 @dataclass
 class CacheEntry:
     body: bytes
@@ -225,12 +259,10 @@ class CacheModel:
         self.entries[key] = CacheEntry(body)
 
     def put_and_die(self, key: object, body: bytes) -> None:
+        """The old one goes when the new one comes, in one step: one of the two is there."""
         before = self.entries.get(key)
         also = () if before is None else (before.body, *before.also)
         self.entries[key] = CacheEntry(body, may_be_gone=before is None or before.may_be_gone, also=also)
-        if before is not None:
-            # The old one goes when the new one comes, in one step: one of the two is there.
-            self.entries[key].may_be_gone = before.may_be_gone
 
     def delete(self, key: object) -> None:
         self.entries.pop(key, None)

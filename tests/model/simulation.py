@@ -1,4 +1,5 @@
-"""Simulated apiservers, and whole replicas of the service in front of them: everything but sockets and processes.
+"""Simulated apiservers, and whole replicas of the service in front of them: everything but sockets and
+processes.
 
 A replica is made of the product's own parts. Only the lowest call of its HTTP client is replaced: it asks a
 simulated server.

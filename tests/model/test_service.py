@@ -1,5 +1,6 @@
-"""Two replicas of the whole service on virtual time, against the model: backends that change, hang, restart and
-come and go, replicas that are restarted and killed, readers that a balancer sends to and fro, followers."""
+"""Two replicas of the whole service on virtual time, against the model: backends that change, hang, restart
+and come and go, replicas that are restarted and killed, readers that a balancer sends to and fro,
+followers."""
 
 from __future__ import annotations
 
@@ -11,18 +12,19 @@ from typing import Any, Final
 
 import orjson
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from model.depth import STEPS, run_machine
 from model.service_model import (
     ChangeView,
+    Holdings,
     ModelBackend,
     ModelServer,
     PublicationView,
     Reader,
     marker,
-    may_vanish,
     published,
+    take_event,
 )
 from model.simulation import Disk, Replica, World, owned_task
 from model.virtual_time import EPOCH, VirtualLoop, clock_of
@@ -33,7 +35,8 @@ from specmux_aggregator.model.snapshot import Snapshot
 KEYS: Final = ("apis/a.io/v1", "apis/b.io/v1", "apis/b.io/v2")
 SETTLE: Final = 2.0
 REST: Final = 500.0
-"""Seconds after which everything must have been seen: the longest pause, the grace, a minute without a server."""
+"""Seconds after which everything must have been seen: the longest pause, the grace, a minute without a
+server."""
 START_SECONDS: Final = 8.0
 """For which a server that has just started lists a part. Shorter than ``polling.removal_grace``."""
 
@@ -76,6 +79,8 @@ class ServiceMachine(RuleBasedStateMachine):
         self.world = World([_backend(number, kind) for number, kind in enumerate(kinds)], random.Random(seed))
         self.disks = [Disk(lambda: EPOCH), None]
         self.revision = 1
+        self.holdings = Holdings()
+        self._note_holdings()
         self.replicas = [self._replica(number) for number in range(2)]
         for replica in self.replicas:
             self._run(replica.start())
@@ -243,7 +248,8 @@ class ServiceMachine(RuleBasedStateMachine):
 
     @rule()
     def rest(self) -> None:
-        """Everybody is well, nothing changes any more: the root is the pure function of what backends have."""
+        """Everybody is well, nothing changes any more: the root is the pure function of what backends
+        have."""
         for disk in self.disks:
             if disk is not None:
                 disk.dies_after = None
@@ -273,9 +279,13 @@ class ServiceMachine(RuleBasedStateMachine):
     @invariant()
     def nothing_failed(self) -> None:
         STEPS["service"] += 1
+        self._note_holdings()
         assert not self.lost, self.lost
         assert not self.loop.failures, self.loop.failures
         self._drain()
+
+    def _note_holdings(self) -> None:
+        self.holdings.note(self.world.backends, self.loop.time())
 
     def _backend(self, number: int) -> ModelBackend:
         return self.world.backends[number % len(self.world.backends)]
@@ -291,8 +301,9 @@ class ServiceMachine(RuleBasedStateMachine):
         def note(snapshot: Snapshot) -> None:
             gone = last["snapshot"].entries.keys() - snapshot.entries.keys()
             last["snapshot"] = snapshot
-            mine = [each for each in self.world.backends if each.is_configured]
-            self.lost += [f"{key} vanished" for key in gone if not may_vanish(key, mine)]
+            self._note_holdings()
+            now = self.loop.time()
+            self.lost += [f"{key} vanished" for key in gone if not self.holdings.may_vanish(key, now)]
             for entry in snapshot.entries.values():
                 is_ours = entry.offer.provenance.value != "native"
                 if is_ours and replica.documents.held(entry.key) is None and replica.state is None:
@@ -312,7 +323,7 @@ class ServiceMachine(RuleBasedStateMachine):
         while True:
             request = Request("GET", f"/openapi/v3/{key}", query)
             answer = await self.replicas[replica].answer(request)
-            if answer is None:
+            if answer is None or self.replicas[replica].is_dead:
                 return
             fields = dict(line.split(": ", 1) for line in answer.head.decode().split("\r\n")[1:-1])
             asked = query.partition("hash=")[2].partition("&")[0]
@@ -328,10 +339,12 @@ class ServiceMachine(RuleBasedStateMachine):
                 return
             query = fields["Location"].removeprefix("?")
             replica = 1 - replica
+            if self.replicas[replica].is_dead:
+                return
 
     async def _read_here(self, replica: Replica, key: str) -> None:
         answer = await replica.answer(Request("GET", f"/openapi/v3/{key}"))
-        if answer is None:
+        if answer is None or replica.is_dead:
             return
         if answer.status == 503:
             mine = [each for each in self.world.backends if each.is_configured]
@@ -368,31 +381,19 @@ class ServiceMachine(RuleBasedStateMachine):
                     replica.history.followers.remove(follower.queue)
                     follower.queue = None
                     break
-                _take(follower.view, event.name, event.id, orjson.loads(event.data))
+                take_event(follower.view, event.name, event.id, orjson.loads(event.data))
 
     def _wait(self, seconds: float) -> None:
+        self._note_holdings()
         self._run(asyncio.sleep(seconds))
 
     def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
         return self.loop.run_until_complete(work)
 
 
-def _take(view: PublicationView | ChangeView, name: str, number: int, data: Any) -> None:
-    if isinstance(view, PublicationView):
-        view.take(name, number, {key: _version(each) for key, each in data.items()})
-    elif name == "reset":
-        view.take(name, number, "", None, None)
-    else:
-        view.take(name, number, data["groupVersion"], _version(data["old"]), _version(data["new"]))
-
-
-def _version(value: dict[str, str] | None) -> tuple[str, str] | None:
-    return None if value is None else (value["hash"], value["backend"])
-
-
 def _backend(number: int, kind: str) -> ModelBackend:
     name = "cba"[number]  # the order of names is not that of the configuration
-    documents = {key: 1 for key in KEYS[: 1 + number]}
+    documents = dict.fromkeys(KEYS[: 1 + number], 1)
     match kind:
         case "requests" | "listed":
             servers = [ModelServer(dict(documents)), ModelServer(dict(documents))]

@@ -1,8 +1,8 @@
 """An event loop whose clock is virtual and whose tasks run in a seeded order.
 
-Waiting costs nothing: when nothing is ready, the clock moves to the next timer. Of the tasks that are ready at one
-moment any may run first on a real machine, so their order is drawn from a seed; other callbacks keep theirs.
-Threads would bring the real clock back: what is handed to an executor runs at once.
+Waiting costs nothing: when nothing is ready, the clock moves to the next timer. Of the tasks that are ready
+at one moment any may run first on a real machine, so their order is drawn from a seed; other callbacks keep
+theirs. Threads would bring the real clock back: what is handed to an executor runs at once.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         future = self.create_future()
         try:
             future.set_result(func(*args))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  # the future has it
             future.set_exception(error)
         return future
 

@@ -85,10 +85,12 @@ class Bodies:
             _make(self._root)
             _make(str(target.parent))
             temporary.replace(target)
+        except IsADirectoryError:
+            _remove(target)
+            temporary.replace(target)
 
     def remove(self, digest: Digest) -> None:
-        with contextlib.suppress(FileNotFoundError):
-            self.path(digest).unlink()
+        _remove(self.path(digest))
 
     def path(self, digest: Digest) -> Path:
         if not is_digest(digest):
@@ -110,7 +112,7 @@ class Bodies:
 
     def remove_file(self, file: BodyFile) -> None:
         with contextlib.suppress(OSError):
-            Path(file.path).unlink()
+            _remove(Path(file.path))
 
     def overhead(self) -> int:
         """Allocated bytes of directories and temporary files."""
@@ -185,6 +187,18 @@ def _write_all(descriptor: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
+
+
+def _remove(path: Path) -> None:
+    """Remove whatever took the place of a file."""
+    try:
+        path.unlink(missing_ok=True)
+    except (IsADirectoryError, PermissionError):  # the second on macOS
+        if not path.is_dir():
+            raise
+        import shutil  # rarely needed
+
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _make(directory: str) -> None:

@@ -84,6 +84,20 @@ def test_a_symlink_in_place_of_a_body_is_not_followed(tmp_path: Path) -> None:
         bodies.read(digest, max_bytes=100)
 
 
+@pytest.mark.parametrize("removes", [True, False])
+def test_a_folder_in_place_of_a_body_makes_way(tmp_path: Path, removes: bool) -> None:
+    bodies = Bodies(tmp_path)
+    digest = digest_of(b"body")
+    bodies.publish(bodies.write(b"body"), digest)
+    bodies.path(digest).unlink()
+    (bodies.path(digest) / "inside").mkdir(parents=True)
+    if removes:
+        bodies.remove(digest)
+        assert not bodies.path(digest).exists()
+    bodies.publish(bodies.write(b"body"), digest)
+    assert bodies.read(digest, max_bytes=4) == b"body"
+
+
 def test_a_write_that_fails_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(descriptor: int, data: bytes) -> int:
         raise OSError(28, "No space left on device")
