@@ -88,7 +88,9 @@ class App:
         self._sources = sources = Sources(
             settings, self.metrics, published, cluster=cluster, timing=watch_timing
         )
-        self.history = change_history(settings, published, self.metrics.registry)
+        self.history = change_history(
+            settings, published, self.metrics.registry, is_looking=self._sources.first_look.is_pending
+        )
         checker = published.workers.checker
         self.document_checks = document_checks_of(settings, self.publisher, published.documents, checker)
         self._prefetch = prefetch_of(settings, published)

@@ -286,6 +286,7 @@ class Replica:
             obtain=self.documents.gzipped,
             limits=settings.limits.of_documents,
             noted=lambda *_: None,
+            is_looking=lambda: self.first_look.is_pending(),
         )
         self.publisher.subscribe(self.history.follow)
         self.documents.subscribe(self.history.fetched)
@@ -316,7 +317,11 @@ class Replica:
         all_of_them = [self._world.configured(number) for number in mine]
         with mock.patch.object(choice, "BackendClient", partial(SimulatedClient, self._world)):
             self.sets.find(tuple(each for each in all_of_them if each.found is not None))
-            await self.sets.configure(tuple(each for each in all_of_them if each.found is None))
+            try:
+                await self.sets.configure(tuple(each for each in all_of_them if each.found is None))
+            except asyncio.CancelledError:
+                if not self.is_dead:
+                    raise
 
     async def stop(self) -> None:
         self.history.followers.close()

@@ -23,6 +23,7 @@ from model.service_model import (
     PublicationView,
     Reader,
     marker,
+    offers_of,
     published,
     take_event,
 )
@@ -30,7 +31,11 @@ from model.simulation import Disk, Replica, World, owned_task
 from model.virtual_time import EPOCH, VirtualLoop, clock_of
 from specmux_aggregator.changes.events import SILENCE, EventFollower, Feed
 from specmux_aggregator.http.messages import Request
+from specmux_aggregator.http.prepared_answer import PreparedAnswer
+from specmux_aggregator.model.backend import BackendName
+from specmux_aggregator.model.observation import Provenance
 from specmux_aggregator.model.snapshot import Snapshot
+from specmux_converters.group_versions import GroupVersion
 
 KEYS: Final = ("apis/a.io/v1", "apis/b.io/v1", "apis/b.io/v2")
 SETTLE: Final = 2.0
@@ -199,6 +204,19 @@ class ServiceMachine(RuleBasedStateMachine):
         self.replicas[replica] = self._replica(replica)
         self._run(self.replicas[replica].start())
 
+    @rule(replica=replicas, seconds=st.sampled_from([0.0, 0.01, 0.1]))
+    def read_root_at_start(self, replica: int, seconds: float) -> None:
+        """An empty list, or an absent document, would tell clients that there are no APIs."""
+        self.restart_replica(replica, True, 0.0)
+        self._wait(seconds)
+        found = self.replicas[replica]
+        is_known = all(each.attempted for each in found.publisher.current.observations.values())
+        mine = [each for each in self.world.backends if each.is_configured]
+        for path in ("/openapi/v3", f"/openapi/v3/{KEYS[0]}"):
+            answer = found.service.immediate(Request("GET", path))
+            if isinstance(answer, PreparedAnswer) and not found.versions() and not is_known and mine:
+                assert answer.status == 503, f"{answer.status} for {path}, and not every backend was asked"
+
     @rule(writes=st.integers(0, 3))
     def die_at_a_write(self, writes: int) -> None:
         self.disks[0].dies_after = writes  # type: ignore[union-attr]
@@ -246,8 +264,8 @@ class ServiceMachine(RuleBasedStateMachine):
 
     # What must hold
 
-    @rule()
-    def rest(self) -> None:
+    @rule(keeps_closed=st.booleans())
+    def rest(self, keeps_closed: bool) -> None:
         """Everybody is well, nothing changes any more: the root is the pure function of what backends
         have."""
         for disk in self.disks:
@@ -258,20 +276,29 @@ class ServiceMachine(RuleBasedStateMachine):
                 self.restart_replica(number, True, 0.0)
         for backend in self.world.backends:
             for server in backend.servers:
-                server.health, server.hidden = "up", frozenset()
+                is_kept = keeps_closed and server.health == "forbids" and backend.balance == "alone"
+                server.health, server.hidden = ("forbids" if is_kept else "up"), frozenset()
         self._wait(REST)
-        wanted = published(each for each in self.world.backends if each.is_configured)
+        mine = [each for each in self.world.backends if each.is_configured]
+        shut = {each.name for each in mine if not each.is_up}
+        """What these had at last is kept where nobody else has it; who is merely forbidden keeps its
+        place."""
+        wanted = published(each for each in mine if each.is_up)
         for replica in self.replicas:
             versions = replica.versions()
-            assert {key: owner for key, (_, owner) in versions.items()} == {
-                key: owner for key, (owner, _) in wanted.items()
-            }
-            for key, (hash, _) in versions.items():
+            for key, (hash, owner) in versions.items():
+                if owner in shut:
+                    (backend,) = (each for each in mine if each.name == owner)
+                    assert key not in wanted or not backend.is_closed, f"{owner} is closed and owns {key}"
+                    wanted.pop(key, None)
+                    continue
+                assert wanted.get(key, ("nobody",))[0] == owner, f"{key} belongs to {owner}"
                 body = self._run(self._body(replica, key, hash))
-                assert marker(wanted[key][0], key, wanted[key][1]).encode() in body, "another revision"
+                assert marker(owner, key, wanted[key][1]).encode() in body, "another revision"
+            assert wanted.keys() <= versions.keys(), "what a backend has is not published"
             settled = {name: (each.hash, each.backend) for name, each in replica.history._settled.items()}
             assert settled == dict(versions), "the history does not settle"
-        assert self.replicas[0].versions() == self.replicas[1].versions(), "replicas disagree for ever"
+        assert shut or self.replicas[0].versions() == self.replicas[1].versions(), "replicas disagree"
         self._drain()
         for follower in self.followers:
             follower.view.compare(self.replicas[follower.replica].versions())
@@ -322,6 +349,7 @@ class ServiceMachine(RuleBasedStateMachine):
         query = f"hash={hash}"
         while True:
             request = Request("GET", f"/openapi/v3/{key}", query)
+            must_have = self._must_have(self.replicas[replica], key)
             answer = await self.replicas[replica].answer(request)
             if answer is None or self.replicas[replica].is_dead:
                 return
@@ -336,21 +364,38 @@ class ServiceMachine(RuleBasedStateMachine):
             )
             if answer.status != 301:
                 assert answer.status in (200, 404, 503), answer.status
+                assert answer.status != 404 or not must_have, "404, and a backend has it"
                 return
             query = fields["Location"].removeprefix("?")
             replica = 1 - replica
             if self.replicas[replica].is_dead:
                 return
 
+    def _must_have(self, replica: Replica, key: str) -> bool:
+        """Whether a backend has it that would say so if it were asked, and none is failing as this replica
+        sees it: it may then be told that another replica has a newer document."""
+        observations = replica.publisher.current.observations
+        for each in self.world.backends:
+            observation = observations.get(BackendName(each.name))
+            is_seen = observation is not None and observation.failure is None and observation.attempted
+            if each.is_configured and not (is_seen and each.is_up and each.balance == "alone"):
+                return False
+        return any(key in offers_of(each) for each in self.world.backends if each.is_configured)
+
     async def _read_here(self, replica: Replica, key: str) -> None:
+        snapshot = replica.publisher.current
+        entry = snapshot.entries.get(GroupVersion(key))
+        if entry is None:
+            return
+        (owner,) = (each for each in self.world.backends if each.name == entry.owner)
+        is_well = owner.is_up and owner.is_configured and all(key in each.documents for each in owner.servers)
+        is_well &= snapshot.observations[entry.owner].failure is None and owner.balance == "alone"
+        is_well &= (entry.offer.provenance is Provenance.CONVERTED) == (owner.speaks == "v2")
         answer = await replica.answer(Request("GET", f"/openapi/v3/{key}"))
         if answer is None or replica.is_dead:
             return
-        if answer.status == 503:
-            mine = [each for each in self.world.backends if each.is_configured]
-            assert not all(each.is_up and each.balance == "alone" for each in mine), "503 while all are well"
-        else:
-            assert answer.status in (200, 404), answer.status
+        assert answer.status in (200, 404, 503), answer.status
+        assert answer.status != 503 or not is_well, "503 while its owner is well and has it"
 
     async def _body(self, replica: Replica, key: str, hash: str) -> bytes:
         answer = await replica.answer(Request("GET", f"/openapi/v3/{key}", f"hash={hash}"))

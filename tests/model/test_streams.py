@@ -32,6 +32,7 @@ from specmux_converters.group_versions import GroupVersion
 KEYS: Final = ("apis/a/v1", "apis/b/v1", "apis/b/v2")
 ENTRIES_MAX: Final = 4
 QUEUED_MAX: Final = 3
+FOLLOWERS_MAX: Final = 16
 REPLAYED_MAX: Final = 4
 
 keys = st.sampled_from(KEYS)
@@ -54,7 +55,9 @@ class Log:
         self.log = ChangeLog(most_entries=ENTRIES_MAX, most_bytes=1 << 20)
         for entry in self.log.restore(filter(None, map(read_entry, self.stored.values()))):
             del self.stored[entry.id]
-        self.followers = Followers(self.log)
+        self.followers = Followers(self.log, most_of_address=FOLLOWERS_MAX // 4)
+        self.crowd: list[EventFollower] = []
+        """Those of one address that nobody else should suffer from."""
         self.publish()
 
     def set(self, key: str, hash: str | None) -> None:
@@ -94,12 +97,13 @@ def _version(version: tuple[str, str]) -> PublishedVersion:
 class Client:
     """A follower's connection; its view lasts longer."""
 
-    def __init__(self, kind: Feed, replica: int) -> None:
+    def __init__(self, kind: Feed, replica: int, number: int) -> None:
         self.view = PublicationView() if kind is Feed.PUBLICATIONS else ChangeView()
         self.kind = kind
         self.replica = replica
         self.queue: EventFollower | None = None
         self.is_slow = False
+        self.address = b"%d" % number
 
 
 class StreamMachine(RuleBasedStateMachine):
@@ -110,6 +114,7 @@ class StreamMachine(RuleBasedStateMachine):
         self.pollers = [(ChangeView(), 0), (ChangeView(), 1)]
         self._patches = [
             mock.patch.object(events, "MOST_QUEUED", QUEUED_MAX),
+            mock.patch.object(events, "MOST_FOLLOWERS", FOLLOWERS_MAX),
             mock.patch.object(events, "MOST_REPLAYED", REPLAYED_MAX),
         ]
         for patch in self._patches:
@@ -161,7 +166,19 @@ class StreamMachine(RuleBasedStateMachine):
     @rule(kind=st.sampled_from(list(Feed)), replica=replicas)
     def follow(self, kind: Feed, replica: int) -> None:
         if len(self.clients) < 8:
-            self.clients.append(Client(kind, replica))
+            self.clients.append(Client(kind, replica, len(self.clients)))
+
+    @rule(replica=replicas, count=st.integers(1, FOLLOWERS_MAX), stays=st.booleans())
+    def crowd(self, replica: int, count: int, stays: bool) -> None:
+        """One address takes all places that it gets; the others find one all the same."""
+        log = self.logs[replica]
+        for _ in range(count):
+            follower = log.followers.add(Feed.CHANGES, None, b"crowd")
+            log.crowd += [] if follower is None else [follower]
+        if not stays:
+            for follower in log.crowd:
+                log.followers.remove(follower)
+            log.crowd.clear()
 
     @rule(number=numbers, is_slow=st.booleans())
     def read_slowly(self, number: int, is_slow: bool) -> None:
@@ -211,8 +228,8 @@ class StreamMachine(RuleBasedStateMachine):
             log = self.logs[client.replica]
             while True:
                 if client.queue is None:
-                    client.queue = log.followers.add(client.kind, client.view.since)
-                    assert client.queue is not None
+                    client.queue = log.followers.add(client.kind, client.view.since, client.address)
+                    assert client.queue is not None, "the places are taken by one address"
                 event = await client.queue.next(0.0)
                 if event is SILENCE:
                     break

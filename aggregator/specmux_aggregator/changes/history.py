@@ -56,6 +56,10 @@ KEPT_AFTER: Final = 2.0
 none."""
 
 
+LOOK: Final = 1.0
+"""Seconds between two looks whether the first check of backends is over."""
+
+
 class ChangeArchive(Protocol):
     """Storage of entries and documents that outlives the process."""
 
@@ -86,9 +90,11 @@ class History:
         limits: Limits,
         noted: Callable[[LogEntry, float], None],
         most_of_address: int = MOST_OF_ADDRESS,
+        is_looking: Callable[[], bool] | None = None,
     ) -> None:
         """``held``: a document's JSON if it is in memory; ``obtain``: its JSON gzipped, fetched. ``noted`` is
-        called with every entry and its duration in seconds. ``most_of_address``: as in ``Followers``."""
+        called with every entry and its duration in seconds. ``most_of_address``: as in ``Followers``.
+        ``is_looking``: whether backends have not been checked yet; None: by the Snapshot."""
         self._settings = settings
         self._worker = worker
         self._archive = archive
@@ -100,6 +106,9 @@ class History:
         self.kept = KeptDocuments(most_each=settings.documents, most_bytes=settings.max_bytes)
         self.followers = Followers(self.log, most_of_address=most_of_address)
         self._snapshot: Snapshot | None = None
+        self._is_looking = is_looking or (lambda: not self._is_complete())
+        self._has_looked = False
+        """Whether it is known what an earlier process published and no backend has any more."""
         self._settled: dict[GroupVersion, PublishedVersion] = {}
         self._due: dict[GroupVersion, float] = {}
         """When each group-version settles, on the loop's clock."""
@@ -204,12 +213,24 @@ class History:
             self._is_busy = False
             if not self._is_known and not self._due and self._is_complete():
                 self._is_known = True
+            self._note_gone()
             self._looks_at = min(self._due.values(), default=math.inf)
+            if not self._has_looked:
+                self._looks_at = min(self._looks_at, asyncio.get_running_loop().time() + LOOK)
             try:
-                async with asyncio.timeout_at(self._looks_at if self._due else None):
+                async with asyncio.timeout_at(self._looks_at if self._looks_at < math.inf else None):
                     await self._woken.wait()
             except TimeoutError:
                 continue
+
+    def _note_gone(self) -> None:
+        """Let settle what was published before the start and is gone: no Snapshot shows its removal."""
+        if self._has_looked or self._snapshot is None or self._is_looking():
+            return
+        self._has_looked = True
+        due = asyncio.get_running_loop().time() + self._settings.settle
+        for name in self._settled.keys() - self._snapshot.entries.keys():
+            self._due.setdefault(name, due)
 
     def _is_complete(self) -> bool:
         """Whether every backend was asked at least once."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from prometheus_client import CollectorRegistry
 
 from specmux_aggregator.changes.endpoint import PATH, ROUTE, ChangesEndpoint
@@ -17,9 +19,14 @@ from specmux_aggregator.workers.worker import Worker
 
 
 def change_history(
-    settings: Settings, published: PublishedParts, registry: CollectorRegistry
+    settings: Settings,
+    published: PublishedParts,
+    registry: CollectorRegistry,
+    *,
+    is_looking: Callable[[], bool],
 ) -> History | None:
-    """A new, subscribed history; the caller starts and closes it. None if it is off."""
+    """A new, subscribed history; the caller starts and closes it. None if it is off. ``is_looking``: as in
+    ``History``."""
     if not settings.changes.enabled:
         return None
     metrics = ChangeMetrics(
@@ -38,6 +45,7 @@ def change_history(
         # An unlimited number of followers per address means a proxy or NAT in front, so an address is not one
         # client.
         most_of_address=MOST_OF_ADDRESS if settings.listen.max_connections_per_address else 0,
+        is_looking=is_looking,
     )
     metrics.watch(history)
     published.publisher.subscribe(history.follow)

@@ -272,3 +272,19 @@ async def test_without_changes_there_is_no_such_path(tmp_path: Path) -> None:
     write(tmp_path / "crds", fields("a"))
     async with service(crds(tmp_path / "crds"), changes=ChangeSettings(enabled=False)) as client:
         assert (await client.get("/openapi/changes"))[0] == 404
+
+
+async def test_removal_while_the_service_is_down_is_told(tmp_path: Path) -> None:
+    write(tmp_path / "crds", fields("a"))
+    other = (tmp_path / "crds" / "widgets.yaml").read_text().replace("example.com", "other.example.com")
+    (tmp_path / "crds" / "other.yaml").write_text(other)
+    state = tmp_path / "state"
+    async with service(crds(tmp_path / "crds"), state=state, changes=QUICK) as client:
+        await settled(client)
+    (tmp_path / "crds" / "widgets.yaml").unlink()
+    async with service(crds(tmp_path / "crds"), state=state, changes=QUICK) as client:
+        (entry,) = await entries_of(client, 1)
+        assert (entry["groupVersion"], entry["new"]) == (KEY, None)
+    async with service(crds(tmp_path / "crds"), state=state, changes=QUICK) as client:
+        await settled(client)
+        assert len(await entries(client)) == 1
