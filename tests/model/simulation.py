@@ -13,7 +13,7 @@ import random
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 from unittest import mock
@@ -60,6 +60,8 @@ class World:
 
     backends: list[ModelBackend]
     random: random.Random
+    cut: set[tuple[int, str]] = field(default_factory=set)
+    """Ways that are frozen: the number of a replica, and the name of a backend. Nothing closes."""
 
     def backend_at(self, url: str) -> tuple[ModelBackend, ModelServer]:
         """Who answers a request to this URL."""
@@ -93,18 +95,21 @@ class World:
 class SimulatedClient(BackendClient):
     """The product's client above its sockets."""
 
-    def __init__(self, world: World, backend: Backend, **kwargs: Any) -> None:
+    def __init__(self, world: World, replica: int, backend: Backend, **kwargs: Any) -> None:
         super().__init__(backend, **kwargs)
         self._world = world
+        self._replica = replica
 
     async def _get(  # type: ignore[override]
         self, target: str, accept: str, *, etag: str | None, **_: Any
     ) -> Payload | NotModified | Redirect | Failure:
         await asyncio.sleep(self._world.random.choice((0.001, 0.02, 0.3)))
         backend, server = self._world.backend_at(self._backend.url)
-        if server.health == "hangs":
+        is_cut = (self._replica, backend.name) in self._world.cut
+        health = "hangs" if is_cut else server.health
+        if health == "hangs":
             await asyncio.sleep(SILENCE)
-        failure = _FAILURES.get(server.health)
+        failure = _FAILURES.get(health)
         if failure is not None:
             return failure
         if self._transport.is_closed:
@@ -242,8 +247,9 @@ class _View:
 class Replica:
     """One process of the service. ``disk``: its state directory; None: it has none."""
 
-    def __init__(self, world: World, *, disk: Disk | None, settle: float) -> None:
+    def __init__(self, world: World, number: int, *, disk: Disk | None, settle: float) -> None:
         self._world = world
+        self._number = number
         settings = Settings(changes=ChangeSettings(settle=settle, entries=8))
         self.state: StateDirectory | None = None
         if disk is not None:
@@ -315,7 +321,7 @@ class Replica:
         _OWNER.set(self)
         mine = [number for number, each in enumerate(self._world.backends) if each.is_configured]
         all_of_them = [self._world.configured(number) for number in mine]
-        with mock.patch.object(choice, "BackendClient", partial(SimulatedClient, self._world)):
+        with mock.patch.object(choice, "BackendClient", partial(SimulatedClient, self._world, self._number)):
             self.sets.find(tuple(each for each in all_of_them if each.found is not None))
             try:
                 await self.sets.configure(tuple(each for each in all_of_them if each.found is None))

@@ -156,6 +156,13 @@ class ServiceMachine(RuleBasedStateMachine):
         self._wait(START_SECONDS)
         found.hidden = frozenset()
 
+    @rule(replica=replicas, backend=numbers, key=keys, seconds=st.sampled_from([0.0, 25.0]))
+    def freeze_way(self, replica: int, backend: int, key: str, seconds: float) -> None:
+        """One replica's way to a backend freezes, and then a document changes."""
+        self.world.cut ^= {(replica, self._backend(backend).name)}
+        self.change_document(backend, 0, key)
+        self._wait(seconds)
+
     @rule(backend=numbers, server=numbers, release=st.integers(30, 32))
     def upgrade_server(self, backend: int, server: int, release: int) -> None:
         self._server(backend, server).release = release
@@ -271,6 +278,7 @@ class ServiceMachine(RuleBasedStateMachine):
         for disk in self.disks:
             if disk is not None:
                 disk.dies_after = None
+        self.world.cut.clear()
         for number, replica in enumerate(self.replicas):
             if replica.is_dead:
                 self.restart_replica(number, True, 0.0)
@@ -322,7 +330,7 @@ class ServiceMachine(RuleBasedStateMachine):
         return servers[server % len(servers)]
 
     def _replica(self, number: int) -> Replica:
-        replica = Replica(self.world, disk=self.disks[number], settle=SETTLE)
+        replica = Replica(self.world, number, disk=self.disks[number], settle=SETTLE)
         last: dict[str, Any] = {"snapshot": replica.publisher.current}
 
         def note(snapshot: Snapshot) -> None:
@@ -374,6 +382,8 @@ class ServiceMachine(RuleBasedStateMachine):
     def _must_have(self, replica: Replica, key: str) -> bool:
         """Whether a backend has it that would say so if it were asked, and none is failing as this replica
         sees it: it may then be told that another replica has a newer document."""
+        if self.world.cut:
+            return False
         observations = replica.publisher.current.observations
         for each in self.world.backends:
             observation = observations.get(BackendName(each.name))
@@ -390,6 +400,7 @@ class ServiceMachine(RuleBasedStateMachine):
         (owner,) = (each for each in self.world.backends if each.name == entry.owner)
         is_well = owner.is_up and owner.is_configured and all(key in each.documents for each in owner.servers)
         is_well &= snapshot.observations[entry.owner].failure is None and owner.balance == "alone"
+        is_well &= not self.world.cut
         is_well &= (entry.offer.provenance is Provenance.CONVERTED) == (owner.speaks == "v2")
         answer = await replica.answer(Request("GET", f"/openapi/v3/{key}"))
         if answer is None or replica.is_dead:

@@ -1,0 +1,393 @@
+"""Faults that reviews found and that were mended, put back one by one: which of them does the model find?
+
+    python tests/model/put_back.py [--only WORDS] [--factor 8]
+
+Each is put into a copy of the sources, and the machines run on it. None of them was written for a single
+fault. Prints a table; exits 1 if fewer than nine in ten are found, or a fault does not fit the sources any
+more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[2]
+SOURCES: Final = ("aggregator", "cache", "converters", "tools", "tests", "pyproject.toml")
+WANTED: Final = 0.9
+
+
+@dataclass(frozen=True)
+class Fault:
+    """``found_by``: the review. ``rows``: module, text, and what stood there before it was mended."""
+
+    name: str
+    found_by: str
+    machine: str
+    rows: tuple[tuple[str, str, str], ...]
+
+
+def _fault(name: str, found_by: str, machine: str, *row: str) -> Fault:
+    return Fault(name, found_by, machine, tuple(zip(row[::3], row[1::3], row[2::3], strict=True)))
+
+
+CHANGES: Final = "specmux_aggregator.changes"
+OWNERSHIP: Final = "specmux_aggregator.aggregation.ownership"
+CHECKS: Final = "specmux_aggregator.aggregation.check_schedule"
+STORE: Final = "specmux_cache.store"
+
+FAULTS: Final = (
+    _fault(
+        "replicas send clients in circles",
+        "real-cluster 2",
+        "service",
+        "specmux_aggregator.endpoints.openapi",
+        "if not asked.is_redirected:",
+        "if True:",
+    ),
+    _fault(
+        "a redirect is not marked as one",
+        "real-cluster 2",
+        "service",
+        "specmux_aggregator.endpoints.openapi",
+        'return "&".join((*parts, f"{REDIRECTED}=1"))',
+        'return "&".join(parts)',
+    ),
+    _fault(
+        "what is new at one replica is 404 at the other",
+        "real-cluster 2",
+        "service",
+        "specmux_aggregator.endpoints.not_found",
+        "if backend.url and observation.failure is None and",
+        "if False and",
+    ),
+    _fault(
+        "the stand-in owns what definitions have",
+        "real-cluster 2b",
+        "service",
+        OWNERSHIP,
+        "return (backend.is_fallback, backend.found",
+        "return (False, backend.found",
+    ),
+    _fault(
+        "the stand-in publishes what is excluded",
+        "real-cluster 2c",
+        "service",
+        "specmux_aggregator.model.backend",
+        "if self.found is not None and not self.found.allows(group_version):",
+        "if False:",
+    ),
+    _fault(
+        "a restarting apiserver takes group-versions away",
+        "real-cluster D1",
+        "service",
+        CHECKS,
+        "(monotonic - moment < grace or",
+        "(",
+    ),
+    _fault(
+        "absent while it starts: 404",
+        "changes-verified J1",
+        "service",
+        "specmux_aggregator.endpoints.not_found",
+        "if not snapshot.is_partial:",
+        "if True:",
+        "specmux_aggregator.endpoints.service",
+        "if is_missing and self._first_look is not None and self._first_look.runs():",
+        "if False:",
+    ),
+    _fault(
+        "an empty root while it starts",
+        "first-sight 18",
+        "service",
+        "specmux_aggregator.endpoints.service",
+        "if request.path == ROOT_PATH and not snapshot.entries and self._is_unknown(snapshot):",
+        "if False:",
+    ),
+    _fault(
+        "the owner is who answered first",
+        "house",
+        "service",
+        OWNERSHIP,
+        "sorted(observations.values(), key=precedence)",
+        "observations.values()",
+    ),
+    _fault(
+        "a closed backend keeps what another offers",
+        "house",
+        "service",
+        OWNERSHIP,
+        "return (observation.is_closed, rank(observation.backend))",
+        "return (False, rank(observation.backend))",
+    ),
+    _fault(
+        "of several servers the last root is published",
+        "peers",
+        "service",
+        "specmux_aggregator.backend_sources.peers",
+        "offers: Offers = union_of(servers) if servers else root.offers",
+        "offers: Offers = root.offers",
+    ),
+    _fault(
+        "the order of servers decides",
+        "peers",
+        "service",
+        "specmux_aggregator.model.server_union",
+        "if key not in best or rank > best[key][0]:",
+        "if key not in best:",
+    ),
+    _fault(
+        "a document is asked of any server, once",
+        "peers",
+        "service",
+        "specmux_aggregator.backend_sources.peers",
+        "TRIES: Final = 16",
+        "TRIES: Final = 0",
+    ),
+    _fault(
+        "publications are lost at another replica",
+        "changes-verified S1",
+        "streams",
+        f"{CHANGES}.events",
+        "self._floor = new_base()",
+        "self._floor = 2 * 10**15",
+    ),
+    _fault(
+        "changes are lost at another replica",
+        "changes-verified S2",
+        "streams",
+        f"{CHANGES}.log",
+        "self._base = new_base()",
+        "self._base = 2 * 10**15",
+    ),
+    _fault(
+        "no reset after a restart without state",
+        "changes-verified S3",
+        "streams",
+        f"{CHANGES}.log",
+        "return False, []",
+        "return True, []",
+    ),
+    _fault(
+        "what was dropped is forgotten by a restart",
+        "changes-verified S4",
+        "streams",
+        f"{CHANGES}.log",
+        "self._base = base_of(entry.id)\n            self.dropped_id = entry.id - 1",
+        "self._base = base_of(entry.id)\n            self.dropped_id = base_of(entry.id)",
+    ),
+    _fault(
+        "polling has the newest entries alone",
+        "changes-verified S5",
+        "streams",
+        f"{CHANGES}.endpoint",
+        "page = wanted[: query.limit]",
+        "page = wanted[-query.limit :]",
+    ),
+    _fault(
+        "polling does not continue",
+        "changes-verified S5",
+        "streams",
+        f"{CHANGES}.endpoint",
+        "following = page[-1].id if len(wanted) > len(page) else None",
+        "following = None",
+    ),
+    _fault(
+        "one address takes all places",
+        "attacks 6",
+        "streams",
+        f"{CHANGES}.events",
+        "or not self._addresses.take(address)",
+        "",
+    ),
+    _fault(
+        "a slow follower loses events in silence",
+        "changes-verified A",
+        "streams",
+        f"{CHANGES}.events",
+        "            self.cut()\n        else:",
+        "            return\n        else:",
+    ),
+    _fault(
+        "an event is sent before it is stored",
+        "changes-verified A",
+        "service",
+        f"{CHANGES}.history",
+        "        if self._archive is not None:\n            # Store it before sending",
+        "        self.followers.changed(entry)\n"
+        "        if self._archive is not None:\n            # Store it before sending",
+        f"{CHANGES}.history",
+        "time.perf_counter() - started)\n        self.followers.changed(entry)",
+        "time.perf_counter() - started)",
+    ),
+    _fault(
+        "what went while it was down is never told",
+        "the model",
+        "service",
+        f"{CHANGES}.history",
+        "            self._note_gone()\n",
+        "",
+    ),
+    _fault(
+        "check as first command ends the cache",
+        "first-sight 1, field 2",
+        "commands",
+        "specmux_tools.document_checks.results",
+        "        try:\n            store = DiskStore.open(directory, warn=warn)",
+        "        (directory / 'checks').mkdir(parents=True, exist_ok=True)\n"
+        "        try:\n            store = DiskStore.open(directory, warn=warn)",
+        f"{STORE}.directory",
+        "is_foreign = not all(_is_ours(path) for path in directory.iterdir())",
+        "is_foreign = not all(path.name in (TAG_FILE, 'lock') for path in directory.iterdir())",
+    ),
+    _fault(
+        "a pipe in a file's place hangs",
+        "attacks 10",
+        "store",
+        f"{STORE}.bodies",
+        "os.O_CLOEXEC | os.O_NONBLOCK, 0o600)",
+        "os.O_CLOEXEC, 0o600)",
+    ),
+    _fault(
+        "a flipped byte of the version ends the cache",
+        "newcomer",
+        "store",
+        f"{STORE}.directory",
+        'if not _is_marked(directory):\n            raise StoreUnavailable("its version file is',
+        'if True:\n            raise StoreUnavailable("its version file is',
+    ),
+    _fault(
+        "a folder in a body's place stays",
+        "the model",
+        "store",
+        f"{STORE}.bodies",
+        "        except IsADirectoryError:\n            _remove(target)",
+        "        except ZeroDivisionError:\n            _remove(target)",
+    ),
+    _fault(
+        "a shared body goes with its first entry",
+        "house",
+        "store",
+        f"{STORE}.index",
+        "return list(dict.fromkeys(asked).keys() - {tag for (tag,) in rows})",
+        "return asked",
+    ),
+    _fault(
+        "a damaged body is linked again",
+        "house",
+        "store",
+        f"{STORE}.contents",
+        "if self._body(present, packed=known.packed) is None:",
+        "if False:",
+    ),
+    _fault(
+        "a clock that was ahead keeps entries for ever",
+        "house",
+        "store",
+        f"{STORE}.index",
+        "(now, now))",
+        "(now, 1e18))",
+    ),
+)
+
+
+def path_of(copy: Path, module: str) -> Path:
+    relative = module.replace(".", "/")
+    for source in SOURCES[:4]:
+        path = copy / source / f"{relative}.py"
+        if path.exists():
+            return path
+    raise ValueError(f"there is no module {module}")
+
+
+def find(copy: Path, fault: Fault, *, factor: float) -> str | None:
+    """What found the fault; None if nothing did. Raises ValueError for one that does not fit."""
+    before: dict[Path, str] = {}
+    for module, old, new in fault.rows:
+        path = path_of(copy, module)
+        text = path.read_text()
+        before.setdefault(path, text)
+        if text.count(old) != 1:
+            raise ValueError(f"{fault.name}: {module} has {text.count(old)} times: {old}")
+        path.write_text(text.replace(old, new))
+    try:
+        return _failure_of(copy, fault.machine, factor=factor)
+    finally:
+        for path, text in before.items():
+            path.write_text(text)
+
+
+def _failure_of(copy: Path, machine: str, *, factor: float) -> str | None:
+    environment = {
+        **os.environ,
+        "SPECMUX_MODEL_FACTOR": str(factor),
+        "SPECMUX_MODEL_SHRINK": "0",
+        "PYTHONPATH": ":".join(str(copy / source) for source in SOURCES[:4]),
+    }
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-x",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "--timeout",
+            "240",
+            f"tests/model/test_{machine}.py",
+        ],
+        cwd=copy,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    if done.returncode == 0:
+        return None
+    words = [line.removeprefix("E").strip() for line in done.stdout.splitlines() if line.startswith("E ")]
+    return next(iter(words), "it hangs" if "Timeout" in done.stdout else done.stdout[-300:])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--factor", type=float, default=8.0)
+    options = parser.parse_args()
+    chosen = [fault for fault in FAULTS if options.only in f"{fault.name} {fault.found_by} {fault.machine}"]
+    found = misfits = 0
+    with tempfile.TemporaryDirectory(prefix="put-back-") as folder:
+        copy = Path(folder)
+        for source in SOURCES:
+            one = ROOT / source
+            if one.is_dir():
+                shutil.copytree(one, copy / source, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(one, copy / source)
+        for fault in chosen:
+            started = time.monotonic()
+            try:
+                words = find(copy, fault, factor=options.factor)
+            except ValueError as error:
+                misfits += 1
+                print(f"does not fit: {error}", flush=True)
+                continue
+            found += words is not None
+            seconds = time.monotonic() - started
+            columns = (fault.name, fault.found_by, fault.machine, words or "NOT FOUND", f"{seconds:.0f} s")
+            print(f"| {' | '.join(columns)} |", flush=True)
+    print(f"{found} of {len(chosen)} found")
+    return 1 if misfits or found < WANTED * len(chosen) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
