@@ -18,7 +18,7 @@ import yaml
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner, Result
 
-from data.explained_documents import bed
+from data.explained_documents import KIND, bed
 from fakes.openapi_server import Reference, Reply, Request, document
 from fakes.openapi_thread import serving_in_thread
 from specmux_aggregator import console
@@ -258,7 +258,37 @@ def test_kinds_are_completed_from_cached_discovery(tmp_path: Path, monkeypatch: 
         with opened(options) as source:
             assert [each.name for each in source.resources()[GroupVersion("apis/apps/v1")]] == ["deployments"]
     assert completed("explain", incomplete="d") == ["Deployment", "deploy", "deployments"]
-    assert completed("explain", incomplete="deploy.") == []
+    assert completed("explain", incomplete="deploy.") == []  # no document is stored
+
+
+def test_fields_are_completed_from_cached_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPECMUX_CACHE_DIRECTORY", str(tmp_path / "cache"))
+    soil = {"$ref": "#/components/schemas/Soil"}
+    body = orjson.dumps(bed(soil=soil, size={"type": "integer"}))
+    documents = Reference({f"apis/{KIND.group}/v1": body})
+    resource = {
+        "resource": "beds", "responseKind": {"group": KIND.group, "version": "v1", "kind": "Bed"}, "scope": "Namespaced",
+        "shortNames": ["bd"], "verbs": ["list"],
+    }  # fmt: skip
+    group = {"metadata": {"name": KIND.group}, "versions": [{"version": "v1", "resources": [resource]}]}
+
+    def answer(request: Request) -> Reply:
+        if request.path in ("/api", "/apis"):
+            media = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+            body = orjson.dumps(
+                {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "items": [group]}
+            )
+            return Reply(200, body, [("Content-Type", media), ("Etag", '"1"')])
+        return documents(request)
+
+    with serving_in_thread(answer) as server:
+        done = run("explain", "bd.spec", "--server", server.url)
+        assert done.exit_code == 0, done.output
+    assert completed("explain", incomplete="bd.spec.s") == ["bd.spec.size", "bd.spec.soil"]
+    assert completed("explain", incomplete="beds.garden.example.org.sp") == ["beds.garden.example.org.spec"]
+    assert completed("explain", incomplete="Bed.spec.soil.below.a") == ["Bed.spec.soil.below.acidity"]
+    assert completed("explain", incomplete="bd.none.") == completed("explain", incomplete="pods.") == []
+    assert completed("explain", incomplete="bd.[") == completed("explain", incomplete=".") == []
 
 
 def test_quiet_leaves_warnings_out(tmp_path: Path) -> None:

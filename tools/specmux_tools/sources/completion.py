@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from specmux_converters.group_versions import GroupVersion, joined
+from specmux_converters.lazy.dataclasses import dataclass
+from specmux_converters.resources import GroupVersionKind
+
 if TYPE_CHECKING:  # a completion of options imports no store
     from specmux_cache.store.disk_store import DiskStore
+    from specmux_tools.explanation.field_path import Step
 
 
 def complete_group_versions(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
@@ -25,10 +31,10 @@ def complete_group_versions(context: click.Context, _: click.Parameter, incomple
 
 
 def complete_kinds(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-    """Plurals, short names and kinds of cached discovery; nothing behind a dot, where fields begin."""
+    """Plurals, short names and kinds of cached discovery; behind a dot the fields of the cached document."""
     if "." in incomplete:
-        return []
-    names = _read(context, _discovered)
+        return sorted(_read(context, lambda store: _fields(store, incomplete)))
+    names = _read(context, lambda store: {name for each in _discovered(store) for name in each.names})
     return sorted(name for name in names if name.lower().startswith(incomplete.lower()))
 
 
@@ -36,24 +42,73 @@ def _stored(store: DiskStore) -> set[str]:
     return {row.key.group_version for row in store.rows() if not row.key.group_version.startswith("/")}
 
 
-def _discovered(store: DiskStore) -> set[str]:
+def _fields(store: DiskStore, incomplete: str) -> set[str]:
+    """``pods.spec.ho`` gives ``pods.spec.hostname`` and others: of the first document that has the field."""
+    from specmux_tools.errors import SchemasError
+    from specmux_tools.explanation.field_path import parse
+
+    parent, _, begun = incomplete.rpartition(".")
+    try:
+        steps = parse(parent)
+    except SchemasError:
+        return set()
+    for each in _discovered(store) if steps else ():
+        if steps[0].name.lower() in (name.lower() for name in each.names):
+            found = _fields_of(store, each, steps[1:])
+            if found:
+                return {f"{parent}.{name}" for name in found if name.lower().startswith(begun.lower())}
+    return set()
+
+
+def _fields_of(store: DiskStore, kind: _DiscoveredKind, steps: Sequence[Step]) -> set[str]:
+    """The names below a field; none where no document that has it is stored as JSON."""
+    import orjson
+
+    from specmux_tools.errors import SchemasError
+    from specmux_tools.explanation.tree import find, tree_of
+    from specmux_tools.kinds import DocumentSet
+
+    group = kind.kind.group.split(".") if kind.kind.group else []
+    if group and [step.name for step in steps[: len(group)]] == group:
+        steps = steps[len(group) :]
+    for row in store.rows():
+        if row.key.group_version != kind.group_version or (stored := store.get(row.key)) is None:
+            continue
+        with suppress(orjson.JSONDecodeError, SchemasError, TypeError, AttributeError):
+            described = DocumentSet({kind.group_version: orjson.loads(stored.body)}).find(kind.kind)
+            if described is not None:
+                place = find(described.document, described.schema, steps)
+                return {each.name for each in tree_of(described.document, place, depth=1).fields}
+    return set()
+
+
+@dataclass(frozen=True, slots=True)
+class _DiscoveredKind:
+    group_version: GroupVersion
+    kind: GroupVersionKind
+    names: tuple[str, ...]
+
+
+def _discovered(store: DiskStore) -> list[_DiscoveredKind]:
     rows = [row for row in store.rows() if row.key.group_version in ("/api", "/apis")]
     bodies = [stored.body for row in rows if (stored := store.get(row.key)) is not None]
-    return {name for body in bodies for name in _names_in(body)}
+    return [each for body in bodies for each in _kinds_in(body)]
 
 
-def _names_in(body: bytes) -> Iterator[str]:
+def _kinds_in(body: bytes) -> Iterator[_DiscoveredKind]:
     """Of an aggregated discovery document (KEP-3352); nothing of any other."""
     import orjson
 
     try:
         document = orjson.loads(body)
         for group in document["items"]:
+            name = group.get("metadata", {}).get("name", "")
             for version in group["versions"]:
+                key = joined(name, version["version"])
                 for resource in version["resources"]:
-                    yield resource["resource"]
-                    yield resource["responseKind"]["kind"]
-                    yield from resource.get("shortNames") or ()
+                    kind = resource["responseKind"]["kind"]
+                    names = (resource["resource"], kind, *(resource.get("shortNames") or ()))
+                    yield _DiscoveredKind(key, GroupVersionKind(name, version["version"], kind), names)
     except (orjson.JSONDecodeError, KeyError, TypeError):
         return
 
