@@ -44,7 +44,7 @@ from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Failure
 from specmux_aggregator.model.observation import Observation
-from specmux_aggregator.model.server_union import git_version
+from specmux_aggregator.model.server_union import served_version
 from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
 from specmux_aggregator.upstream.body_budget import BODIES, BodyBudget
 from specmux_aggregator.upstream.credentials import Identities
@@ -172,12 +172,12 @@ def published_of(
 
 
 def cluster_version_of(sources: Sources) -> Callable[[], str | None]:
-    """The ``gitVersion`` of the backend that answers ``/version``, else the release that the documents of the
-    cluster tell; None if unknown."""
+    """The version whose rules the backend that answers ``/version`` applies, else the release that the
+    documents of the cluster tell; None if unknown."""
     discovery, cluster = sources.discovery, sources.cluster
 
     def version() -> str | None:
-        told = None if discovery is None else git_version(discovery.index.directory.version)
+        told = None if discovery is None else served_version(discovery.index.directory.version)
         return told if told is not None or cluster is None else cluster.release
 
     return version

@@ -41,6 +41,14 @@ def nearest_minor(version: Any) -> int:
     return NEWEST if release is None else min(max(int(release.removeprefix("v1.")), OLDEST), NEWEST)
 
 
+def newer_note(version: Any) -> str | None:
+    """What to say where the rules of a newer release are asked for than are known."""
+    release = release_in(version)
+    if release is None or int(release.removeprefix("v1.")) <= NEWEST:
+        return None
+    return f"judged by the rules of Kubernetes 1.{NEWEST}, the newest that is known: the cluster is {release}"
+
+
 @dataclass(frozen=True, slots=True)
 class ReleaseDifference:
     """``since``: the first minor release that does it; ``until``: the first that no longer does."""

@@ -267,9 +267,12 @@ def test_fields_are_completed_from_cached_documents(tmp_path: Path, monkeypatch:
     body = orjson.dumps(bed(soil=soil, size={"type": "integer"}))
     documents = Reference({f"apis/{KIND.group}/v1": body})
     resource = {
-        "resource": "beds", "responseKind": {"group": KIND.group, "version": "v1", "kind": "Bed"}, "scope": "Namespaced",
-        "shortNames": ["bd"], "verbs": ["list"],
-    }  # fmt: skip
+        "resource": "beds",
+        "responseKind": {"group": KIND.group, "version": "v1", "kind": "Bed"},
+        "scope": "Namespaced",
+        "shortNames": ["bd"],
+        "verbs": ["list"],
+    }
     group = {"metadata": {"name": KIND.group}, "versions": [{"version": "v1", "resources": [resource]}]}
 
     def answer(request: Request) -> Reply:

@@ -106,14 +106,18 @@ def limited() -> dict[str, Any]:
     return item
 
 
-async def refuses(client: Client) -> bool:
-    """Whether the service refuses what 1.36 and later refuse."""
+NEWER = '299 - "judged by the rules of Kubernetes 1.37, the newest that is known: the cluster is v1.38"'
+
+
+async def refuses(client: Client, *, notes: bool = False) -> bool:
+    """Whether the service refuses what 1.36 and later refuse. ``notes``: with the note on a newer cluster."""
     body = {**OBJECT, "metadata": {"name": "w"}, "spec": {"size": 1 << 31}}
     async with (
         aiohttp.ClientSession() as session,
         session.post(f"{client.base}/openapi/validate", json=body) as answer,
     ):
         assert answer.status in (200, 422), await answer.text()
+        assert answer.headers.getall("Warning", []) == ([NEWER] if notes else [])
         return answer.status == 422
 
 
@@ -129,8 +133,10 @@ async def until_published(client: Client, key: str) -> None:
         (403, "v1.34.4", False),
         (403, "unversioned", True),
         ({"gitVersion": "v1.38.0"}, "v1.38.0", True),
+        ({"gitVersion": "v1.38.0", "emulationMajor": "1", "emulationMinor": "35"}, "v1.34.4", False),
+        ({"gitVersion": "v1.38.0", "emulationMajor": "1", "emulationMinor": "37"}, "v1.37.2", True),
     ],
-    ids=["1.34", "1.37", "refused-1.34", "never-told", "later"],
+    ids=["1.34", "1.37", "refused-1.34", "never-told", "later", "emulates-1.35", "emulates-1.37"],
 )
 async def test_the_release_is_the_clusters_own(told: Any, documents: str, is_newer: bool) -> None:
     """By ``/version``; where that is refused, by its documents; the newest where nothing tells."""
@@ -146,7 +152,7 @@ async def test_the_release_is_the_clusters_own(told: Any, documents: str, is_new
             document = await until_says(client, "of the cluster")
             spec = document["components"]["schemas"]["com.example.v1.Widget"]["properties"]["spec"]
             assert ("externalDocs" in spec["properties"]["size"]) is is_newer
-            assert await refuses(client) is is_newer
+            assert await refuses(client, notes=told == {"gitVersion": "v1.38.0"}) is is_newer
 
 
 @pytest.mark.parametrize("versions", [("v1.34.4", "v1.37.2"), ("v1.37.2", "v1.34.4")])

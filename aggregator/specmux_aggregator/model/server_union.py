@@ -21,6 +21,7 @@ from specmux_aggregator.model.failure import Failure
 from specmux_converters.counted_nouns import counted, listed
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_values import mapping
+from specmux_converters.releases import release_in
 
 Hash = NewType("Hash", str)
 
@@ -65,6 +66,19 @@ def git_version(page: bytes | None) -> str | None:
         return None
     version = mapping(value).get("gitVersion")
     return version if isinstance(version, str) else None
+
+
+@lru_cache(maxsize=32)
+def served_version(page: bytes | None) -> str | None:
+    """The version whose rules the server at ``/version`` applies: "v1.37" where a newer binary emulates it
+    (KEP-4330), else its ``gitVersion``."""
+    version = git_version(page)
+    value = mapping(orjson.loads(page)) if page and version is not None else {}
+    match value.get("emulationMajor"), value.get("emulationMinor"):
+        case str(major), str(minor) if major.isdecimal() and minor.isdecimal():
+            emulated = f"v{major}.{minor}"
+            return version if release_in(version) == emulated else emulated
+    return version
 
 
 def release_of(version: str | None) -> tuple[int, ...]:

@@ -45,7 +45,7 @@ from specmux_aggregator.server.bodies import (
 from specmux_aggregator.server.client_addresses import address_of
 from specmux_aggregator.server.protocols import Reply, WireRequest
 from specmux_aggregator.server.requests import target_of
-from specmux_converters.releases import nearest_minor
+from specmux_converters.releases import nearest_minor, newer_note
 
 PATH: Final = "/openapi/validate"
 ROUTE: Final = "validate"
@@ -134,7 +134,9 @@ class ValidationEndpoint:
 
     def _judged(self, found: Judgement | QuestionRefusal) -> tuple[PreparedAnswer, str]:
         if isinstance(found, Judgement):
-            warnings = [("Warning", value) for value in found.warnings]
+            note = newer_note(self._version())
+            notes = [f'299 - "{note}"'] if note is not None else []
+            warnings = [("Warning", value) for value in (*found.warnings, *notes)]
             fields = [("Content-Type", "application/json"), NO_STORE, *warnings]
             prepared = prepare(found.code, fields, found.body, route=ROUTE, format="json")
             return prepared, "valid" if found.is_valid else "invalid"
