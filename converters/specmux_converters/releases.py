@@ -111,6 +111,9 @@ CEL_KEYWORD_FIELDS: Final = ReleaseDifference(
     _CEL, "a field named like a word of CEL is selected by its bare name, too: self.namespace", 31
 )
 CEL_FORMATS: Final = ReleaseDifference(_CEL, "format", 31)
+CEL_VALUE_EQUALITY: Final = ReleaseDifference(
+    _CEL, "== of values of libraries (URL, quantity, IP …) has a bound: cost (pkg/cel/library/cost.go)", 32
+)
 CEL_TWO_VARIABLES: Final = ReleaseDifference(_CEL, "comprehensions with two variables", 32)
 CEL_VERSIONS: Final = ReleaseDifference(_CEL, "semver", 33)
 CEL_OPTIONAL_LISTS: Final = ReleaseDifference(_CEL, "first, last, unwrapOpt (cel-go)", 33)

@@ -32,6 +32,7 @@ from specmux_tools.validation.messages import status_of
 from specmux_tools.validation.metadata.kind_names import name_rule
 from specmux_tools.validation.metadata.object_metadata import metadata_errors
 from specmux_tools.validation.rules.cel.compiling import compile_expression
+from specmux_tools.validation.rules.cel.costs.estimates import estimate
 from specmux_tools.validation.rules.cel.parsing.issues import InvalidExpression
 from specmux_tools.validation.rules.cel.releases import environment
 from specmux_tools.validation.rules.cel.values.values import CelError
@@ -96,6 +97,11 @@ def longest_int_or_string(minor: int) -> int:
     return declared.most
 
 
+def cost_of_an_equality(minor: int) -> int:
+    compiled = compile_expression("quantity('1') == quantity('2')", environment(minor), {}, {})
+    return estimate(compiled.checked, lambda path: None).most
+
+
 null_of_an_optional = judged(
     {
         "type": "object",
@@ -149,6 +155,7 @@ PROBES: dict[ReleaseDifference, Probe] = {
     table.CEL_ADDRESSES: compiled("isIP('::1')", is_new=True),
     table.CEL_KEYWORD_FIELDS: selects_a_keyword,
     table.CEL_FORMATS: compiled("format.named('uuid').hasValue()"),
+    table.CEL_VALUE_EQUALITY: cost_of_an_equality,
     table.CEL_TWO_VARIABLES: compiled("self.all(i, v, v > i)"),
     table.CEL_VERSIONS: compiled("isSemver('1.2.3')"),
     table.CEL_OPTIONAL_LISTS: compiled("self.first().hasValue()"),

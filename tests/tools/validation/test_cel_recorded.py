@@ -138,3 +138,28 @@ def test_costs_of_real_definitions_are_estimated_to_the_unit(
     tally("rules of real definitions with equal estimates", count - len(wrong))
     assert count > 800
     assert not wrong, "\n".join(wrong)
+
+
+def test_costs_are_those_of_each_release(tally: Callable[[str, int], None]) -> None:
+    """Of 100 rules over all types and libraries, as apiextensions 0.30.14 to 0.34.4 estimate them."""
+    recorded = orjson.loads(gzip.decompress((RECORDED / "costs-by-release.json.gz").read_bytes()))
+    count, wrong = 0, set()
+    for release, costs in recorded["costs"].items():
+        compiler = RuleCompiler(int(release.removeprefix("1.")))
+        for rule, wanted in zip(recorded["rules"], costs, strict=True):
+            spec = {"properties": recorded["properties"], "x-kubernetes-validations": [{"rule": rule}]}
+            node = rule_tree({"type": "object", **spec}, {}, 1)
+            (compiled,) = compiler.rules(node)
+            declared, found = compiler.declarations.of(node), None
+            if compiled.expression is not None and declared is not None:
+                found = expression_cost(compiled.expression, declared)
+            count += 1
+            if found != wanted:
+                wrong.add((release, rule))
+    tally("costs recorded by release", count - len(wrong))
+    # cel-go 0.22 counts each round of these two as one less than all later versions do: no rule is refused
+    # here that is taken there but for a few among the costliest.
+    assert wrong == {
+        ("1.32", "self.l.transformList(i, v, v + 'a').size() < 3"),
+        ("1.32", "self.l.existsOne(i, v, v == 'a')"),
+    }

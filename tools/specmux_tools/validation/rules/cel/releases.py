@@ -21,6 +21,7 @@ from specmux_converters.releases import (
     CEL_OPTIONAL_VALUES,
     CEL_RANGE_SIZES,
     CEL_TWO_VARIABLES,
+    CEL_VALUE_EQUALITY,
     CEL_VERSIONS,
     NEWEST,
     OLDEST,
@@ -78,4 +79,5 @@ def environment(minor: int = NEWEST, *, is_new: bool = False) -> Environment:
         [*_ALWAYS, *added],
         opens_typed=CEL_OPTIONAL_VALUES.is_in(minor),
         selects_keywords=CEL_KEYWORD_FIELDS.is_in(known),
+        bounds_equality=CEL_VALUE_EQUALITY.is_in(minor),
     )

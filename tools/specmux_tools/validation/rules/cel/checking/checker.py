@@ -73,6 +73,8 @@ class CheckedExpression:
     constants: Mapping[str, int] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
     """Of identifiers, and of selections that are names of types."""
+    bounds_equality: bool = True
+    """As its environment."""
 
     def type(self, expression: Expression) -> CelType:
         return self.types[id(expression)]
@@ -88,7 +90,13 @@ def check(
     checker = _Checker(environment, variables, structs)
     checker.check(root)
     checked = CheckedExpression(
-        root, checker.types, checker.overloads, checker.messages, environment.constants, checker.names
+        root,
+        checker.types,
+        checker.overloads,
+        checker.messages,
+        environment.constants,
+        checker.names,
+        environment.bounds_equality,
     )
     final = checker.bindings
     checked.types = {key: final.resolved(of, is_final=True) for key, of in checker.types.items()}

@@ -78,6 +78,7 @@ class Environment:
         is_optional: bool = True,
         opens_typed: bool = True,
         selects_keywords: bool = True,
+        bounds_equality: bool = True,
     ) -> None:
         functions: dict[str, tuple[Overload, ...]] = {}
         self.macros: dict[tuple[str, int, bool], Macro] = {}
@@ -89,6 +90,8 @@ class Environment:
         """A field of an optional is one of a typed value, not of what the document has."""
         self.selects_keywords = selects_keywords
         """A field named like a word of CEL is one of that name, too."""
+        self.bounds_equality = bounds_equality
+        """What it costs to compare values of libraries is known."""
         for library in libraries:
             for name, overloads in library.functions.items():
                 new = {each.id for each in overloads}

@@ -44,13 +44,15 @@ Parts: TypeAlias = Sequence[SizedPart]
 Estimator: TypeAlias = Callable[[Parts], CallEstimate]
 
 
-def call_estimate(function: str, overload: str, parts: Parts, *, is_member: bool) -> CallEstimate:
-    """Without the cost of the arguments."""
+def call_estimate(
+    function: str, overload: str, parts: Parts, *, is_member: bool, bounds_equality: bool = True
+) -> CallEstimate:
+    """Without the cost of the arguments. ``bounds_equality``: of values of libraries."""
     estimator = _BY_OVERLOAD.get(overload)
     if estimator is None and (is_member, function) not in _ONLY:
         estimator = _BY_FUNCTION.get(function) or _DEFAULTS.get(overload)
     if overload == "equals" and (known := _equality(parts)) is not None:
-        return CallEstimate(known)
+        return CallEstimate(known if bounds_equality else Range(1, MOST).by(TRAVERSAL))
     return CallEstimate(ONE) if estimator is None else estimator(parts)
 
 

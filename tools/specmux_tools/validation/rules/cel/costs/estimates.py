@@ -180,7 +180,13 @@ class _Estimate:
             return CallEstimate(Range(costs[0].least, _summed(costs).most))
         if overload == "conditional":
             return self._conditional(call, parts, costs)
-        found = call_estimate(call.function, overload, parts, is_member=call.target is not None)
+        found = call_estimate(
+            call.function,
+            overload,
+            parts,
+            is_member=call.target is not None,
+            bounds_equality=self._checked.bounds_equality,
+        )
         if overload in ("add_list", "add_string", "add_bytes"):
             entries = [self._entries_of(each) for each in call.arguments]
             if entries[0] is not None and entries[1] is not None:
