@@ -195,7 +195,7 @@ class Peers:
         # Concurrently, so that a hanging server delays the others by its own timeout only.
         answers = await asyncio.gather(*(self._read() for _ in range(PROBES)))
         found = [answer for answer in answers if isinstance(answer, BackendRoot)]
-        self._seen.expire()
+        self._seen.expire(outgrown=self._outgrown())
         self._are_hidden = len(self._seen) > 1
         if not found:
             return next(answer for answer in answers if isinstance(answer, Failure))
@@ -332,6 +332,19 @@ class Peers:
         servers = self.servers()
         offers: Offers = union_of(servers) if servers else root.offers
         return BackendRoot(offers, None, root.ignored)
+
+    def _outgrown(self) -> list[str]:
+        """Roots that lack only some of what another of the same release has: a server's that has started
+        since, which the union does not need."""
+        seen = [(name, each, own_offers(each.root)) for name, each in self._seen.items()]
+        return [
+            name
+            for name, each, offers in seen
+            if any(
+                each.versions & other.versions - {None} and offers.items() < others.items()
+                for _, other, others in seen
+            )
+        ]
 
     def _was_former(self, offers: Offers) -> bool:
         now = self._now()

@@ -12,6 +12,9 @@ SILENT_SECONDS: Final = 60.0
 """A server is gone after this many answers over this many seconds without one of its own: of three servers
 chosen at random, one is missed that often once in 17,000 times."""
 
+OUTGROWN_READS: Final = 8
+"""The same for one that another of its release has outgrown: a starting server publishes more and more."""
+
 SERVERS_MAX: Final = 16
 
 T = TypeVar("T")
@@ -55,11 +58,13 @@ class Sightings(Generic[T]):
     def clear(self) -> None:
         self._seen.clear()
 
-    def expire(self, *, kept: Collection[str] = ()) -> None:
-        """Drop answers not seen for long, except ``kept``."""
+    def expire(self, *, kept: Collection[str] = (), outgrown: Collection[str] = ()) -> None:
+        """Drop answers not seen for long, except ``kept``; sooner those of ``outgrown``."""
         now = self._now()
         for name, seen in list(self._seen.items()):
             if name in kept:
                 continue
-            if self._reads - seen.reads >= SILENT_READS and now - seen.moment >= SILENT_SECONDS:
+            silent = self._reads - seen.reads
+            is_outgrown = name in outgrown and silent >= OUTGROWN_READS
+            if is_outgrown or (silent >= SILENT_READS and now - seen.moment >= SILENT_SECONDS):
                 del self._seen[name]
