@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from dataclasses import fields
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from prometheus_client import CollectorRegistry
 
@@ -28,8 +28,6 @@ from specmux_aggregator.endpoints.health import Pages, ServiceState
 from specmux_aggregator.endpoints.routes import Route
 from specmux_aggregator.endpoints.swagger_reads import SwaggerReads
 from specmux_aggregator.http.messages import Coding
-from specmux_aggregator.kubernetes.source import ClusterSource
-from specmux_aggregator.kubernetes.watch import Timing
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.snapshot import Snapshot
@@ -56,6 +54,10 @@ from specmux_aggregator.server.listener import HTTPServer
 from specmux_aggregator.tasks import finish, log_failure
 from specmux_aggregator.upstream.body_budget import BODIES
 from specmux_converters.counted_nouns import counted
+
+if TYPE_CHECKING:  # imported where there is a cluster
+    from specmux_aggregator.kubernetes.source import ClusterSource
+    from specmux_aggregator.kubernetes.watch import Timing
 
 logger = logging.getLogger(__name__)
 

@@ -17,7 +17,6 @@ from specmux_aggregator.documents.memory_pressure import MemoryWatch
 from specmux_aggregator.documents.metrics import LimitCollector
 from specmux_aggregator.endpoints.health import ServiceState
 from specmux_aggregator.endpoints.service import Service
-from specmux_aggregator.kubernetes.metrics import SourceCollector
 from specmux_aggregator.metrics.instruments import Metrics, StateCollector
 from specmux_aggregator.server.listener import HTTPServer
 from specmux_aggregator.server.metrics import RequestCollector
@@ -46,7 +45,10 @@ def register_collectors(
             most_series=most_series,
         )
     )
-    registry.register(SourceCollector(lambda: {} if cluster is None else cluster.watches))
+    if cluster is not None:
+        from specmux_aggregator.kubernetes.metrics import SourceCollector
+
+        registry.register(SourceCollector(lambda: cluster.watches))
     registry.register(RequestCollector(server.stats.snapshot, moved=lambda: service.moved))
     registry.register(LimitCollector(settings, memory=lambda: memory.state))
     if schemas is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from specmux_aggregator.aggregation.backend_sets import BackendSets
 from specmux_aggregator.aggregation.document_checks import DocumentChecks
@@ -34,11 +35,6 @@ from specmux_aggregator.endpoints.service import Service
 from specmux_aggregator.json_schema_files.answers import PREFIX, ROUTE, SchemaAccess
 from specmux_aggregator.json_schema_files.endpoint import SchemaFiles
 from specmux_aggregator.json_schema_files.tokens import PathTokens
-from specmux_aggregator.kubernetes.api_client import ApiClient
-from specmux_aggregator.kubernetes.cluster_backends import CUSTOM_RESOURCES
-from specmux_aggregator.kubernetes.shared_crd_parts import ClusterTemplates
-from specmux_aggregator.kubernetes.source import ClusterSource
-from specmux_aggregator.kubernetes.watch import Timing
 from specmux_aggregator.metrics.checks import count_check
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.model.backend import Backend, BackendName
@@ -49,6 +45,10 @@ from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
 from specmux_aggregator.upstream.body_budget import BODIES, BodyBudget
 from specmux_aggregator.upstream.credentials import Identities
 from specmux_aggregator.workers.workers import Workers
+
+if TYPE_CHECKING:  # imported where there is a cluster
+    from specmux_aggregator.kubernetes.source import ClusterSource
+    from specmux_aggregator.kubernetes.watch import Timing
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Sources:
             forget=metrics.forget_backend,
         )
         self.backend_sets = BackendSets(self.backends.apply)
-        self.cluster = self._cluster_of(cluster, published, timing or Timing())
+        self.cluster = self._cluster_of(cluster, published, timing)
         self.discovery = discovery_of(
             settings,
             published.publisher,
@@ -117,13 +117,19 @@ class Sources:
         )
 
     def _cluster_of(
-        self, server: Backend | None, published: PublishedParts, timing: Timing
+        self, server: Backend | None, published: PublishedParts, timing: Timing | None
     ) -> ClusterSource | None:
         """A new source; whoever asks for it runs it. None where there is no cluster, or none to take backends
         from."""
         settings = self._settings
         if server is None or not settings.kubernetes.is_source:
             return None
+        from specmux_aggregator.kubernetes.api_client import ApiClient
+        from specmux_aggregator.kubernetes.cluster_backends import CUSTOM_RESOURCES
+        from specmux_aggregator.kubernetes.shared_crd_parts import ClusterTemplates
+        from specmux_aggregator.kubernetes.source import ClusterSource
+        from specmux_aggregator.kubernetes.watch import Timing
+
         changed = partial(self.backends.poke, CUSTOM_RESOURCES)
         templates = ClusterTemplates(
             published.documents,
@@ -140,7 +146,7 @@ class Sources:
             templates=templates,
             wake=self.backends.poke,
             notes=published.state,
-            timing=timing,
+            timing=timing or Timing(),
         )
         published.publisher.subscribe(templates.follow)
         published.publisher.subscribe(source.follow)

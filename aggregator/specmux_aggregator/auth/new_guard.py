@@ -1,4 +1,4 @@
-"""Build the guard of the configured mode and its parts."""
+"""Build the guard of the configured mode and its parts; a mode is imported where it is configured."""
 
 from __future__ import annotations
 
@@ -10,12 +10,7 @@ from typing import Final
 from aiohttp.http import RawRequestMessage
 
 from specmux_aggregator.auth.authenticator import Authenticator
-from specmux_aggregator.auth.client_certificates import ClientCertificates
-from specmux_aggregator.auth.front_proxies import FrontProxies
 from specmux_aggregator.auth.guard import RequestGuard
-from specmux_aggregator.auth.kubernetes import KubernetesAuthenticator
-from specmux_aggregator.auth.reviews import Reviews
-from specmux_aggregator.auth.token_file import TokenFileAuthenticator
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.model.backend import Backend
@@ -54,6 +49,10 @@ def gate_of(
     match auth.mode:
         case "kubernetes":
             assert cluster is not None, "config/source.py refuses the mode without"
+            from specmux_aggregator.auth.front_proxies import FrontProxies
+            from specmux_aggregator.auth.kubernetes import KubernetesAuthenticator
+            from specmux_aggregator.auth.reviews import Reviews
+
             front_proxies = None
             if auth.requestheader_ca_file is not None:
                 front_proxies = FrontProxies(auth.requestheader_names)
@@ -66,8 +65,12 @@ def gate_of(
             )
         case "token-file":
             assert auth.token_file is not None, "config/source.py refuses the mode without"
+            from specmux_aggregator.auth.token_file import TokenFileAuthenticator
+
             authority = TokenFileAuthenticator(auth.token_file, metrics)
         case "mtls":
+            from specmux_aggregator.auth.client_certificates import ClientCertificates
+
             authority = ClientCertificates(auth.client_names)
         case _:
             return None

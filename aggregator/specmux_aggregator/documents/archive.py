@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Final, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 import orjson
 
@@ -25,10 +25,12 @@ from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
 from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
 from specmux_aggregator.model.snapshot import DocumentKey
 from specmux_cache.errors import StoreError
-from specmux_cache.store.disk_store import DiskStore, StoreLimits
 from specmux_cache.store.keys import Key
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON
+
+if TYPE_CHECKING:  # imported where state is kept
+    from specmux_cache.store.disk_store import DiskStore
 
 logger = logging.getLogger(__name__)
 
@@ -52,6 +54,8 @@ class StateDirectory:
     @classmethod
     def open(cls, directory: Path, *, max_bytes: int, max_document_bytes: int) -> StateDirectory | None:
         """None, with a warning, if the directory cannot be used; the service then runs without it."""
+        from specmux_cache.store.disk_store import DiskStore, StoreLimits
+
         try:
             store = DiskStore.open(
                 directory,

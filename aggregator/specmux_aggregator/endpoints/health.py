@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
@@ -31,13 +31,16 @@ from specmux_aggregator.endpoints.status import (
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.negotiation import media_type_for
 from specmux_aggregator.http.prepared_answer import NO_STORE, PreparedAnswer, prepare
-from specmux_aggregator.kubernetes.source import ClusterSource
 from specmux_aggregator.metrics.instruments import CONTENT_TYPE, Metrics
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.snapshot import Snapshot
 from specmux_aggregator.version import VERSION
 from specmux_converters.codecs import cbor
 from specmux_converters.media_types import CBOR, JSON
+
+if TYPE_CHECKING:  # imported where there is a cluster
+    from specmux_aggregator.kubernetes.source import ClusterSource
+
 
 TEXT: Final = "text/plain; charset=utf-8"
 _STATUS_TYPES: Final = (JSON, CBOR)

@@ -17,9 +17,8 @@ from specmux_aggregator.http.prepared_answer import NO_STORE, PreparedAnswer, Re
 from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion, split
-from specmux_converters.json_schema.catalogue import needed
 from specmux_converters.json_schema.forms import EDITION
-from specmux_converters.json_schema.paths import ModelsFile, Wanted, WholeFile, is_of_release, wanted
+from specmux_converters.json_schema.paths import ModelsFile, Wanted, WholeFile, is_of_release, needed, wanted
 
 PREFIX: Final = "/schemas/"
 TOKEN_PREFIX: Final = "/schemas/token/"  # noqa: S105  # a path

@@ -20,7 +20,6 @@ from specmux_converters.json_schema.paths import (
     ModelsFile,
     OneFile,
     Wanted,
-    WholeFile,
     component_stem,
     grouped_path,
     standalone_path,
@@ -28,18 +27,6 @@ from specmux_converters.json_schema.paths import (
 
 CORE: Final = GroupVersion("api/v1")
 _STORE: Final = "https://json.schemastore.org/schema-catalog.json"
-
-
-def needed(file: Wanted, keys: Iterable[GroupVersion]) -> tuple[GroupVersion, ...]:
-    """The documents from which the file is made; all of them for a file about all kinds."""
-    if isinstance(file, WholeFile):
-        return tuple(sorted(keys))
-    held = set(keys)
-    found = file.documents(held)
-    if isinstance(file, OneFile) and file.group is None and CORE in held and CORE not in found:
-        # Components of the core group and meta/v1 are in every document; this one represents them.
-        return (*found, CORE)
-    return found
 
 
 def schema_of(file: Wanted, schemas: Mapping[GroupVersion, DocumentSchemas]) -> Schema | None:

@@ -41,6 +41,7 @@ _LISTS: Final = {"index.json": "index", "catalog.json": "catalog", "crds.yaml": 
 _SECTIONS: Final = {"bundle": BUNDLE, "partial": PARTIAL, None: STRICT}
 
 CORE: Final = ("core", "v1")
+_CORE_V1: Final = GroupVersion("api/v1")
 """The folder of the core group in layouts with a folder per group."""
 
 
@@ -179,3 +180,15 @@ def _group(text: str) -> str:
 def _minor(release: str) -> tuple[str, str]:
     major, _, rest = release.removeprefix("v").partition(".")
     return major, re.split(r"[^0-9]", rest, maxsplit=1)[0]
+
+
+def needed(file: Wanted, keys: Iterable[GroupVersion]) -> tuple[GroupVersion, ...]:
+    """The documents from which the file is made; all of them for a file about all kinds."""
+    if isinstance(file, WholeFile):
+        return tuple(sorted(keys))
+    held = set(keys)
+    found = file.documents(held)
+    if isinstance(file, OneFile) and file.group is None and _CORE_V1 in held and _CORE_V1 not in found:
+        # Components of the core group and meta/v1 are in every document; this one represents them.
+        return (*found, _CORE_V1)
+    return found

@@ -12,7 +12,6 @@ from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_schema.catalogue import (
     all_kinds,
     index,
-    needed,
     schema_of,
     store_catalog,
     text_of,
@@ -22,7 +21,7 @@ from specmux_converters.json_schema.document import DocumentSchemas
 from specmux_converters.json_schema.forms import MODEL_FORMS, Schema
 from specmux_converters.json_schema.kinds import LIST, Kind
 from specmux_converters.json_schema.models import models
-from specmux_converters.json_schema.paths import MASTER, Wanted, models_path, paths_of, wanted
+from specmux_converters.json_schema.paths import MASTER, Wanted, models_path, needed, paths_of, wanted
 from specmux_converters.json_values import array
 
 MODELS: Final = ("models", "partial-models")

@@ -22,10 +22,10 @@ from shared_data import GOLDEN, shared
 from specmux_converters.crd import build
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_schema import STRICT, SchemaForm
-from specmux_converters.json_schema.catalogue import needed, schema_of
+from specmux_converters.json_schema.catalogue import schema_of
 from specmux_converters.json_schema.crds import crds_yaml
 from specmux_converters.json_schema.definitions import dispatcher
-from specmux_converters.json_schema.paths import wanted
+from specmux_converters.json_schema.paths import needed, wanted
 from specmux_converters.json_schema.scalars import BY_COMPONENT, GO_BASE64, QUANTITY
 
 FOLDER = GOLDEN / "json-schema"

@@ -6,7 +6,7 @@ import pytest
 
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_schema import OPEN, STRICT, Kind
-from specmux_converters.json_schema.catalogue import needed, store_catalog, text_of
+from specmux_converters.json_schema.catalogue import store_catalog, text_of
 from specmux_converters.json_schema.forms import ModelForm
 from specmux_converters.json_schema.paths import (
     BUNDLE,
@@ -17,6 +17,7 @@ from specmux_converters.json_schema.paths import (
     WholeFile,
     component_stem,
     is_of_release,
+    needed,
     paths_of,
     wanted,
 )
