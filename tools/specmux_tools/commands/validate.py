@@ -21,6 +21,7 @@ from specmux_aggregator.version import VERSION
 from specmux_converters.counted_nouns import counted, listed
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion, api_version
+from specmux_converters.json_values import within
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.order import BUILT_IN_GROUPS
 from specmux_converters.recognise import COMPOSITE, OF_COMPOSITES
@@ -41,6 +42,7 @@ from specmux_tools.inputs.validated_objects import (
     check,
     documents_for,
     files_below,
+    object_of,
     with_places,
 )
 from specmux_tools.kinds import DocumentSet
@@ -50,11 +52,13 @@ from specmux_tools.sources.disk.document_files import reported_refusals, write_o
 from specmux_tools.sources.kind_lookup import known_kinds
 from specmux_tools.sources.options import STDIN, bundled
 from specmux_tools.validation import Directive, UnionAlgorithm, Validator
+from specmux_tools.validation.decoding.lists import objects_in
 from specmux_tools.validation.decoding.manifests import (
     definitions_in,
     is_local_config,
     preserving_kinds,
 )
+from specmux_tools.validation.last_applied import LARGE, apply_hint
 
 INVALID: Final = 1
 KINDS_SHOWN: Final = 3
@@ -200,14 +204,16 @@ def validate(
         rules = options.rules(operation, files)
         inputs = operation.inputs(files)
         definitions = definitions_in(item.part for item in inputs)
-        documents = _documents(inputs, definitions, source)
+        described = list(definitions)
+        documents = _documents(inputs, definitions, source, described)
         if (stored := operation.stored_in_cluster(inputs, documents, source)) is not None:
             rules = replace(rules, stored=stored)
         checked = _run(inputs, documents, definitions, rules, options.workers)
         checked, places = with_places(checked, lambda: documents.kinds_beside(_kinds_of(source)))
     unmatched = unmatched_hints(rules.stored, checked) if rules.stored is not None else ()
     hints = _hints(inputs, paths, checked, places)
-    for hint in (*places, *hints, *_skip_hints(rules.skipped, checked), *unmatched):
+    warnings = _object_warnings(inputs, checked, described, rules.release)
+    for hint in (*places, *hints, *warnings, *_skip_hints(rules.skipped, checked), *unmatched):
         warn(hint)
     report = report_of(checked, has_summary=options.summary, has_notes=options.summary or output != "text")
     with reported_refusals():
@@ -269,6 +275,31 @@ def _hints(
         )
 
 
+def _object_warnings(
+    inputs: Iterable[Input],
+    checked: Iterable[ValidatedObject],
+    definitions: Sequence[Document],
+    release: str | None,
+) -> Iterator[str]:
+    """What an apiserver and kubectl would say of objects that are right: each text once, never a fault."""
+    from specmux_tools.deprecations import deprecation_of
+
+    kinds = {
+        each.report.kind: None
+        for each in checked
+        if each.report.kind is not None
+        and (each.report.is_known or each.outcome is ObjectVerdict.NO_SCHEMA)
+        and each.outcome is not ObjectVerdict.SKIPPED
+    }
+    found = (deprecation_of(kind, definitions, release=release) for kind in kinds)
+    yield from dict.fromkeys(text for text in found if text is not None)
+    for item in inputs:
+        if len(item.part.data) >= LARGE:
+            for value in objects_in(object_of(item)):
+                if (hint := apply_hint(value)) is not None:
+                    yield f"{item.file}: {value.get('kind')} {within(value, 'metadata').get('name')}: {hint}"
+
+
 def _is_kubernetes_own(kind: str) -> bool:
     """Of ``apps/v1 Deployment``: whether a CustomResourceDefinition may have its group at all."""
     group, slash, _ = kind.partition("/")
@@ -318,9 +349,13 @@ def _reported() -> Iterator[None]:
 
 
 def _documents(
-    inputs: Iterable[Input], definitions: Sequence[Document], options: SourceOptions
+    inputs: Iterable[Input],
+    definitions: Sequence[Document],
+    options: SourceOptions,
+    described: list[Document],
 ) -> DocumentSet:
-    """Those that the objects need: of the definitions among them, then of the source."""
+    """Those that the objects need: of the definitions among them, then of the source. ``described`` takes
+    the definitions of the source."""
     own = _built(definitions) if definitions else {}
 
     def load(needed: Collection[GroupVersion]) -> Mapping[GroupVersion, Document]:
@@ -332,6 +367,7 @@ def _documents(
                 raise
             return {}  # what the definitions here do not describe is reported as not checked
         report_unread(loaded.unread)
+        described.extend(loaded.definitions)
         return loaded.documents.documents
 
     return documents_for(inputs, own, load)

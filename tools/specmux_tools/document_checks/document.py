@@ -26,6 +26,7 @@ from specmux_tools.document_checks.lines import with_lines
 from specmux_tools.document_checks.standard import against_standard
 from specmux_tools.reports import Level
 from specmux_tools.validation.definitions.faults import definition_faults
+from specmux_tools.validation.last_applied import apply_hint
 
 FINDINGS_MAX: Final = 1000
 """Findings of one document; further ones are counted in one."""
@@ -84,6 +85,8 @@ def _of_definitions(manifests: Sequence[Document], release: str | None) -> Itera
     """What an apiserver refuses, or why a definition is not published unchanged."""
     refused = set()
     for manifest in manifests:
+        if (hint := apply_hint(manifest)) is not None:
+            yield DocumentFinding(Level.NOTE, "definition", "", f"{shown_name(manifest)}: {hint}")
         for fault in definition_faults(manifest, minor=minor_release(release)):
             refused.add(shown_name(manifest))
             message = f"{shown_name(manifest)}: {fault.text}"

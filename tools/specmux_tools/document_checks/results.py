@@ -26,7 +26,7 @@ MEDIA_TYPE: Final = "application/vnd.specmux.check+json"
 
 _OWNER: Final = "checks"
 """In place of a server and its partition."""
-_FORMAT: Final = "3"
+_FORMAT: Final = "4"
 
 
 class Results:

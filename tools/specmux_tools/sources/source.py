@@ -33,6 +33,8 @@ class LoadedDocuments:
 
     documents: DocumentSet
     unread: tuple[UnreadSource, ...] = ()
+    definitions: tuple[Document, ...] = ()
+    """Manifests that documents were built of."""
 
 
 class Source(Protocol):

@@ -199,7 +199,7 @@ class FileSource:
             raise SourceError(f"{cut(self.where)}: no document in it can be used{reasons}")
         if wanted is not None:
             documents = {key: document for key, document in documents.items() if key in wanted}
-        return LoadedDocuments(DocumentSet(documents), tuple(unread))
+        return LoadedDocuments(DocumentSet(documents), tuple(unread), tuple(manifests))
 
 
 def _joined(first: Document, second: Document) -> Document:
