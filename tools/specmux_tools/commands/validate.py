@@ -83,6 +83,7 @@ class ValidateOptions:
     skip: tuple[str, ...]
     ignore_missing_schemas: bool
     allow_unchecked: bool
+    allow_empty: bool
     skip_non_objects: bool
     ignore_field: tuple[str, ...]
     ignore_filename_pattern: tuple[str, ...]
@@ -153,6 +154,7 @@ def _ignored_field(text: str) -> IgnoredField:
     is_flag=True,
     help="Accept objects with a rule or field that could not be checked.",
 )
+@click.option("--allow-empty", is_flag=True, help="Accept PATHs without any object.")
 @click.option(
     "--skip-non-objects",
     is_flag=True,
@@ -194,7 +196,7 @@ def validate(
     of those that are stored; with --patch they are stored, and patched. With -o yaml or -o object-json the
     valid objects are printed as they would be stored.
 
-    Exit codes: 0 all valid, 1 some invalid or not checked, 2 usage, 4 the server was not reached.
+    Exit codes: 0 all valid, 1 some invalid or not checked, or no object, 2 usage, 4 server not reached.
     """
     output = options.output
     if "-" in paths and STDIN in source.files:
@@ -223,7 +225,8 @@ def validate(
         else:
             write_report(report, output)
     failing = (ObjectVerdict.INVALID, ObjectVerdict.NOT_CHECKED)
-    if options.fail_on != "never" and any(each.outcome in failing for each in checked):
+    is_empty = bool(files) and not inputs and not options.allow_empty
+    if options.fail_on != "never" and (is_empty or any(each.outcome in failing for each in checked)):
         raise click.exceptions.Exit(INVALID)
 
 
@@ -249,7 +252,11 @@ def _hints(
         objects = counted(unchecked, "object")
         yield f"{objects} not checked in full: see the notes; --allow-unchecked accepts that"
     if not inputs:
-        yield f"no object in {', '.join(paths)}: nothing was validated"
+        yield f"no object in {', '.join(paths)}: nothing was validated; --allow-empty accepts that"
+    skipped = [_type(each) for each in checked if each.outcome is ObjectVerdict.NO_SCHEMA]
+    if skipped:
+        kinds = listed(sorted(set(skipped)), KINDS_SHOWN)
+        yield f"{counted(len(skipped), 'object')} skipped: no document describes {kinds}"
     templates = sorted({item.file for item in inputs if b"{{" in item.part.data} & _undecoded(checked))
     if templates:
         yield f"{templates[0]}: a template? Render it first: helm template CHART | specmux validate -"

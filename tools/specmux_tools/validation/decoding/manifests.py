@@ -11,7 +11,7 @@ from specmux_converters.json_values import array, within
 from specmux_converters.lazy.patterns import pattern
 from specmux_converters.resources import GroupVersionKind
 from specmux_tools.validation.decoding.lists import objects_in
-from specmux_tools.validation.decoding.objects import read
+from specmux_tools.validation.decoding.objects import is_broken_separator, read
 from specmux_tools.validation.decoding.streams import StreamPart
 from specmux_tools.validation.errors import Undecodable
 from specmux_tools.validation.media_types import BodyFormat
@@ -74,6 +74,8 @@ def is_object(part: StreamPart) -> bool:
     try:
         value = read(part.data, part.format).value
     except Undecodable:
+        if is_broken_separator(part.data):
+            return True
         data = part.data.replace(b"\0", b"")  # UTF-16 without a mark of its order
         return all(mark.search(data) for mark in _MARKS)
     if not isinstance(value, dict) or _CLIENT_GROUP in str(value.get("apiVersion")):

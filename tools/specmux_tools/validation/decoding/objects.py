@@ -126,7 +126,17 @@ def read(data: bytes, form: BodyFormat, *, plainly: bool = True) -> Body:
             try:
                 return Body(data, form, read_json(data))
             except Undecodable as error:
+                if is_broken_separator(data):
+                    text = data.partition(b"\n")[0][3:].decode("utf-8", "replace").strip()
+                    raise Undecodable(f"invalid Yaml document separator: {_cut(text)}", line=1) from error
                 raise Undecodable(json_error(error.text), offset=error.offset) from error
+
+
+def is_broken_separator(data: bytes) -> bool:
+    """Whether a text begins with a separator of YAML and more than a comment behind it, which kubectl refuses
+    (apimachinery, YAMLReader)."""
+    rest = data.partition(b"\n")[0][3:].strip()
+    return data.startswith(b"---") and bool(rest) and not rest.startswith(b"#")
 
 
 def protobuf_text(data: bytes) -> str:

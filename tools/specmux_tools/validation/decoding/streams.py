@@ -11,10 +11,11 @@ from typing import Final
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.lazy.patterns import pattern
 from specmux_converters.media_types import ENVELOPE_MAGIC, SELF_DESCRIBED_CBOR
+from specmux_tools.validation.decoding.objects import is_broken_separator
 from specmux_tools.validation.media_types import BodyFormat
 
 _SEPARATOR: Final = pattern(rb"^---[^\n]*(?:\n|\Z)", re.MULTILINE)
-"""A line that starts like this ends a document, whatever follows (apimachinery, pkg/util/yaml)."""
+"""A line that starts like this ends a document (apimachinery, pkg/util/yaml)."""
 _CONTENT: Final = pattern(rb"^[ \t]*[^ \t\r\n#]", re.MULTILINE)
 _SOURCE: Final = pattern(rb"^# Source: (\S[^\n]*)", re.MULTILINE)
 """Written by Helm above each object."""
@@ -60,6 +61,11 @@ def _yaml_parts(data: bytes) -> Iterator[StreamPart]:
                 piece, BodyFormat.YAML, line, source[1].decode("utf-8", "replace") if source else ""
             )
         if match:
+            # Only a comment may follow a separator: the rest of such a file is one part, and refused.
+            if is_broken_separator(match[0]):
+                line += data.count(b"\n", start, end)
+                yield StreamPart(data[end:], BodyFormat.JSON, line)
+                return
             line += data.count(b"\n", start, match.end())
             start = match.end()
 
