@@ -87,7 +87,8 @@ LINES = """
 2 mcp --no-such-option
 4 mcp --server DEAD
 0 merge small.json
-1 merge old/crd.yaml
+0 merge old/crd.yaml
+1 merge broken.json
 2 merge --no-such-option
 4 merge DEAD
 0 schemas --directory old out
