@@ -92,6 +92,19 @@ def _still_missing(
     }
 
 
+SCAN_REST: Final = 60.0
+"""Pause after a look at an unchanged directory, as a multiple of its duration: thousands of files cost a stat
+each."""
+
+SCAN_REST_MAX: Final = 10.0
+"""Seconds after which an edit is seen at the latest."""
+
+
+def scan_rest(outcome: Outcome, seconds: float) -> float:
+    """Least seconds until a directory is looked at again after a check that took ``seconds``."""
+    return min(SCAN_REST_MAX, SCAN_REST * seconds) if isinstance(outcome, UnchangedOffers) else 0.0
+
+
 def delay(polling: PollingSettings, outcome: Outcome, *, failures: int, random_unit: float) -> float:
     """Seconds until the next check: the interval, or a growing pause after failures, changed randomly by the
     jitter.

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
-from specmux_aggregator.aggregation.check_schedule import BackendCheck, after, delay
+from specmux_aggregator.aggregation.check_schedule import BackendCheck, after, delay, scan_rest
 from specmux_aggregator.aggregation.loop import Loop, Pace
 from specmux_aggregator.backend_sources.origin import Origin
 from specmux_aggregator.backend_sources.outcome import BackendOffers, Outcome
@@ -170,12 +170,16 @@ class Refresher:
             grace=self._polling.removal_grace,
         )
         failures = self.check.failures + 1 if isinstance(outcome, Failure) else 0
+        ended = time.monotonic()
+        pause = delay(self._polling, outcome, failures=failures, random_unit=self._random_unit())
+        if observation.backend.directory is not None:
+            pause = max(pause, scan_rest(outcome, ended - started))
         check = BackendCheck(
             started=started,
-            ended=time.monotonic(),
+            ended=ended,
             succeeded_at=self.check.succeeded_at if failures else time.time(),
             failures=failures,
-            next_delay=delay(self._polling, outcome, failures=failures, random_unit=self._random_unit()),
+            next_delay=pause,
         )
         self._observed(observation, outcome, check.ended - started)
         bodies = outcome.bodies if isinstance(outcome, BackendOffers) else {}
