@@ -11,7 +11,7 @@ SELECTION := not long
 # Three for each processor: much of the suite's time is waiting for processes and clocks.
 WORKERS := $(shell expr 3 \* $$(getconf _NPROCESSORS_ONLN))
 
-.PHONY: setup demo test lint helm sbom bench docs stress cluster clean ui
+.PHONY: setup demo test lint helm sbom bench docs stress cluster clean ui upstream
 
 setup: $(STAMP)
 
@@ -77,6 +77,10 @@ bench: setup
 # SPECMUX_CLUSTER_VERSION=v1.36.3 takes another release.
 cluster: setup
 	SPECMUX_CLUSTER=1 $(BIN)/python -m pytest -n 0 tests/cluster $(PYTEST_FLAGS)
+
+# What newer k8s.io modules change in the files that our behaviour comes from: build/upstream.
+upstream: setup
+	$(BIN)/python tests/upstream.py
 
 # The site, in build/site; a link that leads nowhere ends it.
 docs: setup

@@ -11,6 +11,8 @@ from typing import Any, Final
 from specmux_converters.lazy.dataclasses import dataclass
 
 OLDEST: Final = 30
+# 1.38 is not known: no judge can be built of its beta. The module proxy lacks its apiextensions-api and
+# structured-merge-diff v7. "make upstream" shows what it changes.
 NEWEST: Final = 37
 RELEASES: Final = tuple(f"1.{minor}" for minor in range(OLDEST, NEWEST + 1))
 
