@@ -37,7 +37,7 @@ async def _scraped() -> str:
     three = FakeAPIServer(None, None)
     owned = frozenset({GroupVersion("apis/dead/v1")})
     dead = backend("d", "http://127.0.0.1:1", group_versions=owned)
-    with patch.object(document_checks, "check_published", found):
+    with patch.object(document_checks, "_CHECK", found):
         return await _metrics_of(one, two, three, dead)
 
 
