@@ -66,8 +66,8 @@ FAULTS: Final = (
         "real-cluster 2",
         "service",
         "specmux_aggregator.endpoints.not_found",
-        "if backend.url and observation.failure is None and",
-        "if False and",
+        "if observation.backend.url",
+        "if False",
     ),
     _fault(
         "the stand-in owns what definitions have",

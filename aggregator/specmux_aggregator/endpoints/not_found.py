@@ -37,14 +37,14 @@ def looking(request: Request, *, now: float) -> PreparedAnswer:
     return replace(answer, route=route, good_until=now + FIRST_LOOK_STEP)
 
 
-def possible_owner(snapshot: Snapshot, group_version: GroupVersion) -> BackendName | None:
-    """A backend that may have the group-version by now; a replica that asked it later may have published the
-    hash."""
-    for name, observation in snapshot.observations.items():
-        backend = observation.backend
-        if backend.url and observation.failure is None and backend.owns(group_version):
-            return name
-    return None
+def possible_owners(snapshot: Snapshot, group_version: GroupVersion) -> tuple[BackendName, ...]:
+    """The backends that may have the group-version by now; a replica that asked one later may have published
+    the hash."""
+    return tuple(
+        name
+        for name, observation in snapshot.observations.items()
+        if observation.backend.url and observation.failure is None and observation.backend.owns(group_version)
+    )
 
 
 def unknown(snapshot: Snapshot, group_version: GroupVersion, request: Request) -> PreparedAnswer:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import unquote
 
-from specmux_aggregator.endpoints.not_found import ROUTE_DOCUMENT, ROUTE_ROOT, possible_owner, unknown
+from specmux_aggregator.endpoints.not_found import ROUTE_DOCUMENT, ROUTE_ROOT, possible_owners, unknown
 from specmux_aggregator.http.messages import Coding, ETag, Request
 from specmux_aggregator.http.negotiation import MEDIA_TYPES, coding_for, media_type_for, profiled
 from specmux_aggregator.http.prepared_answer import (
@@ -73,9 +73,9 @@ class Deliver:
 
 @dataclass(frozen=True, slots=True)
 class Revalidate:
-    """The requested hash is not the published one; the owner may already have it."""
+    """The requested hash is not the published one; its owners may already have it."""
 
-    owner: BackendName
+    owners: tuple[BackendName, ...]
     is_unknown: bool = False
     """Whether no document of the group-version is published."""
 
@@ -115,16 +115,14 @@ def decide(
     except BadQuery as error:
         return status_reply(400, str(error), route=ROUTE_DOCUMENT, request=request)
     if entry is None:
-        owner = None if asked is None or is_checked else possible_owner(snapshot, group_version)
-        return (
-            unknown(snapshot, group_version, request) if owner is None else Revalidate(owner, is_unknown=True)
-        )
+        owners = () if asked is None or is_checked else possible_owners(snapshot, group_version)
+        return Revalidate(owners, is_unknown=True) if owners else unknown(snapshot, group_version, request)
     is_stale = snapshot.observations[entry.owner].failure is not None
     is_current = asked is not None and asked.hash == entry.offer.hash
     if asked is not None and not is_current:
         until = vouched_until(entry.owner)
         if until is None:
-            return Revalidate(entry.owner)
+            return Revalidate((entry.owner,))
         if not asked.is_redirected:
             return _redirect(request, asked, entry.key, until, is_stale=is_stale)
         # Another replica has, or had, that hash; redirected there, the client might come back. Answer with

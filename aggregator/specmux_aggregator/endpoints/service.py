@@ -132,10 +132,9 @@ class Service:
         for _ in range(ATTEMPTS):
             decision, known = known or await self._decided(request), None
             if isinstance(decision, Revalidate):
-                if decision.is_unknown and (until := self._vouched_until(decision.owner)) is not None:
-                    # A check before the request proves nothing: another replica may have checked later.
-                    await asyncio.sleep(until - time.monotonic())
-                await self._revalidate(decision.owner)
+                await asyncio.gather(
+                    *(self._check(owner, is_unknown=decision.is_unknown) for owner in decision.owners)
+                )
                 decision = await self._decided(request, is_revalidated=True)
             match decision:
                 case PreparedAnswer():
@@ -245,6 +244,12 @@ class Service:
         whatever its result."""
         until = self._vouched_until(owner)
         return time.monotonic() if until is None else until
+
+    async def _check(self, owner: BackendName, *, is_unknown: bool) -> None:
+        if is_unknown and (until := self._vouched_until(owner)) is not None:
+            # A check before the request proves nothing: another replica may have checked later.
+            await asyncio.sleep(until - time.monotonic())
+        await self._revalidate(owner)
 
     async def _revalidate(self, owner: BackendName, *, newer_than: float | None = None) -> None:
         refresher = self._refresher_of(owner)

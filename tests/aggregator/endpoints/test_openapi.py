@@ -97,7 +97,7 @@ def test_client_that_was_redirected_gets_what_is_current(query: str) -> None:
     fields = served(decision)
     assert (fields["Cache-Control"], fields["ETag"]) == ("no-cache", '"CURRENT"')
     asked = decide(snapshot(), Request("GET", PATH, query), vouched_until=lambda _: None)
-    assert asked == Revalidate(BACKEND.name)
+    assert asked == Revalidate((BACKEND.name,))
     current = answer(query=query.replace("OLD", "CURRENT"))
     assert isinstance(current, Deliver)
     assert served(current)["Cache-Control"] == "public, max-age=31536000, immutable"
@@ -127,7 +127,7 @@ def test_no_redirect_follows_another_whatever_replicas_know(
 
 def test_unknown_hash_asks_the_owner_first_when_nobody_vouches() -> None:
     decision = decide(snapshot(), Request("GET", PATH, "hash=OLD"), vouched_until=lambda _: None)
-    assert decision == Revalidate(BACKEND.name)
+    assert decision == Revalidate((BACKEND.name,))
 
 
 @pytest.mark.parametrize("query", ["hash=", "hash=A&hash=B", "hash=A&etag=A", "hash=" + "A" * 65_536])
