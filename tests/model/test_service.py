@@ -16,6 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from model.depth import STEPS, run_machine
 from model.service_model import (
+    NOTICED_AFTER,
     ChangeView,
     Holdings,
     ModelBackend,
@@ -335,13 +336,15 @@ class ServiceMachine(RuleBasedStateMachine):
     def _replica(self, number: int) -> Replica:
         replica = Replica(self.world, number, disk=self.disks[number], settle=SETTLE)
         last: dict[str, Any] = {"snapshot": replica.publisher.current}
+        started = self.loop.time()
 
         def note(snapshot: Snapshot) -> None:
             gone = last["snapshot"].entries.keys() - snapshot.entries.keys()
             last["snapshot"] = snapshot
             self._note_holdings()
             now = self.loop.time()
-            self.lost += [f"{key} vanished" for key in gone if not self.holdings.may_vanish(key, now)]
+            if now - started >= NOTICED_AFTER:
+                self.lost += [f"{key} vanished" for key in gone if not self.holdings.may_vanish(key, now)]
             for entry in snapshot.entries.values():
                 is_ours = entry.offer.provenance.value != "native"
                 if is_ours and replica.documents.held(entry.key) is None and replica.state is None:
