@@ -9,11 +9,11 @@ import orjson
 import pytest
 
 from data.crd_manifests import manifests
+from data.round_trip import ancestors, missing
 from shared_data import DATA, PAIRS, documents, read, shared
 from specmux_converters import convert_whole
 from specmux_converters.crd import build
 from specmux_converters.from_swagger2.reading.source import Profile
-from specmux_converters.losses import pointer_to
 from specmux_converters.to_swagger2.conversion import convert_to_v2
 
 
@@ -40,29 +40,3 @@ def real_documents() -> Iterator[dict[str, Any]]:
         yield orjson.loads(read(path))
     for folder in sorted((DATA / "crds").iterdir()):
         yield from build(manifests(folder)).documents.values()
-
-
-def missing(before: Any, after: Any, *path: str | int) -> Iterator[str]:
-    """Pointers of what ``before`` says and ``after`` does not; the edition of OpenAPI says nothing."""
-    if isinstance(before, dict) and isinstance(after, dict):
-        for key, value in before.items():
-            if key not in after and not is_unwrapped(key, value, after) and (*path, key) != ("openapi",):
-                yield pointer_to(*path, key)
-            elif key in after and (*path, key) != ("openapi",):
-                yield from missing(value, after[key], *path, key)
-    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
-        for index, (old, new) in enumerate(zip(before, after, strict=True)):
-            yield from missing(old, new, *path, index)
-    elif before != after:
-        yield pointer_to(*path)
-
-
-def is_unwrapped(key: str, value: Any, after: dict[str, Any]) -> bool:
-    """A reference is in ``allOf`` because of a default beside it alone."""
-    return key == "allOf" and value == [{"$ref": after.get("$ref")}]
-
-
-def ancestors(pointer: str) -> Iterator[str]:
-    while pointer:
-        yield pointer
-        pointer = pointer.rpartition("/")[0]
