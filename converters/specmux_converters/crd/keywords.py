@@ -21,6 +21,16 @@ DEFINED_FIELDS: Final = "x-specmux-defined-fields"
 """apiVersion, kind and metadata as a definition describes them, in documents that are not served: apiservers
 check by these schemas and publish their own in their place."""
 
+
+def without_defined_fields(value: Any) -> Any:
+    """A document as it would be served, of one that keeps what definitions say."""
+    if isinstance(value, list):
+        return [without_defined_fields(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {key: without_defined_fields(each) for key, each in value.items() if key != DEFINED_FIELDS}
+
+
 _EXACT: Final = 2**53
 """Integers up to here are exact as doubles."""
 _WHOLE: Final = range(-(2**63), 2**64)

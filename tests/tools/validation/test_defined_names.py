@@ -13,8 +13,10 @@ from typing import Any
 
 import orjson
 import pytest
+from click.testing import CliRunner
 from jsonschema import Draft7Validator
 
+from specmux_aggregator.cli import main
 from specmux_converters.crd import AS_DEFINED, build
 from specmux_converters.json_schema.crds import custom_definitions
 from specmux_converters.json_schema.document import DocumentSchemas
@@ -108,6 +110,13 @@ def test_written_definitions_keep_the_restrictions() -> None:
 
 def test_what_is_served_has_no_keyword_of_ours() -> None:
     assert "x-specmux" not in str(build([definition(named(enum=["default"]))]).documents)
+
+
+def test_what_get_prints_has_none_either(tmp_path: Path) -> None:
+    (tmp_path / "crd.json").write_bytes(orjson.dumps(definition(named(enum=["default"]))))
+    done = CliRunner().invoke(main, ["get", "example.com/v1", "--file", str(tmp_path / "crd.json")])
+    (wanted,) = build([definition(named(enum=["default"]))]).documents.values()
+    assert (done.exit_code, orjson.loads(done.stdout)) == (0, wanted)
 
 
 GENERATED: list[tuple[dict[str, Any], str, str]] = [

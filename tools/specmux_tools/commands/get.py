@@ -72,6 +72,7 @@ def get(
 
 def _print(group_version: str, output: str, profile: str | None, source: SourceOptions) -> None:
     from specmux_aggregator.errors import SourceError
+    from specmux_converters.crd.keywords import without_defined_fields
     from specmux_converters.document import canonical
     from specmux_converters.yaml.writer import to_yaml
     from specmux_tools.sources import opened, report_unread
@@ -90,6 +91,7 @@ def _print(group_version: str, output: str, profile: str | None, source: SourceO
         document = loaded.documents.documents.get(key)
         if document is None:
             raise SourceError(f"{key} cannot be had from {documents.where}")
+    document = without_defined_fields(document)
     if profile is not None:
         from specmux_converters.profiles import PROFILES, media_type_of
 
