@@ -46,6 +46,12 @@ def warn(text: str) -> None:
         click.echo(f"{coloured('Warning:', 'yellow', error=True)} {_printable(text)}", err=True)
 
 
+def write_note(text: str) -> None:
+    """A line on standard error that is no fault of anybody, unless the user asked for quiet."""
+    if verbosity() >= 0:
+        click.echo(_printable(text), err=True)
+
+
 def write_error(text: str) -> None:
     """A line on standard error. It may hold names and texts of foreign documents, as warnings may."""
     click.echo(f"Error: {_printable(text)}", err=True)

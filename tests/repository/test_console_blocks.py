@@ -40,6 +40,10 @@ EXITS = {
     "specmux validate --directory schemas/ deploy.yaml": 1,
     "specmux validate --directory schemas/ --old git:main:manifests manifests/": 1,
     "specmux check-config specmux.yaml --probe": 0,
+    "specmux validate manifests/ --release 1.36": 1,
+    "specmux upgrade --to 1.37 manifests/": 1,
+    "specmux upgrade --from 1.32 --to 1.35 manifests/": 1,
+    "specmux diff kubernetes:1.34 kubernetes:1.37": 5,
 }
 """Lines that show what fails."""
 

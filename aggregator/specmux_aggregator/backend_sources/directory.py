@@ -14,6 +14,7 @@ from typing import Final
 
 from specmux_aggregator.backend_sources.files import Fingerprint, Folder
 from specmux_aggregator.backend_sources.outcome import BackendOffers, Outcome, UnchangedOffers
+from specmux_aggregator.backend_sources.release_files import ReleaseFiles
 from specmux_aggregator.errors import NoWorker, WorkerFailed
 from specmux_aggregator.model.backend import Backend, BackendKind
 from specmux_aggregator.model.failure import Cause, Failure, build_failure
@@ -49,7 +50,7 @@ class DirectoryOrigin:
     def __init__(
         self,
         backend: Backend,
-        folder: Folder,
+        folder: Folder | ReleaseFiles,
         worker: Worker,
         *,
         limits: DocumentLimits,

@@ -15,6 +15,7 @@ from specmux_aggregator.backend_sources.crds import CRDsOrigin, Unreadable
 from specmux_aggregator.backend_sources.directory import DirectoryOrigin
 from specmux_aggregator.backend_sources.files import Fingerprint, Folder
 from specmux_aggregator.backend_sources.outcome import BackendOffers, Outcome, UnchangedOffers
+from specmux_aggregator.backend_sources.release_files import ReleaseFiles
 from specmux_aggregator.model.backend import Backend, BackendKind
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Observation
@@ -32,7 +33,13 @@ class FolderOrigin:
     """All files of one directory tree."""
 
     def __init__(
-        self, backend: Backend, folder: Folder, worker: Worker, *, limits: Limits, max_group_versions: int
+        self,
+        backend: Backend,
+        folder: Folder | ReleaseFiles,
+        worker: Worker,
+        *,
+        limits: Limits,
+        max_group_versions: int,
     ) -> None:
         self._documents = DirectoryOrigin(
             backend, folder, worker, limits=limits, max_group_versions=max_group_versions
@@ -86,7 +93,7 @@ class FolderOrigin:
 class _Manifests:
     """The files of the directory that contain manifests."""
 
-    def __init__(self, folder: Folder, documents: DirectoryOrigin) -> None:
+    def __init__(self, folder: Folder | ReleaseFiles, documents: DirectoryOrigin) -> None:
         self._folder = folder
         self._documents = documents
 

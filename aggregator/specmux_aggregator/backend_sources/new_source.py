@@ -8,6 +8,7 @@ from specmux_aggregator.backend_sources.folder import FolderOrigin
 from specmux_aggregator.backend_sources.http import HTTPOrigin
 from specmux_aggregator.backend_sources.origin import Origin
 from specmux_aggregator.backend_sources.peers import Peers
+from specmux_aggregator.backend_sources.release_files import ReleaseFiles
 from specmux_aggregator.config.settings import LimitSettings, PollingSettings
 from specmux_aggregator.model.backend import Backend, BackendKind
 from specmux_aggregator.upstream.client import BackendClient
@@ -54,7 +55,9 @@ def origin_of(
             )
 
 
-def _folder(backend: Backend, limits: LimitSettings) -> Folder:
+def _folder(backend: Backend, limits: LimitSettings) -> Folder | ReleaseFiles:
+    if backend.kubernetes is not None:
+        return ReleaseFiles(backend.kubernetes, max_files=limits.max_group_versions)
     if backend.directory is None:
         raise ValueError(f"backend {backend.name} has no directory")
     return Folder(backend.directory, max_files=limits.max_group_versions, max_bytes=limits.max_document_bytes)

@@ -35,8 +35,8 @@ HABITS: Final = {
     "-ignore-filename-pattern": "--ignore-filename-pattern, with two dashes",
     "-schema-location": "--directory, --file or --server names the documents",
     "--schema-location": "--directory, --file or --server names the documents",
-    "-kubernetes-version": "--directory or --server names a release's documents, --release its rules",
-    "--kubernetes-version": "--directory or --server names a release's documents, --release its rules",
+    "-kubernetes-version": "--release, such as 1.36",
+    "--kubernetes-version": "--release, such as 1.36",
     "--version": "specmux --version",
 }
 """What users of kubectl, kubeconform and kubectl-validate type -> what it is here."""
@@ -61,9 +61,9 @@ def processors() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def release_option(help_text: str) -> Callable[[Command], Command]:
-    """The command gets ``release``; None is the newest."""
-    return click.option("--release", type=ReleaseName(), help=f"{help_text}  [default: the newest]")
+def release_option(help_text: str, *, default: str = "the newest") -> Callable[[Command], Command]:
+    """The command gets ``release``; None is what the help calls ``default``."""
+    return click.option("--release", type=ReleaseName(), help=f"{help_text}  [default: {default}]")
 
 
 def with_common_options(command: click.Command) -> click.Command:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from specmux_aggregator.built_in_releases import built_in_releases
 from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.config.setting_fields import plain, setting_fields
 from specmux_aggregator.config.settings import Settings
@@ -112,6 +113,9 @@ def unreadable(settings: Settings, backends: tuple[Backend, ...]) -> Iterator[st
 
 async def probed(backend: Backend, settings: Settings) -> tuple[bool, str]:
     """Whether the backend answers with something to publish, and what to say of it."""
+    if backend.kubernetes is not None:
+        found = len(built_in_releases().group_versions(backend.kubernetes))
+        return True, f"Kubernetes {backend.kubernetes}, {counted(found, 'document')} of the package"
     if backend.directory is not None:
         return await asyncio.to_thread(_counted, backend.directory)
     client = BackendClient(backend, polling=settings.polling, limits=settings.limits)
@@ -155,7 +159,7 @@ def _counted(directory: Path) -> tuple[bool, str]:
 
 
 def _facts(backend: Backend) -> Iterator[str]:
-    yield str(backend.url or backend.directory)
+    yield str(backend.url or backend.directory or f"Kubernetes {backend.kubernetes}")
     yield f"kind {backend.kind}"
     if backend.priority:
         yield f"priority {backend.priority}"

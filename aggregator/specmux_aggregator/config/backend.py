@@ -14,11 +14,15 @@ from specmux_cache.access.urls import backend_url, proxy_url
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion, key_fault
 from specmux_converters.lazy.patterns import pattern
+from specmux_converters.releases import UnknownRelease, minor_release
 
 if TYPE_CHECKING:  # flags are read without YAML, whose import takes 10 ms
     import yaml
 
     from specmux_cache.access.yaml_nodes import YAMLReader
+
+SOURCES: Final = ("url", "urls", "directory", "kubernetes")
+"""Keys that say where documents come from."""
 
 _NAME: Final = pattern(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
 
@@ -39,7 +43,7 @@ def read_backend(reader: YAMLReader, node: yaml.Node, key: str, *, folder: Path)
         values["url"] = urls[0] if urls else ""
     if "group_versions" in members:
         values["group_versions"] = _group_versions(reader, members["group_versions"], f"{key}.group_versions")
-    if "directory" in members:
+    if "directory" in members or "kubernetes" in members:
         values.setdefault("kind", BackendKind.DIRECTORY)
     faults = list(_faults(members, values, tls))
     for fault in faults:
@@ -86,11 +90,17 @@ def _faults(members: Mapping[str, Any], values: Mapping[str, Any], tls: Mapping[
     kind = values.get("kind", BackendKind.AUTO)
     if "name" not in members:
         yield "has no name"
-    sources = [name for name in ("url", "urls", "directory") if name in members]
+    sources = [name for name in SOURCES if name in members]
     if len(sources) > 1:
         yield f"has a {' and a '.join(sources)}; it can be only one of them"
     elif not sources:
-        yield "has neither a url nor a directory"
+        yield "has neither a url nor a directory, nor a release of kubernetes"
+    elif "kubernetes" in members:
+        if kind is not BackendKind.DIRECTORY:
+            yield f"is of kind {kind}, but its documents are those of a release, as of a directory"
+        for name in ("tls", "credentials", "proxy_url"):
+            if name in members:
+                yield f"asks nobody for Kubernetes' own kinds, so it takes no {name}"
     elif kind.is_directory != ("directory" in members):
         yield f"is of kind {kind}, which needs {'a directory' if kind.is_directory else 'a url'}"
     if tls and str(values.get("url", "https:")).startswith("http:"):
@@ -161,6 +171,13 @@ def _kind(text: str) -> BackendKind:
     raise BadValue(f'"{cut(text)}" is not one of {", ".join(BackendKind)}')
 
 
+def _release(text: str) -> str:
+    try:
+        return f"1.{minor_release(text)}"
+    except UnknownRelease as error:
+        raise BadValue(str(error)) from error
+
+
 def _proxy_url(text: str) -> str:
     if "@" in text:
         raise BadValue("holds a user name or password; a proxy that wants them is for a kubeconfig")
@@ -180,6 +197,7 @@ _BACKEND: Final[Mapping[str, tuple[type, Callable[[str], object]]]] = {
     "kind": (str, _kind),
     "url": (str, backend_url),
     "directory": (Path, _path),
+    "kubernetes": (str, _release),
     "priority": (int, lambda text: scalar(text, int)),
     "proxy_url": (str, _proxy_url),
     "group_priority": (int, lambda text: scalar(text, int)),

@@ -9,9 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from specmux_aggregator.config.backend import file_fields
+from specmux_aggregator.config.backend import SOURCES, file_fields
 from specmux_aggregator.config.setting_fields import SettingField, plain, setting_fields
 from specmux_aggregator.model.backend import BackendKind
+from specmux_converters.releases import RELEASES
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
@@ -76,6 +77,7 @@ def _group(properties: dict[str, Any]) -> dict[str, Any]:
 def _backend() -> dict[str, Any]:
     own, groups = file_fields()
     properties: dict[str, Any] = {name: {"type": _TYPES[kind]} for name, kind in own.items()}
+    properties["kubernetes"] = {"enum": list(RELEASES)}
     properties["kind"] = {"enum": [str(kind) for kind in BackendKind]}
     properties["urls"] = {"type": "array", "items": {"type": "string"}, "minItems": 1}
     properties["group_versions"] = {"type": "array", "items": {"type": "string"}, "minItems": 1}
@@ -87,5 +89,5 @@ def _backend() -> dict[str, Any]:
         "required": ["name"],
         "additionalProperties": False,
         "properties": properties,
-        "oneOf": [{"required": [source]} for source in ("url", "urls", "directory")],
+        "oneOf": [{"required": [source]} for source in SOURCES],
     }

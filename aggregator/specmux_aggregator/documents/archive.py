@@ -237,6 +237,7 @@ def identity(backend: Backend) -> str:
     """The part of a backend's configuration that its documents belong to: another address is another
     backend."""
     where = f"{backend.kind.value} {backend.url} {backend.directory or ''}"
+    where += f" kubernetes {backend.kubernetes}" if backend.kubernetes else ""
     if backend.found is not None:
         where += f" {backend.found.cluster}"  # service names are the same in every cluster
     return hashlib.sha256(where.encode()).hexdigest()[:32]

@@ -81,6 +81,8 @@ class Backend:
     urls: tuple[str, ...] = ()
     """One URL per server, if each is to be contacted; ``url`` is the first."""
     directory: Path | None = None
+    kubernetes: str | None = None
+    """The release ("1.37") of Kubernetes whose own kinds stand for a directory."""
     priority: int = 0
     """The highest wins a contested group-version; among equals, the name that sorts first."""
     group_versions: frozenset[GroupVersion] | None = None
@@ -119,7 +121,8 @@ class Backend:
         """Whether what is known of ``other`` stays valid, whatever the credentials: the same place, or of
         several servers one that stays."""
         mine, theirs = (set(each.urls or (each.url,)) for each in (self, other))
-        is_same_kind = (self.kind, self.directory) == (other.kind, other.directory)
+        is_same_kind = self.kind is other.kind
+        is_same_kind &= (self.directory, self.kubernetes) == (other.directory, other.kubernetes)
         return is_same_kind and not mine.isdisjoint(theirs)
 
     def owns(self, group_version: GroupVersion) -> bool:

@@ -68,6 +68,7 @@ def test_example_is_a_configuration() -> None:
         "legacy",
         "files",
         "definitions",
+        "builtin",
     ]
 
 

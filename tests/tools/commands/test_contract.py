@@ -152,7 +152,7 @@ def test_missing_kubeconfig_is_answered_with_options_of_the_command(monkeypatch:
     monkeypatch.setenv("HOME", "/nowhere")
     monkeypatch.delenv("KUBECONFIG", raising=False)
     for line, step in (
-        (["get"], "give --server URL, --kubeconfig FILE, --directory DIR or --file FILE"),
+        (["get", "-w"], "give --server URL, --kubeconfig FILE, --directory DIR or --file FILE"),
         (["cache", "paths"], "give --server URL or --kubeconfig FILE\n"),
     ):
         found = CliRunner().invoke(main, line)

@@ -191,4 +191,4 @@ def test_usage() -> None:
     assert run("/does/not/exist").exit_code == 2
     assert run("http://user:secret@localhost").exit_code == 2
     assert "secret" not in run("http://user:secret@localhost").output
-    assert run().exit_code == 2
+    assert run("kubernetes:1.99").exit_code == 2

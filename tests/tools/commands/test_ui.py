@@ -85,7 +85,6 @@ def test_page_of_a_server_has_its_kinds(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "there is no kubeconfig"),
         (("--directory", ".", "--context", "a"), "different sources"),
         (("--directory", ".", "--server", "http://127.0.0.1:1"), "different sources"),
         (("--server", "ftp://127.0.0.1"), "http://"),

@@ -111,20 +111,27 @@ def test_kinds_are_taken_from_definitions_among_the_files(files: dict[str, str],
     assert result.exit_code == 0
 
 
-def test_definitions_among_the_files_are_enough_without_a_kubeconfig(
+def test_definitions_among_the_files_are_judged_beside_their_objects_without_a_kubeconfig(
     files: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """What they do not describe is not passed: here the definition itself."""
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "SPECMUX_SERVER"):
         monkeypatch.delenv(name, raising=False)
     result = run(files["crd"], files["bad"])
     assert (result.exit_code, SIZE in result.stdout) == (1, True)
-    assert "CustomResourceDefinition boxes.example.com: no kind" in result.stdout
-    assert "give the documents of a release" in result.stderr
-    assert run("--ignore-missing-schemas", files["crd"], files["good"]).exit_code == 0
-    refused = run(files["good"])
-    assert (refused.exit_code, "there is no kubeconfig" in refused.stderr) == (2, True)
+    assert "CustomResourceDefinition boxes.example.com" not in result.stdout
+    assert run(files["crd"], files["good"]).exit_code == 0
+    wrong = DEFINITION.replace("kind: CustomResourceDefinition", "kind: CustomResourceDefinition\nspecs: {}")
+    refused = run("-", stdin=wrong.replace("scope: Namespaced", "scope: Everywhere"))
+    assert refused.exit_code == 1
+    assert 'unknown field "specs"' in refused.stdout
+    assert 'spec.scope: Unsupported value: "Everywhere"' in refused.stdout
+    unknown = run(files["good"])
+    assert (unknown.exit_code, "--directory" in unknown.stderr, "a --server" in unknown.stderr) == (
+        1,
+        True,
+        True,
+    )
 
 
 def test_a_kind_without_a_schema(files: dict[str, str]) -> None:

@@ -90,6 +90,7 @@ def check(
     """
     if group_versions and (paths or source.is_local):
         raise click.UsageError("--group-version is for servers; of files, name those to check")
+    source = source.or_release(options.release)
     with reported_errors(), reported_refusals():
         from specmux_tools.document_checks.findings import Subject, unread_document
 

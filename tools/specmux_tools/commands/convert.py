@@ -207,6 +207,7 @@ def convert(words: tuple[str, ...], options: ConvertOptions, source: SourceOptio
     Exit codes: 0 ok, 1 refused, 2 usage, 3 losses under --strict, 4 no answer.
     """
     options.check()
+    source = source.or_release(options.release)
     if not words and not source.names_one:
         raise click.UsageError("Missing argument 'SOURCE': a file, a folder, a URL; or --server, --context")
     with reported_errors(), reported_refusals(), progress("converting"):

@@ -17,6 +17,7 @@ from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.lazy.patterns import pattern
 from specmux_tools.sources import SourceOptions, opened, report_unread, source_options
 from specmux_tools.sources.completion import complete_kinds
+from specmux_tools.sources.options import KUBERNETES
 
 if TYPE_CHECKING:  # the types bring the converters with them, which --help does not need
     from specmux_tools.errors import UnknownField, UnknownKind
@@ -27,6 +28,11 @@ if TYPE_CHECKING:  # the types bring the converters with them, which --help does
 Form = Literal["plaintext", "text", "json", "yaml", "skeleton", "kyaml"]
 
 _VERSION: Final = pattern(r"([a-z0-9.-]+/)?v[0-9]+((alpha|beta)[0-9]+)?")
+
+_ELSEWHERE: Final = (
+    "; what is not Kubernetes' own is described by its CustomResourceDefinition or its server: "
+    "give --directory DIR, --file FILE or --server URL"
+)
 
 FORMS: Final = ("text", "plaintext", "json", "yaml", "skeleton", "kyaml")
 
@@ -89,7 +95,8 @@ def explain(
     if max_depth and not recursive and output in ("text", "plaintext"):
         raise click.UsageError(f"--max-depth requires --recursive with -o {output}")
     subject, api_version = _subject(words, api_version)
-    with reported_errors(), reported_unknown(), opened(source) as documents:
+    source = source.or_release(release)
+    with reported_errors(), opened(source) as documents, reported_unknown(documents.where):
         kinds = kinds_of_source(documents, is_ordered=not source.is_local)
         asked = chosen_in(kinds, subject, api_version)
         chosen = versions_of(asked) if all_versions else [asked.chosen]
@@ -123,14 +130,15 @@ def _subject(words: tuple[str, ...], api_version: str) -> tuple[str, str]:
 
 
 @contextmanager
-def reported_unknown() -> Iterator[None]:
-    """An unknown kind or field ends the command with the names that are like it."""
+def reported_unknown(where: str = "") -> Iterator[None]:
+    """An unknown kind or field ends the command with the names that are like it. ``where``: the source."""
     from specmux_tools.errors import SchemasError, UnknownField, UnknownKind
 
     try:
         yield
     except (UnknownKind, UnknownField) as error:
-        write_error(f"{error}{_suggestion(error)}")
+        is_own = where.startswith(KUBERNETES) and isinstance(error, UnknownKind) and not error.similar
+        write_error(f"{error}{_ELSEWHERE if is_own else _suggestion(error)}")
         raise click.exceptions.Exit(RUNTIME) from error
     except SchemasError as error:
         raise click.UsageError(str(error)) from error

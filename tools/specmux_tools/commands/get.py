@@ -15,7 +15,7 @@ from specmux_aggregator.exits import reported_errors
 from specmux_converters.counted_nouns import listed
 from specmux_converters.group_versions import GroupVersion, named_group_version
 from specmux_tools.sources.completion import complete_group_versions
-from specmux_tools.sources.options import SourceOptions, source_options
+from specmux_tools.sources.options import SourceOptions, own_kinds_option, source_options
 
 HASH_SHOWN: Final = 12
 INTERVAL: Final = 2.0
@@ -27,6 +27,7 @@ INTERVAL: Final = 2.0
         ("the group-versions of the current context", "specmux get"),
         ("one document, with line breaks", "specmux get apps/v1 -o yaml"),
         ("from files, CustomResourceDefinitions among them", "specmux get example.com/v1 --directory crds/"),
+        ("of Kubernetes' own kinds, without a server", "specmux get apps/v1 --release 1.36"),
         ("schemas without paths", "specmux get apps/v1 --profile schemas"),
         ("a line whenever it changes", "specmux get apps/v1 -w"),
     )
@@ -38,6 +39,7 @@ INTERVAL: Final = 2.0
     type=click.Choice(["components", "schemas"]),
     help="A smaller form: what repeats as components, or schemas alone.",
 )
+@own_kinds_option
 @output_option
 @source_options
 def get(
@@ -110,7 +112,7 @@ def _key(wanted: str, known: Iterable[str]) -> GroupVersion | None:
 
 
 def _watch(group_version: str | None, source: SourceOptions) -> None:
-    if source.is_local or source.offline:
+    if source.is_local or source.kubernetes or source.offline:
         raise click.UsageError("--watch is for servers: give --server or --context, without --offline")
     from specmux_tools.sources.remote.servers import opened_client
 

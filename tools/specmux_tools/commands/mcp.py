@@ -8,7 +8,7 @@ import click
 
 from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.exits import reported_errors
-from specmux_tools.sources import SourceOptions, opened, source_options
+from specmux_tools.sources import SourceOptions, opened, own_kinds_option, source_options
 from specmux_tools.sources.arguments import SourceWord
 
 
@@ -35,6 +35,7 @@ from specmux_tools.sources.arguments import SourceWord
     type=SourceWord(),
     help="Offer diff, against these documents: a file, a folder, a URL.",
 )
+@own_kinds_option
 @source_options
 def mcp(http: bool, port: int, against: str | None, source: SourceOptions) -> None:
     """Run an MCP server: tools for agents that use Kubernetes APIs.

@@ -22,7 +22,7 @@ from specmux_converters.merging.short_names import NameCollision, with_short_nam
 from specmux_converters.recognise import DocumentKind
 from specmux_converters.yaml.writer import to_yaml
 from specmux_tools.command_line.loss_report import counted
-from specmux_tools.sources import SourceOptions, source_options
+from specmux_tools.sources import SourceOptions, own_kinds_option, source_options
 from specmux_tools.sources.arguments import SourceWord, given, is_path
 from specmux_tools.sources.disk.document_files import (
     FileRefused,
@@ -50,6 +50,7 @@ from specmux_tools.sources.options import is_given
     is_flag=True,
     help="Names of schemas without package paths; those that collide are reported.",
 )
+@own_kinds_option
 @document_format
 @source_options
 def merge(
@@ -63,8 +64,8 @@ def merge(
 
     Exit codes: 0 ok, 1 refused, 2 usage, 4 no answer.
     """
-    if words and (is_given("server") or source.kubeconfig or source.context):
-        named = f"{cut(words[0])} and the server of the options"
+    if words and (is_given("server") or source.kubeconfig or source.context or source.kubernetes):
+        named = f"{cut(words[0])} and what the options name"
         raise click.UsageError(f"{named} are different sources; give one of them")
     if words and source.offline and all(map(is_path, words)):
         raise click.UsageError("--offline is for servers; a folder is read without one anyway")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -22,16 +23,18 @@ from specmux_converters.json_schema import DocumentSchemas, Kind
 from specmux_converters.json_schema.paths import MASTER
 from specmux_converters.json_schema.tree import LAYOUTS, files, gone, is_chosen
 from specmux_converters.json_values import mapping
+from specmux_converters.releases import RELEASES
 from specmux_tools.commands.editor_config import EDITORS
 from specmux_tools.schema_examples import example_of
 from specmux_tools.sources import SourceOptions, opened, report_unread, source_options
+from specmux_tools.sources.access import has_cluster
 from specmux_tools.sources.disk.document_files import FileRefused, refusals, reported_refusals
 from specmux_tools.sources.options import is_url
 
 KUSTOMIZE: Final = "kustomize"
 """A layout of one file, of Swagger 2.0."""
 
-_RELEASE: Final = re.compile(r"v[0-9]+\.[0-9]+\.[0-9]+")
+_RELEASE: Final = re.compile(r"v(?P<minor>[0-9]+\.[0-9]+)\.[0-9]+")
 _INDEX: Final = "index.json"
 _INDEX_MAX: Final = 64 * 1024 * 1024
 
@@ -40,6 +43,7 @@ _INDEX_MAX: Final = 64 * 1024 * 1024
     epilog=examples(
         ("of the cluster of the current context", "specmux schemas schemas/"),
         ("only files for kubeconform", "specmux schemas schemas/ --layout standalone --release v1.35.0"),
+        ("of Kubernetes' own kinds, without a cluster", "specmux schemas schemas/ --release 1.36"),
         ("of a folder of CustomResourceDefinitions", "specmux schemas schemas/ --directory crds/"),
         ("for kustomize, as openapi: path:", "specmux schemas schemas/ --layout kustomize"),
         ("for generators of typed models", "specmux schemas schemas/ --layout models"),
@@ -59,7 +63,10 @@ _INDEX_MAX: Final = 64 * 1024 * 1024
     " partial-models: the same with nothing required; kustomize: all kinds as one kustomize.json.",
 )
 @click.option(
-    "--release", metavar="vX.Y.Z", default=MASTER, help="Also write a folder of this release, beside master."
+    "--release",
+    metavar="X.Y|vX.Y.Z",
+    default=MASTER,
+    help="Kubernetes' own kinds of this release. As vX.Y.Z: also write a folder of it, beside master.",
 )
 @click.option(
     "--kinds", metavar="PATTERN", multiple=True, help="Only these: Deployment, '*.cert-manager.io'."
@@ -94,8 +101,19 @@ def schemas(
         )
     if base_url and not is_url(base_url):
         raise click.UsageError(f"--base-url is http://… or https://…; not {base_url!r}")
-    if release != MASTER and not _RELEASE.fullmatch(release):
-        raise click.UsageError(f"--release is v1.35.0, or {MASTER}; not {release!r}")
+    if release in RELEASES:
+        if source.names_one:
+            raise click.UsageError(
+                f"--release {release} names Kubernetes' own kinds, and another source is given; "
+                f"a folder of a release is named v{release}.0"
+            )
+        source, release = source.or_release(release), MASTER
+    elif (patch := _RELEASE.fullmatch(release)) is not None:
+        if patch["minor"] in RELEASES and not has_cluster(os.environ):
+            source = source.or_release(patch["minor"])
+    elif release != MASTER:
+        known = f"{RELEASES[0]} to {RELEASES[-1]}"
+        raise click.UsageError(f"--release is {known}, v1.35.0, or {MASTER}; not {release!r}")
     if editor is not None:
         click.echo(EDITORS[editor](_address(target)), nl=False)
         return

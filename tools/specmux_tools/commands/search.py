@@ -11,7 +11,7 @@ from specmux_aggregator.command_line.output import Output, output_option, show
 from specmux_aggregator.console import GAP, table, terminal_width, warn
 from specmux_aggregator.exits import RUNTIME, reported_errors
 from specmux_tools.commands.explain import reported_unknown
-from specmux_tools.sources import SourceOptions, opened, report_unread, source_options
+from specmux_tools.sources import SourceOptions, opened, own_kinds_option, report_unread, source_options
 
 if TYPE_CHECKING:  # the types bring the converters with them, which --help does not need
     from specmux_tools.search_index.index import FieldIndex
@@ -47,6 +47,7 @@ DESCRIPTION_MIN: Final = 20
     "--offset", metavar="N", type=click.IntRange(0, 1000), default=0, help="Number of rows to skip."
 )
 @click.option("--group", metavar="GROUP", help='Only kinds of this API group; "" is the core group.')
+@own_kinds_option
 @output_option
 @source_options
 def search(

@@ -11,7 +11,7 @@ import click
 
 from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.exits import reported_errors
-from specmux_tools.sources import SourceOptions, page_options
+from specmux_tools.sources import SourceOptions, own_kinds_option, page_options
 
 if TYPE_CHECKING:  # the types bring the service with them, which --help does not need
     from specmux_aggregator.config.settings import Settings
@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # the types bring the service with them, which --help does no
         ("another context", "specmux ui --context production"),
         ("one server", "specmux ui --server http://127.0.0.1:8001"),
         ("files", "specmux ui --directory documents/"),
+        ("Kubernetes' own kinds, without a cluster", "specmux ui --release 1.36"),
     )
 )
 @click.option(
@@ -33,6 +34,7 @@ if TYPE_CHECKING:  # the types bring the service with them, which --help does no
     help="Port to listen on.  [default: a free one]",
 )
 @click.option("--browser/--no-browser", default=True, help="Open a browser, or do not.  [default: open]")
+@own_kinds_option
 @page_options
 def ui(port: int, browser: bool, source: SourceOptions) -> None:
     """Browse and search kinds and fields in a browser, on this machine.
@@ -60,6 +62,7 @@ def _settings(source: SourceOptions, port: int) -> Settings:
     from specmux_aggregator.config.settings import KubernetesSettings, ListenSettings, Settings
     from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
     from specmux_tools.sources.access import context_of, named_server
+    from specmux_tools.sources.releases import with_default
 
     listen = ListenSettings(address="127.0.0.1", port=port)
     if source.server is not None:
@@ -70,6 +73,10 @@ def _settings(source: SourceOptions, port: int) -> Settings:
             for number, folder in enumerate(source.directories, 1)
         )
         return Settings(listen=listen, backends=backends)
+    source = with_default(source)
+    if source.kubernetes is not None:
+        name = BackendName(f"kubernetes-{source.kubernetes}")
+        return Settings(listen=listen, backends=(Backend(name=name, kubernetes=source.kubernetes),))
     # The apiserver alone has every document; what it is made of needs rights that users seldom have.
     cluster = KubernetesSettings(
         kubeconfig=source.kubeconfig, context=context_of(source, os.environ), api_services=False, crds=False

@@ -20,6 +20,7 @@ from specmux_tools.command_line.validation_reports import LEVELS
 from specmux_tools.reports import FORMS, Case, FindingReport, ReportFinding, Suite, Where
 from specmux_tools.sources import SourceOptions, source_options
 from specmux_tools.sources.disk.document_files import reported_refusals
+from specmux_tools.sources.options import source_word
 
 if TYPE_CHECKING:  # the help is shown without reading a document
     from specmux_tools.inputs.upgraded_objects import UpgradedObject
@@ -29,9 +30,9 @@ NOT_READY: Final = 1
 
 @click.command(
     epilog=examples(
-        ("this cluster's manifests, before 1.35", "specmux upgrade --to openapi-1.35/ manifests/"),
-        ("a release of Helm", "helm get manifest web | specmux upgrade --to openapi-1.35/ -"),
-        ("without a cluster", "specmux upgrade --from openapi-1.34/ --to openapi-1.35/ manifests/"),
+        ("this cluster's manifests, before 1.37", "specmux upgrade --to 1.37 manifests/"),
+        ("a release of Helm", "helm get manifest web | specmux upgrade --to 1.37 -"),
+        ("without a cluster", "specmux upgrade --from 1.34 --to 1.37 manifests/"),
         ("a cluster's objects", "specmux upgrade --context production --live --to context:staging"),
     )
 )
@@ -41,14 +42,16 @@ NOT_READY: Final = 1
     "target",
     metavar="DOCS",
     required=True,
-    help="Documents after the upgrade: files, a folder, a URL, git:REV:PATH or context:NAME.",
+    help="After the upgrade: a release of Kubernetes (1.37), or documents: files, a folder, a URL, "
+    "git:REV:PATH or context:NAME.",
 )
 @click.option(
     "--from",
     "origin",
     metavar="DOCS",
     default="",
-    help="Documents before it, in the same forms.  [default: the server or files of the options below]",
+    help="Before it, in the same forms.  [default: the server or files of the options below; without a "
+    "cluster the release before --to]",
 )
 @click.option(
     "--live",
@@ -63,7 +66,9 @@ NOT_READY: Final = 1
 @click.option(
     "--summary/--no-summary", "has_summary", default=True, show_default=True, help="Print the counts."
 )
-@release_option("After the upgrade judge as this release of Kubernetes.")
+@release_option(
+    "After the upgrade judge as this release of Kubernetes.", default="that of --to, else the newest"
+)
 @format_option(*FORMS)
 @source_options
 def upgrade(
@@ -87,11 +92,15 @@ def upgrade(
     Exit codes: 0 all ready, 1 some not ready or not checked, 2 usage, 4 the server was not reached.
     """
     from specmux_tools.inputs.upgraded_objects import Upgrade
+    from specmux_tools.sources.releases import predecessor
     from specmux_tools.upgrades.verdicts import UpgradeOutcome
 
     if not paths and not live:
         raise click.UsageError("name manifests as PATH, or ask for what a cluster stores with --live")
     with reported_errors(), reported_refusals(), progress("judging"):
+        target, origin = source_word(target), source_word(origin)
+        if not origin and not live:
+            origin = predecessor(target, source)
         judged = Upgrade(origin, target, source, release).judged(paths, live=live)
         if not judged:
             warn("no object was found: nothing was judged")

@@ -15,7 +15,7 @@ from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import format_option
 from specmux_aggregator.command_line.progress import progress
 from specmux_aggregator.console import warn, write_error
-from specmux_aggregator.errors import NoBackendReachable, NoKubeconfig, SourceError
+from specmux_aggregator.errors import NoBackendReachable, SourceError
 from specmux_aggregator.exits import NO_BACKEND_REACHABLE, fail_on_option
 from specmux_aggregator.version import VERSION
 from specmux_converters.counted_nouns import counted, listed
@@ -199,6 +199,8 @@ def validate(
     Exit codes: 0 all valid, 1 some invalid or not checked, or no object, 2 usage, 4 server not reached.
     """
     output = options.output
+    if not operation.old_from_cluster:  # which means a cluster
+        source = source.or_release(options.release)
     if "-" in paths and STDIN in source.files:
         raise click.UsageError("standard input (-) can be read once: as PATH, or with --file")
     with _reported(), progress("validating"):
@@ -271,13 +273,13 @@ def _hints(
         yield (
             f"no document describes {listed(own, KINDS_SHOWN)}, "
             f"which {'is' if len(own) == 1 else 'are'} Kubernetes' own: "
-            "give the documents of a release with --directory, or a --server, or --ignore-missing-schemas"
+            "name the release that has it with --release, or a --server, or --ignore-missing-schemas"
         )
     unknown = [each for each in unknown if each not in own]
     if unknown:
         yield (
             f"no document describes {listed(unknown, KINDS_SHOWN)}: "
-            "give the CustomResourceDefinition beside the manifests or with --file, "
+            "give the CustomResourceDefinition among the files or with --directory, name a --server, "
             "or --ignore-missing-schemas"
         )
 
@@ -331,11 +333,8 @@ def _undecoded(checked: list[ValidatedObject]) -> set[str]:
 
 
 def _kinds_of(options: SourceOptions) -> list[GroupVersionKind]:
-    try:
-        with opened(options) as source:
-            return known_kinds(source)
-    except NoKubeconfig:
-        return []
+    with opened(options) as source:
+        return known_kinds(source)
 
 
 def _type(each: ValidatedObject) -> str:
@@ -366,13 +365,8 @@ def _documents(
     own = _built(definitions) if definitions else {}
 
     def load(needed: Collection[GroupVersion]) -> Mapping[GroupVersion, Document]:
-        try:
-            with opened(options) as source:
-                loaded = source.load(needed)
-        except NoKubeconfig:
-            if not own:
-                raise
-            return {}  # what the definitions here do not describe is reported as not checked
+        with opened(options) as source:
+            loaded = source.load(needed)
         report_unread(loaded.unread)
         described.extend(loaded.definitions)
         return loaded.documents.documents

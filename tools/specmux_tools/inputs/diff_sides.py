@@ -32,7 +32,7 @@ from specmux_tools.sources.disk.git_files import PREFIX as GIT
 from specmux_tools.sources.disk.git_files import git_files
 from specmux_tools.sources.disk.kustomize import without_kustomize
 from specmux_tools.sources.disk.named_files import given_files
-from specmux_tools.sources.options import CONTEXT, STDIN, is_url
+from specmux_tools.sources.options import CONTEXT, KUBERNETES, STDIN, is_url
 
 _HASH: Final = re.compile(r"[0-9A-Fa-f]{32,128}")
 _CUT_HASH: Final = re.compile(r"[0-9A-Fa-f]{8,31}…?")
@@ -86,7 +86,7 @@ def side_of(
         from specmux_tools.sources.remote.kept_documents import kept_document
 
         return Side(kept_document(word, group_versions[0], state))
-    if word.startswith(CONTEXT) or is_url(word):
+    if word.startswith((CONTEXT, KUBERNETES)) or is_url(word):
         side = _of_server(word, source, allows_unread=allows_unread)
     elif word.startswith(GIT):
         side = _of_revision(word, allows_unread=allows_unread)
@@ -121,7 +121,8 @@ def _of_path(word: str, *, allows_unread: bool) -> Side:
     if path != STDIN and not path.exists():
         refuse_cut_hash(word)
         raise click.UsageError(
-            f"{cut(word)}: no such file or folder, nor http(s)://, git:REV:PATH or context:NAME"
+            f"{cut(word)}: no such file or folder, "
+            "nor http(s)://, git:REV:PATH, context:NAME or kubernetes:1.N"
         )
     files = given_files([path])
     where = "standard input" if path == STDIN else word

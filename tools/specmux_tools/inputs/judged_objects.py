@@ -24,7 +24,7 @@ from specmux_tools.kinds import DocumentSet
 from specmux_tools.sources import SourceOptions, opened
 from specmux_tools.sources.disk.document_files import FileRefused
 from specmux_tools.sources.disk.git_files import PREFIX as GIT
-from specmux_tools.sources.options import CONTEXT
+from specmux_tools.sources.options import CONTEXT, KUBERNETES, release_of
 from specmux_tools.sources.remote.answers import answer_of
 from specmux_tools.validation import Severity, ValidationReport, Validator
 from specmux_tools.validation.decoding.manifests import defined_kind, preserving_kinds
@@ -113,7 +113,8 @@ def validator_of(
     word: str, side: Side, source: SourceOptions, own: Sequence[Document] = (), *, release: str | None = None
 ) -> Validator:
     """Of one side: ``word`` is what it was read of, "" the source itself. ``own``: definitions beside the
-    objects, where the side has no other of the same kind."""
+    objects, where the side has no other of the same kind. ``release``: the rules; by default those of
+    the release that the word names, else of the newest."""
     manifests = [each.document for each in side.sources if each.is_manifest]
     if side.sources or word.startswith(GIT):
         documents = DocumentSet(_keyed(side), own=build(manifests, templates=AS_DEFINED).documents)
@@ -121,6 +122,8 @@ def validator_of(
         with opened(source.at(word) if word else source) as opened_source:
             documents = opened_source.load().documents
     kinds = {(each.kind.group, each.kind.kind) for each in documents}
+    if release is None and word.startswith(KUBERNETES):
+        release = release_of(word)
     beside = [each for each in own if defined_kind(each) not in kinds]
     if beside:
         documents = DocumentSet(

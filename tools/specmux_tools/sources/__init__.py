@@ -25,6 +25,7 @@ from specmux_tools.sources.open_source import opened, report_unread
 from specmux_tools.sources.options import (
     SourceOptions,
     group_versions_option,
+    own_kinds_option,
     page_options,
     service_options,
     side_options,
@@ -35,6 +36,7 @@ __all__ = [
     "SourceOptions",
     "group_versions_option",
     "opened",
+    "own_kinds_option",
     "page_options",
     "report_unread",
     "service_options",

@@ -106,7 +106,7 @@ def _cluster(options: SourceOptions, environ: Mapping[str, str]) -> ServerAccess
     from specmux_cache.access import in_cluster, kubeconfig
 
     is_asked = options.kubeconfig is not None or options.context is not None
-    if not is_asked and not _has_kubeconfig(environ) and "KUBERNETES_SERVICE_HOST" not in environ:
+    if not is_asked and not has_cluster(environ):
         raise NoKubeconfig(f"there is no kubeconfig, so no server to ask; {_step()}")
     try:
         if not is_asked and not _has_kubeconfig(environ):
@@ -122,6 +122,11 @@ def _step() -> str:
     reads_files = context is None or any(each.name == "directories" for each in context.command.params)
     files = ", --kubeconfig FILE, --directory DIR or --file FILE" if reads_files else " or --kubeconfig FILE"
     return f"give --server URL{files}"
+
+
+def has_cluster(environ: Mapping[str, str]) -> bool:
+    """Whether there is a kubeconfig, usable or not, or a pod that this runs in."""
+    return _has_kubeconfig(environ) or "KUBERNETES_SERVICE_HOST" in environ
 
 
 def _has_kubeconfig(environ: Mapping[str, str]) -> bool:

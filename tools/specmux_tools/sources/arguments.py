@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import click
 
+from specmux_aggregator.errors import NoSource
 from specmux_aggregator.workers.file_names import is_document_name
 from specmux_converters.document import canonical
 from specmux_converters.errors import cut
@@ -19,11 +20,11 @@ from specmux_tools.sources.disk.document_files import FileRefused
 from specmux_tools.sources.disk.git_files import PREFIX as GIT
 from specmux_tools.sources.disk.named_files import GivenFile, files_of_path
 from specmux_tools.sources.open_source import opened
-from specmux_tools.sources.options import CONTEXT, STDIN, SourceOptions, is_url
+from specmux_tools.sources.options import CONTEXT, KUBERNETES, STDIN, SourceOptions, is_url, release_of
 from specmux_tools.sources.source import UnreadSource
 
 _ROOT_PATHS: Final = ("/openapi/v3/", "/openapi/v2")
-_WORDS: Final = "nor http(s)://, git:REV:PATH or context:NAME"
+_WORDS: Final = "nor http(s)://, git:REV:PATH, context:NAME or kubernetes:1.N"
 
 
 class SourceWord(click.ParamType[str]):
@@ -33,13 +34,18 @@ class SourceWord(click.ParamType[str]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         word = str(value)
+        if word.startswith(KUBERNETES):
+            try:
+                release_of(word)
+            except NoSource as error:
+                self.fail(str(error), param, ctx)
         if is_path(word) and word != str(STDIN) and not Path(word).exists():
             self.fail(f"{cut(word)!r} does not exist: no such file or folder, {_WORDS}", param, ctx)
         return word
 
 
 def is_path(word: str) -> bool:
-    return not is_url(word) and not word.startswith((CONTEXT, GIT))
+    return not is_url(word) and not word.startswith((CONTEXT, GIT, KUBERNETES))
 
 
 def given(
@@ -78,7 +84,7 @@ def _of_word(
         from specmux_tools.sources.remote.answers import download  # which imports an event loop
 
         yield GivenFile(word, download(source.at(word)))
-    elif word.startswith(CONTEXT) or is_url(word):
+    elif word.startswith((CONTEXT, KUBERNETES)) or is_url(word):
         yield from _of_server(source.at(word), group_versions, unread)
     else:
         yield from files_of_path(word)

@@ -21,6 +21,15 @@ NAMED_MAX: Final = 20
 @contextmanager
 def opened(options: SourceOptions) -> Iterator[Source]:
     """The source while it is open. Raises SpecmuxError where it cannot be used at all."""
+    if not options.names_one:
+        from specmux_tools.sources.releases import with_default
+
+        options = with_default(options)
+    if options.kubernetes is not None:
+        from specmux_tools.sources.releases import ReleaseSource
+
+        yield ReleaseSource(options.kubernetes)
+        return
     if options.is_local:
         from specmux_tools.sources.disk.files import FileSource, is_packed
 

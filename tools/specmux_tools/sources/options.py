@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 import click
 
+from specmux_aggregator.command_line.common_options import ReleaseName
 from specmux_aggregator.console import warn
+from specmux_aggregator.errors import NoSource
 from specmux_converters.lazy.dataclasses import dataclass
 
 if TYPE_CHECKING:  # type checkers alone have it
@@ -25,6 +28,9 @@ REQUEST_TIMEOUT: Final = 60.0
 STDIN: Final = Path("-")
 CONTEXT: Final = "context:"
 """Before the name of a kubeconfig's context, where one word names a source."""
+
+KUBERNETES: Final = "kubernetes:"
+"""Before a release of Kubernetes whose own kinds are meant, where one word names a source."""
 
 _FILE: Final = click.Path(path_type=Path, exists=True, dir_okay=False)
 _GIT: Final = "git:"
@@ -45,7 +51,8 @@ def is_url(word: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOptions:
-    """What was asked for. With nothing of it the kubeconfig's current context is meant, as with kubectl."""
+    """What was asked for. With nothing of it the kubeconfig's current context is meant, as with kubectl; with
+    no kubeconfig, the newest release of Kubernetes."""
 
     server: str | None = None
     """http(s)://host[:port][/path]"""
@@ -56,6 +63,8 @@ class SourceOptions:
     directories: tuple[Path, ...] = ()
     files: tuple[Path, ...] = ()
     """``-``: standard input."""
+    kubernetes: str | None = None
+    """The release ("1.37") of Kubernetes whose own kinds are meant."""
     offline: bool = False
     cache_directory: Path | None = None
     token_file: Path | None = None
@@ -76,23 +85,53 @@ class SourceOptions:
     @property
     def names_one(self) -> bool:
         """Whether a source is named at all; else the current context is meant."""
-        return bool(self.is_local or self.server or self.kubeconfig or self.context)
+        return bool(self.is_local or self.server or self.kubeconfig or self.context or self.kubernetes)
 
     @property
     def is_local(self) -> bool:
         """Whether no server is meant."""
         return bool(self.directories or self.files)
 
+    def or_release(self, release: str | None) -> Self:
+        """Kubernetes' own kinds of this release, unless a source is named or there is none."""
+        return self if release is None or self.names_one else replace(self, kubernetes=release)
+
     def at(self, word: str) -> Self:
         """The source that one word names, with the credentials and the cache of these options."""
-        none: dict[str, Any] = {"server": None, "context": None, "directories": (), "files": ()}
+        none: dict[str, Any] = {
+            "server": None,
+            "context": None,
+            "kubernetes": None,
+            "directories": (),
+            "files": (),
+        }
         if is_url(word):
             return replace(self, **{**none, "server": word})
         if word.startswith(CONTEXT):
             return replace(self, **{**none, "context": word.removeprefix(CONTEXT)})
+        if word.startswith(KUBERNETES):
+            return replace(self, **{**none, "kubernetes": release_of(word)})
         path = Path(word)
         named = "directories" if path != STDIN and path.is_dir() else "files"
         return replace(self, **{**none, named: (path,)})
+
+
+def source_word(word: str) -> str:
+    """The word; of a bare release, ``1.37``, the one that names it, unless a file is called so."""
+    if re.fullmatch(r"v?1\.[0-9]+", word) and not Path(word).exists():
+        return f"{KUBERNETES}{word}"
+    return word
+
+
+def release_of(word: str) -> str:
+    """The release that ``kubernetes:1.37`` names. Raises NoSource."""
+    from specmux_converters.errors import cut
+    from specmux_converters.releases import UnknownRelease, minor_release
+
+    try:
+        return f"1.{minor_release(word.removeprefix(KUBERNETES))}"
+    except UnknownRelease as error:
+        raise NoSource(f"{cut(word)}: {error}") from error
 
 
 def source_options(command: Command) -> Command:
@@ -202,6 +241,14 @@ _CACHE: Final = click.option(
 )  # fmt: skip
 
 
+def own_kinds_option(command: Command) -> Command:
+    """``--release`` as a source, for commands whose answer depends on a release in nothing else."""
+    return click.option(
+        "--release", "kubernetes", type=ReleaseName(),
+        help="Read Kubernetes' own kinds of this release, which specmux has, not a server.",
+    )(command)  # fmt: skip
+
+
 def group_versions_option(what: str) -> Callable[[Command], Command]:
     """For commands that can be told to look at some group-versions alone. They get ``group_versions`` as
     discovery has them: ``apps/v1`` is ``apis/apps/v1``, and ``v1`` is ``api/v1``."""
@@ -229,9 +276,10 @@ def _checked(source: SourceOptions) -> SourceOptions:
     cluster = "--kubeconfig or --context" if source.kubeconfig or source.context else None
     local = "--directory or --file" if source.is_local else None
     server = "--server" if source.server else None
-    if (cluster or local) and not is_given("server"):
+    release = "--release" if source.kubernetes else None
+    if (cluster or local or release) and not is_given("server"):
         source, server = replace(source, server=None), None  # the variable is for where nothing else is said
-    given = [name for name in (server, cluster, local) if name]
+    given = [name for name in (server, cluster, local, release) if name]
     if len(given) > 1:
         raise click.UsageError(f"{' and '.join(given)} name different sources; give one of them")
     if local and source.offline:

@@ -1,0 +1,39 @@
+"""Kubernetes' own kinds of a release, as if their documents lay in a folder."""
+
+from __future__ import annotations
+
+import orjson
+
+from specmux_aggregator.backend_sources.crds import Unreadable
+from specmux_aggregator.backend_sources.files import Fingerprint
+from specmux_aggregator.built_in_releases import built_in_releases
+from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.workers.crds import ManifestFile
+from specmux_converters.crd import BUNDLED, Templates
+from specmux_converters.group_versions import GroupVersion
+
+_SUFFIX = ".json"
+
+
+class ReleaseFiles:
+    """The documents that the package has of a release. They never change."""
+
+    def __init__(self, release: str, *, max_files: int) -> None:
+        self._release = release
+        self._max_files = max_files
+
+    async def scan(self) -> dict[str, Fingerprint] | Failure:
+        keys = built_in_releases().group_versions(self._release)
+        if len(keys) > self._max_files:
+            return Failure(Cause.TOO_LARGE, f"more than {self._max_files} files")
+        return {f"{key}{_SUFFIX}": (0, 0, 0) for key in keys}
+
+    async def templates(self) -> Templates:
+        return BUNDLED
+
+    def manifest(self, name: str) -> ManifestFile | Unreadable:
+        return ManifestFile(name, self.read(name))
+
+    def read(self, name: str) -> bytes:
+        key = GroupVersion(name.removesuffix(_SUFFIX))
+        return orjson.dumps(built_in_releases().document(self._release, key))

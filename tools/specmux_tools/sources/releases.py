@@ -1,0 +1,106 @@
+"""Kubernetes' own kinds as a source: the documents of a release that the package has. Asks nobody.
+
+The one way in for words and options that name a release, and for commands that no source was named to.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Final
+
+import click
+
+from specmux_aggregator.built_in_releases import built_in_releases
+from specmux_aggregator.console import write_note
+from specmux_converters.built_in_names import resources_of
+from specmux_converters.document import Document
+from specmux_converters.group_versions import GroupVersion, split
+from specmux_converters.order import discovery_rank
+from specmux_converters.releases import RELEASES
+from specmux_converters.resources import Resources
+from specmux_tools.kinds import DocumentSet
+from specmux_tools.sources.access import has_cluster
+from specmux_tools.sources.options import KUBERNETES, SourceOptions, release_of
+from specmux_tools.sources.source import LoadedDocuments
+
+_TOLD: Final = "specmux.releases"
+"""Of a command's context: the options that would choose another default, as far as that was told."""
+
+
+class ReleaseSource:
+    """The documents of one release, each restored when it is asked for."""
+
+    def __init__(self, release: str) -> None:
+        self.where = f"{KUBERNETES}{release}"
+        self._release = release
+        self._loaded: dict[tuple[GroupVersion, bool], Document] = {}
+
+    @property
+    def kept_as(self) -> tuple[str, str]:
+        return self.where, "releases"
+
+    def state(self) -> str:
+        module, hash = built_in_releases().source_of(self._release)
+        return f"{module} {hash}"
+
+    def refreshed(self) -> ReleaseSource:
+        return self
+
+    def hashes(self) -> Mapping[GroupVersion, str]:
+        return {key: f"{self.state()} {key}" for key in self.group_versions()}
+
+    def group_versions(self) -> tuple[GroupVersion, ...]:
+        return built_in_releases().group_versions(self._release)
+
+    def load(
+        self, group_versions: Collection[GroupVersion] | None = None, *, schemas_only: bool = False
+    ) -> LoadedDocuments:
+        known = self.group_versions()
+        wanted = [key for key in known if group_versions is None or key in group_versions]
+        return LoadedDocuments(DocumentSet({key: self._document(key, schemas_only) for key in wanted}))
+
+    def resources(self) -> Mapping[GroupVersion, Resources]:
+        """In the order of an apiserver's discovery."""
+        keys = [key for key in self.group_versions() if split(key) is not None]
+        return {
+            key: resources_of(self._document(key, schemas_only=False), key)
+            for key in sorted(keys, key=discovery_rank)
+        }
+
+    def _document(self, key: GroupVersion, schemas_only: bool) -> Document:
+        whole = self._loaded.get((key, False))
+        if whole is not None:
+            return whole
+        if (key, schemas_only) not in self._loaded:
+            found = built_in_releases().document(self._release, key, schemas_only=schemas_only)
+            self._loaded[key, schemas_only] = found
+        return self._loaded[key, schemas_only]
+
+
+def with_default(options: SourceOptions) -> SourceOptions:
+    """The options; where they name nothing and there is no cluster, the newest release, with a line to say
+    so, once."""
+    if options.names_one or has_cluster(os.environ):
+        return options
+    _tell_default(RELEASES[-1], "--release")
+    return replace(options, kubernetes=RELEASES[-1])
+
+
+def predecessor(word: str, options: SourceOptions) -> str:
+    """What is upgraded to the release that ``word`` names, where nothing says it: the release before, as a
+    word; "" for the source of the options. Raises NoSource."""
+    if options.names_one or has_cluster(os.environ) or not word.startswith(KUBERNETES):
+        return ""
+    release = RELEASES[max(RELEASES.index(release_of(word)) - 1, 0)]
+    _tell_default(release, "--from")
+    return f"{KUBERNETES}{release}"
+
+
+def _tell_default(release: str, option: str) -> None:
+    context = click.get_current_context(silent=True)
+    told = set() if context is None else context.meta.setdefault(_TOLD, set())
+    if option not in told:
+        told.add(option)
+        write_note(f"no cluster: Kubernetes {release}'s own kinds are used ({option} chooses another)")
