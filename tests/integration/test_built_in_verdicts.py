@@ -1,0 +1,110 @@
+"""Objects get the same verdict by the package's kinds and by the documents that an apiserver publishes."""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+import yaml
+
+import shared_data
+from shared_data import DATA
+from specmux_converters.group_versions import GroupVersion
+from specmux_tools.explanation.skeleton import skeleton
+from specmux_tools.inputs.validated_objects import MEDIA_TYPES, files_below, read_inputs
+from specmux_tools.kinds import DocumentSet
+from specmux_tools.sources.releases import ReleaseSource
+from specmux_tools.validation import Validator
+
+MUTANTS = 12
+"""Of each skeleton and of each object with every field."""
+VALUES = (None, True, 0, -1, 1.5, 2**40, "", "a", "10%", "2026-01-01T00:00:00Z", [], ["a"], {}, {"a": 1})
+RELEASES = [each for each in shared_data.NATIVE if each in ("1.32", "1.35", "none")]
+"""Those whose last patch has the documents of the first (test_release_documents.py)."""
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@shared_data.shared
+def test_verdicts_are_those_of_the_published_documents(
+    release: str, tally: Callable[[str, int], None]
+) -> None:
+    published = {
+        GroupVersion(key): shared_data.load(path) for key, path in shared_data.documents(release).items()
+    }
+    known = DocumentSet(published)
+    own = ReleaseSource(release).load(published.keys()).documents
+    judges = [Validator(documents, release=release) for documents in (known, own)]
+    judged = valid = 0
+    for data, media_type in (*_files(), *_mutants(known)):
+        verdicts = [
+            [(each.as_document(), each.fatal) for each in judge.validate_all(data, media_type)]
+            for judge in judges
+        ]
+        assert verdicts[0] == verdicts[1], data
+        judged += len(verdicts[0])
+        valid += sum(not fatal and not each["violations"] for each, fatal in verdicts[0])
+    tally(f"objects judged alike by the kinds of {release} and its documents", judged)
+    assert judged >= 2000
+    assert 100 < valid < judged - 1000  # both verdicts are there
+
+
+def _files() -> Iterator[tuple[bytes, str]]:
+    for folder in (DATA / "manifests", DATA / "defects/mistakes"):
+        for item in read_inputs(files_below([str(folder)])):
+            yield item.part.data, MEDIA_TYPES[item.part.format]
+
+
+def _mutants(known: DocumentSet) -> Iterator[tuple[bytes, str]]:
+    chance = random.Random(1)
+    for value in (*_skeletons(known), *_filled(DATA / "k8s-serialized-objects")):
+        for _ in range(MUTANTS):
+            mutant = copy.deepcopy(value)
+            for _ in range(chance.randint(1, 3)):
+                _mutate(mutant, chance)
+            yield orjson.dumps(mutant, default=str), "application/json"
+
+
+def _skeletons(known: DocumentSet) -> Iterator[Any]:
+    for each in known:
+        if "metadata" in each.schema.get("properties", {}):
+            yield yaml.safe_load(skeleton(each.document, each.kind, each.schema))
+
+
+def _filled(folder: Path) -> Iterator[Any]:
+    for path in sorted(folder.rglob("*.json")):
+        if path.name != "INDEX.json":
+            yield orjson.loads(path.read_bytes())
+
+
+def _mutate(value: Any, chance: random.Random) -> None:
+    """Changes one place: another value, a member less, a misspelt one, an item twice."""
+    places = [(parent, key) for parent, key in _places(value) if key not in ("apiVersion", "kind")]
+    if not places:
+        return
+    parent, key = chance.choice(places)
+    match chance.randrange(4):
+        case 0:
+            del parent[key]
+        case 1 if isinstance(parent, dict):
+            parent[f"{key}x"] = parent.pop(key)
+        case 2 if isinstance(parent, list):
+            parent.append(copy.deepcopy(parent[key]))
+        case _:
+            parent[key] = copy.deepcopy(chance.choice(VALUES))
+
+
+def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+    for key, each in (
+        list(value.items())
+        if isinstance(value, dict)
+        else list(enumerate(value))
+        if isinstance(value, list)
+        else []
+    ):
+        yield value, key
+        yield from _places(each)
