@@ -124,27 +124,30 @@ more."""
 
 
 class Holdings:
-    """Who has which group-version since when. What a backend that is up has had for long enough must not
-    vanish from a root: that it starts, is slow, or is one of several servers changes nothing."""
+    """Who has which group-version. What a backend has had for long enough to be noticed must not vanish from
+    a root as long as it has it: that it fails, starts, is slow, or is one of several servers changes
+    nothing."""
 
     def __init__(self) -> None:
         self._since: dict[tuple[str, int, str], float] = {}
+        self._noticed: set[tuple[str, int, str]] = set()
 
     def note(self, backends: Iterable[ModelBackend], now: float) -> None:
         has = {
-            (backend.name, number, key)
+            (backend.name, number, key): server.health == "up"
             for backend in backends
-            if backend.is_configured
-            and backend.balance != "requests"  # servers that are found by chance, in time
+            if backend.is_configured and backend.balance != "requests"  # found by chance, in time
             for number, server in enumerate(backend.servers)
-            if server.health == "up"
             for key in server.documents
             if backend.may_publish(key)
         }
-        self._since = {each: self._since.get(each, now) for each in has}
+        self._since = {each: self._since.get(each, now) for each, is_up in has.items() if is_up}
+        self._noticed |= {each for each, since in self._since.items() if now - since >= NOTICED_AFTER}
+        self._noticed &= has.keys()
 
-    def may_vanish(self, key: str, now: float) -> bool:
-        return not any(key == each[2] and now - since >= NOTICED_AFTER for each, since in self._since.items())
+    def owners(self, key: str) -> set[str]:
+        """The backends for whose sake it must not vanish where they were heard."""
+        return {backend for backend, _, other in self._noticed if other == key}
 
 
 class Reader:
@@ -215,7 +218,8 @@ class ChangeView:
             self.told = set()
         else:
             assert number not in self.told, f"the change {number} is told twice"
-            assert self.since is None or number > self.since or number // 10**8 != self.since // 10**8
+            is_same_log = self.since is not None and number // 10**8 == self.since // 10**8
+            assert not is_same_log or number == self.since + 1, "ids have a gap, and nothing is said of it"
             assert self.known.get(key, old) == old, f"a change of {key} was kept from a follower"
             self.known[key] = new
             self.told.add(number)

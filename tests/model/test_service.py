@@ -16,7 +16,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from model.depth import STEPS, run_machine
 from model.service_model import (
-    NOTICED_AFTER,
     ChangeView,
     Holdings,
     ModelBackend,
@@ -338,15 +337,14 @@ class ServiceMachine(RuleBasedStateMachine):
     def _replica(self, number: int) -> Replica:
         replica = Replica(self.world, number, disk=self.disks[number], settle=SETTLE)
         last: dict[str, Any] = {"snapshot": replica.publisher.current}
-        started = self.loop.time()
 
         def note(snapshot: Snapshot) -> None:
-            gone = last["snapshot"].entries.keys() - snapshot.entries.keys()
-            last["snapshot"] = snapshot
+            before, last["snapshot"] = last["snapshot"], snapshot
             self._note_holdings()
-            now = self.loop.time()
-            if now - started >= NOTICED_AFTER:
-                self.lost += [f"{key} vanished" for key in gone if not self.holdings.may_vanish(key, now)]
+            for key in before.entries.keys() - snapshot.entries.keys():
+                heard = (before.observations.get(BackendName(name)) for name in self.holdings.owners(key))
+                if any(each is not None and key in each.offers for each in heard):
+                    self.lost.append(f"{key} vanished")
             for entry in snapshot.entries.values():
                 is_ours = entry.offer.provenance.value != "native"
                 if is_ours and replica.documents.held(entry.key) is None and replica.state is None:

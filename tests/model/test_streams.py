@@ -223,7 +223,7 @@ class StreamMachine(RuleBasedStateMachine):
 
     async def _read_all(self) -> None:
         for client in self.clients:
-            if client.is_slow and client.queue is not None:
+            if client.is_slow:
                 continue
             log = self.logs[client.replica]
             while True:
