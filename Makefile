@@ -92,6 +92,7 @@ STRESS_FORM ?= middle
 STRESS_FOLLOWING ?= 180
 STRESS_STREAMS ?= 40000
 STRESS_BODIES ?= 100000
+STRESS_MODEL ?= 120
 
 stress: setup
 	$(BIN)/python tests/stress/stress_exchanges.py
@@ -104,6 +105,7 @@ stress: setup
 	$(BIN)/python tests/stress/stress_reader.py --write docs/benchmarks/stress.md
 	$(BIN)/python tests/stress/stress_resumption.py
 	$(BIN)/python tests/stress/stress_diff.py
+	$(BIN)/python tests/stress/stress_model.py --seconds $(STRESS_MODEL)
 
 clean:
 	rm -rf $(VENV) .venv-* dist build bench-out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
