@@ -13,7 +13,8 @@ from specmux_aggregator.http.content_codings import encoded
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.json_schema_files.requests import FileContext, SchemaSource
 from specmux_aggregator.model.observation import Hash
-from specmux_aggregator.workers.documents import REFUSALS, Unencodable
+from specmux_aggregator.workers.built import Unencodable
+from specmux_aggregator.workers.documents import REFUSALS
 from specmux_converters.document import Limits, parse
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_schema import DocumentSchemas

@@ -7,7 +7,7 @@ documents.
 from __future__ import annotations
 
 import asyncio
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from specmux_aggregator.api_discovery.backend_knowledge import (
     BackendListings,
@@ -21,14 +21,19 @@ from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.failure import Cause, Failure, build_failure
 from specmux_aggregator.model.observation import Hash, Observation
 from specmux_aggregator.model.snapshot import DocumentKey
+from specmux_aggregator.mounts import NamedFunction
 from specmux_aggregator.upstream.client import MovedDocument
-from specmux_aggregator.workers.documents import Unencodable
-from specmux_aggregator.workers.resources import resources_in
+from specmux_aggregator.workers.built import Unencodable
 from specmux_aggregator.workers.worker import Worker
 from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.media_types import JSON, MediaType
 from specmux_converters.resources import Resources
+
+if TYPE_CHECKING:
+    from specmux_aggregator.workers.resources import resources_in
+else:  # imported in the worker process alone
+    resources_in = NamedFunction("specmux_aggregator.workers.resources:resources_in")
 
 AT_HAND: Final = 0.2
 """Seconds within which a document is obtained that is in memory or on disk."""

@@ -21,21 +21,16 @@ import asyncio
 import time
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from specmux_aggregator.backend_sources.outcome import BackendOffers, Outcome, UnchangedOffers
 from specmux_aggregator.errors import NoWorker, WorkerFailed
 from specmux_aggregator.model.backend import Backend, BackendKind
 from specmux_aggregator.model.failure import Cause, Failure, build_failure
 from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
+from specmux_aggregator.mounts import NamedFunction
 from specmux_aggregator.upstream.client import MovedDocument, Payload
-from specmux_aggregator.workers.crds import (
-    GroupBuilt,
-    ManifestFile,
-    ManifestObject,
-    read_manifests,
-)
-from specmux_aggregator.workers.documents import build_manifests
+from specmux_aggregator.workers.built import GroupBuilt, ManifestFile, ManifestObject
 from specmux_aggregator.workers.worker import Worker
 from specmux_converters.counted_nouns import first_of
 from specmux_converters.crd import BUNDLED, Templates
@@ -43,6 +38,14 @@ from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.resources import Resources
+
+if TYPE_CHECKING:
+    from specmux_aggregator.workers.crds import read_manifests
+    from specmux_aggregator.workers.documents import build_manifests
+else:  # imported in the worker process alone
+    build_manifests = NamedFunction("specmux_aggregator.workers.documents:build_manifests")
+    read_manifests = NamedFunction("specmux_aggregator.workers.crds:read_manifests")
+
 
 PART_BYTES: Final = 2 * 1024 * 1024
 """JSON of the manifests of one job: about a second of work."""

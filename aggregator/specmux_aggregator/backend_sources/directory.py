@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from specmux_aggregator.backend_sources.files import Fingerprint, Folder
 from specmux_aggregator.backend_sources.outcome import BackendOffers, Outcome, UnchangedOffers
@@ -19,13 +19,19 @@ from specmux_aggregator.errors import NoWorker, WorkerFailed
 from specmux_aggregator.model.backend import Backend, BackendKind
 from specmux_aggregator.model.failure import Cause, Failure, build_failure
 from specmux_aggregator.model.observation import Hash, Observation, Provenance
+from specmux_aggregator.mounts import NamedFunction
 from specmux_aggregator.upstream.client import MovedDocument, Payload
 from specmux_aggregator.workers.built import BuiltDocument, FileBuilt
-from specmux_aggregator.workers.documents import build_file
 from specmux_aggregator.workers.worker import Worker
 from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
+
+if TYPE_CHECKING:
+    from specmux_aggregator.workers.documents import build_file
+else:  # imported in the worker process alone
+    build_file = NamedFunction("specmux_aggregator.workers.documents:build_file")
+
 
 READ_ATTEMPTS: Final = 3
 """Attempts to read or build a file until it has to change to be tried again."""

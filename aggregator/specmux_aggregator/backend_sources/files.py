@@ -19,7 +19,7 @@ from typing import Final
 from specmux_aggregator.backend_sources.crds import Unreadable
 from specmux_aggregator.folders import is_hidden, read_at_most
 from specmux_aggregator.model.failure import Cause, Failure
-from specmux_aggregator.workers.crds import ManifestFile
+from specmux_aggregator.workers.built import ManifestFile
 from specmux_aggregator.workers.file_names import is_document_name
 from specmux_converters.crd import BUNDLED, Templates
 

@@ -20,7 +20,7 @@ from specmux_aggregator.model.backend import Backend, BackendKind
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Observation
 from specmux_aggregator.upstream.client import MovedDocument, Payload
-from specmux_aggregator.workers.crds import ManifestFile
+from specmux_aggregator.workers.built import ManifestFile
 from specmux_aggregator.workers.worker import Worker
 from specmux_converters.crd import Templates
 from specmux_converters.document import Limits

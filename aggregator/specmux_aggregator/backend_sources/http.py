@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from specmux_aggregator.backend_sources.lowered_documents import LoweredDocuments
 from specmux_aggregator.backend_sources.outcome import BackendOffers, Outcome, UnchangedOffers, seen_of
@@ -23,15 +23,21 @@ from specmux_aggregator.model.backend import Backend, BackendKind
 from specmux_aggregator.model.failure import Cause, Failure, build_failure
 from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
 from specmux_aggregator.model.server_union import BackendServer
+from specmux_aggregator.mounts import NamedFunction
 from specmux_aggregator.upstream.client import BackendClient, BackendRoot, MovedDocument, NotModified, Payload
 from specmux_aggregator.upstream.responses import INLINE_MAX
-from specmux_aggregator.workers.documents import build_swagger
 from specmux_aggregator.workers.integrity import fault_of
 from specmux_aggregator.workers.lowering import begins_with_30, coded_may_be_later, may_be_later
 from specmux_aggregator.workers.worker import Worker
 from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.document import content_hash
 from specmux_converters.group_versions import GroupVersion
+
+if TYPE_CHECKING:
+    from specmux_aggregator.workers.documents import build_swagger
+else:  # imported in the worker process alone
+    build_swagger = NamedFunction("specmux_aggregator.workers.documents:build_swagger")
+
 
 UNREACHABLE: Final = frozenset(
     {

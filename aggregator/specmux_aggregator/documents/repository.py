@@ -14,7 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, ParamSpec, Protocol, TypeVar
 
 from specmux_aggregator.backend_sources.origin import Origin
 from specmux_aggregator.documents.representations import Representations
@@ -24,13 +24,20 @@ from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.failure import OUT_OF_REACH, Cause, Failure, build_failure
 from specmux_aggregator.model.snapshot import DocumentKey
+from specmux_aggregator.mounts import NamedFunction
 from specmux_aggregator.upstream.client import MovedDocument, Payload
-from specmux_aggregator.workers.documents import EncodedDocument, Unencodable, encode
+from specmux_aggregator.workers.built import EncodedDocument, Unencodable
 from specmux_aggregator.workers.integrity import contradicts, fault_of, is_proven
 from specmux_aggregator.workers.worker import Worker
 from specmux_cache.reading.single_flight import SingleFlight
 from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.media_types import JSON, MediaType
+
+if TYPE_CHECKING:
+    from specmux_aggregator.workers.documents import encode
+else:  # imported in the worker process alone
+    encode = NamedFunction("specmux_aggregator.workers.documents:encode")
+
 
 logger = logging.getLogger(__name__)
 

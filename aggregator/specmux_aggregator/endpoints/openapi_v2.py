@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from specmux_aggregator.documents.repository import DocumentRepository
 from specmux_aggregator.documents.representations import Representations
@@ -31,13 +31,19 @@ from specmux_aggregator.http.prepared_answer import (
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.observation import Hash
 from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
-from specmux_aggregator.workers.documents import Unencodable
-from specmux_aggregator.workers.openapi_v2 import NeededDocuments, SwaggerForm, merged_swagger
+from specmux_aggregator.mounts import NamedFunction
+from specmux_aggregator.workers.built import NeededDocuments, SwaggerForm, Unencodable
 from specmux_aggregator.workers.worker import Worker
 from specmux_cache.reading.single_flight import SingleFlight
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON, MediaType
+
+if TYPE_CHECKING:
+    from specmux_aggregator.workers.openapi_v2 import merged_swagger
+else:  # imported in the worker process alone
+    merged_swagger = NamedFunction("specmux_aggregator.workers.openapi_v2:merged_swagger")
+
 
 PATH: Final = "/openapi/v2"
 ROUTE: Final = "openapi_v2"

@@ -38,7 +38,7 @@ from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
 from specmux_aggregator.server.protocols import Pending
 from specmux_aggregator.upstream.client import MovedDocument
-from specmux_aggregator.workers.documents import Unencodable
+from specmux_aggregator.workers.built import Unencodable
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import MediaType
 

@@ -17,7 +17,7 @@ from specmux_aggregator.backend_sources.crds import Unreadable
 from specmux_aggregator.kubernetes.watch import WatchState
 from specmux_aggregator.kubernetes.watch_events import Object, identity_of
 from specmux_aggregator.model.failure import Cause, Failure
-from specmux_aggregator.workers.crds import ManifestObject, manifest_object
+from specmux_aggregator.workers.built import ManifestObject, manifest_object
 from specmux_converters.crd import Templates
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion

@@ -8,26 +8,22 @@ definition; everything else it forgets, and the caller decides what to build aga
 
 from __future__ import annotations
 
-import hashlib
 import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-import orjson
-
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded, encoded
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.observation import Hash, Offer, Provenance
-from specmux_aggregator.workers.built import BuiltDocument, Owned
+from specmux_aggregator.workers.built import BuiltDocument, GroupBuilt, ManifestObject, Owned, manifest_object
 from specmux_aggregator.workers.file_names import COMPRESSED
 from specmux_converters.byte_bounded import ByteBounded
 from specmux_converters.crd import BUNDLED, CRDBuild, CRDMemo, Problem, Templates, build
 from specmux_converters.document import Document, Limits, content_hash, parse
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.json_values import mapping, text
 from specmux_converters.losses import Grade, Loss
 from specmux_converters.recognise import DocumentKind, recognise
 from specmux_converters.resources import Resources
@@ -38,37 +34,6 @@ MEMO_BYTES: Final = 6 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class ManifestFile:
-    """A file of any content."""
-
-    name: str
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class ManifestObject:
-    """One CustomResourceDefinition. ``packed``: its JSON, compressed to a tenth, since thousands are kept."""
-
-    name: str
-    group: str
-    """"" if the manifest has none."""
-    digest: bytes
-    size: int
-    """Bytes of the JSON."""
-    packed: bytes = field(repr=False)
-
-
-def manifest_object(name: str, document: Mapping[str, object]) -> ManifestObject | None:
-    """None if it is nested too deeply."""
-    try:
-        json = orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
-    except orjson.JSONEncodeError:
-        return None
-    group = text(mapping(document.get("spec")).get("group"))
-    return ManifestObject(name, group, hashlib.sha256(json).digest(), len(json), zlib.compress(json, 1))
-
-
-@dataclass(frozen=True, slots=True)
 class FileManifests:
     """The manifests of one file. ``fault``: why it yields nothing although it looks like a manifest."""
 
@@ -76,18 +41,6 @@ class FileManifests:
     fault: str | None = None
     lost: str | None = None
     """Duplicate keys dropped while parsing: the first, and the number of others."""
-
-
-@dataclass(frozen=True, slots=True)
-class GroupBuilt:
-    """The documents of one API group. ``seconds``: duration for each newly built group-version, from
-    manifests to bytes."""
-
-    group: str
-    documents: tuple[BuiltDocument, ...]
-    problems: tuple[str, ...]
-    seconds: Mapping[GroupVersion, float]
-    resources: Mapping[GroupVersion, Resources]
 
 
 @dataclass(slots=True)

@@ -13,8 +13,16 @@ from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Offer, Provenance
-from specmux_aggregator.workers.built import BuiltDocument, FileBuilt, Owned
-from specmux_aggregator.workers.crds import GroupBuilt, GroupMemos, ManifestObject, build_groups, group_memos
+from specmux_aggregator.workers.built import (
+    BuiltDocument,
+    EncodedDocument,
+    FileBuilt,
+    GroupBuilt,
+    ManifestObject,
+    Owned,
+    Unencodable,
+)
+from specmux_aggregator.workers.crds import GroupMemos, build_groups, group_memos
 from specmux_aggregator.workers.file_names import COMPRESSED, group_version_of_file
 from specmux_aggregator.workers.losses import Losses, losses_by_group_version, losses_of
 from specmux_converters import codecs
@@ -40,20 +48,6 @@ class BuildMemo:
 
     fragments: Fragments = field(default_factory=Fragments)
     groups: GroupMemos = field(default_factory=group_memos)
-
-
-@dataclass(frozen=True, slots=True)
-class EncodedDocument:
-    """A document in one media type, without content coding."""
-
-    body: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Unencodable:
-    """Why a document has no form in a media type."""
-
-    reason: str
 
 
 def build_swagger(

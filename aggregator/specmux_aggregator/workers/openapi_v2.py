@@ -7,35 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
 import orjson
 
 from specmux_aggregator.http.content_codings import encoded
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.snapshot import DocumentKey
-from specmux_aggregator.workers.documents import REFUSALS, Unencodable
+from specmux_aggregator.workers.built import NeededDocuments, SwaggerForm, Unencodable
+from specmux_aggregator.workers.documents import REFUSALS
 from specmux_converters.codecs import protobuf_v2
 from specmux_converters.document import Limits, parse
 from specmux_converters.media_types import PROTOBUF_V2, MediaType
 from specmux_converters.to_swagger2.conversion import ReleaseMemo
 from specmux_converters.to_swagger2.encoded import EncodedPiece, encoded_piece, joined_json
-
-
-class NeededDocuments(NamedTuple):
-    """Documents whose part is not cached here."""
-
-    keys: tuple[DocumentKey, ...]
-
-
-class SwaggerForm(NamedTuple):
-    """The merged document in one form, and the documents that it lacks."""
-
-    body: bytes
-    refused: tuple[DocumentKey, ...]
-    """Missing from every form."""
-    unfit: tuple[DocumentKey, ...] = ()
-    """Without a place in this form."""
 
 
 @dataclass(slots=True)

@@ -24,10 +24,12 @@ from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
 from multiprocessing.queues import SimpleQueue
 from pathlib import Path
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
 
 from specmux_aggregator.errors import NoWorker, TookTooLong, WorkerFailed
-from specmux_aggregator.workers.documents import BuildMemo
+
+if TYPE_CHECKING:  # imported in the worker process alone
+    from specmux_aggregator.workers.documents import BuildMemo
 
 logger = logging.getLogger(__name__)
 
@@ -339,6 +341,8 @@ def _end_with_service() -> None:
 @cache
 def _memo() -> BuildMemo:
     """The memo of this worker process; never called in the service's own process."""
+    from specmux_aggregator.workers.documents import BuildMemo
+
     return BuildMemo()
 
 

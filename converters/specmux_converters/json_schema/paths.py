@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.json_schema.forms import OPEN, STRICT, Dialect, ModelForm, SchemaForm
-from specmux_converters.json_schema.kinds import Kind
 from specmux_converters.lazy.dataclasses import dataclass
+
+if TYPE_CHECKING:
+    from specmux_converters.json_schema.kinds import Kind
 
 MASTER: Final = "master"
 BUNDLE: Final = SchemaForm(is_named=True)

@@ -18,7 +18,8 @@ from specmux_aggregator.kubernetes.custom_resources import definitions, kept
 from specmux_aggregator.kubernetes.watch_events import ListPage, WatchedObjects, after, page_of
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Failure
-from specmux_aggregator.workers.crds import ManifestObject, build_groups, group_memos
+from specmux_aggregator.workers.built import ManifestObject
+from specmux_aggregator.workers.crds import build_groups, group_memos
 from specmux_converters.document import Limits
 
 JSON = st.recursive(

@@ -19,7 +19,7 @@ from specmux_aggregator.errors import TookTooLong, WorkerFailed
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
 from specmux_aggregator.model.failure import Failure
 from specmux_aggregator.model.observation import Observation
-from specmux_aggregator.workers.crds import ManifestFile
+from specmux_aggregator.workers.built import ManifestFile
 from specmux_aggregator.workers.documents import BuildMemo
 from specmux_converters.crd import BUNDLED, Templates
 from specmux_converters.document import Limits
