@@ -30,9 +30,9 @@ from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.media_types import JSON, MediaType
 from specmux_converters.resources import Resources
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # imported in the worker process alone
     from specmux_aggregator.workers.resources import resources_in
-else:  # imported in the worker process alone
+else:
     resources_in = NamedFunction("specmux_aggregator.workers.resources:resources_in")
 
 AT_HAND: Final = 0.2

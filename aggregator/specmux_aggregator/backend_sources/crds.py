@@ -39,10 +39,10 @@ from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.resources import Resources
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # imported in the worker process alone
     from specmux_aggregator.workers.crds import read_manifests
     from specmux_aggregator.workers.documents import build_manifests
-else:  # imported in the worker process alone
+else:
     build_manifests = NamedFunction("specmux_aggregator.workers.documents:build_manifests")
     read_manifests = NamedFunction("specmux_aggregator.workers.crds:read_manifests")
 

@@ -27,9 +27,9 @@ from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # imported in the worker process alone
     from specmux_aggregator.workers.documents import build_file
-else:  # imported in the worker process alone
+else:
     build_file = NamedFunction("specmux_aggregator.workers.documents:build_file")
 
 

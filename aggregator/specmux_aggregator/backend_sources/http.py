@@ -33,9 +33,9 @@ from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.document import content_hash
 from specmux_converters.group_versions import GroupVersion
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # imported in the worker process alone
     from specmux_aggregator.workers.documents import build_swagger
-else:  # imported in the worker process alone
+else:
     build_swagger = NamedFunction("specmux_aggregator.workers.documents:build_swagger")
 
 

@@ -33,9 +33,9 @@ from specmux_cache.reading.single_flight import SingleFlight
 from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.media_types import JSON, MediaType
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # imported in the worker process alone
     from specmux_aggregator.workers.documents import encode
-else:  # imported in the worker process alone
+else:
     encode = NamedFunction("specmux_aggregator.workers.documents:encode")
 
 

@@ -39,9 +39,9 @@ from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON, MediaType
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # imported in the worker process alone
     from specmux_aggregator.workers.openapi_v2 import merged_swagger
-else:  # imported in the worker process alone
+else:
     merged_swagger = NamedFunction("specmux_aggregator.workers.openapi_v2:merged_swagger")
 
 

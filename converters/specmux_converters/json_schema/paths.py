@@ -15,7 +15,7 @@ from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.json_schema.forms import OPEN, STRICT, Dialect, ModelForm, SchemaForm
 from specmux_converters.lazy.dataclasses import dataclass
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # paths need no documents
     from specmux_converters.json_schema.kinds import Kind
 
 MASTER: Final = "master"
