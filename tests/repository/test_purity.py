@@ -17,7 +17,8 @@ ALL_BUT = {
     "config": "watch",
     "api_discovery": "client follower metrics synthesis watch",
     "kubernetes": (
-        "api_client custom_resources listing metrics service_endpoints service_registry shared_crd_parts source watch"
+        "api_client custom_resources listing metrics service_endpoints service_registry"
+        " shared_crd_parts source watch"
     ),
     "proxy": "exchanges handler response swagger_copies upload",
 }

@@ -59,7 +59,7 @@ PROGRESS: Final = 0.01
 """Least share of a core that a job uses while it makes progress."""
 
 OUT_OF_MEMORY: Final = (
-    "the kernel most likely killed it for want of memory; raise the memory limit of the container or unit"
+    "the kernel most likely killed it because memory ran out; raise the memory limit of the container or unit"
     " (docs/sizing.md says what a number of definitions needs)"
 )
 

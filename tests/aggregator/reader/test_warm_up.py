@@ -50,7 +50,7 @@ class FakeDocuments:
     def held(self, key: object) -> None:
         return None
 
-    async def obtain(self, *key: object) -> bytes:
+    async def obtain(self, *key: object, **how: object) -> bytes:
         return b'{"openapi": "3.0.0", "paths": {}}'
 
 
