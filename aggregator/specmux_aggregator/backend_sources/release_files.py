@@ -8,7 +8,7 @@ from specmux_aggregator.backend_sources.crds import Unreadable
 from specmux_aggregator.backend_sources.files import Fingerprint
 from specmux_aggregator.built_in_releases import built_in_releases
 from specmux_aggregator.model.failure import Cause, Failure
-from specmux_aggregator.workers.crds import ManifestFile
+from specmux_aggregator.workers.built import ManifestFile
 from specmux_converters.crd import BUNDLED, Templates
 from specmux_converters.group_versions import GroupVersion
 
