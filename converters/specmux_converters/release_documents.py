@@ -62,7 +62,7 @@ class ReleaseDocuments:
         text = first.decompress(data)
         index = orjson.loads(text[len(_START) : -len(_BETWEEN)])
         self._releases: dict[str, dict[str, Any]] = index["releases"]
-        self._firsts = [1, *accumulate((lines for lines, _ in index["streams"]), initial=1)][1:]
+        self._firsts = list(accumulate((lines for lines, _ in index["streams"]), initial=1))
         """The first line of each stream, and the end."""
         self._starts = list(accumulate((size for _, size in index["streams"]), initial=0))
         self._packed = first.unused_data

@@ -227,7 +227,7 @@ MISTAKES = [
     wrong("validate $dir/none.yaml", 2, "none.yaml: no such file or folder"),
     wrong("validate $dir/widget.yaml", 1, "no cluster: Kubernetes 1.37's own kinds", "--directory"),
     wrong("validate --file $dir/crd.yaml $dir/bare", 2, "bare: no manifest in it", ".yaml"),
-    wrong("validate --file $dir/crd.yaml $dir/empty.yaml", 0, "no object in", "nothing was validated"),
+    wrong("validate --file $dir/crd.yaml $dir/empty.yaml", 1, "nothing was validated", "--allow-empty"),
     wrong("validate --file $dir/crd.yaml $dir/template.yaml", 1, "template.yaml:4", "helm template CHART"),
     wrong("validate --file $dir/crd.yaml $dir/gadget.yaml", 1, "no kind", "--ignore-missing-schemas"),
     wrong("validate --file $dir/crd.yaml $dir/crd.yaml", 1, "which is Kubernetes' own", "--release"),
