@@ -96,6 +96,7 @@ def test_importing_it_brings_neither_http_nor_converters() -> None:
     converters = {name for name in modules.split() if name.startswith("specmux_converters")}
     assert converters <= {
         "specmux_converters",
+        "specmux_converters.lazy",
         "specmux_converters.lazy.dataclasses",
         "specmux_converters.lazy.names",
     }
