@@ -260,6 +260,12 @@ class ServiceMachine(RuleBasedStateMachine):
         if not self.replicas[replica].is_dead:
             self._run(self._read(key, "F" * 128, replica))
 
+    @rule(backend=numbers, key=keys, replica=replicas)
+    def read_what_is_new(self, backend: int, key: str, replica: int) -> None:
+        """Another replica has told a client of it already."""
+        self.change_document(backend, 0, key)
+        self.read_what_may_be_new(replica, key)
+
     @rule(kind=st.sampled_from(list(Feed)), replica=replicas)
     def follow(self, kind: Feed, replica: int) -> None:
         if len(self.followers) < 6:

@@ -142,6 +142,12 @@ class StreamMachine(RuleBasedStateMachine):
         for replica in (first, 1 - first):
             self.publish(replica, key, hash)
 
+    @rule(replica=replicas, key=keys, count=st.integers(2, 2 * ENTRIES_MAX))
+    def change_often(self, replica: int, key: str, count: int) -> None:
+        for number in range(count):
+            self.publish(replica, key, "ABC"[number % 3])
+            self.settle(replica)
+
     @rule(replica=replicas)
     def settle(self, replica: int) -> None:
         self.logs[replica].settle()
