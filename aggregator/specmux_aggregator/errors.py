@@ -49,6 +49,10 @@ class NoKubeconfig(NoSource):
     """Nothing was named, and there is no kubeconfig that would name the server."""
 
 
+class NoThreads(SpecmuxError):
+    """The system refuses the first thread."""
+
+
 class WorkerFailed(SpecmuxError):
     """A build in the worker process crashed or ran out of time; the input is to blame until proven
     otherwise."""

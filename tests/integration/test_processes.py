@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
+import os
 import re
 import shutil
 import signal
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,7 +18,7 @@ import pytest
 from fakes.apiserver import document
 from running.process import Process, specmux, write_documents
 from shared_data import DATA, shared
-from specmux_converters.media_types import CBOR
+from specmux_converters.media_types import CBOR, PROTOBUF
 
 APPS, BATCH = "apis/apps/v1", "apis/batch/v1"
 
@@ -39,6 +42,83 @@ def test_killed_service_leaves_no_worker_behind(tmp_path: Path) -> None:
         process.get(process.paths()[APPS], Accept=CBOR)
         # The end of the context sees to it that the output closes, which every worker holds open.
         process.stop(signal.SIGKILL)
+
+
+def descendants(pid: int) -> list[int]:
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    children = [int(child) for task in tasks for child in (task / "children").read_text().split()]
+    return [*children, *(each for child in children for each in descendants(child))]
+
+
+def states(pids: list[int]) -> dict[int, str]:
+    """The states of those that are left, by pid."""
+    found = {}
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            found[pid] = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    return {pid: state for pid, state in found.items() if state != "Z"}
+
+
+def test_stopped_children_hold_no_end_up_and_end_with_the_service(tmp_path: Path) -> None:
+    folder = write_documents(tmp_path, {APPS: document(APPS)})
+
+    def stopped_after(choose: Callable[[list[int]], list[int]]) -> int:
+        with specmux("serve", "--directory", str(folder), "--listen-port", "0") as process:
+            process.until_ready()
+            process.get("/openapi/search?q=apps")
+            process.get(process.paths()[APPS], Accept=CBOR)
+            children = descendants(process.pid)
+            for child in choose(children):
+                os.kill(child, signal.SIGSTOP)
+            assert process.stop() == 0
+            assert not states(children)
+            assert "Traceback" not in process.output
+        return len(children)
+
+    count = stopped_after(lambda children: children)
+    for number in range(count):
+        stopped_after(lambda children, number=number: children[number : number + 1])  # type: ignore[misc]
+
+
+def test_killed_children_are_replaced_without_a_traceback(tmp_path: Path) -> None:
+    folder = write_documents(tmp_path, {APPS: document(APPS)})
+    with specmux("serve", "--directory", str(folder), "--listen-port", "0") as process:
+        process.until_ready()
+        url = process.paths()[APPS]
+        for accepted in ("application/cbor", PROTOBUF, "application/json"):
+            for child in descendants(process.pid):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGKILL)
+            process.until(lambda accepted=accepted: process.get(url, Accept=accepted)[0] == 200, accepted)
+            process.until(lambda: process.get("/openapi/search?q=apps")[0] == 200, "the reader is back")
+        assert process.stop() == 0
+        assert "Traceback" not in process.output
+        assert "resource_tracker" not in process.output
+
+
+NO_THREADS = """
+import threading
+
+def refuses(*arguments, **options):
+    raise RuntimeError("can't start new thread")
+
+for name in ("_start_new_thread", "_start_joinable_thread"):
+    if hasattr(threading, name):
+        setattr(threading, name, refuses)
+"""
+"""As where the limit of processes is 1."""
+
+
+def test_system_that_refuses_every_thread_is_told_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(NO_THREADS)
+    folder = write_documents(tmp_path / "documents", {APPS: document(APPS)})
+    for command in ("serve", "ui"):
+        arguments = ("--listen-port", "0") if command == "serve" else ("--no-browser",)
+        with specmux(command, "--directory", str(folder), *arguments, PYTHONPATH=str(tmp_path)) as process:
+            assert process.wait() == 1
+            assert len(process.lines) == 1, process.output
+            assert "no thread can be started" in process.output
+            assert "ulimit -u" in process.output
 
 
 def test_running_request_is_finished_before_the_end(tmp_path: Path) -> None:

@@ -33,8 +33,8 @@ CODINGS = ("identity", "gzip", "zstd")
 
 
 def worker_pid(worker: Worker) -> int:
-    assert worker._pool is not None
-    return worker._pool.result().pid
+    assert worker._process is not None
+    return worker._process.pid
 
 
 async def assert_no_500(client: Client) -> None:
@@ -74,7 +74,7 @@ async def test_workers_are_up_before_the_first_client_wants_an_encoding() -> Non
 
 
 async def until_started(client: Client, worker: Worker) -> int:
-    await client.until(lambda: worker._pool is not None and worker._pool.done(), "its process is up")
+    await client.until(lambda: bool(worker._process and worker._process.started.done()), "its process is up")
     return worker_pid(worker)
 
 

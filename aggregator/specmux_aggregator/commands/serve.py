@@ -33,9 +33,8 @@ def serve(source: ConfigSource) -> None:
     Exit codes: 0 stopped, 1 not started, 2 usage, 3 invalid configuration.
     """
     # Imported by who serves: help and completion need neither an event loop nor the service.
-    import asyncio
-
     from specmux_aggregator.config.watch import watch_config
+    from specmux_aggregator.event_loop import run_to_the_end
     from specmux_aggregator.process import configure_logging, run
 
     with reported_errors():
@@ -47,7 +46,7 @@ def serve(source: ConfigSource) -> None:
                 "give --config FILE, --backend NAME=URL, --directory DIR, --kubeconfig FILE or --in-cluster"
             )
         configure_logging(settings.log)
-        asyncio.run(
+        run_to_the_end(
             run(
                 settings,
                 changes=lambda reread: watch_config(source, settings, reread=reread),

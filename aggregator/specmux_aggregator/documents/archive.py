@@ -10,7 +10,6 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
@@ -19,6 +18,7 @@ import orjson
 
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.documents.repository import CodedBody
+from specmux_aggregator.few_threads import FewThreads
 from specmux_aggregator.http.content_codings import decoded
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
@@ -47,7 +47,7 @@ class StateDirectory:
     def __init__(self, store: DiskStore, *, max_document_bytes: int) -> None:
         self._store = store
         self._max_document_bytes = max_document_bytes
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="state")
+        self._thread = FewThreads(1, "state")
         self._identities: dict[BackendName, str] = {}
         self._failing: set[tuple[bool, str]] = set()
 

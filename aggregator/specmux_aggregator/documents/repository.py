@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, ParamSpec, Protocol, TypeVar
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Final, ParamSpec, Protocol, TypeVar
 from specmux_aggregator.backend_sources.origin import Origin
 from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.errors import TookTooLong, WorkerFailed
+from specmux_aggregator.few_threads import FewThreads
 from specmux_aggregator.http.content_codings import decoded, encoded
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.backend import BackendName
@@ -98,7 +98,7 @@ class DocumentRepository:
         self._limits = limits
         self._timed = timed
         self._subscribers: list[Callable[[DocumentKey, CodedBody], None]] = []
-        self._threads = ThreadPoolExecutor(max_workers=2, thread_name_prefix="recode")
+        self._threads = FewThreads(2, "recode")
         self._recodings: SingleFlight[tuple[DocumentKey, MediaType, Coding, bool], bytes] = SingleFlight()
         self._sources: SingleFlight[DocumentKey, CodedBody | Failure | MovedDocument] = SingleFlight()
         self._encodings: SingleFlight[tuple[DocumentKey, MediaType], Made] = SingleFlight()

@@ -14,15 +14,18 @@ import logging
 import multiprocessing
 import os
 import signal
+import socket
 import threading
+import time
+import warnings
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
-from multiprocessing.context import ForkServerContext
+from multiprocessing import forkserver, resource_tracker
+from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
-from multiprocessing.queues import SimpleQueue
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
 
@@ -50,10 +53,11 @@ PAUSE_MAX: Final = 60.0
 """Seconds between two starts that fail, doubled each time. Each costs half a second of processor time."""
 
 START_MAX: Final = 60.0
-"""Seconds that a start may take. A pool without memory for its thread starts for ever."""
+"""Seconds that a start may take: a fork server that was stopped answers never."""
 
 END_MAX: Final = 3.0
-"""Seconds that a pool may take to end once its process was killed."""
+"""Seconds that a process may take to be gone once it was killed; after them the fork server, which tells of
+it, is killed as well."""
 
 PROGRESS: Final = 0.01
 """Least share of a core that a job uses while it makes progress."""
@@ -63,18 +67,12 @@ OUT_OF_MEMORY: Final = (
     " (docs/sizing.md says what a number of definitions needs)"
 )
 
+_FORK_SERVER: Final = (forkserver._forkserver, "_forkserver_pid")  # noqa: SLF001
+_RESOURCE_TRACKER: Final = (resource_tracker._resource_tracker, "_pid")  # noqa: SLF001
+"""Where the multiprocessing module has the ids of its processes, which it tells nobody."""
+
 _OBJECTS_UNTIL_COLLECTED: Final = 50_000
 """Live containers after which the young generation is searched for cycles."""
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerProcess:
-    """A pool of one process that is never replaced: when the process ends, the pool is broken."""
-
-    pool: ProcessPoolExecutor
-    process: BaseProcess
-    pid: int
-    results: SimpleQueue[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,21 +84,92 @@ class StartPause:
     until: float
 
 
-class WorkerContext(ForkServerContext):
-    """Starts workers; keeps the process of a pool, and the queue through which it receives results."""
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """The name of the exception that a job raised."""
+
+    exception: str
+
+
+class NotTaken(WorkerFailed):
+    """The process was gone before it took the job, which is not to blame."""
+
+
+class WorkerProcess:
+    """A process that does one job at a time, and the thread of the service that talks to it.
+
+    ``concurrent.futures`` is not used: its pool waits for what a process that was stopped never tells, and
+    needs semaphores, of which Python's resource tracker complains whenever it was killed.
+    """
 
     def __init__(self) -> None:
-        super().__init__()
-        self.processes: list[BaseProcess] = []
-        self.results: list[SimpleQueue[Any]] = []
+        """Starts it; ``started`` says how that went."""
+        self.pid = 0
+        self.exit_code: int | None = None
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="worker")
+        self._process: BaseProcess | None = None
+        self._is_killed = False
+        self._jobs, self._theirs = multiprocessing.Pipe()
+        self.started = asyncio.create_task(self._started(), name="start of a worker")
 
-    def Process(self, *args: Any, **kwargs: Any) -> BaseProcess:  # type: ignore[override]  # noqa: N802
-        self.processes.append(super().Process(*args, **kwargs))
-        return self.processes[-1]
+    async def ask(self, work: tuple[Any, ...]) -> Any:
+        """What the process answers. Raises NotTaken, and EOFError or OSError if it died."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._ask, work)
 
-    def SimpleQueue(self) -> SimpleQueue[Any]:  # noqa: N802  # as multiprocessing names it
-        self.results.append(super().SimpleQueue())
-        return self.results[-1]
+    async def end(self) -> None:
+        """Kill it, and wait until it is gone."""
+        self._kill()
+        try:
+            gone = asyncio.get_running_loop().run_in_executor(self._thread, self._join)
+        except RuntimeError:
+            return  # there was no thread to start it
+        finally:
+            self._thread.shutdown(wait=False)
+        done, _ = await asyncio.wait([gone], timeout=END_MAX)
+        if not done:
+            _signal(_FORK_SERVER, signal.SIGKILL)
+        await asyncio.gather(self.started, gone, return_exceptions=True)
+
+    async def _started(self) -> None:
+        async with asyncio.timeout(START_MAX):
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._start)
+
+    def _start(self) -> None:
+        with self._theirs:
+            self._process = _launched(self._theirs)
+        if self._is_killed:
+            self._process.kill()
+        found = self._jobs.recv()
+        if isinstance(found, BaseException):
+            raise found
+        self.pid = found
+
+    def _ask(self, work: tuple[Any, ...]) -> Any:
+        try:
+            self._jobs.send(work)
+        except BrokenPipeError as error:
+            raise NotTaken("the worker process died") from error
+        return self._jobs.recv()
+
+    def _kill(self) -> None:
+        """From any thread: whatever the process and its thread are at, neither waits any longer."""
+        self._is_killed = True
+        if self._process is not None:
+            self._process.kill()
+        # A stopped fork server forks nothing, and tells of no end; both would outlive the service.
+        for helper in (_FORK_SERVER, _RESOURCE_TRACKER):
+            _signal(helper, signal.SIGCONT)
+        pipe = socket.socket(fileno=self._jobs.fileno())
+        with contextlib.suppress(OSError):
+            pipe.shutdown(socket.SHUT_RDWR)
+        pipe.detach()
+
+    def _join(self) -> None:
+        self._jobs.close()
+        if self._process is not None:
+            self._process.join()
+            self.exit_code = self._process.exitcode
+            self._process.close()
 
 
 class Worker:
@@ -108,7 +177,7 @@ class Worker:
 
     def __init__(self, *, timeout: float) -> None:
         self._timeout = timeout
-        self._pool: asyncio.Task[WorkerProcess] | None = None
+        self._process: WorkerProcess | None = None
         self._ending: set[asyncio.Task[None]] = set()
         self._turn = asyncio.Lock()
         self._pause: StartPause | None = None
@@ -117,7 +186,7 @@ class Worker:
     @property
     def is_up(self) -> bool:
         """Whether it has been started and has not ended."""
-        return self._pool is not None
+        return self._process is not None
 
     async def start(self) -> None:
         """Start the process before there is work. A failure is logged, and raised again to callers with
@@ -145,64 +214,65 @@ class Worker:
         # One at a time, so that the time limit covers work rather than waiting, and a kill hits only the
         # culprit.
         async with self._turn:
-            return await self._done(call, function, args, kwargs)
+            try:
+                reply = await self._reply(call, function, args, kwargs)
+            except NotTaken:
+                reply = await self._reply(call, function, args, kwargs)
+        if isinstance(reply, Raised):
+            raise WorkerFailed(f"the build failed with {reply.exception}")
+        result: R = reply
+        return result
 
-    async def _done(
-        self,
-        call: Callable[..., Any],
-        function: Callable[..., R],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-    ) -> R:
-        future: asyncio.Future[R] = await self._submitted(call, function, args, kwargs)
+    async def _reply(self, *work: Any) -> Any:
+        process = await self._started()
         try:
-            return await self._within_limit(future)
+            return await self._within_limit(process, work)
         except TimeoutError:
             self.end()
             raise TookTooLong(self._timeout) from None
-        except BrokenProcessPool as error:
-            raise WorkerFailed(await self._death()) from error
-        except asyncio.CancelledError:
+        except (EOFError, OSError) as error:
+            raise WorkerFailed(await self._death(process)) from error
+        except (asyncio.CancelledError, NotTaken):
             self.end()
             raise
         except Exception as error:
+            # The pipe may be left in the middle of a message.
+            self.end()
             raise WorkerFailed(f"the build failed with {type(error).__name__}") from error
 
-    async def _within_limit(self, future: asyncio.Future[R]) -> R:
-        """The result, within ``timeout`` seconds of processor time: on a busy machine, or with a fifth of a
-        core, that takes longer by the clock. A process that hardly used any by then hangs. Raises
+    async def _within_limit(self, process: WorkerProcess, work: tuple[Any, ...]) -> Any:
+        """What it answers, within ``timeout`` seconds of processor time: on a busy machine, or with a fifth
+        of a core, that takes longer by the clock. A process that hardly used any by then hangs. Raises
         TimeoutError."""
-        pid = self._pool.result().pid if self._pool is not None else 0
-        began = used = _processor_seconds(pid)
+        began = used = _processor_seconds(process.pid)
+        answer = asyncio.ensure_future(process.ask(work))
         try:
             while True:
                 # Not wait_for: on Python 3.11 it loses a cancellation that arrives with the result.
-                done, _ = await asyncio.wait([future], timeout=self._timeout)
+                done, _ = await asyncio.wait([answer], timeout=self._timeout)
                 if done:
-                    return future.result()
-                before, used = used, _processor_seconds(pid)
+                    return answer.result()
+                before, used = used, _processor_seconds(process.pid)
                 if used - before < PROGRESS * self._timeout or used - began >= self._timeout:
                     raise TimeoutError
         finally:
-            future.cancel()
+            answer.cancel()
 
-    async def _death(self) -> str:
+    async def _death(self, process: WorkerProcess) -> str:
         """Why the process ended by itself, once it is gone; logged if it was killed."""
-        started, self._pool = self._pool, None
-        if started is None:
-            return "the worker process died"
-        await _end(started, is_dead=True)
-        if (await started).process.exitcode != -signal.SIGKILL:
+        if self._process is process:
+            self._process = None
+        await process.end()
+        if process.exit_code != -signal.SIGKILL:
             return "the worker process died"
         logger.warning("a worker process died of signal 9: %s", OUT_OF_MEMORY)
         return f"the worker process died of signal 9: {OUT_OF_MEMORY}"
 
     def end(self) -> None:
-        """Kill the process, losing its memory; the next call starts another. A starting process ends once it
-        has started."""
-        pool, self._pool = self._pool, None
-        if pool is not None:
-            ending = asyncio.create_task(_end(pool), name="end of a worker")
+        """Kill the process, losing its memory; the next call starts another."""
+        process, self._process = self._process, None
+        if process is not None:
+            ending = asyncio.create_task(process.end(), name="end of a worker")
             self._ending.add(ending)
             ending.add_done_callback(self._ending.discard)
 
@@ -212,38 +282,42 @@ class Worker:
             self.end()
 
     async def close(self) -> None:
-        """``end``, and wait until it is gone: otherwise the interpreter's exit would write to the pool's pipe
-        while the pool's thread closes it (_python_exit of concurrent.futures.process)."""
+        """``end``, and wait until it is gone."""
         self.end()
         await asyncio.gather(*self._ending)
 
-    async def _submitted(self, *work: Any) -> asyncio.Future[Any]:
+    async def _started(self) -> WorkerProcess:
+        """The process, started if need be. Raises NoWorker."""
         now = asyncio.get_running_loop().time()
         if self._pause is not None and now < self._pause.until:
             raise _no_worker(self._pause)
         try:
             try:
-                return asyncio.wrap_future((await self._started()).pool.submit(*work))
-            except (BrokenProcessPool, EOFError):
-                # It died while idle, or the fork server died while it started; the next job is not to blame.
-                self.end()
-                return asyncio.wrap_future((await self._started()).pool.submit(*work))
-        except (OSError, EOFError, RuntimeError) as error:
-            self.end()
+                process = await self._process_that_started()
+            except EOFError:
+                # The fork server died while it started.
+                process = await self._process_that_started()
+        except (OSError, EOFError, RuntimeError, MemoryError) as error:
             raise _no_worker(self._paused(error)) from error
-
-    async def _started(self) -> WorkerProcess:
-        if self._pool is None:
-            self._pool = asyncio.create_task(asyncio.to_thread(_new_process))
-        process = await asyncio.shield(self._pool)
         if self._pause is not None:
             self._pause = None
             logger.info("the worker process starts again")
         return process
 
+    async def _process_that_started(self) -> WorkerProcess:
+        if self._process is None:
+            self._process = WorkerProcess()
+        process = self._process
+        try:
+            await asyncio.shield(process.started)
+        except Exception:
+            self.end()
+            raise
+        return process
+
     def _paused(self, error: Exception) -> StartPause:
         last = self._pause
-        died = isinstance(error, (BrokenProcessPool, EOFError))
+        died = isinstance(error, EOFError)
         reason = (
             "it died at once" if died else getattr(error, "strerror", None) or str(error) or "not in time"
         )
@@ -267,48 +341,70 @@ def _no_worker(pause: StartPause) -> NoWorker:
     return NoWorker(f"the worker process does not start: {pause.reason}")
 
 
-def _new_process() -> WorkerProcess:
-    """A pool with a running process. Blocks about a second while the fork server imports this package."""
+def _launched(jobs: Connection) -> BaseProcess:
+    """A process that works off ``jobs``. Blocks about a second while the fork server imports this package."""
     try:
         Path.cwd()
     except FileNotFoundError:
         # children start in the parent's directory, which may vanish; no relative paths are used
         os.chdir("/")
+    # Nothing is tracked, so that a tracker that died is missed by nobody.
+    warnings.filterwarnings("ignore", "resource_tracker: process died")
     # A fork of this process would copy its sockets and threads; the fork server has none.
-    context = WorkerContext()
+    context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
-    # The watch comes first: the worker of a service that is killed before the first job would wait forever.
-    pool = ProcessPoolExecutor(max_workers=1, mp_context=context, initializer=_watch_service)
+    process = context.Process(target=_work, args=(jobs,), name="worker")
+    process.start()
+    return process
+
+
+def _pid(helper: tuple[object, str]) -> int:
+    owner, attribute = helper
+    pid: int | None = getattr(owner, attribute, None)
+    return pid or 0
+
+
+def _signal(helper: tuple[object, str], number: int) -> None:
+    if pid := _pid(helper):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
+def end_helpers() -> None:
+    """Kill the processes of the multiprocessing module, once every worker has ended: one that was stopped
+    would outlive this process. Blocks until they are gone."""
+    until = time.monotonic() + END_MAX
+    for helper in (_FORK_SERVER, _RESOURCE_TRACKER):
+        _signal(helper, signal.SIGKILL)
+        pid = _pid(helper)
+        with contextlib.suppress(ChildProcessError):
+            # Only looked at: the module waits for it itself.
+            while pid and not os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+                if time.monotonic() > until:
+                    break
+                time.sleep(0.001)
+
+
+def _work(jobs: Connection) -> None:
+    """The worker: do what comes, until the service closes its end or is gone."""
+    with contextlib.suppress(EOFError, OSError):
+        try:
+            # First: the worker of a service that is killed before the first job would wait forever.
+            threading.Thread(target=_end_with_service, daemon=True).start()
+            begun: int | Exception = _begin()
+        except Exception as error:  # noqa: BLE001  # the service says it
+            begun = error
+        jobs.send(begun)
+        while not isinstance(begun, Exception):
+            jobs.send_bytes(_reply_to(jobs.recv_bytes()))
+
+
+def _reply_to(work: bytes) -> bytes:
     try:
-        # Not in the initializer, which would print what it raises and keep the reason to itself.
-        pid = pool.submit(_begin).result(START_MAX)
-        return WorkerProcess(pool, context.processes[0], pid, context.results[0])
-    except BaseException:
-        # The interpreter's exit would wait for a process that waits for work.
-        for process in context.processes:
-            if process.pid is not None:
-                process.kill()
-        pool.shutdown()
-        raise
-
-
-async def _end(started: asyncio.Task[WorkerProcess], *, is_dead: bool = False) -> None:
-    await asyncio.wait([started])
-    if started.cancelled() or started.exception() is not None:
-        return
-    ended = started.result()
-    # A pool has no public method to kill its process. The exit status of a dead one can be read only once,
-    # which the pool does.
-    for process in () if is_dead else multiprocessing.active_children():
-        if process.pid == ended.pid:
-            process.kill()
-    shutdown = asyncio.ensure_future(asyncio.to_thread(ended.pool.shutdown, cancel_futures=True))
-    done, _ = await asyncio.wait([shutdown], timeout=END_MAX)
-    if not done:
-        # If it was killed while writing a result, the pool's thread waits for the rest forever, since this
-        # process holds the other end of the pipe as well.
-        ended.results.close()
-    await shutdown
+        call, function, args, kwargs = ForkingPickler.loads(work)
+        return bytes(ForkingPickler.dumps(call(function, args, kwargs)))
+    except Exception as error:  # noqa: BLE001  # of one job
+        return bytes(ForkingPickler.dumps(Raised(type(error).__name__)))
 
 
 def _begin() -> int:
@@ -324,10 +420,6 @@ def _begin() -> int:
     # Ctrl-C in a terminal reaches every process of the group.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     return os.getpid()
-
-
-def _watch_service() -> None:
-    threading.Thread(target=_end_with_service, daemon=True).start()
 
 
 def _end_with_service() -> None:

@@ -410,10 +410,12 @@ class DiskStore:
         with self._lock:
             if self._closing.is_set() or (self._compactor is not None and self._compactor.is_alive()):
                 return
-            self._compactor = threading.Thread(
+            compactor = threading.Thread(
                 target=self._compact_quietly, name=f"compact {os.fspath(self.directory)}", daemon=True
             )
-            self._compactor.start()
+            with contextlib.suppress(RuntimeError):  # no more threads: the next write tries again
+                compactor.start()
+                self._compactor = compactor
 
     def _compact_quietly(self) -> None:
         try:

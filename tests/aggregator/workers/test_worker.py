@@ -15,8 +15,11 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures.process import _ExecutorManagerThread
-from multiprocessing.queues import Queue, SimpleQueue
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing import forkserver
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from pathlib import Path
 
 import pytest
 
@@ -38,6 +41,17 @@ def is_alive(pid: int) -> bool:
 async def until_gone(pid: int) -> None:
     async with asyncio.timeout(PATIENT):
         while is_alive(pid):
+            await asyncio.sleep(0.01)
+
+
+def is_alive_in(process: workers.WorkerProcess) -> bool:
+    started = process._process
+    return started is not None and started in multiprocessing.active_children()
+
+
+async def until_threads_end() -> None:
+    async with asyncio.timeout(PATIENT):
+        while any(each.name.startswith("worker") for each in threading.enumerate()):
             await asyncio.sleep(0.01)
 
 
@@ -103,7 +117,6 @@ async def test_worker_that_died_while_idle_is_replaced_without_a_failure() -> No
     pid = await worker.run(os.getpid)
     os.kill(pid, signal.SIGKILL)
     await until_gone(pid)
-    await asyncio.sleep(0.2)  # the executor notices in a thread of its own
     assert await worker.run(os.getpid) != pid
     await worker.close()
 
@@ -169,13 +182,13 @@ async def test_worker_closed_while_it_starts_leaves_no_process() -> None:
     worker = Worker(timeout=PATIENT)
     first = asyncio.create_task(worker.run(os.getpid))
     await asyncio.sleep(0)
-    starting = worker._pool
-    assert starting is not None
+    process = worker._process
+    assert process is not None
     first.cancel()
     await worker.close()
-    pool = (await starting).pool
-    with pytest.raises(RuntimeError, match=r"shutdown|terminated"):  # whichever the pool notices first
-        pool.submit(os.getpid)
+    with pytest.raises(EOFError):
+        await process.started
+    assert not is_alive_in(process)
 
 
 @pytest.mark.parametrize("is_killed_before", [False, True])
@@ -186,14 +199,14 @@ async def test_nothing_of_a_closed_worker_is_left_for_the_interpreter_to_end(is_
         worker.end()
     await worker.close()
     assert not is_alive(pid)
-    assert not any(isinstance(each, _ExecutorManagerThread) for each in threading.enumerate())
+    await until_threads_end()
 
 
 async def test_worker_that_was_started_has_its_process_when_work_comes() -> None:
     worker = Worker(timeout=PATIENT)
     await worker.start()
-    assert worker._pool is not None
-    pid = worker._pool.result().pid
+    assert worker._process is not None
+    pid = worker._process.pid
     assert await worker.run(os.getpid) == pid
     await worker.close()
 
@@ -201,14 +214,14 @@ async def test_worker_that_was_started_has_its_process_when_work_comes() -> None
 async def test_worker_that_does_not_start_says_so_once_and_tells_whoever_brings_work(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fails() -> None:
+    def fails(jobs: Connection) -> None:
         raise OSError(errno.EMFILE, "too many open files")
 
     worker = Worker(timeout=PATIENT)
     caplog.set_level(logging.INFO)
     monkeypatch.setattr(workers, "PAUSE_MIN", 0.0)
     with monkeypatch.context() as patched:
-        patched.setattr(workers, "_new_process", fails)
+        patched.setattr(workers, "_launched", fails)
         await worker.start()
         with pytest.raises(NoWorker, match="too many open files"):
             await worker.run(os.getpid)
@@ -218,27 +231,75 @@ async def test_worker_that_does_not_start_says_so_once_and_tells_whoever_brings_
     await worker.close()
 
 
-async def test_pool_without_memory_for_its_thread_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    def starts_no_thread(queue: Queue[object]) -> None:
+async def test_service_without_memory_for_a_thread_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    def starts_no_thread(pool: ThreadPoolExecutor) -> None:
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(Queue, "_start_thread", starts_no_thread)
-    monkeypatch.setattr(threading, "excepthook", lambda told: None)
-    monkeypatch.setattr(workers, "START_MAX", 2.0)
-    before = set(multiprocessing.active_children())
+    monkeypatch.setattr(ThreadPoolExecutor, "_adjust_thread_count", starts_no_thread)
     worker = Worker(timeout=PATIENT)
     async with asyncio.timeout(PATIENT):
-        with pytest.raises(NoWorker, match="not in time"):
+        with pytest.raises(NoWorker, match="can't start new thread"):
             await worker.run(os.getpid)
         await worker.close()
-        while set(multiprocessing.active_children()) - before:
-            await asyncio.sleep(0.01)
+
+
+def forkserver_pid() -> int:
+    pid: int = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]
+    return pid
+
+
+async def test_stopped_worker_is_gone_once_it_is_closed() -> None:
+    worker = Worker(timeout=PATIENT)
+    pid = await worker.run(os.getpid)
+    os.kill(pid, signal.SIGSTOP)
+    async with asyncio.timeout(PATIENT):
+        await worker.close()
+    assert not is_alive(pid)
+    await until_threads_end()
+
+
+@pytest.mark.parametrize("is_starting", [False, True])
+async def test_stopped_fork_server_holds_no_end_up(is_starting: bool) -> None:
+    worker, other = Worker(timeout=PATIENT), Worker(timeout=PATIENT)
+    pid = await worker.run(os.getpid)
+    helper = forkserver_pid()
+    os.kill(helper, signal.SIGSTOP)
+    if is_starting:
+        starting = asyncio.create_task(other.start())
+        await asyncio.sleep(0.2)
+    async with asyncio.timeout(PATIENT):
+        await asyncio.gather(worker.close(), other.close())
+        if is_starting:
+            starting.cancel()
+            await asyncio.gather(starting, return_exceptions=True)
+            await other.close()
+    assert not is_alive(pid)
+    assert Path(f"/proc/{helper}/stat").read_text().split()[2] != "T"
+    assert await worker.run(os.getpid) != pid
+    await worker.close()
+    await until_threads_end()
+
+
+async def test_fork_server_that_forks_nothing_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "START_MAX", 1.0)
+    monkeypatch.setattr(workers, "PAUSE_MIN", 0.0)
+    monkeypatch.setattr(workers, "END_MAX", 0.2)
+    worker = Worker(timeout=PATIENT)
+    await worker.run(os.getpid)
+    worker.end()
+    await worker.close()
+    os.kill(forkserver_pid(), signal.SIGSTOP)
+    with pytest.raises(NoWorker, match="not in time"):
+        await worker.run(os.getpid)
+    monkeypatch.undo()
+    assert await worker.run(os.getpid) != os.getpid()
+    await worker.close()
 
 
 async def test_start_that_fails_is_tried_again_after_twice_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     tried = 0
 
-    def fails() -> None:
+    def fails(jobs: Connection) -> None:
         nonlocal tried
         tried += 1
         raise OSError(errno.EAGAIN, "no more processes")
@@ -246,7 +307,7 @@ async def test_start_that_fails_is_tried_again_after_twice_the_time(monkeypatch:
     loop = asyncio.get_running_loop()
     now = loop.time()
     worker = Worker(timeout=PATIENT)
-    monkeypatch.setattr(workers, "_new_process", fails)
+    monkeypatch.setattr(workers, "_launched", fails)
     monkeypatch.setattr(loop, "time", lambda: now)
     for second in range(600):
         now += 1.0
@@ -261,41 +322,38 @@ async def test_start_that_fails_is_tried_again_after_twice_the_time(monkeypatch:
 def half_a_result() -> None:
     """End as one that is killed while it writes a result."""
     gc.unfreeze()  # what a worker began with is not listed else
-    for queue in gc.get_objects():
-        if isinstance(queue, SimpleQueue):
-            os.write(queue._writer.fileno(), struct.pack("!i", 1000) + b"half")
+    for pipe in gc.get_objects():
+        if isinstance(pipe, Connection):
+            os.write(pipe.fileno(), struct.pack("!i", 1000) + b"half")
     os._exit(9)
 
 
-async def test_worker_that_is_killed_as_it_writes_a_result_holds_nobody_up(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(workers, "END_MAX", 0.2)
-    worker = Worker(timeout=1.0)
+async def test_worker_that_is_killed_as_it_writes_a_result_holds_nobody_up() -> None:
+    worker = Worker(timeout=PATIENT)
     await worker.run(os.getpid)
-    with pytest.raises(WorkerFailed):
+    with pytest.raises(WorkerFailed, match="died"):
         await worker.run(half_a_result)
     async with asyncio.timeout(PATIENT):
         assert await worker.run(os.getpid) != os.getpid()
         await worker.close()
-    assert not any(isinstance(each, _ExecutorManagerThread) for each in threading.enumerate())
+    await until_threads_end()
 
 
 async def test_worker_starts_again_when_the_fork_server_ends_as_it_starts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As where the fork server is killed: Python says EOFError (multiprocessing.forkserver.read_signed)."""
-    start = workers._new_process
+    start = workers._launched
     failures = [EOFError("unexpected EOF")]
 
-    def starts_late() -> workers.WorkerProcess:
+    def starts_late(jobs: Connection) -> BaseProcess:
         if failures:
             raise failures.pop()
-        return start()
+        return start(jobs)
 
     worker = Worker(timeout=PATIENT)
     monkeypatch.setattr(workers, "PAUSE_MIN", 0.0)
-    monkeypatch.setattr(workers, "_new_process", starts_late)
+    monkeypatch.setattr(workers, "_launched", starts_late)
     assert await worker.run(os.getpid) != os.getpid()
     failures.extend([EOFError("unexpected EOF")] * 2)
     worker.end()

@@ -16,6 +16,7 @@ from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.config.settings import ListenSettings, LogSettings, PollingSettings, Settings
 from specmux_aggregator.endpoints.status import is_ready
 from specmux_aggregator.errors import NoBackendReachable
+from specmux_aggregator.event_loop import run_to_the_end
 from specmux_aggregator.exits import reported_errors
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
 from specmux_aggregator.process import configure_logging, handled_signals
@@ -56,7 +57,7 @@ def demo(port: int) -> None:
     """
     configure_logging(LogSettings(level="warning"))
     with reported_errors():
-        asyncio.run(run_demo(port))
+        run_to_the_end(run_demo(port))
 
 
 async def run_demo(port: int) -> None:

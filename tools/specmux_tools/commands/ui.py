@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import webbrowser
 from typing import TYPE_CHECKING
@@ -44,6 +43,7 @@ def ui(port: int, browser: bool, source: SourceOptions) -> None:
 
     Exit codes: 0 stopped, 1 not started, 2 usage.
     """
+    from specmux_aggregator.event_loop import run_to_the_end
     from specmux_aggregator.process import run
 
     def started(host: str, bound: int) -> None:
@@ -54,7 +54,7 @@ def ui(port: int, browser: bool, source: SourceOptions) -> None:
 
     with reported_errors():
         settings = _settings(source, port)
-        asyncio.run(run(settings, started=started, is_whole_process=True, is_for_one_user=True))
+        run_to_the_end(run(settings, started=started, is_whole_process=True, is_for_one_user=True))
 
 
 def _settings(source: SourceOptions, port: int) -> Settings:
