@@ -87,6 +87,9 @@ class Database:
         self.is_read_only = is_read_only
         self.path = directory / INDEX_FILE
         self._name = str(self.path)
+        self._map = f"{self.path}-shm"
+        self._map_state: tuple[tuple[int, int], int] | None = None
+        """Device and number, and size, of the file that SQLite has mapped."""
         self._busy_timeout = busy_timeout
         self._turn = threading.RLock()
         self._connection: sqlite3.Connection | None = None
@@ -119,7 +122,24 @@ class Database:
             if self._retired:
                 raise StoreUnavailable("closed", directory=self._where())
             self._connection = self._connected()
+        self._repair_map()
         return self._connection
+
+    def _repair_map(self) -> None:
+        """Give the map of the log (``-shm``) its size back if somebody cut it: the next use would end the
+        process with SIGBUS. Empty, SQLite makes it anew from the log."""
+        try:
+            status = os.lstat(self._map)
+            known = self._map_state
+            identity = status.st_dev, status.st_ino
+            if known is None or (identity == known[0] and status.st_size > known[1]):
+                self._map_state = identity, status.st_size
+            elif identity == known[0] and status.st_size < known[1]:
+                # By path: a descriptor that is closed would drop SQLite's locks.
+                os.truncate(self._map, 0)
+                os.truncate(self._map, known[1])
+        except OSError:
+            return  # there is none, such as without a log
 
     def retire(self) -> None:
         """Close for good."""
@@ -127,10 +147,12 @@ class Database:
         with self._owned():
             connection, self._connection = self._connection, None
             if connection is not None:
+                self._repair_map()
                 connection.close()
 
     def is_current(self) -> bool:
         """False when the file at this path is another than the one that is open."""
+        self._repair_map()
         return self._identity == self._file_identity()
 
     @contextmanager

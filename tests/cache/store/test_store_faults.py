@@ -247,6 +247,40 @@ def test_a_damaged_log_costs_the_last_writes_and_nothing_else(
     found_in(directory)
 
 
+CUT_MAP = """
+import os, pathlib, sys
+sys.path.insert(0, sys.argv[2])
+from test_store_faults import NAMES, body, key
+from specmux_cache.store.disk_store import DiskStore
+map = pathlib.Path(sys.argv[1]) / "cache.db-shm"
+for use in ("read", "write", "compact", "close"):
+    with DiskStore.open(pathlib.Path(sys.argv[1])) as store:
+        for name in NAMES:
+            store.put(key(name), body(name), metadata={"etag": name})
+        assert map.stat().st_size >= 32768
+        os.truncate(map, int(sys.argv[3]))
+        if use == "read":
+            for name in NAMES:
+                assert store.get(key(name)).body == body(name), name
+        if use == "write":
+            store.put(key("new/v1"), b"new", metadata={})
+            assert store.get(key("new/v1")).body == b"new"
+        if use == "compact":
+            store.compact()
+            assert not store.check()
+"""
+
+
+@pytest.mark.parametrize("size", [0, 1, 100, 4096, 32767])
+def test_a_cut_map_of_the_log_ends_no_process_and_loses_nothing(tmp_path: Path, size: int) -> None:
+    arguments = [tmp_path / "cache", Path(__file__).parent, str(size)]
+    found = subprocess.run(
+        [sys.executable, "-c", CUT_MAP, *arguments], capture_output=True, text=True, check=False
+    )
+    assert found.returncode == 0, found.stderr
+    found_in(tmp_path / "cache")
+
+
 def test_an_index_damaged_under_an_open_store_is_set_aside(tmp_path: Path) -> None:
     warnings: list[str] = []
     filled(tmp_path / "cache")
