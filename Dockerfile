@@ -1,12 +1,10 @@
 # The image: the service, the interpreter and the libraries that they are linked with, and nothing else.
-# --build-arg EXTRAS=swagger-ui adds Swagger UI (ui.swagger), fetched from the npm registry by its hash.
 # Built here is the wheel; then an environment with the wheel alone; then the root of the image from that.
 # By tag, so that what is built has the base's latest repairs. A build that must be repeatable names a digest:
 # --build-arg PYTHON=python:3.14-slim-trixie@sha256:...
 ARG PYTHON=python:3.14-slim-trixie
 
 FROM ${PYTHON} AS wheel
-ARG EXTRAS=
 WORKDIR /source
 RUN python -m pip install --no-cache-dir "build>=1.2"
 COPY pyproject.toml hatch_build.py README.md LICENSE ./
@@ -14,15 +12,13 @@ COPY converters converters
 COPY cache cache
 COPY tools tools
 COPY aggregator aggregator
-RUN python -m build --wheel --outdir /wheel . \
-    && case ",${EXTRAS}," in *,swagger-ui,*) python -m build --wheel --outdir /wheel aggregator/swagger-ui ;; esac
+RUN python -m build --wheel --outdir /wheel .
 
 FROM ${PYTHON} AS root
-ARG EXTRAS=
 RUN python -m venv --without-pip /opt/specmux
 COPY --from=wheel /wheel /wheel
 RUN python -m pip --python /opt/specmux/bin/python install --no-cache-dir --no-compile --only-binary :all: \
-    --find-links /wheel "$(echo /wheel/specmux-*.whl)${EXTRAS:+[${EXTRAS}]}"
+    /wheel/specmux-*.whl
 COPY container/image_root.py /
 RUN python /image_root.py /opt/specmux /image
 

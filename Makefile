@@ -51,7 +51,7 @@ helm: setup
 
 # The page in a browser, Debian's chromium: apt-get install chromium.
 ui: setup
-	$(BIN)/python -m pip install --quiet --group ui ./aggregator/swagger-ui
+	$(BIN)/python -m pip install --quiet --group ui
 	$(BIN)/python -m pytest tests/ui $(PYTEST_FLAGS)
 
 # What the image installs, by name, version and licence. The environment has the wheel and nothing of this one.

@@ -124,7 +124,6 @@ class App:
             is_logged=self.history is not None,
             can_validate=self._validation is not None,
             has_schemas=self.schemas is not None,
-            has_swagger=self.settings.ui.swagger,
         )
 
     @property

@@ -32,7 +32,7 @@ THESE = {
     "json_schema_files": "answers",
     "endpoints": "discovery not_found openapi status",
     "backend_sources": "outcome",
-    "reader": "assets requests swagger_assets",
+    "reader": "assets requests",
     "server": "malformed_log stats",
     "upstream": "root",
 }

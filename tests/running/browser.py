@@ -18,7 +18,7 @@ import pytest
 from fakes.prefix_proxy import proxying
 from running.nginx import NGINX, nginx_before
 from running.service import Client, directory, service
-from specmux_aggregator.config.settings import ChangeSettings, PageSettings, ValidationSettings
+from specmux_aggregator.config.settings import ChangeSettings, ValidationSettings
 
 PREFIX = "/clusters/one"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -36,11 +36,10 @@ new PerformanceObserver(add).observe({ type: "longtask", buffered: true });
 
 @contextmanager
 def served(
-    documents: Mapping[Any, Any], changed: Mapping[Any, Any] | None = None, *, swagger: bool = False
+    documents: Mapping[Any, Any], changed: Mapping[Any, Any] | None = None
 ) -> Iterator[tuple[str, str]]:
     """A service over these documents, and nginx, or a proxy of the tests where there is none, that takes
-    ``PREFIX`` away; their addresses. ``changed``: what some of them become, each an entry of the change log.
-    ``swagger``: with Swagger UI."""
+    ``PREFIX`` away; their addresses. ``changed``: what some of them become, each an entry of the log."""
     before: Any = proxying if NGINX is None else nginx_before
     with tempfile.TemporaryDirectory() as name:
         _write(Path(name), documents)
@@ -54,7 +53,6 @@ def served(
                 service(
                     directory("documents", Path(name)),
                     changes=ChangeSettings(settle=0.05),
-                    ui=PageSettings(swagger=swagger),
                     validation=ValidationSettings(enabled=True),
                 ) as client,
                 before(client.base, PREFIX) as proxy,
@@ -193,11 +191,9 @@ def browsed(
     launched: Any,
     documents: Mapping[Any, Any],
     changed: Mapping[Any, Any] | None = None,
-    *,
-    swagger: bool = False,
 ) -> Iterator[Browsed]:
     """A service over these documents before the browser, with what some of them become later."""
-    with served(documents, changed, swagger=swagger) as (address, behind):
+    with served(documents, changed) as (address, behind):
         made = Browsed(launched, address, behind)
         try:
             yield made

@@ -360,13 +360,6 @@ class ChangeSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PageSettings:
-    """What the page has beside what is ours (docs/page.md)."""
-
-    swagger: bool = _setting(False, "show Swagger UI too; it is the extra specmux[swagger-ui]")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LogSettings:
     """What is logged, to standard error."""
 
@@ -394,6 +387,5 @@ class Settings:
     memory: MemorySettings = field(default_factory=MemorySettings)
     state: StateSettings = field(default_factory=StateSettings)
     changes: ChangeSettings = field(default_factory=ChangeSettings)
-    ui: PageSettings = field(default_factory=PageSettings)
     log: LogSettings = field(default_factory=LogSettings)
     backends: tuple[Backend, ...] = ()

@@ -85,7 +85,6 @@ class SiteParts:
     can_validate: bool = False
     has_schemas: bool = False
     """Whether JSON Schemas of its kinds are served."""
-    has_swagger: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,1 +1,0 @@
-"""Files of swagger-ui-dist, in the folder ``files`` of this package."""
