@@ -73,9 +73,6 @@ SECTIONS: Final = {
         "completion": LazyCommand(
             f"{_COMMANDS}.completion:completion", "Print the completion script of a shell."
         ),
-        "man": LazyCommand(
-            f"{_COMMANDS}.man:write_man", "Write the man pages of all commands into a folder."
-        ),
         "help": LazyCommand(f"{_COMMANDS}.help:show_help", "Print the help of a command."),
         "version": LazyCommand(f"{_COMMANDS}.help:print_version", "Print the version."),
     },
