@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # the types bring the converters with them, which --help does
     from specmux_tools.explanation.kind_names import KindName, KindReference
     from specmux_tools.sources.source import LoadedDocuments, Source
 
-Form = Literal["plaintext", "text", "json", "yaml", "skeleton", "kyaml"]
+Form = Literal["plaintext", "text", "json", "yaml", "skeleton"]
 
 _VERSION: Final = pattern(r"([a-z0-9.-]+/)?v[0-9]+((alpha|beta)[0-9]+)?")
 
@@ -34,7 +34,7 @@ _ELSEWHERE: Final = (
     "give --directory DIR, --file FILE or --server URL"
 )
 
-FORMS: Final = ("text", "plaintext", "json", "yaml", "skeleton", "kyaml")
+FORMS: Final = ("text", "plaintext", "json", "yaml", "skeleton")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,6 @@ def explain(
     text       kubectl's text, and defaults, enums, limits, lists, rules
     plaintext  kubectl's text to the byte
     skeleton   a manifest with the required fields
-    kyaml      the same as KYAML: braces and quotes
 
     Exit codes: 0 ok, 1 no such kind or field, or nothing to read, 2 usage, 4 no answer.
     """
@@ -201,11 +200,6 @@ def _explained(
             from specmux_tools.explanation.skeleton import skeleton
 
             return skeleton(found.document, name.kind, found.schema)
-        case "kyaml":
-            from specmux_converters.yaml.kyaml import to_kyaml
-            from specmux_tools.explanation.skeleton import skeleton
-
-            return to_kyaml(skeleton(found.document, name.kind, found.schema))
         case "plaintext":
             from specmux_tools.explanation.plaintext import of_kind
 
