@@ -96,7 +96,6 @@ STRESS_MODEL ?= 120
 
 stress: setup
 	$(BIN)/python tests/stress/stress_exchanges.py
-	$(BIN)/python tests/stress/stress_collections.py
 	$(BIN)/python tests/stress/stress_tiers.py --streams $(STRESS_STREAMS)
 	$(BIN)/python tests/stress/stress_service.py --form $(STRESS_FORM) --write docs/benchmarks/stress.md
 	$(BIN)/python tests/stress/stress_handshakes.py --bodies $(STRESS_BODIES) --write docs/benchmarks/stress.md

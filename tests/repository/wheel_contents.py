@@ -1,5 +1,4 @@
-"""Checks that a wheel holds the four packages and nothing else: ``wheel_contents.py WHEEL``.
-"""
+"""Checks that a wheel holds the four packages and nothing else: ``wheel_contents.py WHEEL``."""
 
 from __future__ import annotations
 

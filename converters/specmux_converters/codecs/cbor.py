@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
 from typing import Any, Final, NoReturn, TypeAlias
 
 import cbor2
@@ -67,11 +66,6 @@ def encode(document: Document, *, fragments: Fragments | None = None) -> bytes:
     return SELF_DESCRIBED + data
 
 
-def encode_sequence(documents: Iterable[Document]) -> Iterator[bytes]:
-    """The documents in sequence (RFC 8742), without framing."""
-    return map(encode, documents)
-
-
 def decode(data: bytes, *, limits: Limits) -> Document:
     """Raises InvalidDocument for anything but one map within JSON's data model, and LimitExceeded beyond
     ``limits``."""
@@ -83,21 +77,15 @@ def decode(data: bytes, *, limits: Limits) -> Document:
 
 def decode_value(data: bytes, *, limits: Limits) -> Any:
     """The single item in ``data``, as a JSON value."""
-    source = _Source(data, limits, read_size=max(len(data), 1))
-    value = source.next()
-    if not source.is_empty:
+    source = _Source(data, limits)
+    try:
+        value = source.decoder.decode()
+    except (cbor2.CBORDecodeError, RecursionError) as error:
+        raise _decode_error(error) from error
+    value = _checked(value, data[: source.position])
+    if source.position < len(data):
         raise InvalidDocument("bytes follow the CBOR item")
     return value
-
-
-def decode_sequence(data: bytes, *, limits: Limits) -> list[Any]:
-    """The items of a CBOR sequence (RFC 8742); none if ``data`` is empty."""
-    # cbor2 reads ahead and seeks back after each item: small reads keep many items linear.
-    source = _Source(data, limits, read_size=4096)
-    values = []
-    while not source.is_empty:
-        values.append(source.next())
-    return values
 
 
 def _has_unusual_number(data: bytes) -> bool:
@@ -105,20 +93,20 @@ def _has_unusual_number(data: bytes) -> bool:
 
 
 class _Source:
-    """A file object for cbor2: after each item its position is the end of the item."""
+    """A file object for cbor2: its position becomes the end of the item."""
 
-    def __init__(self, data: bytes, limits: Limits, *, read_size: int) -> None:
+    def __init__(self, data: bytes, limits: Limits) -> None:
         limits.check_bytes(data)
         if len(data) > limits.max_values and _has_more_items(data, limits.max_values):
             raise LimitExceeded(f"more than the {limits.max_values} values allowed")
         self.data = data
-        self.position = 0
-        self._decoder = cbor2.CBORDecoder(
+        self.position = len(SELF_DESCRIBED) if data.startswith(SELF_DESCRIBED) else 0
+        self.decoder = cbor2.CBORDecoder(
             self,  # type: ignore[arg-type]  # cbor2 calls these methods only
             # Called for every tag, including those that cbor2 would decode itself.
             semantic_decoders=defaultdict(lambda: _refuse_tag),
             tag_hook=_refuse_tag,
-            read_size=read_size,
+            read_size=max(len(data), 1),
             max_depth=limits.max_depth,
             allow_duplicate_keys=False,
             strict_hashable_types=True,
@@ -141,20 +129,6 @@ class _Source:
         start = self.position
         self.position = min(start + size, len(self.data))
         return self.data[start : self.position]
-
-    @property
-    def is_empty(self) -> bool:
-        return self.position == len(self.data)
-
-    def next(self) -> Any:
-        start = self.position
-        if self.data.startswith(SELF_DESCRIBED, start):
-            self.position += len(SELF_DESCRIBED)
-        try:
-            value = self._decoder.decode()
-        except (cbor2.CBORDecodeError, RecursionError) as error:
-            raise _decode_error(error) from error
-        return _checked(value, self.data[start : self.position])
 
 
 def _has_more_items(data: bytes, most: int) -> bool:

@@ -228,20 +228,6 @@ def test_an_item_is_no_document_when_it_is_no_map(data: bytes) -> None:
         cbor.decode(data, limits=LIMITS)
 
 
-def test_a_sequence_is_its_items_when_read_back() -> None:
-    documents: list[dict[str, Any]] = [{"a": n, "b": "x" * n} for n in range(300)]
-    data = b"".join(cbor.encode_sequence(documents))
-    assert cbor.decode_sequence(data, limits=LIMITS) == documents
-    assert cbor.decode_sequence(b"", limits=LIMITS) == []
-    assert cbor.decode_sequence(b"\x01\xd9\xd9\xf7\x02\x61a", limits=LIMITS) == [1, 2, "a"]
-
-
-@pytest.mark.parametrize("item", ["ff", "c06161", "f97e00", "a1", "d9d9f7", "a2616101416102"])
-def test_a_sequence_is_refused_when_one_of_its_items_is(item: str) -> None:
-    with pytest.raises(InvalidDocument):
-        cbor.decode_sequence(b"\x01\xa0" + bytes.fromhex(item), limits=LIMITS)
-
-
 NOT_OF_JSON = frozenset(
     (
         *("1bffffffffffffffff", "3bffffffffffffffff", "c249010000000000000000", "c349010000000000000000"),

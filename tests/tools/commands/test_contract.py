@@ -113,7 +113,7 @@ def test_help_fits_a_terminal(name: str, command: click.Command) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["man -", "schemas -", "convert x.json --split -", "cache export - --server http://127.0.0.1:1"]
+    "line", ["schemas -", "convert x.json --split -", "cache export - --server http://127.0.0.1:1"]
 )
 def test_folders_and_bundles_are_not_standard_output(
     line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

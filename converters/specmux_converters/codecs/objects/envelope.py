@@ -10,8 +10,6 @@ from __future__ import annotations
 import functools
 from typing import Any, Final
 
-import orjson
-
 from specmux_converters.codecs.gnostic import read_facts
 from specmux_converters.codecs.objects import cbor
 from specmux_converters.codecs.protobuf_reader import compile_reader, read_message
@@ -105,16 +103,3 @@ def read_raw(raw: bytes, *, content_type: str = "", limits: Limits = DEFAULT_LIM
                 return whole[""]
             raise InvalidDocument("not JSON: a comma follows the value")
     raise InvalidDocument(f"the content type {cut(content_type)} is neither {JSON} nor {CBOR}")
-
-
-def rewrite_raw(
-    raw: bytes, media_type: MediaType, *, content_type: str = "", limits: Limits = DEFAULT_LIMITS
-) -> bytes:
-    """``raw`` in ``media_type``, JSON or CBOR; unchanged if it already has that encoding. Raises
-    ConverterError."""
-    if (content_type or guess_content_type(raw)) == media_type:
-        return raw
-    value = read_raw(raw, content_type=content_type, limits=limits)
-    if media_type == CBOR:
-        return cbor.encode_object(value)
-    return orjson.dumps(cbor.without_bytes(value))
