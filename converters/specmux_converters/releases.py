@@ -1,5 +1,7 @@
 """Releases of Kubernetes whose rules are known, by minor version, and what differs between them as a table.
 
+Verdicts differ by release; what messages say is said as the newest release says it.
+
 Texts that documents of custom resources share are data of their own, by release: ``crd/templates.json``.
 """
 
@@ -67,7 +69,6 @@ class ReleaseDifference:
 _CRD: Final = "documents of custom resources"
 _SCHEMA: Final = "schemas of custom resources"
 _META: Final = "metadata"
-_APPLY: Final = "patches"
 _CEL: Final = "rules"
 
 EMPTY_SELECTABLE_FIELDS: Final = ReleaseDifference(
@@ -77,7 +78,6 @@ EXAMPLES: Final = ReleaseDifference(_CRD, "example and externalDocs are publishe
 NULLABLE: Final = ReleaseDifference(
     "merge schemas", "a type reference says whether null is allowed (structured-merge-diff 6.4)", 37
 )
-EXTERNAL_DOCS: Final = ReleaseDifference("explain -o plaintext", "shows EXTERNAL DOCS (plaintext.tmpl)", 36)
 
 NAME_FORMATS: Final = ReleaseDifference(
     _SCHEMA, "k8s-short-name and k8s-long-name are checked: introduced in 1.34, as the release after it", 35
@@ -89,21 +89,9 @@ NEARLY_WHOLE: Final = ReleaseDifference(
     _SCHEMA, "a number near an integer is whole from below and below zero, too (swag 0.27)", 37
 )
 
-LABEL_KEYS: Final = ReleaseDifference(
-    _META, "a qualified name is called a label key, and its limits are in bytes (api/validate/content)", 35
-)
 RELAXED_SERVICES: Final = ReleaseDifference(_META, "a Service's name may begin with a digit (KEP-5311)", 36)
-INDEXED_OWNERS: Final = ReleaseDifference(
-    _META, "faults of owners name the owner's place (apimachinery, api/validation/objectmeta.go)", 37
-)
-LISTED_OPERATIONS: Final = ReleaseDifference(
-    _META, "faults of a managed field's operation list the supported ones (ValidateManagedFields)", 37
-)
 
-APPLIED_PATCHES: Final = ReleaseDifference(_APPLY, "errors of apply speak of a patch, no longer of YAML", 37)
-PATCH_SYNTAX: Final = ReleaseDifference(_APPLY, "text that is no JSON is an invalid JSON patch", 37)
 
-SHOWN_VALUES: Final = ReleaseDifference(_CEL, "a failure shows the value instead of its type", 35)
 SHORT_NAMES: Final = ReleaseDifference(_CEL, "names of objects are known to be short: cost", 37)
 BOUNDED_INT_OR_STRING: Final = ReleaseDifference(
     _CEL, "maxLength bounds an int-or-string: cost (apiserver, pkg/cel/common/schemas.go)", 34

@@ -10,7 +10,6 @@ import orjson
 import pytest
 
 from converters.crd.widgets import KEY, of_spec, widget
-from data.explained_documents import KIND, bed
 from specmux_converters import releases as table
 from specmux_converters.crd import build, templates_for
 from specmux_converters.crd.bundled import _DATA as TEMPLATES
@@ -25,12 +24,9 @@ from specmux_converters.releases import (
     UnknownRelease,
     minor_release,
 )
-from specmux_tools.explanation.plaintext import of_kind
 from specmux_tools.kinds import DocumentSet
-from specmux_tools.validation import Directive, Validator
-from specmux_tools.validation.messages import status_of
+from specmux_tools.validation import Validator
 from specmux_tools.validation.metadata.kind_names import name_rule
-from specmux_tools.validation.metadata.object_metadata import metadata_errors
 from specmux_tools.validation.rules.cel.compiling import compile_expression
 from specmux_tools.validation.rules.cel.costs.estimates import estimate
 from specmux_tools.validation.rules.cel.parsing.issues import InvalidExpression
@@ -69,18 +65,6 @@ def compiled(rule: str, *, is_new: bool = False) -> Probe:
         return not found.fault
 
     return fault
-
-
-def patched(body: bytes, media_type: str) -> Probe:
-    documents = DocumentSet(build([widget()]).documents)
-    old = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
-    return lambda minor: status_of(
-        Validator(documents, release=f"1.{minor}").patch(old, body, media_type, Directive.STRICT)
-    )
-
-
-def told(metadata: dict[str, Any]) -> Probe:
-    return lambda minor: list(metadata_errors({"name": "w", **metadata}, minor=minor))
 
 
 def longest_name(minor: int) -> int:
@@ -139,17 +123,10 @@ PROBES: dict[ReleaseDifference, Probe] = {
         {"components": {"schemas": {"A": {"properties": {"a": {**STRING, "nullable": True}}}}}},
         release=f"1.{minor}",
     ),
-    table.EXTERNAL_DOCS: lambda minor: of_kind(bed(a=LINKED), KIND, ["spec"], release=f"1.{minor}"),
     table.NAME_FORMATS: judged({**STRING, "format": "k8s-short-name"}, "A"),
     table.NUMERIC_FORMATS: judged({"type": "integer", "format": "int32"}, 1 << 31),
     table.NEARLY_WHOLE: judged({"type": "number", "multipleOf": 1}, 0.99999999999),
     table.RELAXED_SERVICES: lambda minor: name_rule("", "Service", minor),
-    table.LABEL_KEYS: told({"labels": {"a/b/c": ""}}),
-    table.INDEXED_OWNERS: told({"ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "p"}]}),
-    table.LISTED_OPERATIONS: told({"managedFields": [{"operation": "Delete"}]}),
-    table.APPLIED_PATCHES: patched(b"a: [", "application/apply-patch+yaml"),
-    table.PATCH_SYNTAX: patched(b"{", "application/merge-patch+json"),
-    table.SHOWN_VALUES: judged({"type": "integer", "x-kubernetes-validations": [{"rule": "self > 9"}]}, 1),
     table.SHORT_NAMES: longest_name,
     table.BOUNDED_INT_OR_STRING: longest_int_or_string,
     table.CEL_ADDRESSES: compiled("isIP('::1')", is_new=True),

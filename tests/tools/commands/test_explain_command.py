@@ -53,14 +53,12 @@ def test_plain_text_has_nothing_added(folder: Path) -> None:
     assert done.stderr == ""
 
 
-def test_plain_text_is_that_of_a_release(tmp_path: Path) -> None:
+def test_plain_text_names_external_documentation(tmp_path: Path) -> None:
     path = tmp_path / "apis" / "garden.example.org" / "v1.json"
     path.parent.mkdir(parents=True)
     path.write_bytes(orjson.dumps(bed(name={**NAME, "externalDocs": {"url": "https://a.example"}})))
     shown = ("explain", "beds.spec.name", "-o", "plaintext")
     assert "EXTERNAL DOCS:" in run(tmp_path, *shown).stdout
-    assert "EXTERNAL DOCS:" in run(tmp_path, *shown, "--release", "1.36").stdout
-    assert "EXTERNAL DOCS:" not in run(tmp_path, *shown, "--release", "1.35").stdout
 
 
 def test_type_is_taken_as_manifests_write_it(folder: Path) -> None:

@@ -371,20 +371,15 @@ def test_values_meet_as_in_cel_go(text: str, found: Any) -> None:
     assert value(text) == found
 
 
-@pytest.mark.parametrize(
-    ("minor", "words"),
-    [(34, ["a qualified name must", "63 characters"]), (35, ["a valid label key must", "63 bytes"])],
-)
-def test_formats_are_in_the_words_of_the_release(minor: int, words: list[str]) -> None:
-    """As metadata is: since 1.35 a qualified name is called a label key."""
+def test_formats_are_in_the_words_of_metadata() -> None:
 
     def said(form: str, text: str) -> str:
         rule = f"format.named('{form}').value().validate('{text}').value()[0]"
-        return str(compile_expression(rule, environment(minor), {}, {}).program.evaluate({}, LIMIT)[0])
+        return str(compile_expression(rule, environment(), {}, {}).program.evaluate({}, LIMIT)[0])
 
-    assert words[0] in said("qualifiedName", "a/b/c")
-    assert words[1] in said("qualifiedName", "a" * 64)
-    assert words[1] in said("labelValue", "a" * 64)
+    assert "a valid label key must" in said("qualifiedName", "a/b/c")
+    assert "63 bytes" in said("qualifiedName", "a" * 64)
+    assert "63 bytes" in said("labelValue", "a" * 64)
 
 
 def test_what_an_any_holds_is_not_decided() -> None:

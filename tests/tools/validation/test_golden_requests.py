@@ -73,7 +73,7 @@ def comparable(found: dict[str, Any]) -> dict[str, Any]:
 
 
 @shared
-@pytest.mark.parametrize(("release", "excepted"), [("1.34", 4), ("1.37", 10)])
+@pytest.mark.parametrize(("release", "excepted"), [("1.34", 0), ("1.37", 10)])
 def test_answers_are_those_of_an_apiserver(release: str, excepted: int) -> None:
     recorded = orjson.loads(gzip.decompress((RECORDED / f"requests-{release}.json.gz").read_bytes()))
     judge = validator(recorded["definition"], recorded["release"])
@@ -82,6 +82,8 @@ def test_answers_are_those_of_an_apiserver(release: str, excepted: int) -> None:
         creates = request["operation"] in ("create", "apply-create")
         ours = comparable(answer(judged(judge, request, recorded["stored"]), creates=creates))
         real = comparable(request["answer"])
+        if release != "1.37":  # texts are the newest's
+            ours, real = {"code": ours["code"]}, {"code": real["code"]}
         if ours == real:
             equal += 1
         elif request["fault"] not in REASONS:

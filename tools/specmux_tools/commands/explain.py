@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 
-from specmux_aggregator.command_line.common_options import release_option
 from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import format_option, show
 from specmux_aggregator.console import warn, write_error, write_line
@@ -44,7 +43,6 @@ class FieldView:
     form: Form
     is_recursive: bool
     depth: int | None
-    release: str | None
 
 
 @click.command(
@@ -65,7 +63,6 @@ class FieldView:
     type=click.IntRange(1, 64),
     help="Levels of fields in JSON and YAML; with -R in text.",
 )
-@release_option("With -o plaintext: as kubectl of this release.")
 @format_option(*FORMS)
 @source_options
 def explain(
@@ -74,7 +71,6 @@ def explain(
     all_versions: bool,
     recursive: bool,
     max_depth: int | None,
-    release: str | None,
     output: Form,
     source: SourceOptions,
 ) -> None:
@@ -105,7 +101,7 @@ def explain(
 
             said = f"{_title(asked.chosen)} is explained; there is also {named}"
             click.echo(printable_lines(said), err=True)
-        wanted = FieldView(output, recursive, max_depth, release)
+        wanted = FieldView(output, recursive, max_depth)
         _show(documents, chosen, asked, wanted)
 
 
@@ -209,7 +205,6 @@ def _explained(
                 place.names,
                 recursive=wanted.is_recursive,
                 max_depth=wanted.depth or 0,
-                release=wanted.release,
             )
         case "text":
             from specmux_tools.explanation.text import text

@@ -1,4 +1,4 @@
-"""The output of ``kubectl explain -o plaintext``, byte for byte as rendered by kubectl of a release.
+"""The output of ``kubectl explain -o plaintext``, byte for byte as the newest kubectl renders it.
 
 The rules are those of ``pkg/explain/v2/templates/plaintext.tmpl`` of k8s.io/kubectl 0.37, with the truth
 values of Go's templates: an empty map or list is false.
@@ -43,15 +43,14 @@ def plaintext(
     *,
     recursive: bool = False,
     max_depth: int = 0,
-    release: str | None = None,
 ) -> str:
     """kubectl's output for a field of a resource: ``resource`` is group, version and plural. ``max_depth``:
-    levels of fields in recursive output; 0 for all. ``release`` of kubectl ("1.35"): None is the newest.
+    levels of fields in recursive output; 0 for all.
 
     Raises UnknownKind if the document has no such resource, UnknownField if it has no such field.
     """
     kind = _kind_of(document, *resource)
-    return of_kind(document, kind, path, recursive=recursive, max_depth=max_depth, release=release)
+    return of_kind(document, kind, path, recursive=recursive, max_depth=max_depth)
 
 
 def of_kind(
@@ -62,11 +61,9 @@ def of_kind(
     recursive: bool = False,
     max_depth: int = 0,
     notes: Notes = no_notes,
-    release: str | None = None,
 ) -> str:
     """The same for any kind of the document, with ``notes`` added after kubectl's output for a field."""
-    has_docs = release is None or _has_docs(release)
-    text = _body(_Printer(document, recursive, max_depth, notes, has_docs), kind, path)
+    text = _body(_Printer(document, recursive, max_depth, notes), kind, path)
     group = f"GROUP:      {kind.group}\n" if kind.group else ""
     return printable_lines(f"{group}KIND:       {kind.kind}\nVERSION:    {kind.version}\n\n{text}\n")
 
@@ -104,8 +101,6 @@ class _Printer:
     recursive: bool
     max_depth: int
     notes: Notes
-    has_docs: bool
-    """Whether external documentation is shown."""
 
     def type_of(self, schema: Schema) -> str:
         return type_of(self.document, schema, as_kubectl=self.notes is no_notes)
@@ -173,7 +168,7 @@ class _Printer:
     def external_docs(self, schema: Schema, head: int, inner: int) -> str:
         """After an empty line."""
         said = within(schema, "externalDocs")
-        if not said or not self.has_docs:
+        if not said:
             return ""
         lines = ["", _indented("EXTERNAL DOCS:", head)]
         if said.get("description"):
@@ -181,15 +176,6 @@ class _Printer:
         if said.get("url"):
             lines.append(_indented(f"URL: {said['url']}", inner))
         return "".join(f"{line}\n" for line in lines)
-
-
-def _has_docs(release: str) -> bool:
-    from specmux_converters.releases import (
-        EXTERNAL_DOCS,  # a start seldom needs them
-        minor_release,
-    )
-
-    return EXTERNAL_DOCS.is_in(minor_release(release))
 
 
 def _kind_of(document: Document, group: str, version: str, plural: str) -> GroupVersionKind:

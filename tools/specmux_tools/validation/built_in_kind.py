@@ -48,13 +48,12 @@ def check_typed(
         metadata,
         needs_name=kind.needs_name,
         rule=None if kind.kind == DEFINITION else name_rule(kind.kind.group, kind.kind.kind, minor),
-        minor=minor,
     )
     for error in (*errors, *(update_errors(metadata, metadata_of(old)) if old is not None else ())):
         yield Violation(Severity.ERROR, Check.METADATA, error.path, error.text)
     for error in (
         *_finalizer_errors(metadata, kind),
-        *_template_errors(value, node, minor),
+        *_template_errors(value, node),
         *(_length_errors(metadata, kind) if old is None else ()),
     ):
         yield Violation(Severity.ERROR, Check.METADATA, error.path, error.text)
@@ -81,15 +80,15 @@ def _length_errors(metadata: Mapping[str, Any], kind: TypedKind) -> Iterator[Met
         yield MetadataError(("metadata", "name"), invalid("metadata.name", name, fault))
 
 
-def _template_errors(value: Any, node: Node, minor: int, path: Path = ()) -> Iterator[MetadataError]:
+def _template_errors(value: Any, node: Node, path: Path = ()) -> Iterator[MetadataError]:
     """Of templates of pods wherever they are; no template holds another."""
     if isinstance(node, Struct) and isinstance(value, dict):
         if node.name == _POD_TEMPLATE:
             metadata = value.get("metadata")
             if isinstance(metadata, dict):
-                yield from template_errors(metadata, (*path, "metadata"), field_path(path), minor)
+                yield from template_errors(metadata, (*path, "metadata"), field_path(path))
             return
         for name, item in value.items():
             inner = node.fields.get(name)
             if inner is not None:
-                yield from _template_errors(item, inner, minor, (*path, name))
+                yield from _template_errors(item, inner, (*path, name))

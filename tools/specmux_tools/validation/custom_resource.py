@@ -10,7 +10,6 @@ from typing import Any, Final, TypeVar
 from specmux_converters.go.text import quoted
 from specmux_converters.json_values import mapping
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_converters.releases import NEWEST
 from specmux_tools.validation.compiled_kinds import CustomKind
 from specmux_tools.validation.decoding.defaulting import settled
 from specmux_tools.validation.decoding.embedded import marshalled, without_empty_metadata
@@ -51,7 +50,6 @@ def check_custom(
     old: dict[str, Any] | None = None,
     *,
     ratchets: bool = True,
-    minor: int = NEWEST,
     name: str = "",
 ) -> CustomResourceCheck:
     """``value``: decoded and pruned; ``old``: the stored object of an update, with defaults. ``ratchets``:
@@ -68,15 +66,15 @@ def check_custom(
     schema_errors = _once(_left(walk.found, correlation), lambda error: error.detail)
     metadata = value.get("metadata")
     around = [
-        *_violations(Check.METADATA, embedded_errors(value, kind.structural, minor=minor)),
+        *_violations(Check.METADATA, embedded_errors(value, kind.structural)),
         *_violations(Check.LIST, _list_errors(value, old, kind.structural)),
     ]
-    own = _violations(Check.METADATA, _metadata_errors(metadata, old, minor))
+    own = _violations(Check.METADATA, _metadata_errors(metadata, old))
     violations = (
         *own,
         *(Violation(Severity.ERROR, Check.SCHEMA, error.path, error.text) for error in schema_errors),
         *around,
-        *_finalizer_warnings(metadata, minor),
+        *_finalizer_warnings(metadata),
         *(
             Violation(Severity.NOTE, Check.NOT_CHECKED, path, reason)
             for path, reason in dict.fromkeys(walk.undecided)
@@ -106,12 +104,12 @@ def _blocks_rules(violation: Violation) -> bool:
     return violation.message.partition(": ")[2].startswith(_BLOCKING)
 
 
-def _finalizer_warnings(metadata: Any, minor: int) -> Iterator[Violation]:
+def _finalizer_warnings(metadata: Any) -> Iterator[Violation]:
     """Warnings of an apiserver under any directive (registry/customresource/validator.go)."""
     finalizers = mapping(metadata).get("finalizers")
     texts = {each for each in finalizers if isinstance(each, str)} if isinstance(finalizers, list) else set()
     for text in sorted(texts):
-        faults = qualified_name_faults(text, minor)
+        faults = qualified_name_faults(text)
         if "/" not in text and text not in _STANDARD_FINALIZERS:
             path = " including a path (/)" if "." in text else ""
             faults.append(
@@ -139,9 +137,9 @@ def _with_metadata(value: dict[str, Any]) -> dict[str, Any]:
     return {**value, "metadata": {}} if value.get("metadata", "") is None else value
 
 
-def _metadata_errors(metadata: Any, old: dict[str, Any] | None, minor: int) -> list[MetadataError]:
+def _metadata_errors(metadata: Any, old: dict[str, Any] | None) -> list[MetadataError]:
     decoded = marshalled(metadata) if isinstance(metadata, dict) else {}
-    found = list(metadata_errors(decoded, minor=minor))
+    found = list(metadata_errors(decoded))
     return found if old is None else [*found, *update_errors(decoded, metadata_of(old))]
 
 

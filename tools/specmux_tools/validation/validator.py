@@ -215,11 +215,6 @@ class Validator:
     def documents(self) -> DocumentSet:
         return self._documents
 
-    @property
-    def minor(self) -> int:
-        """Of the release of Kubernetes."""
-        return self._minor
-
     def described(self, source: Body) -> tuple[TypeMeta, KindSchema | None]:
         """What the body says it is, and its schema; None for a kind that is not known, or refused.
         Raises Undecodable."""
@@ -332,9 +327,7 @@ class Validator:
         left_out = decoded.left_out
 
         def judge(name: str) -> list[Violation]:
-            checked = check_custom(
-                decoded.value, described, older, ratchets=self._ratchets, minor=self._minor, name=name
-            )
+            checked = check_custom(decoded.value, described, older, ratchets=self._ratchets, name=name)
             decoded.left_out = left_out + checked.left_out
             value, unions = self._unions_of(described, checked.value, old)
             decoded.stored = value if self._keeps_objects else None

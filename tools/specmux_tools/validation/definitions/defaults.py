@@ -50,7 +50,6 @@ def default_faults(
 
 class _Defaults:
     def __init__(self, minor: int, *, takes_unknown: bool) -> None:
-        self._minor = minor
         self._rules = RuleCompiler(minor)
         self._schemas = SchemaCompiler({}, minor=minor, is_published=False)
         self._takes_unknown = takes_unknown
@@ -87,7 +86,7 @@ class _Defaults:
             pruned = prune(default, structure, is_object=structure.is_embedded)[0]
             if not is_same(pruned, default):
                 yield f"{prefix}: Invalid value: {shown(default)}: must not have unknown fields"
-        wrong = _metadata_faults(default, structure, self._minor)
+        wrong = _metadata_faults(default, structure)
         if wrong:
             yield from (_joined(prefix, text) for text in wrong)
         else:
@@ -97,7 +96,7 @@ class _Defaults:
         prefix, value = f"{place.text}.default", default
         for step in reversed(place.steps):
             value = [value] if step == 0 else {step: value}
-        wrong = _metadata_faults({**_TYPE, **value}, structural(place.root, {}), self._minor)
+        wrong = _metadata_faults({**_TYPE, **value}, structural(place.root, {}))
         if wrong:
             said = wrong[0] if len(wrong) == 1 else f"[{', '.join(dict.fromkeys(wrong))}]"
             yield f"{prefix}: Invalid value: {shown(default)}: must result in valid metadata: {said}"
@@ -122,12 +121,12 @@ class _Defaults:
                     return
 
 
-def _metadata_faults(value: Any, structure: Structural, minor: int) -> list[str]:
+def _metadata_faults(value: Any, structure: Structural) -> list[str]:
     try:
         unknown_in_embedded(value, structure)
     except Undecodable as error:
         return [error.text]
-    return [error.text for error in embedded_errors(value, structure, minor=minor)]
+    return [error.text for error in embedded_errors(value, structure)]
 
 
 def _text(error: SchemaError, schema: Mapping[str, Any], prefix: str) -> str:

@@ -16,32 +16,29 @@ from specmux_tools.validation.schema.structural import Structural
 from specmux_tools.validation.schema.type_meta import parse_group_version
 
 
-def embedded_errors(value: Any, schema: Structural, *, minor: int) -> list[MetadataError]:
-    """``minor``: the release of Kubernetes."""
-    return list(_walk(value, schema, (), "", minor)) if schema.has_embedded else []
+def embedded_errors(value: Any, schema: Structural) -> list[MetadataError]:
+    return list(_walk(value, schema, (), "")) if schema.has_embedded else []
 
 
-def _walk(
-    value: Any, schema: Structural | None, path: Path, place: str, minor: int
-) -> Iterator[MetadataError]:
+def _walk(value: Any, schema: Structural | None, path: Path, place: str) -> Iterator[MetadataError]:
     """``place``: the path in the form of messages, with keys of maps in brackets."""
     if schema is None or not schema.has_embedded:
         return
     if isinstance(value, dict):
         if schema.is_embedded:
-            yield from _embedded(value, path, place, minor)
+            yield from _embedded(value, path, place)
         for key, item in value.items():
             inner = schema.properties.get(key)
             if inner is not None:
-                yield from _walk(item, inner, (*path, key), f"{place}.{key}" if place else key, minor)
+                yield from _walk(item, inner, (*path, key), f"{place}.{key}" if place else key)
             else:
-                yield from _walk(item, schema.additional, (*path, key), f"{place}[{key}]", minor)
+                yield from _walk(item, schema.additional, (*path, key), f"{place}[{key}]")
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _walk(item, schema.items, (*path, index), f"{place}[{index}]", minor)
+            yield from _walk(item, schema.items, (*path, index), f"{place}[{index}]")
 
 
-def _embedded(value: dict[str, Any], path: Path, place: str, minor: int) -> Iterator[MetadataError]:
+def _embedded(value: dict[str, Any], path: Path, place: str) -> Iterator[MetadataError]:
     prefix = f"{place}." if place else ""
     for name, faults in (("apiVersion", _version_faults), ("kind", _kind_faults)):
         if name not in value:
@@ -60,7 +57,6 @@ def _embedded(value: dict[str, Any], path: Path, place: str, minor: int) -> Iter
             is_namespaced=is_namespaced,
             needs_name=False,
             rule=NameRule.PATH_SEGMENT,
-            minor=minor,
         )
 
 

@@ -10,7 +10,6 @@ from typing import Final
 
 from specmux_converters.go.text import size_of
 from specmux_converters.lazy.patterns import pattern
-from specmux_converters.releases import LABEL_KEYS, NEWEST
 
 _QUALIFIED: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _QUALIFIED_TEXT: Final = (
@@ -57,32 +56,29 @@ _QUALIFIED_SHAPE: Final = _shape_text(_QUALIFIED_TEXT, _QUALIFIED, "MyName", "my
 _LABEL_VALUE_SHAPE: Final = _shape_text(_LABEL_VALUE_TEXT, f"({_QUALIFIED})?", "MyValue", "my_value", "12345")
 
 
-def qualified_name_faults(value: str, minor: int = NEWEST) -> list[str]:
-    """For keys of labels and annotations, and for finalizers. ``minor`` is the release of Kubernetes."""
-    is_key = LABEL_KEYS.is_in(minor)
-    unit = "bytes" if is_key else "characters"
+def qualified_name_faults(value: str) -> list[str]:
+    """For keys of labels and annotations, and for finalizers."""
     prefix, slash, name = value.partition("/")
     if "/" in name:
         example = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
-        return [f"{'a valid label key' if is_key else 'a qualified name'} {_QUALIFIED_SHAPE} {example}"]
+        return [f"a valid label key {_QUALIFIED_SHAPE} {example}"]
     faults = []
     if slash:
-        faults = [f"prefix part {fault}" for fault in subdomain_faults(prefix, unit)]
+        faults = [f"prefix part {fault}" for fault in subdomain_faults(prefix, "bytes")]
         faults = faults if prefix else ["prefix part must be non-empty"]
     else:
         name = value
     if not name:
         faults.append("name part must be non-empty")
     elif size_of(name) > _MOST_LABEL:
-        faults.append(f"name part {_too_long(_MOST_LABEL, unit)}")
+        faults.append(f"name part {_too_long(_MOST_LABEL, 'bytes')}")
     if not _QUALIFIED_PATTERN.fullmatch(name):
         faults.append(f"name part {_QUALIFIED_SHAPE}")
     return faults
 
 
-def label_value_faults(value: str, minor: int = NEWEST) -> list[str]:
-    unit = "bytes" if LABEL_KEYS.is_in(minor) else "characters"
-    faults = [_too_long(_MOST_LABEL, unit)] if size_of(value) > _MOST_LABEL else []
+def label_value_faults(value: str) -> list[str]:
+    faults = [_too_long(_MOST_LABEL, "bytes")] if size_of(value) > _MOST_LABEL else []
     if value and not _QUALIFIED_PATTERN.fullmatch(value):
         faults.append(_LABEL_VALUE_SHAPE)
     return faults

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from specmux_converters.go.text import json_text, size_of
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_converters.releases import INDEXED_OWNERS, LISTED_OPERATIONS, NEWEST
 from specmux_tools.validation.errors import Undecodable
 from specmux_tools.validation.metadata.field_errors import field_path, shown
 from specmux_tools.validation.metadata.kind_names import NameRule, name_faults
@@ -44,14 +43,13 @@ def metadata_errors(
     is_namespaced: bool | None = None,
     needs_name: bool = True,
     rule: NameRule | None = NameRule.SUBDOMAIN,
-    minor: int = NEWEST,
 ) -> Iterator[MetadataError]:
     """Of metadata that was decoded as ObjectMeta; ``place`` is how messages call ``path``.
 
     ``is_namespaced`` is None where the scope is not known: then a namespace may be there or not.
-    ``rule`` is that of the name; None for no check. ``minor`` is the release of Kubernetes.
+    ``rule`` is that of the name; None for no check.
     """
-    checks = _Checks(metadata, path, place, minor)
+    checks = _Checks(metadata, path, place)
     if rule is not None:
         yield from checks.names(rule, needs_name=needs_name)
     yield from checks.namespace(is_namespaced)
@@ -63,19 +61,16 @@ def metadata_errors(
     yield from checks.managed_fields()
 
 
-def template_errors(
-    metadata: Mapping[str, Any], path: Path, place: str, minor: int
-) -> Iterator[MetadataError]:
+def template_errors(metadata: Mapping[str, Any], path: Path, place: str) -> Iterator[MetadataError]:
     """Labels and annotations of the metadata of a template at ``place`` (core ValidatePodTemplateSpec)."""
-    checks = _Checks(metadata, path, place, minor)
+    checks = _Checks(metadata, path, place)
     yield from checks.labels()
     yield from checks.annotations()
 
 
 class _Checks:
-    def __init__(self, metadata: Mapping[str, Any], path: Path, place: str, minor: int) -> None:
+    def __init__(self, metadata: Mapping[str, Any], path: Path, place: str) -> None:
         self._metadata = metadata
-        self._minor = minor
         self._path = path
         self._place = place
 
@@ -103,27 +98,25 @@ class _Checks:
 
     def labels(self) -> Iterator[MetadataError]:
         for key, value in self._texts("labels").items():
-            yield from self._invalid(("labels",), key, qualified_name_faults(key, self._minor), at=key)
-            yield from self._invalid(("labels",), value, label_value_faults(value, self._minor), at=key)
+            yield from self._invalid(("labels",), key, qualified_name_faults(key), at=key)
+            yield from self._invalid(("labels",), value, label_value_faults(value), at=key)
 
     def annotations(self) -> Iterator[MetadataError]:
         annotations = self._texts("annotations")
         for key in annotations:
-            yield from self._invalid(
-                ("annotations",), key, qualified_name_faults(key.lower(), self._minor), at=key
-            )
+            yield from self._invalid(("annotations",), key, qualified_name_faults(key.lower()), at=key)
         size = sum(size_of(key) + size_of(value) for key, value in annotations.items())
         if size > MOST_ANNOTATIONS:
             yield self._error(("annotations",), f"Too long: may not be more than {MOST_ANNOTATIONS} bytes")
 
     def owners(self) -> Iterator[MetadataError]:
-        owners, is_indexed = self._objects("ownerReferences"), INDEXED_OWNERS.is_in(self._minor)
+        owners = self._objects("ownerReferences")
         # Said once for each controller: of thousands the end is left out.
         listed = ",".join(map(_owner_text, owners[:_MOST_OWNERS]))
         listed += ",…" if len(owners) > _MOST_OWNERS else ""
         controllers: list[str] = []
         for index, owner in enumerate(owners):
-            yield from self._owner(owner, ("ownerReferences", *((index,) if is_indexed else ())))
+            yield from self._owner(owner, ("ownerReferences", index))
             if owner.get("controller") is True:
                 controllers.append(f"{owner.get('kind') or ''}/{owner.get('name') or ''}")
                 if len(controllers) > 1:
@@ -132,22 +125,16 @@ class _Checks:
                     yield self._invalid_owners(f"[{listed}]", detail)
 
     def _owner(self, owner: Mapping[str, Any], place: Path) -> Iterator[MetadataError]:
-        is_indexed = len(place) > 1
         text = owner.get("apiVersion") or ""
         try:
             group, version = parse_group_version(text)
         except Undecodable:
             group, version = "", ""
-        if not version and (text or not is_indexed):
-            fault = "must be <group>/<version> or <version>" if is_indexed else "version must not be empty"
-            yield from self._invalid((*place, "apiVersion"), text, [fault])
-        for name in ("apiVersion", *_OWNER_TEXTS) if is_indexed else _OWNER_TEXTS:
-            if owner.get(name):
-                continue
-            if is_indexed:
+        if not version and text:
+            yield from self._invalid((*place, "apiVersion"), text, ["must be <group>/<version> or <version>"])
+        for name in ("apiVersion", *_OWNER_TEXTS):
+            if not owner.get(name):
                 yield self._error((*place, name), "Required value: must not be empty")
-            else:
-                yield from self._invalid((*place, name), "", ["must not be empty"])
         if (group, version, owner.get("kind")) == ("", "v1", "Event"):
             yield self._error(place, f"Invalid value: {_owner_text(owner)}: {_EVENT_OWNS}")
 
@@ -158,9 +145,7 @@ class _Checks:
         listed = self._metadata.get("finalizers")
         finalizers = [each or "" for each in listed] if isinstance(listed, list) else []
         for finalizer in finalizers:
-            yield from self._invalid(
-                ("finalizers",), finalizer, qualified_name_faults(finalizer, self._minor)
-            )
+            yield from self._invalid(("finalizers",), finalizer, qualified_name_faults(finalizer))
         if _ORPHAN in finalizers and _FOREGROUND in finalizers:
             detail = f"finalizer {_ORPHAN} and {_FOREGROUND} cannot be both set"
             yield from self._invalid(("finalizers",), finalizers, [detail])
@@ -172,10 +157,8 @@ class _Checks:
     def _managed(self, place: Path, entry: Mapping[str, Any]) -> Iterator[MetadataError]:
         operation = entry.get("operation") or ""
         if operation not in ("Apply", "Update"):
-            detail = f"Invalid value: {shown(operation)}: must be `Apply` or `Update`"
-            if LISTED_OPERATIONS.is_in(self._minor):
-                supported = f'Unsupported value: {shown(operation)}: supported values: "Apply", "Update"'
-                detail = supported if operation else "Required value: must not be empty"
+            supported = f'Unsupported value: {shown(operation)}: supported values: "Apply", "Update"'
+            detail = supported if operation else "Required value: must not be empty"
             yield self._error((*place, "operation"), detail)
         kind = entry.get("fieldsType") or ""
         if kind not in ("", "FieldsV1"):

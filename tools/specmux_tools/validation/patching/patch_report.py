@@ -28,7 +28,6 @@ from specmux_tools.validation.patching.patched_object import (
     PatchedObject,
     PatchRefusal,
     applied,
-    apply_word,
     kind_text,
     named,
     patched,
@@ -43,9 +42,6 @@ _SEVERITIES: Final = {Directive.STRICT: Severity.ERROR, Directive.WARN: Severity
 
 class ObjectValidator(Protocol):
     """The part of Validator that patches need."""
-
-    @property
-    def minor(self) -> int: ...
 
     def described(self, source: Body) -> tuple[TypeMeta, KindSchema | None]: ...
 
@@ -65,7 +61,7 @@ def judged_patch(
         raise ValueError(f"{form} needs a stored object")
     source = None
     try:
-        source = read_applied(body, form, validator.minor) if form in APPLIES else None
+        source = read_applied(body, form) if form in APPLIES else None
         stored = source if source is not None else _as_body(old)
         if source is not None and old is not None:
             _check_kind(source, old)
@@ -94,7 +90,7 @@ def _made(
 ) -> PatchedObject:
     if source is None:
         kind = validator.kind(found)
-        return patched(old or {}, body, form, kind, described, minor=validator.minor)
+        return patched(old or {}, body, form, kind, described)
     try:
         types = validator.apply_types(described)
     except ConverterError as error:
@@ -133,7 +129,7 @@ def _judged(
     if report.fatal is not None and form in APPLIES:
         status: Mapping[str, Any] | None = _unconverted(made.value, report.fatal)
     else:
-        status = _status(report, made, form, directive, strict, apply_word(validator.minor))
+        status = _status(report, made, form, directive, strict)
     return replace(
         report,
         directive=directive,
@@ -150,13 +146,12 @@ def _status(
     form: PatchType,
     directive: Directive,
     strict: tuple[str, ...],
-    word: str,
 ) -> Mapping[str, Any] | None:
     if report.fatal is not None:
         return patch_status(made.shown, report.fatal)
     if strict and directive is Directive.STRICT:
         if form in APPLIES:
-            return bad_request(f"error strict decoding {word}: {strict[0]}")
+            return bad_request(f"error strict decoding patch: {strict[0]}")
         return patch_status(made.shown, strict_message(strict))
     # The URL identifies the object without a uid: a different one is an error of its metadata.
     is_uid = report.status is not None and "UID in precondition" in str(report.status.get("message"))

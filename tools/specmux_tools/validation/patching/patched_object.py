@@ -13,7 +13,6 @@ import orjson
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.merge_types.go_format import plain
 from specmux_converters.references import schemas_of
-from specmux_converters.releases import APPLIED_PATCHES, NEWEST, PATCH_SYNTAX
 from specmux_converters.schema_references import reference_to
 from specmux_tools.kinds import KindSchema
 from specmux_tools.validation.compiled_kinds import CustomKind, TypedKind
@@ -76,31 +75,22 @@ class PatchedObject:
     """What of the request could not be taken into account."""
 
 
-def apply_word(minor: int) -> str:
-    """What is applied, as messages call it."""
-    return "patch" if APPLIED_PATCHES.is_in(minor) else "YAML"
-
-
-def read_applied(body: bytes, form: PatchType, minor: int = NEWEST) -> Body:
-    """What is applied. ``minor`` is the release of Kubernetes. Raises PatchRefusal."""
+def read_applied(body: bytes, form: PatchType) -> Body:
+    """What is applied. Raises PatchRefusal."""
     format_ = BodyFormat.CBOR if form is PatchType.APPLY_CBOR else BodyFormat.YAML
     try:
         source = read(body, format_)
     except Undecodable as error:
-        raise _bad_request(_unread(error.text, form, minor)) from error
+        raise _bad_request(_unread(error.text, form)) from error
     if not isinstance(source.value, dict):
         text = f"cannot unmarshal {kind_of(source.value)} into Go value of type map[string]interface {{}}"
         where = "error unmarshaling JSON: while decoding JSON"
-        raise _bad_request(f"error decoding {apply_word(minor)}: {where}: json: {text}")
+        raise _bad_request(f"error decoding patch: {where}: json: {text}")
     return source
 
 
-def _unread(text: str, form: PatchType, minor: int) -> str:
-    if form is PatchType.APPLY_CBOR:
-        return f"error decoding patch: {text}"
-    if APPLIED_PATCHES.is_in(minor):
-        return f"error encoding patch: {text}"
-    return f"error decoding YAML: error converting YAML to JSON: {text}"
+def _unread(text: str, form: PatchType) -> str:
+    return f"error {'decoding' if form is PatchType.APPLY_CBOR else 'encoding'} patch: {text}"
 
 
 def patched(
@@ -109,8 +99,6 @@ def patched(
     form: PatchType,
     kind: TypedKind | CustomKind,
     described: KindSchema,
-    *,
-    minor: int,
 ) -> PatchedObject:
     """The stored object with a patch applied that is no apply. Raises PatchRefusal."""
     node = None if isinstance(kind, CustomKind) else kind.node
@@ -120,7 +108,7 @@ def patched(
             f"{PatchType.JSON}, {PatchType.MERGE}, {PatchType.APPLY}"
         )
         raise PatchRefusal(text, generic_status(415, "UnsupportedMediaType", text))
-    if PATCH_SYNTAX.is_in(minor) and syntax_error(body) is not None:
+    if syntax_error(body) is not None:
         raise _bad_request("invalid JSON patch")
     try:
         patch = _plain(body)

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any, Final
 
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_converters.releases import SHOWN_VALUES
 from specmux_tools.validation.metadata.field_errors import shown
 from specmux_tools.validation.report import Check, Path, Severity, Violation
 from specmux_tools.validation.rules.cel.costs.metering import OBJECT_BUDGET, PER_CALL_LIMIT
@@ -235,7 +234,7 @@ class _Walk:
         return message if is_usable else rule.rule.default_message
 
     def _failure(self, rule: CompiledRule, value: Any, typed: RuleNode, place: _Place, message: str) -> str:
-        written = f" {_shown_value(value, typed, self._compiler.minor)}"
+        written = f" {_shown_value(value, typed)}"
         match rule.rule.reason:
             case "FieldValueForbidden":
                 return f"{place.shown}: Forbidden: {message}"
@@ -275,10 +274,8 @@ def _refused(rule: CompiledRule) -> str:
     return f"the rule {rule.rule.text.strip()!r} {said}: {refused}"
 
 
-def _shown_value(value: Any, typed: RuleNode, minor: int) -> str:
+def _shown_value(value: Any, typed: RuleNode) -> str:
     """ "" where it is left out."""
-    if not SHOWN_VALUES.is_in(minor):
-        return f'"{typed.kind}"'
     return "" if typed.kind in ("object", "array") or typed.is_resource else shown(value)
 
 

@@ -73,7 +73,7 @@ def environment(minor: int = NEWEST, *, is_new: bool = False) -> Environment:
     """``is_new``: for what a definition may say for the first time."""
     known = minor - 1 if is_new else minor
     added = [library for since, library in _SINCE if since.is_in(known)]
-    added += [named_formats(minor)] * CEL_FORMATS.is_in(known)
+    added += [named_formats()] * CEL_FORMATS.is_in(known)
     added += [library for since, library in _WITH_CEL_GO if since.is_in(minor)]
     return Environment(
         [*_ALWAYS, *added],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Final
 
 from specmux_converters.lazy.dataclasses import dataclass
@@ -59,18 +58,18 @@ def _uri_faults(text: str) -> list[str]:
 _TIME_SIZE: Final = 71
 
 
-def _formats(minor: int) -> dict[str, FormatValue]:
+def _formats() -> dict[str, FormatValue]:
     return {
         name: FormatValue(name, faults, size)
         for name, faults, size in (
             ("dns1123Label", label_faults, 30),
             ("dns1123Subdomain", subdomain_faults, 60),
             ("dns1035Label", label_1035_faults, 30),
-            ("qualifiedName", partial(qualified_name_faults, minor=minor), 60),
+            ("qualifiedName", qualified_name_faults, 60),
             ("dns1123LabelPrefix", _prefix(label_faults), 30),
             ("dns1123SubdomainPrefix", _prefix(subdomain_faults), 60),
             ("dns1035LabelPrefix", _prefix(label_1035_faults), 30),
-            ("labelValue", partial(label_value_faults, minor=minor), 40),
+            ("labelValue", label_value_faults, 40),
             ("uri", _uri_faults, 1_103),
             ("uuid", _of_format("uuid", "does not match the UUID format"), 70),
             ("byte", _of_format("byte", "invalid base64"), 84),
@@ -89,9 +88,8 @@ def _constant(form: FormatValue) -> Callable[[], FormatValue]:
     return lambda: form
 
 
-def named_formats(minor: int) -> CelLibrary:
-    """In the words of a release."""
-    formats = _formats(minor)
+def named_formats() -> CelLibrary:
+    formats = _formats()
 
     def named(name: str) -> Optional:
         found = formats.get(name)
