@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 
+from specmux_aggregator.command_line.common_options import release_option
 from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import format_option, show
 from specmux_aggregator.console import warn, write_error, write_line
@@ -63,6 +64,7 @@ class FieldView:
     type=click.IntRange(1, 64),
     help="Levels of fields in JSON and YAML; with -R in text.",
 )
+@release_option("Without another source: the kinds of this release of Kubernetes.")
 @format_option(*FORMS)
 @source_options
 def explain(
@@ -71,6 +73,7 @@ def explain(
     all_versions: bool,
     recursive: bool,
     max_depth: int | None,
+    release: str | None,
     output: Form,
     source: SourceOptions,
 ) -> None:
