@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import Field, dataclass, field, fields, is_dataclass
+from collections.abc import Iterator
+from dataclasses import Field, dataclass, fields, is_dataclass
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Final, get_args, get_origin, get_type_hints
@@ -64,8 +64,6 @@ class SettingField:
     choices: tuple[str, ...] = ()
     short: str | None = None
     """A shorter flag by which users know the setting."""
-    retired: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
-    """Choices of earlier versions, each with its replacement."""
 
     @property
     def key(self) -> str:
@@ -98,8 +96,6 @@ class SettingField:
             return tuple(scalar(item.strip(" "), str) for item in text.split(","))
         value = scalar(text, self.type, is_bytes=self.is_bytes)
         if self.choices and value not in self.choices:
-            if text in self.retired:
-                raise BadValue(self.retired[text])
             raise BadValue(f'"{cut(text)}" is not one of {", ".join(self.choices)}')
         if isinstance(value, int | float):
             if self.at_least is not None and value < self.at_least:

@@ -6,10 +6,8 @@ docs/settings.md is tested against them: there is no second list.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from specmux_aggregator.model.backend import Backend
@@ -29,11 +27,9 @@ def _setting(
     at_most: float | None = None,
     choices: tuple[str, ...] = (),
     short: str | None = None,
-    retired: Mapping[str, str] = MappingProxyType({}),
 ) -> Any:
     """A field. Values outside the bounds (inclusive, in its own unit) or the choices are refused.
 
-    ``retired``: choices of earlier versions, each with what to do.
     ``short``: another flag for it, where people know the setting by that name.
     """
     limits = {
@@ -41,7 +37,6 @@ def _setting(
         "at_most": at_most,
         "choices": choices,
         "short": short,
-        "retired": retired,
     }
     return field(default=default, metadata={"doc": doc, **limits})
 
@@ -72,12 +67,6 @@ class ListenSettings:
     )
     shutdown_timeout: float = _setting(
         10.0, "seconds that running requests get when the service stops", at_least=0
-    )
-    event_loop: str = _setting(
-        "auto",
-        "the event loop: asyncio, which auto means too",
-        choices=("auto", "asyncio"),
-        retired={"uvloop": "uvloop is gone: remove listen.event_loop, asyncio serves"},
     )
 
 

@@ -192,7 +192,6 @@ backends:
         ("auth: {client_names: []}", "1: auth.client_names: lists nothing"),
         ("auth: {client_names: [1]}", "1: auth.client_names[0]: wants a text, and YAML reads this as int"),
         ("auth: {token_file: eyJhbGciOi.eyJzdWIi.sig}", "1: auth.token_file: holds a token where the path"),
-        ("listen: {event_loop: uvloop}", "1: listen.event_loop: uvloop is gone: remove"),
         ("auth: {token: abc}", "1: auth.token: unknown key; a secret is never written here"),
         ("documents: {check: on}", "1: documents.check: wants a text, and YAML reads this as bool"),
         ("log: {level: loud}", '1: log.level: "loud" is not one of debug, info, warning, error'),

@@ -124,16 +124,6 @@ def test_usage(tmp_path: Path, source: Path) -> None:
     assert (refused.exit_code, "not a folder" in refused.stderr) == (1, True)
 
 
-@pytest.mark.parametrize("editor", ["vscode", "neovim", "jetbrains", "yaml-language-server"])
-def test_editors_are_told_where_the_schemas_are(tmp_path: Path, editor: str) -> None:
-    for target, address in (("https://h/schemas/", "https://h/schemas"), (str(tmp_path), tmp_path.as_uri())):
-        result = CliRunner().invoke(schemas, [target, "--print-editor-config", editor])
-        assert result.exit_code == 0
-        assert f"{address}/all.json" in result.stdout
-        if editor == "vscode":
-            assert json.loads(result.stdout.split("\n", 1)[1])["yaml.kubernetesCRDStore"]["url"] == address
-
-
 def test_the_merge_schema_of_a_document(tmp_path: Path, source: Path) -> None:
     from specmux_tools.commands.convert import convert
 

@@ -24,7 +24,6 @@ from specmux_converters.json_schema.paths import MASTER
 from specmux_converters.json_schema.tree import LAYOUTS, files, gone, is_chosen
 from specmux_converters.json_values import mapping
 from specmux_converters.releases import RELEASES
-from specmux_tools.commands.editor_config import EDITORS
 from specmux_tools.schema_examples import example_of
 from specmux_tools.sources import SourceOptions, opened, report_unread, source_options
 from specmux_tools.sources.access import has_cluster
@@ -48,10 +47,9 @@ _INDEX_MAX: Final = 64 * 1024 * 1024
         ("for kustomize, as openapi: path:", "specmux schemas schemas/ --layout kustomize"),
         ("for generators of typed models", "specmux schemas schemas/ --layout models"),
         ("two kinds", "specmux schemas schemas/ --kinds Deployment --kinds '*.cert-manager.io'"),
-        ("the settings of an editor", "specmux schemas schemas/ --print-editor-config vscode"),
     )
 )
-@click.argument("target", metavar="DIR|URL", type=WrittenPath("a folder"))
+@click.argument("target", metavar="DIR", type=WrittenPath("a folder"))
 @click.option(
     "--layout",
     "layouts",
@@ -72,12 +70,6 @@ _INDEX_MAX: Final = 64 * 1024 * 1024
     "--kinds", metavar="PATTERN", multiple=True, help="Only these: Deployment, '*.cert-manager.io'."
 )
 @click.option("--base-url", metavar="URL", default="", help="URL of the schemas, for catalog.json.")
-@click.option(
-    "--print-editor-config",
-    "editor",
-    type=click.Choice(list(EDITORS)),
-    help="Write nothing; print an editor's settings for the catalogue at DIR or URL.",
-)
 @source_options
 def schemas(
     target: str,
@@ -85,7 +77,6 @@ def schemas(
     release: str,
     kinds: tuple[str, ...],
     base_url: str,
-    editor: str | None,
     source: SourceOptions,
 ) -> None:
     """Write JSON Schemas of all kinds, for editors and CI.
@@ -95,10 +86,8 @@ def schemas(
 
     Exit codes: 0 ok, 1 refused, or a kind could not be converted, 2 usage, 4 no answer.
     """
-    if editor is None and is_url(target):
-        raise click.UsageError(
-            f"{target}: schemas are written into a folder; a URL is for --print-editor-config"
-        )
+    if is_url(target):
+        raise click.UsageError(f"{target}: schemas are written into a folder")
     if base_url and not is_url(base_url):
         raise click.UsageError(f"--base-url is http://… or https://…; not {base_url!r}")
     if release in RELEASES:
@@ -114,9 +103,6 @@ def schemas(
     elif release != MASTER:
         known = f"{RELEASES[0]} to {RELEASES[-1]}"
         raise click.UsageError(f"--release is {known}, v1.35.0, or {MASTER}; not {release!r}")
-    if editor is not None:
-        click.echo(EDITORS[editor](_address(target)), nl=False)
-        return
     if KUSTOMIZE in layouts and (len(set(layouts)) > 1 or kinds):
         raise click.UsageError("--layout kustomize is of all kinds, and goes with no other layout")
     with reported_errors(), reported_refusals(), progress("writing schemas"):
@@ -212,10 +198,3 @@ def _index_in(folder: Path) -> dict[str, object]:
         except orjson.JSONDecodeError:
             return {}
     return mapping(found)
-
-
-def _address(target: str) -> str:
-    """Where an editor finds the catalogue."""
-    if is_url(target):
-        return target.rstrip("/")
-    return Path(target).resolve().as_uri()
