@@ -26,7 +26,7 @@ TIERS = ("parsed", "memoised")
 LIMIT = 60.0  # seconds for anything on loopback before a test gives up
 
 BIG = bytes(range(256)) * 4096
-MIDDLE = bytes(range(256)) * 240  # 61 KB: more than is copied once there is a file
+MIDDLE = bytes(range(256)) * 1040  # 266 KB: more than is copied once there is a file
 """1 MiB: several times what goes out in one piece."""
 
 TIME_LINES = re.compile(rb"(Date|Expires): [A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT\r\n")

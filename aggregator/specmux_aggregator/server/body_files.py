@@ -21,8 +21,9 @@ from specmux_aggregator.server.stats import RequestStats
 
 logger = logging.getLogger(__name__)
 
-FILED_MIN: Final = 32 * 1024
-"""The smallest body that gets a file: below, copying costs no more than another system call."""
+FILED_MIN: Final = 256 * 1024
+"""The smallest body that gets a file. Below, copying is cheaper: 126 KB take as long with a file, 79 KB a
+fifth less without; 406 KB a quarter less with one."""
 
 FILES_MAX: Final = 16 * 1024 * 1024
 """Bytes of all memory files together."""

@@ -96,8 +96,8 @@ def test_number_that_holds_no_body_any_more_was_closed_by_us_or_is_counted(
 
 
 def test_body_above_the_bound_has_no_file(files: BodyFiles, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(body_files, "FILES_MAX", 40_000)
-    body = os.urandom(40_001)
+    monkeypatch.setattr(body_files, "FILES_MAX", 300_000)
+    body = os.urandom(300_001)
     assert [files.file_of(body) for _ in range(3)] == [None] * 3
 
 
@@ -121,7 +121,7 @@ def test_body_is_copied_when_descriptors_ran_out(files: BodyFiles, monkeypatch: 
         raise OSError(24, "Too many open files")
 
     monkeypatch.setattr(os, "memfd_create", refuse)
-    body = os.urandom(40_000)
+    body = os.urandom(300_000)
     assert [files.file_of(body) for _ in range(3)] == [None] * 3
 
 
@@ -146,7 +146,7 @@ def test_answer_that_is_read_slowly_has_no_file_before_it_is_asked_for_again() -
 
 
 def test_clear_closes_the_files(files: BodyFiles) -> None:
-    body = os.urandom(40_000)
+    body = os.urandom(300_000)
     files.file_of(body)
     file = files.file_of(body)
     assert file is not None
@@ -156,7 +156,7 @@ def test_clear_closes_the_files(files: BodyFiles) -> None:
 
 
 def test_file_is_never_changed(files: BodyFiles) -> None:
-    body = os.urandom(40_000)
+    body = os.urandom(300_000)
     files.file_of(body)
     file = files.file_of(body)
     assert file is not None
@@ -174,7 +174,7 @@ class Takers:
     @staticmethod
     def another_file(number: int) -> None:
         with tempfile.TemporaryFile() as other:
-            other.write(bytes(40_000))
+            other.write(bytes(300_000))
             other.flush()
             os.dup2(other.fileno(), number)
 
@@ -207,7 +207,7 @@ def test_number_that_is_somebody_elses_is_neither_sent_nor_closed(
     monkeypatch.setattr(body_files, "SIGHTS", 1)
     stats = RequestStats()
     files = BodyFiles(stats)
-    bodies = [os.urandom(40_000) for _ in range(3)]
+    bodies = [os.urandom(300_000) for _ in range(3)]
     numbers = [(files.file_of(body), files.file_of(body))[1] for body in bodies[:2]]
     for number in numbers:
         assert number is not None
