@@ -104,6 +104,7 @@ stress: setup
 	$(BIN)/python tests/stress/stress_reader.py --write docs/benchmarks/stress.md
 	$(BIN)/python tests/stress/stress_resumption.py
 	$(BIN)/python tests/stress/stress_diff.py
+	$(BIN)/python tests/stress/stress_scopes.py
 	$(BIN)/python tests/stress/stress_model.py --seconds $(STRESS_MODEL)
 
 clean:
