@@ -8,6 +8,7 @@ from typing import Final
 from specmux_converters import media_types
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits, kind_of, parse
 from specmux_converters.document import DocumentKind as DocumentKind
+from specmux_converters.document_forms import FORMS
 from specmux_converters.errors import InvalidDocument, NoDocument, cut
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.losses import Loss
@@ -107,7 +108,7 @@ class _Reading:
             return self._json()
         if media_type == media_types.PROTOBUF_V2:
             return (protobuf_v2.decode(self.data, limits=self.limits),)
-        if media_type is not None and media_type in codecs.CODECS:
+        if media_type is not None and media_type in FORMS:
             return (codecs.decode(self.data, media_type, limits=self.limits),)
         if media_type is not None:
             return (self._enveloped(),)

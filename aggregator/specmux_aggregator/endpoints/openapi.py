@@ -30,12 +30,13 @@ from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.document_urls import REDIRECTED, ROOT_PATH
 from specmux_aggregator.model.observation import Hash
 from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
+from specmux_converters.document_forms import FORMS
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.media_types import CBOR, JSON, MediaType
+from specmux_converters.media_types import JSON, MediaType
 
 DOCUMENT_PREFIX: Final = "/openapi/v3/"
 
-ROOT_MEDIA_TYPES: Final = (JSON, CBOR)
+ROOT_MEDIA_TYPES: Final = tuple(form.media_type for form in FORMS.values() if form.is_of_roots)
 """The root is not an OpenAPI document: gnostic's Protobuf has no message for it."""
 
 

@@ -11,18 +11,17 @@ from functools import lru_cache
 from typing import Final, Protocol, TypeVar
 
 from specmux_aggregator.http.messages import Coding, Request
+from specmux_converters.document_forms import FORMS
 from specmux_converters.media_types import (
     ALIASES,
-    CBOR,
     JSON,
     JSON_COMPONENTS,
     JSON_SCHEMAS,
-    PROTOBUF,
     PROTOBUF_V2,
     MediaType,
 )
 
-MEDIA_TYPES: Final = (JSON, PROTOBUF, CBOR)
+MEDIA_TYPES: Final = tuple(FORMS)
 """All supported media types, preferred first."""
 
 SWAGGER_MEDIA_TYPES: Final = (JSON, PROTOBUF_V2)

@@ -21,7 +21,8 @@ from typing import Final
 import orjson
 
 from specmux_aggregator.http.messages import REASONS, Coding, ETag, Request
-from specmux_converters.media_types import CBOR, JSON, JSON_COMPONENTS, JSON_SCHEMAS, PROTOBUF, PROTOBUF_V2
+from specmux_converters.document_forms import FORMS
+from specmux_converters.media_types import JSON_COMPONENTS, JSON_SCHEMAS, PROTOBUF_V2
 
 YEAR = 31_536_000  # seconds: max-age of an immutable answer, and the distance of its Expires
 TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+\Z")
@@ -31,10 +32,13 @@ RESERVED = frozenset({"content-length", "date", "expires", "connection", "transf
 """Fields that only the server writes."""
 NO_CONTENT = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
 
-FORMATS: Final = {JSON: "json", PROTOBUF: "protobuf", PROTOBUF_V2: "protobuf", CBOR: "cbor"} | {
+FORMATS: Final = {
+    **{media_type: form.name for media_type, form in FORMS.items()},
+    PROTOBUF_V2: "protobuf",
     JSON_SCHEMAS: "schemas",
     JSON_COMPONENTS: "components",
 }
+"""Metric labels, and what an ETag says of a form."""
 
 VARY: Final = ("Vary", "Accept, Accept-Encoding")
 NO_STORE: Final = ("Cache-Control", "no-store")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from specmux_converters import media_types
+from specmux_converters.document_forms import FORMS
 from specmux_converters.lazy.patterns import pattern
 from specmux_converters.media_types import SELF_DESCRIBED_CBOR
 
@@ -14,12 +15,10 @@ PROTOBUF: Final[str] = media_types.PROTOBUF
 JSON_SCHEMAS: Final[str] = media_types.JSON_SCHEMAS
 """JSON without paths, from servers that know this profile; others return the whole document (RFC 9110
 12.5.1)."""
-ALIASES: Final = {
-    "json": JSON,
-    "cbor": CBOR,
-    "protobuf": PROTOBUF,
+ALIASES: Final[dict[str, str]] = {
+    **{form.name: media_type for media_type, form in FORMS.items()},
+    **media_types.ALIASES,
     "schemas": JSON_SCHEMAS,
-    "application/com.github.proto-openapi.spec.v3@v1.0+protobuf": PROTOBUF,
 }
 _SCHEMAS: Final = pattern(r"(?:^|;)\s*profile\s*=\s*\"?schemas\"?\s*(?:;|\Z)")
 VAGUE: Final = frozenset({"", "text/plain", "application/octet-stream"})

@@ -9,8 +9,9 @@ import pytest
 
 from shared_data import DATA, files, load, read, shared
 from specmux_converters import codecs, media_types
-from specmux_converters.codecs import CODECS, Fragments, recognise
+from specmux_converters.codecs import Fragments, recognise
 from specmux_converters.document import Limits
+from specmux_converters.document_forms import FORMS
 from specmux_converters.errors import ConverterError, InvalidDocument, LimitExceeded
 from specmux_converters.media_types import MediaType
 
@@ -24,27 +25,27 @@ DOCUMENT: dict[str, Any] = {
 
 
 def test_the_table_is_keyed_by_media_type_when_looked_up() -> None:
-    assert list(CODECS) == [media_types.JSON, media_types.PROTOBUF, media_types.CBOR]
-    assert all(codec.media_type == media_type for media_type, codec in CODECS.items())
-    assert [codec.name for codec in CODECS.values()] == ["json", "protobuf", "cbor"]
-    assert [codec.suffix for codec in CODECS.values()] == [".json", ".pb", ".cbor"]
+    assert list(FORMS) == [media_types.JSON, media_types.PROTOBUF, media_types.CBOR]
+    assert all(codec.media_type == media_type for media_type, codec in FORMS.items())
+    assert [codec.name for codec in FORMS.values()] == ["json", "protobuf", "cbor"]
+    assert [codec.suffix for codec in FORMS.values()] == [".json", ".pb", ".cbor"]
 
 
-@pytest.mark.parametrize("media_type", CODECS)
+@pytest.mark.parametrize("media_type", FORMS)
 def test_a_document_comes_back_when_it_was_encoded(media_type: MediaType) -> None:
     data = codecs.encode(DOCUMENT, media_type)
     assert codecs.decode(data, media_type, limits=LIMITS) == DOCUMENT
     assert recognise(data) == media_type
 
 
-@pytest.mark.parametrize("media_type", CODECS)
+@pytest.mark.parametrize("media_type", FORMS)
 def test_bytes_are_the_same_when_fragments_are_kept(media_type: MediaType) -> None:
     fragments = Fragments()
     alone = codecs.encode(DOCUMENT, media_type)
     assert [codecs.encode(DOCUMENT, media_type, fragments=fragments) for _ in range(3)] == [alone] * 3
 
 
-@pytest.mark.parametrize("media_type", CODECS)
+@pytest.mark.parametrize("media_type", FORMS)
 @pytest.mark.parametrize("data", [b"", b"\0", b"[]", b"null", b"{", b"\xff" * 20, b"k8s\0"])
 def test_bytes_are_refused_when_they_are_no_document(media_type: MediaType, data: bytes) -> None:
     if not (data == b"" and media_type == media_types.PROTOBUF):  # nothing is an empty message
@@ -52,7 +53,7 @@ def test_bytes_are_refused_when_they_are_no_document(media_type: MediaType, data
             codecs.decode(data, media_type, limits=LIMITS)
 
 
-@pytest.mark.parametrize("media_type", CODECS)
+@pytest.mark.parametrize("media_type", FORMS)
 def test_bytes_are_refused_when_there_are_too_many(media_type: MediaType) -> None:
     data = codecs.encode(DOCUMENT, media_type)
     with pytest.raises(LimitExceeded):
@@ -122,7 +123,7 @@ def test_json_is_the_same_text_when_it_passes_through_cbor_and_sorts(path: Path)
 
 
 @pytest.mark.parametrize("path", files(DATA / "k8s-pairs" / "1.35" / "v3" / "apis" / "batch", "**/*.json*"))
-@pytest.mark.parametrize("media_type", CODECS)
+@pytest.mark.parametrize("media_type", FORMS)
 def test_only_the_packages_errors_come_out_when_real_bytes_are_changed(
     media_type: MediaType, path: Path
 ) -> None:

@@ -19,6 +19,7 @@ from specmux_converters import codecs, media_types
 from specmux_converters.codecs import messages
 from specmux_converters.crd import build, templates_for
 from specmux_converters.document import Document, canonical
+from specmux_converters.document_forms import FORMS, DocumentForm
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.from_swagger2.conversion import convert as convert_documents
 from specmux_converters.from_swagger2.conversion import convert_whole
@@ -69,6 +70,15 @@ def _codec(media_type: media_types.MediaType) -> Encode:
     return lambda document, fragments: codecs.encode(document, media_type, fragments=fragments)
 
 
+def _format(form: DocumentForm) -> DocumentFormat:
+    as_is = _codec(form.media_type)
+    return DocumentFormat(form.suffix, form.is_text, _canonical if form.is_text else as_is, as_is)
+
+
+def _canonical(document: Document, _: codecs.Fragments) -> bytes:
+    return canonical(document)
+
+
 def _yaml(document: Document, _: codecs.Fragments) -> bytes:
     return to_yaml(document)
 
@@ -93,10 +103,8 @@ SWAGGER: Final = "v2"
 """The other direction."""
 
 FORMATS: Final[Mapping[str, DocumentFormat]] = {
-    "json": DocumentFormat(".json", True, lambda document, _: canonical(document), _codec(media_types.JSON)),
+    **{form.suffix[1:]: _format(form) for form in FORMS.values()},
     "yaml": DocumentFormat(".yaml", True, _yaml, _yaml),
-    "pb": DocumentFormat(".pb", False, _codec(media_types.PROTOBUF), _codec(media_types.PROTOBUF)),
-    "cbor": DocumentFormat(".cbor", False, _codec(media_types.CBOR), _codec(media_types.CBOR)),
     **{name: _merge_schema(name) for name in MERGE_SCHEMAS},
 }
 
