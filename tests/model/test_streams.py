@@ -215,6 +215,7 @@ class StreamMachine(RuleBasedStateMachine):
                 break
             query = Query(page.following, limit)
         view.compare(log.settled)
+        view.since = page.last
         self.pollers[number] = (view, page.last)
 
     @invariant()
