@@ -10,7 +10,6 @@ import re
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -59,25 +58,20 @@ def states(pids: list[int]) -> dict[int, str]:
     return {pid: state for pid, state in found.items() if state != "Z"}
 
 
-def test_stopped_children_hold_no_end_up_and_end_with_the_service(tmp_path: Path) -> None:
+@pytest.mark.parametrize("stopped", [slice(None), slice(1, 2), slice(-1, None)], ids=["all", "2nd", "last"])
+def test_stopped_children_hold_no_end_up_and_end_with_the_service(tmp_path: Path, stopped: slice) -> None:
+    """The second child is the fork server, the last a worker."""
     folder = write_documents(tmp_path, {APPS: document(APPS)})
-
-    def stopped_after(choose: Callable[[list[int]], list[int]]) -> int:
-        with specmux("serve", "--directory", str(folder), "--listen-port", "0") as process:
-            process.until_ready()
-            process.get("/openapi/search?q=apps")
-            process.get(process.paths()[APPS], Accept=CBOR)
-            children = descendants(process.pid)
-            for child in choose(children):
-                os.kill(child, signal.SIGSTOP)
-            assert process.stop() == 0
-            assert not states(children)
-            assert "Traceback" not in process.output
-        return len(children)
-
-    count = stopped_after(lambda children: children)
-    for number in range(count):
-        stopped_after(lambda children, number=number: children[number : number + 1])  # type: ignore[misc]
+    with specmux("serve", "--directory", str(folder), "--listen-port", "0") as process:
+        process.until_ready()
+        process.get(process.paths()[APPS], Accept=CBOR)
+        children = descendants(process.pid)
+        assert len(children) > 3
+        for child in children[stopped]:
+            os.kill(child, signal.SIGSTOP)
+        assert process.stop() == 0
+        assert not states(children)
+        assert "Traceback" not in process.output
 
 
 def test_killed_children_are_replaced_without_a_traceback(tmp_path: Path) -> None:
