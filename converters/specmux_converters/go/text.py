@@ -28,6 +28,25 @@ _SHORT: Final = {
     '"': '\\"',
 }
 _PLAIN: Final = pattern(r"[ !#-\[\]-~]*")
+SPACES: Final = "".join(
+    map(
+        chr,
+        (
+            *range(9, 14),
+            32,
+            0x85,
+            0xA0,
+            0x1680,
+            *range(0x2000, 0x200B),
+            0x2028,
+            0x2029,
+            0x202F,
+            0x205F,
+            0x3000,
+        ),
+    )
+)
+"""What unicode.IsSpace takes for one."""
 _HTML: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 

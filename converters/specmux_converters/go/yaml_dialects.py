@@ -79,6 +79,8 @@ class YamlDialect:
     """Keys are scalars with any tag; if False, aliases and tags in keys mean what they mean in values."""
     has_aliases: bool = True
     sorts_keys: bool = False
+    has_go_escapes: bool = False
+    """In double quotes ``\\'`` is an escape and ``\\/`` is none, as in go-yaml v2."""
 
 
 def _core(text: str) -> Any:
@@ -175,6 +177,7 @@ def _kubernetes(json: Callable[[Any], Any], *, sorts_keys: bool) -> YamlDialect:
         Merging.IN_ORDER,
         scalar_keys=False,
         sorts_keys=sorts_keys,
+        has_go_escapes=True,
     )
 
 

@@ -6,9 +6,11 @@ Works on libyaml's events, without recursion and without PyYAML's constructors, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import field, replace
 from enum import Enum
+from itertools import islice
 from typing import Any, Final, NoReturn, TypeAlias
 
 import yaml
@@ -95,14 +97,14 @@ def read_all(
     composer = _Composer(limits, dialect, duplicates)
     loader = None
     try:
-        stand_in = _stand_in(text) if _LATER_MARK.search(text) else None
+        stand_ins = _StandIns(text) if _is_read_otherwise(text, dialect) else None
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(
-            data if stand_in is None else _LATER_MARK.sub(stand_in.encode(), text)
+            data if stand_ins is None else stand_ins.put_into(text, dialect)
         )
         # yaml.parse would additionally check for each event before getting it
         events = iter(loader.get_event, None)
-        if stand_in is not None:
-            events = (_with_marks(event, stand_in) for event in events)
+        if stand_ins is not None:
+            events = map(stand_ins.taken_from, events)
         yield from composer.documents(events, with_marks=with_marks)
     except (yaml.YAMLError, UnicodeError) as error:
         if getattr(error, "problem", None) == _TOO_DEEP:
@@ -117,15 +119,40 @@ _LATER_MARK: Final = pattern(b"(?<=[\n\r])\xef\xbb\xbf")
 """A byte order mark at the start of a line: libyaml skips it, go-yaml treats it as text (is_bom)."""
 
 
-def _stand_in(data: bytes) -> str:
-    """A character that does not occur in the text."""
-    return next(each for each in map(chr, range(0xE000, 0xF900)) if each.encode() not in data)
+_ESCAPE: Final = pattern(rb"(?<!\\)((?:\\\\)*)\\(['/])")
+r"""``\'`` and ``\/``: of these escapes go-yaml v2 knows the first alone, libyaml the second alone."""
 
 
-def _with_marks(event: Any, stand_in: str) -> Any:
-    if event.__class__ is yaml.ScalarEvent:
-        event.value = event.value.replace(stand_in, "\ufeff")
-    return event
+def _is_read_otherwise(text: bytes, dialect: YamlDialect) -> bool:
+    """Whether libyaml may read the text otherwise than go-yaml does."""
+    has_escapes = dialect.has_go_escapes and (b"\\'" in text or b"\\/" in text)
+    return has_escapes or _LATER_MARK.search(text) is not None
+
+
+class _StandIns:
+    """Characters that do not occur in a text, put where libyaml has to read what it would not. Each is put
+    for one character, so places stay what they are."""
+
+    def __init__(self, text: bytes) -> None:
+        unused = (each for each in map(chr, range(0xE000, 0xF900)) if each.encode() not in text)
+        self._mark, self._backslash, self._slash = islice(unused, 3)
+        self._quoted = {ord(self._mark): "\ufeff", ord(self._backslash): None}
+        self._unquoted = {ord(self._mark): "\ufeff", ord(self._backslash): "\\", ord(self._slash): "/"}
+
+    def put_into(self, text: bytes, dialect: YamlDialect) -> bytes:
+        text = _LATER_MARK.sub(self._mark.encode(), text)
+        return _ESCAPE.sub(self._escape, text) if dialect.has_go_escapes else text
+
+    def _escape(self, found: re.Match[bytes]) -> bytes:
+        r"""In double quotes, ``\'`` is no escape then, and ``\/`` an unknown one."""
+        if found[2] == b"'":
+            return found[1] + self._backslash.encode() + found[2]
+        return found[1] + b"\\" + self._slash.encode()
+
+    def taken_from(self, event: Any) -> Any:
+        if event.__class__ is yaml.ScalarEvent:
+            event.value = event.value.translate(self._quoted if event.style == '"' else self._unquoted)
+        return event
 
 
 _TOO_DEEP: Final = "exceeded maximum nesting depth"

@@ -18,6 +18,8 @@ from specmux_converters.go.yaml_dialects import is_plain_text
 
 _WORDS: Final = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
 _NUMBER_START: Final = re.compile(r"[-+._]*[0-9]")
+_OLD_BREAK: Final = re.compile("[\x85\u2028\u2029]")
+"""Line breaks of YAML 1.1 alone: unescaped, a reader folds them."""
 
 
 class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]  # libyaml is optional
@@ -37,7 +39,8 @@ _Dumper.add_representer(str, _Dumper.represent_text)
 
 def _is_text_to_all(text: str) -> bool:
     """Whether every reader reads it as a string without quotes."""
-    return not (text.lower() in _WORDS or _NUMBER_START.match(text)) and is_plain_text(text)
+    is_odd = text.lower() in _WORDS or _NUMBER_START.match(text) or _OLD_BREAK.search(text)
+    return not is_odd and is_plain_text(text)
 
 
 def to_yaml(document: Any) -> bytes:

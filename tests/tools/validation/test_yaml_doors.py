@@ -184,3 +184,22 @@ def test_a_merge_repeats_the_keys_that_stand_before_it() -> None:
         (2, ("true", "a"), '"a"'),
         (3, ("z", "b", "c"), '"c"'),
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (r"""a: "x\'y" """, "x'y"),
+        (r"""a: "\\' \\/" """, r"\' \/"),
+        (r"""a: x\/y\'z""", r"x\/y\'z"),
+        (r"""a: '\/\'""", "\\/\\"),
+        ("a: |\n \\/ \\'\n", "\\/ \\'\n"),
+        (r"""a: "x\/y" """, "refused: yaml: found unknown escape character"),
+        (r"""a: "\\\/" """, "refused: yaml: found unknown escape character"),
+        ('b: 1\na: "x\n  \\/"', "refused: yaml: line 3: found unknown escape character"),
+    ],
+)
+def test_escapes_are_those_of_go_yaml_v2(text: str, value: str) -> None:
+    body = as_body(text)
+    assert (body if isinstance(body, str) else body["a"]) == value
+    alike(text)

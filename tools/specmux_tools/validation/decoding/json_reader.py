@@ -101,7 +101,7 @@ def read_json(data: bytes) -> Any:
     text = data.decode("utf-8", "replace")
     if _SURROGATE.search(text):
         text = _ESCAPES.sub(_without_lone_surrogate, text)
-    decoder = _ESCAPES_DECODER if _NEEDLESS_ESCAPE.search(data) else _DECODER
+    decoder = _ESCAPES_DECODER if _NEEDLESS_ESCAPE.search(data) else JSON_DECODER
     try:
         value = decoder.decode(text)
     except (ValueError, RecursionError) as error:
@@ -166,5 +166,5 @@ _HOOKS: Final[dict[str, Any]] = {
     "parse_int": _integer,
     "parse_constant": _constant,
 }
-_DECODER: Final = json.JSONDecoder(**_HOOKS)
+JSON_DECODER: Final = json.JSONDecoder(**_HOOKS)
 _ESCAPES_DECODER: Final = _EscapesDecoder(**_HOOKS)

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from specmux_converters.document import DEFAULT_LIMITS
 from specmux_converters.errors import ConverterError
-from specmux_converters.go.text import json_text, quoted
+from specmux_converters.go.text import SPACES, json_text, quoted
 from specmux_converters.go.yaml_reader import DuplicateKey, Parsed
 from specmux_converters.group_versions import api_version
 from specmux_converters.lazy.dataclasses import dataclass
@@ -127,16 +127,19 @@ def read(data: bytes, form: BodyFormat, *, plainly: bool = True) -> Body:
                 return Body(data, form, read_json(data))
             except Undecodable as error:
                 if is_broken_separator(data):
-                    text = data.partition(b"\n")[0][3:].decode("utf-8", "replace").strip()
-                    raise Undecodable(f"invalid Yaml document separator: {_cut(text)}", line=1) from error
+                    text = f"invalid Yaml document separator: {_cut(_behind_separator(data))}"
+                    raise Undecodable(text, line=1) from error
                 raise Undecodable(json_error(error.text), offset=error.offset) from error
 
 
 def is_broken_separator(data: bytes) -> bool:
     """Whether a text begins with a separator of YAML and more than a comment behind it, which kubectl refuses
     (apimachinery, YAMLReader)."""
-    rest = data.partition(b"\n")[0][3:].strip()
-    return data.startswith(b"---") and bool(rest) and not rest.startswith(b"#")
+    return data.startswith(b"---") and _behind_separator(data)[:1] not in ("", "#")
+
+
+def _behind_separator(data: bytes) -> str:
+    return data.partition(b"\n")[0][3:].decode("utf-8", "replace").strip(SPACES)
 
 
 def protobuf_text(data: bytes) -> str:
