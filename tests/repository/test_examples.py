@@ -21,6 +21,7 @@ from click.testing import CliRunner
 
 from shared_data import DATA, shared
 from specmux_aggregator.cli import main
+from specmux_converters.releases import NEWEST
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
@@ -77,6 +78,84 @@ def test_workflow_and_hooks_run_commands_that_there_are() -> None:
         commands += [[*hooks[hook["id"]], *hook.get("args", [])] for hook in repository["hooks"]]
     assert len(commands) > 1
     assert [unknown_options(command) for command in commands] == [[]] * len(commands)
+
+
+MISTAKES = {
+    "crds/boxes.yaml": ("type: integer", "type: int", 'Unsupported value: "int"'),
+    "manifests/box.yaml": ("size: 1", "size: one", "spec.size in body must be of type integer"),
+    "manifests/web.yaml": ("replicas: 1", "replicas: one", "cannot unmarshal string into Go struct field"),
+    "manifests/web.yaml ": (
+        "image: web",
+        "imge: web",
+        'unknown field "spec.template.spec.containers[0].imge"',
+    ),
+    "manifests/web.yaml  ": ("selector: {matchLabels: {app: web}}", "", "spec.selector: Required value"),
+}
+FILES = {
+    "crds/boxes.yaml": """apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: boxes.example.com}
+spec:
+  group: example.com
+  names: {plural: boxes, kind: Box, singular: box, listKind: BoxList}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties: {spec: {type: object, properties: {size: {type: integer}}}}
+""",
+    "manifests/box.yaml": "apiVersion: example.com/v1\nkind: Box\nmetadata: {name: a}\nspec: {size: 1}\n",
+    "manifests/web.yaml": """apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+      - name: web
+        image: web
+""",
+}
+
+
+def hook_command(*, of_example: bool) -> list[str]:
+    """What pre-commit runs, with the files unless the hook takes none."""
+    (hook,) = load(ROOT / ".pre-commit-hooks.yaml")
+    if of_example:
+        (repository,) = load(EXAMPLES / "pre-commit-config.yaml")["repos"]
+        hook |= repository["hooks"][0]
+    files = sorted(FILES) if hook.get("pass_filenames", True) else []
+    return [*hook["entry"].split(), *hook["args"], *files][1:]
+
+
+@pytest.mark.parametrize("of_example", [False, True])
+@pytest.mark.parametrize("mistake", [None, *MISTAKES])
+def test_pre_commit_fails_on_each_mistake(
+    mistake: str | None, of_example: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    said = ""
+    if mistake is not None:
+        right, wrong, said = MISTAKES[mistake]
+        name = mistake.strip()
+        (tmp_path / name).write_text(FILES[name].replace(right, wrong))
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(main, hook_command(of_example=of_example))
+    assert (result.exit_code, said in result.output) == (int(mistake is not None), True), result.output
+
+
+def test_pre_commit_hook_takes_the_newest_release() -> None:
+    (hook,) = load(ROOT / ".pre-commit-hooks.yaml")
+    assert hook["args"] == [f"--release=1.{NEWEST}"]
 
 
 def unknown_options(command: list[str]) -> list[str]:

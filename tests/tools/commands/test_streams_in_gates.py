@@ -58,3 +58,41 @@ def test_objects_without_a_schema_are_counted_with_their_kinds(tmp_path: Path) -
     result = run(tmp_path, f"{FIRST}---\n{FIRST}", "--ignore-missing-schemas")
     assert result.exit_code == 0
     assert "2 objects skipped: no document describes example.com/v1 Box" in result.stderr
+
+
+DEFINITION = """apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: boxes.example.com}
+spec:
+  group: example.com
+  names: {plural: boxes, kind: Box, singular: box, listKind: BoxList}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object}}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        ("type: object}}", "type: objct}}", 'Unsupported value: "objct"'),
+        ("scope: Namespaced", "scope: Local", 'spec.scope: Unsupported value: "Local"'),
+        ("name: boxes.example.com", "name: box.example.com", "metadata.name: Invalid value"),
+        ("metadata:", "metadat:", 'unknown field "metadat"'),
+        ("storage: true", "storage: false", "exactly one version marked as storage version"),
+    ],
+)
+@pytest.mark.parametrize("form", ["alone", "in a list"])
+def test_a_broken_definition_is_never_skipped(
+    form: str, right: str, wrong: str, said: str, tmp_path: Path
+) -> None:
+    """Here no document describes CustomResourceDefinition."""
+    assert right in DEFINITION
+    for text, code in ((DEFINITION, 0), (DEFINITION.replace(right, wrong), 1)):
+        if form == "in a list":
+            text = "apiVersion: v1\nkind: List\nitems:\n- " + "  ".join(text.splitlines(keepends=True))
+        result = run(tmp_path, text, "--ignore-missing-schemas")
+        assert (result.exit_code, said in result.stdout) == (code, bool(code)), result.output

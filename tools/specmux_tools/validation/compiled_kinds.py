@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from specmux_converters.crd.bundled import META_SCHEMAS, PREFIX, reference
@@ -14,6 +15,7 @@ from specmux_converters.synthesis import synthesise
 from specmux_tools.kinds import DocumentSet, KindSchema
 from specmux_tools.validation.decoding.types.typed import TypedSchemas
 from specmux_tools.validation.decoding.types.typed_nodes import Node
+from specmux_tools.validation.definitions.definition_fault import DEFINITION
 from specmux_tools.validation.schema.structural import Structural, structural
 
 if TYPE_CHECKING:  # what checks custom resources is a third of a start, and imported for the first of them
@@ -25,23 +27,21 @@ if TYPE_CHECKING:  # what checks custom resources is a third of a start, and imp
 LIST: Final = GroupVersionKind("", "v1", "List")
 """Described by no document: kubectl's kind for several objects."""
 
-_LIST_COMPONENT: Final = "v1.List"
-_LIST_DOCUMENT: Final[Document] = {
-    "components": {
-        "schemas": {
-            **META_SCHEMAS,
-            _LIST_COMPONENT: {
-                "type": "object",
-                "properties": {
-                    "apiVersion": {"type": "string"},
-                    "kind": {"type": "string"},
-                    "metadata": reference(f"{PREFIX}ListMeta"),
-                    "items": {"type": "array", "items": {}},
-                },
-            },
-        }
+
+def _component(metadata: str, **fields: Document) -> Document:
+    type_meta: Document = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
+    return {
+        "type": "object",
+        "properties": {**type_meta, "metadata": reference(PREFIX + metadata), **fields},
     }
+
+
+_UNDESCRIBED: Final[Mapping[GroupVersionKind, Document]] = {
+    LIST: _component("ListMeta", items={"type": "array", "items": {}}),
+    DEFINITION: _component("ObjectMeta", spec={}, status={}),
 }
+"""Components of kinds that are judged where no document describes them, too: what is wrong with a definition
+is known without its types."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +98,10 @@ class Kinds:
             described = self._documents.find(kind)
             if described is not None:
                 self._found[kind] = self._compiled(described)
-            elif kind == LIST:
-                self._found[kind] = TypedKind(kind, TypedSchemas(_LIST_DOCUMENT).node(_LIST_COMPONENT))
+            elif kind in _UNDESCRIBED:
+                schemas = {**META_SCHEMAS, kind.kind: _UNDESCRIBED[kind]}
+                node = TypedSchemas({"components": {"schemas": schemas}}).node(kind.kind)
+                self._found[kind] = TypedKind(kind, node, needs_name=kind == DEFINITION)
             else:
                 return None
         return self._found[kind]
