@@ -17,7 +17,7 @@ import orjson
 from specmux_tools.validation.report import Check
 from specmux_tools.validation.rules.checking import MISSING, check_rules
 from specmux_tools.validation.rules.compiled_rule import RuleCompiler
-from specmux_tools.validation.rules.costs import expression_cost
+from specmux_tools.validation.rules.rule_faults import expression_cost
 from specmux_tools.validation.rules.rule_tree import rule_tree
 
 HEAD = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}}

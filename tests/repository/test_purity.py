@@ -17,8 +17,7 @@ ALL_BUT = {
     "config": "watch",
     "api_discovery": "client follower metrics synthesis watch",
     "kubernetes": (
-        "api_client custom_resources listing metrics service_endpoints service_registry"
-        " shared_crd_parts source watch"
+        "api_client custom_resources listing metrics service_endpoints shared_crd_parts source watch"
     ),
     "proxy": "exchanges handler response swagger_copies upload",
 }
@@ -26,7 +25,7 @@ ALL_BUT = {
 
 THESE = {
     "aggregation": "check_schedule first_look ownership",
-    "auth": "review_cache review_objects users",
+    "auth": "users",
     "changes": "document_history entries log",
     "documents": "representations",
     "json_schema_files": "answers",
@@ -34,7 +33,6 @@ THESE = {
     "backend_sources": "outcome",
     "reader": "assets requests",
     "server": "malformed_log stats",
-    "upstream": "root",
 }
 """Rooms that move bytes, and their modules that are pure."""
 

@@ -224,7 +224,7 @@ def _servers_text(observation: Observation) -> str:
 def _log_change(last: Observation, now: Observation) -> None:
     name = now.backend.name
     new = [note for note in now.notes if note not in last.notes]
-    # A note of one word is a key of the root that the backend may not publish (upstream/root.py).
+    # A note of one word is a key of the root that the backend may not publish (upstream/client.py).
     keys = [note for note in new if " " not in note]
     if keys:
         logger.info(

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Final, TypeAlias
@@ -25,13 +26,13 @@ from specmux_aggregator.api_discovery.backend_knowledge import (
 )
 from specmux_aggregator.api_discovery.legacy import parse_core_versions, parse_groups, parse_resources
 from specmux_aggregator.api_discovery.parsing import BadList
-from specmux_aggregator.api_discovery.peers import digest_of_told, united
 from specmux_aggregator.backend_sources.peers import Peers
 from specmux_aggregator.backend_sources.sightings import Sightings
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.model.server_union import git_version, release_of
 from specmux_aggregator.upstream.client import BackendClient
 from specmux_aggregator.upstream.responses import INLINE_MAX, NotModified, Payload
 from specmux_converters.document import Limits as DocumentLimits
@@ -41,6 +42,36 @@ from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.media_types import JSON
 from specmux_converters.resources import Resources
+
+
+def digest_of_told(told: BackendListings) -> str:
+    """A digest that distinguishes servers by their discovery: group-versions, resources and version."""
+    lines = [f"{key}={told.listings[key]!r}" for key in sorted(told.listings)]
+    version = told.version or b""
+    return hashlib.sha256("\n".join(lines).encode() + version).hexdigest()
+
+
+def united(servers: Iterable[BackendListings]) -> BackendListings:
+    """The union: each group-version's list comes from the highest-ranked server that confirms it. Independent
+    of the order of the servers, of which there is at least one."""
+    listings: dict[GroupVersion, Resources | UnconfirmedResources] = {}
+    ranked = sorted(servers, key=_rank)
+    highest = ranked[-1]
+    for told in ranked:
+        for key, listing in told.listings.items():
+            is_confirmed_already = key in listings and not isinstance(listings[key], UnconfirmedResources)
+            if not (isinstance(listing, UnconfirmedResources) and is_confirmed_already):
+                listings[key] = listing
+    forms = {told.form for told in ranked}
+    form = DiscoverySource.LEGACY if DiscoverySource.LEGACY in forms else highest.form
+    notes = tuple(dict.fromkeys(note for told in ranked for note in told.notes))
+    peers_only = frozenset(listings.keys() - highest.listings.keys())
+    return BackendListings(form, listings, highest.version, notes, peers_only)
+
+
+def _rank(told: BackendListings) -> tuple[tuple[int, ...], int, str]:
+    return release_of(git_version(told.version)), len(told.listings), digest_of_told(told)
+
 
 CORE: Final = "/api"
 GROUPS: Final = "/apis"

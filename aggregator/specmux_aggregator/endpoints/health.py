@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,7 +20,6 @@ from specmux_aggregator.api_discovery.watch import DiscoveryWatch
 from specmux_aggregator.config.state import ConfigState
 from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.endpoints.routes import PageEndpoint, Route
-from specmux_aggregator.endpoints.single_render import SharedBody
 from specmux_aggregator.endpoints.status import (
     ServiceReport,
     document_checks_json,
@@ -35,11 +34,40 @@ from specmux_aggregator.metrics.instruments import CONTENT_TYPE, Metrics
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.snapshot import Snapshot
 from specmux_aggregator.version import VERSION
+from specmux_cache.reading.single_flight import SingleFlight
 from specmux_converters.codecs import cbor
 from specmux_converters.media_types import CBOR, JSON
 
 if TYPE_CHECKING:  # imported where there is a cluster
     from specmux_aggregator.kubernetes.source import ClusterSource
+
+LARGE: Final = 64 * 1024
+"""Bytes from which a body is kept: clients that read slowly hold it while it is sent."""
+
+KEPT: Final = 1.0
+"""Seconds for which a large body is reused."""
+
+
+class SharedBody:
+    """A body built once and shared. Lives on one event loop."""
+
+    def __init__(self, make: Callable[[], Awaitable[bytes]]) -> None:
+        self._make = make
+        self._body = b""
+        self._made_at = float("-inf")
+        self._making: SingleFlight[None, bytes] = SingleFlight()
+
+    async def get(self) -> bytes:
+        if len(self._body) >= LARGE and time.monotonic() - self._made_at < KEPT:
+            return self._body
+        return await self._making.run(None, self._made)
+
+    async def _made(self) -> bytes:
+        started = time.monotonic()
+        self._body = await self._make()
+        # The time when building began.
+        self._made_at = started
+        return self._body
 
 
 TEXT: Final = "text/plain; charset=utf-8"

@@ -7,27 +7,152 @@ import errno
 import logging
 import os
 import socket
+import ssl
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from aiohttp.http import HttpRequestParser
 
 from specmux_aggregator.config.settings import ListenSettings
 from specmux_aggregator.errors import SpecmuxError
-from specmux_aggregator.server.accept_errors import AcceptErrors
+from specmux_aggregator.http.prepared_answer import TimeLines, refusal
+from specmux_aggregator.server.admission import Admission
 from specmux_aggregator.server.certificates import Certificates
 from specmux_aggregator.server.connections import Connections
 from specmux_aggregator.server.dispatch import Dispatch
-from specmux_aggregator.server.handshakes import ClientHandshakes
 from specmux_aggregator.server.memo import Answers
+from specmux_aggregator.server.outgoing import CLOSE
 from specmux_aggregator.server.output_limits import UNREAD_MAX
 from specmux_aggregator.server.protocols import Guard, Responder, StreamingHandler
 from specmux_aggregator.server.stats import RequestStats
-from specmux_aggregator.server.tls_transport import TLSTransport
+from specmux_aggregator.server.tls_transport import Records, TLSTransport
 from specmux_aggregator.tasks import finish, log_failure
+
+# asyncio reports every failed attempt, a thousand a second, each with a traceback.
+
+TOLD: Final = "socket.accept() out of system resource"
+"""The message of asyncio for this failure (selector_events.py)."""
+
+QUIET: Final = 60.0
+"""Seconds between two lines in the log."""
+
+PAUSE: Final = 0.5
+"""Seconds between two attempts to make room."""
+
+ROOM: Final = 32
+"""Idle connections to close at a time. A health probe needs one of these places."""
+
+
+class AcceptErrors:
+    """The exception handler of one event loop; passes on everything else to the previous handler."""
+
+    def __init__(self, stats: RequestStats, make_room: Callable[[], bool]) -> None:
+        """``make_room`` closes an idle connection; False if there is none."""
+        self._stats = stats
+        self._make_room = make_room
+        self._before: Callable[[asyncio.AbstractEventLoop, dict[str, Any]], object] | None = None
+        self._told_at = self._room_at = float("-inf")
+
+    def install(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._before = loop.get_exception_handler()
+        loop.set_exception_handler(self)
+
+    def remove(self, loop: asyncio.AbstractEventLoop) -> None:
+        if loop.get_exception_handler() is self:
+            loop.set_exception_handler(self._before)
+
+    def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        if context.get("message") == TOLD:
+            self._failed(context.get("exception"))
+        elif self._before is not None:
+            self._before(loop, context)
+        else:
+            loop.default_exception_handler(context)
+
+    def _failed(self, error: object) -> None:
+        self._stats.accept_errors += 1
+        now = time.monotonic()
+        if now - self._told_at >= QUIET:
+            self._told_at = now
+            reason = error.strerror if isinstance(error, OSError) else error
+            logger.error(
+                "no more connections can be accepted: %s; raise the limit of open files, or lower"
+                " listen.max_connections",
+                reason,
+            )
+        if now - self._room_at >= PAUSE:
+            self._room_at = now
+            for _ in range(ROOM):
+                if not self._make_room():
+                    break
+
+
+# Each is counted and bounded in time from its first byte, and becomes a ``Connection`` once it succeeds.
+
+MISDIRECTED: Final = refusal(
+    400, "BadRequest", "this port speaks HTTPS, and the request came over plain HTTP"
+)
+
+
+class ClientHandshakes:
+    """The handshakes of one TLS listener. Lives on one event loop."""
+
+    def __init__(
+        self,
+        make_connection: Callable[[], asyncio.Protocol],
+        admission: Admission,
+        certificates: Certificates,
+        listen: ListenSettings,
+    ) -> None:
+        """``make_connection``: creates the connection of a client whose handshake succeeded."""
+        self.records = Records()
+        self._make_connection = make_connection
+        self._admission = admission
+        self._certificates = certificates
+        self._timeout = listen.header_timeout
+        self._lines = TimeLines()
+        self._begun: dict[TLSTransport, float] = {}
+        """When each began, in monotonic seconds, oldest first."""
+
+    def begin(self, transport: TLSTransport, peer: object) -> ssl.SSLContext | None:
+        if not self._admission.admit(transport, peer):
+            return None
+        self._begun[transport] = time.monotonic()
+        return self._certificates.context
+
+    def succeed(self, transport: TLSTransport, tls: ssl.SSLObject) -> asyncio.Protocol | None:
+        # The CA that verified the client may have been replaced meanwhile.
+        if not self._certificates.is_current(tls):
+            self.end(transport)
+            return None
+        del self._begun[transport]
+        connection = self._make_connection()
+        self._admission.pass_on(transport, connection)
+        return connection
+
+    def misdirected(self) -> bytes:
+        lines = self._lines.end_of_head(MISDIRECTED, time.monotonic())
+        return b"".join((MISDIRECTED.head, CLOSE, lines, MISDIRECTED.body))
+
+    def end(self, transport: TLSTransport) -> None:
+        self._begun.pop(transport, None)
+        self._admission.release(transport)
+
+    def sweep(self, now: float) -> None:
+        """Cut the handshakes that take too long. ``now`` is monotonic seconds."""
+        for transport, begun in tuple(self._begun.items()):
+            if now - begun <= self._timeout:
+                break
+            transport.abort()
+
+    def stop(self) -> None:
+        """Cut every handshake that is not done."""
+        for transport in tuple(self._begun):
+            transport.abort()
+
 
 logger = logging.getLogger(__name__)
 

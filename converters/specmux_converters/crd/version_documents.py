@@ -8,9 +8,8 @@ from typing import Any, Final
 
 import orjson
 
-from specmux_converters.crd.bundled import CONVENTIONS, reference
+from specmux_converters.crd.bundled import CONVENTIONS, PREFIX, SCALE, reference
 from specmux_converters.crd.manifest import CRD, Version
-from specmux_converters.crd.paths import component_name, paths_of
 from specmux_converters.crd.problems import Problem
 from specmux_converters.crd.structural import publish_schema
 from specmux_converters.crd.templates import BUNDLED, Templates
@@ -19,6 +18,206 @@ from specmux_converters.errors import InvalidDocument, LimitExceeded
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.losses import pointer_to
 from specmux_converters.outlines import ENTRY_COST, DocumentPart
+
+# They equal those of the apiserver's installer (apiextensions-apiserver,
+# pkg/controller/openapi/builder/builder.go; apiserver, pkg/endpoints/openapi/openapi.go).
+
+_WRITTEN: Final = ("application/json", "application/yaml")
+_PATCHES: Final = (
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/apply-patch+yaml",
+)
+_MESSAGES: Final = {"200": "OK", "201": "Created", "202": "Accepted"}
+_STATUS: Final = PREFIX + "Status"
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """``action``: its name in the API; ``verb``: the beginning of its operationId and description;
+    ``parameters``: its key in the templates."""
+
+    method: str
+    action: str
+    verb: str
+    parameters: str
+    statuses: tuple[str, ...] = ("200",)
+
+
+_LISTING: Final = _Request("get", "list", "list", "list")
+_COLLECTION: Final = (
+    _LISTING,
+    _Request("post", "post", "create", "write", ("200", "201", "202")),
+    _Request("delete", "deletecollection", "deletecollection", "list"),
+)
+_SUBRESOURCE: Final = (
+    _Request("get", "get", "read", "get"),
+    _Request("put", "put", "replace", "write", ("200", "201")),
+    _Request("patch", "patch", "patch", "patch"),
+)
+_OBJECT: Final = (*_SUBRESOURCE, _Request("delete", "delete", "delete", "delete", ("200", "202")))
+
+
+def component_name(crd: CRD, version: Version, kind: str) -> str:
+    """``com.example.v1.Widget``: kube-openapi, pkg/util, ToRESTFriendlyName."""
+    return ".".join([*reversed(crd.group.split(".")), version.name, kind])
+
+
+def paths_of(crd: CRD, version: Version, templates: Templates = BUNDLED) -> dict[str, Document]:
+    """The path items of a version by their paths."""
+    resource = _Resource(crd, version, templates)
+    root = f"/apis/{crd.group}/{version.name}/"
+    paths: dict[str, Document] = {}
+    if crd.is_namespaced:
+        paths[root + crd.plural] = resource.all_namespaces()
+        root += "namespaces/{namespace}/"
+    collection = root + crd.plural
+    paths[collection] = resource.path_item(_COLLECTION)
+    paths[collection + "/{name}"] = resource.path_item(_OBJECT, has_name=True)
+    if version.has_status:
+        paths[collection + "/{name}/status"] = resource.path_item(_SUBRESOURCE, has_name=True, sub="status")
+    if version.has_scale:
+        paths[collection + "/{name}/scale"] = resource.path_item(_SUBRESOURCE, has_name=True, sub="scale")
+    return paths
+
+
+class _Resource:
+    def __init__(self, crd: CRD, version: Version, templates: Templates) -> None:
+        self._parameters = templates.parameters
+        self._kind = crd.kind
+        self._is_namespaced = crd.is_namespaced
+        self._object = component_name(crd, version, crd.kind)
+        self._list = component_name(crd, version, crd.list_kind)
+        group = crd.group.removesuffix(".k8s.io")
+        self._id_infix = _identifier(group, capital=True) + _identifier(version.name, capital=True)
+        self._tag = f"{_identifier(group)}_{_identifier(version.name)}"
+        self._group_version_kind = {"group": crd.group, "version": version.name, "kind": crd.kind}
+
+    def all_namespaces(self) -> Document:
+        """A list of all namespaces' objects; the parameters of its single operation belong to the path."""
+        operation = self._operation(_LISTING, "", f"list{self._kind}ForAllNamespaces")
+        parameters = [*operation.pop("parameters"), *self._parameters["pretty"]]
+        return {"get": operation, "parameters": _sorted(parameters)}
+
+    def path_item(self, requests: tuple[_Request, ...], *, has_name: bool = False, sub: str = "") -> Document:
+        infix = "Namespaced" if self._is_namespaced else ""
+        item: Document = {
+            request.method: self._operation(request, sub, request.verb + infix + self._kind + sub.title())
+            for request in requests
+        }
+        common = [*self._parameters["pretty"]]
+        if has_name:
+            common.append(_path_parameter("name", f"name of the {self._kind}"))
+        if self._is_namespaced:
+            common.append(
+                _path_parameter("namespace", "object name and auth scope, such as for teams and projects")
+            )
+        item["parameters"] = _sorted(common)
+        return item
+
+    def _operation(self, request: _Request, sub: str, name: str) -> Document:
+        operation: Document = {
+            "tags": [self._tag],
+            "description": self._description(request.verb, sub),
+            "operationId": self._operation_id(name),
+            "parameters": [*self._parameters[request.parameters]],
+            "responses": self._responses(request, sub),
+            "x-kubernetes-action": request.action,
+            "x-kubernetes-group-version-kind": self._group_version_kind,
+        }
+        body = self._body(request, sub)
+        if body is not None:
+            operation["requestBody"] = body
+        return operation
+
+    def _operation_id(self, name: str) -> str:
+        """Group and version follow the verb, which is "delete" for deletecollection."""
+        verb = next(verb for verb in _VERBS if name.startswith(verb))
+        return verb + self._id_infix + _identifier(name.removeprefix(verb), capital=True)
+
+    def _description(self, verb: str, sub: str) -> str:
+        of = f" {sub} of" if sub else ""
+        match verb:
+            case "list":
+                return f"list{of} objects of kind {self._kind}"
+            case "read" | "replace":
+                return f"{verb}{of} the specified {self._kind}"
+            case "patch":
+                return f"partially update{of} the specified {self._kind}"
+            case "deletecollection":
+                return f"delete collection of {self._kind}"
+            case _:
+                return f"{verb}{_article(self._kind)}{self._kind}"
+
+    def _answer(self, request: _Request, sub: str) -> str:
+        match request.action:
+            case "list":
+                return self._list
+            case "delete" | "deletecollection":
+                return _STATUS
+            case _:
+                return SCALE if sub == "scale" else self._object
+
+    def _responses(self, request: _Request, sub: str) -> Document:
+        content = _content(_WRITTEN, self._answer(request, sub))
+        responses: Document = {
+            status: {"description": _MESSAGES[status], "content": content} for status in request.statuses
+        }
+        responses["401"] = {"description": "Unauthorized"}
+        return responses
+
+    def _body(self, request: _Request, sub: str) -> Document | None:
+        match request.action:
+            case "patch":
+                return {"content": _content(_PATCHES, PREFIX + "Patch"), "required": True}
+            case "post" | "put":
+                return {"content": _content(_WRITTEN, self._answer(request, sub)), "required": True}
+            case "delete":
+                return {"content": _content(_WRITTEN, PREFIX + "DeleteOptions")}
+            case _:
+                return None
+
+
+_VERBS: Final = ("list", "create", "delete", "read", "replace", "patch")
+
+
+def _article(kind: str) -> str:
+    """The article before a kind, with spaces; a plural has none (apiserver, GetArticleForNoun)."""
+    if kind.endswith("s") and not kind.endswith("ss"):
+        return " "
+    return " an " if kind[0] in "aeiouAEIOU" else " a "
+
+
+def _identifier(text: str, *, capital: bool = False) -> str:
+    """Camel case of the words between characters that identifiers cannot contain; no leading digit."""
+    parts: list[str] = []
+    for index, character in enumerate(text):
+        if character.isalpha() or character == "_" or (index > 0 and character.isdigit()):
+            parts.append(character.upper() if capital else character)
+            capital = False
+        else:
+            capital = True
+    return "".join(parts)
+
+
+def _content(media_types: tuple[str, ...], component: str) -> Mapping[str, Any]:
+    schema = reference(component)
+    return {media_type: {"schema": schema} for media_type in media_types}
+
+
+def _path_parameter(name: str, description: str) -> Document:
+    return {
+        "name": name,
+        "in": "path",
+        "description": description,
+        "required": True,
+        "schema": {"type": "string", "uniqueItems": True},
+    }
+
+
+def _sorted(parameters: list[Document]) -> list[Document]:
+    return sorted(parameters, key=lambda parameter: str(parameter["name"]))
+
 
 SCHEMA_MAX_BYTES: Final = 4 * 1024 * 1024
 """JSON of one version's schema. An apiserver accepts requests of 3 MiB, so no larger one was ever served."""

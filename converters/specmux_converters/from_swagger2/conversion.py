@@ -10,25 +10,106 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
 from specmux_converters.errors import LimitExceeded
 from specmux_converters.from_swagger2.context import Context
-from specmux_converters.from_swagger2.document import convert_frame
 from specmux_converters.from_swagger2.paths.operation_ids import with_unique_ids
 from specmux_converters.from_swagger2.paths.path_templates import note_equal_templates, plain_templates
-from specmux_converters.from_swagger2.paths.security import convert_security_schemes
+from specmux_converters.from_swagger2.paths.security import convert_requirements, convert_security_schemes
+from specmux_converters.from_swagger2.paths.servers import convert_servers
 from specmux_converters.from_swagger2.reading.encoding import encode
+from specmux_converters.from_swagger2.reading.fields import (
+    ARRAY,
+    NO_OTHERS,
+    NUMBER,
+    OBJECT,
+    TEXT,
+    identity,
+    is_present,
+    kept,
+)
 from specmux_converters.from_swagger2.reading.input import check_profile, parsed
-from specmux_converters.from_swagger2.reading.source import Profile, object_at, read_source
+from specmux_converters.from_swagger2.reading.source import Profile, SwaggerSource, object_at, read_source
 from specmux_converters.from_swagger2.reading.trace import OutputBudget, Trace
 from specmux_converters.group_versions import GroupVersion, group_version_of
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.losses import Loss
 from specmux_converters.outlines import ENTRY_COST, DocumentPart, Documents, Outline
+
+VERSION: Final = {"kubernetes": "3.0.0", "oas": "3.0.3"}
+
+_MOVED: Final = frozenset(
+    {
+        "swagger", "info", "host", "basePath", "schemes", "consumes", "produces", "paths", "definitions",
+        "parameters", "responses", "securityDefinitions", "security",
+    }
+)  # fmt: skip
+_COPIED: Final = {"tags": ARRAY, "externalDocs": OBJECT}
+_TAG: Final = {"name": TEXT, "description": TEXT, "externalDocs": OBJECT}
+_INFO: Final = {
+    **dict.fromkeys(("title", "version", "description", "termsOfService"), TEXT),
+    "contact": OBJECT,
+    "license": OBJECT,
+}
+
+
+def convert_frame(source: SwaggerSource, trace: Trace) -> dict[str, Any]:
+    """A v3 document without ``paths`` and ``components``."""
+    document = source.document
+    result = {
+        "openapi": VERSION[source.profile],
+        "info": _info(document, trace),
+        **kept(document, _COPIED, _MOVED, trace),
+    }
+    if "tags" in result:
+        result["tags"] = _tags(result["tags"], trace)
+    security = document.get("security")
+    if security is not None and is_present("security", security, ARRAY, trace):
+        requirements = convert_requirements(security, source, trace)
+        if source.profile == "kubernetes":
+            trace.note("security", "Kubernetes publishes the schemes, not the requirement", "security")
+        else:
+            result["security"] = requirements
+    result.update(convert_servers(source, trace))
+    return result
+
+
+def _info(document: Document, trace: Trace) -> dict[str, Any]:
+    node = object_at(document, "info", trace)
+    place = ["info"] if "info" in document else []
+    trace.path += place
+    version = node.get("version")
+    if version.__class__ in NUMBER:
+        trace.note("number", "a version is a string, and YAML made a number of it; written as one", "version")
+        node = {**node, "version": encode(version).decode()}
+    result = kept(node, _INFO, NO_OTHERS, trace)
+    for key in ("title", "version"):
+        if key not in result:
+            trace.note(f"info without {key}", "OpenAPI 3.0 requires one; an empty one is added")
+            result[key] = ""
+    del trace.path[len(trace.path) - len(place) :]
+    return result
+
+
+def _tags(nodes: list[Any], trace: Trace) -> list[dict[str, Any]]:
+    """Of tags with equal names, only the first."""
+    result: dict[str, dict[str, Any]] = {}
+    for index, node in enumerate(nodes):
+        if not isinstance(node, dict) or not isinstance(node.get("name"), str):
+            trace.refuse("a tag object with a name is required", "tags", index)
+        tag = kept(node, _TAG, NO_OTHERS, trace.at(["tags", index]))
+        first = result.setdefault(tag["name"], tag)
+        if first is tag:
+            continue
+        if identity(first) == identity(tag):
+            trace.note("repeated value", "is there already, and counts once; left out", "tags", index)
+        else:
+            trace.lose("tag", "another one has its name; left out", "tags", index)
+    return list(result.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
-from typing import Any, Final
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
+from urllib.parse import urlsplit
+
+import orjson
 
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
 from specmux_converters.errors import InvalidDocument, LimitExceeded, cut
+from specmux_converters.from_swagger2.paths.security import FLOWS
 from specmux_converters.from_swagger2.reading.encoding import encode
 from specmux_converters.from_swagger2.reading.input import check_profile
 from specmux_converters.from_swagger2.reading.source import Profile
@@ -16,11 +22,169 @@ from specmux_converters.json_values import array, mapping
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.losses import Loss, pointer_to
 from specmux_converters.operations import GROUP_VERSION_KIND
+from specmux_converters.references import METHODS
 from specmux_converters.to_swagger2.operations import convert_path_item
 from specmux_converters.to_swagger2.schemas import custom_schema, published_schema, valid_schema
-from specmux_converters.to_swagger2.security import convert_schemes, convert_servers
-from specmux_converters.to_swagger2.shared_parameters import Known, share_parameters
-from specmux_converters.to_swagger2.source import OpenAPISource, items_of, lose_others
+from specmux_converters.to_swagger2.source import OpenAPISource, items_of, list_of, lose_others
+
+_ORDER: Final = (
+    "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum", "maxLength", "minLength", "pattern",
+    "maxItems", "minItems", "uniqueItems", "multipleOf", "enum", "type", "nullable", "format", "items",
+    "collectionFormat", "default", "example", "description", "name", "in", "required", "schema",
+    "allowEmptyValue",
+)  # fmt: skip
+"""Fields in Go's order: the name contains a hash of that text."""
+
+_UNSHARED: Final = frozenset(
+    {("query", "name"), ("path", "name"), ("query", "fieldValidation"), ("query", "dryRun")}
+)
+"""kubectl looks for the last two in the operation itself; a name's description contains the kind."""
+_GENERIC: Final = "#/definitions/io.k8s.apimachinery"
+_FNV_OFFSET: Final = 14695981039346656037
+_FNV_PRIME: Final = 1099511628211
+
+
+Known: TypeAlias = dict[int, tuple[str | None, Document]]
+"""Name of a shared parameter by identity, since equal ones are mostly the same object; None: not shared.
+Keeps the object, so that its id stays unique."""
+
+
+def share_parameters(paths: Iterable[Document], known: Known | None = None) -> Document:
+    """The shared parameters of these paths, which are changed to refer to them. ``known``: of earlier
+    paths."""
+    known = {} if known is None else known
+    shared: Document = {}
+    for parameters in (each for item in paths for each in _lists(item)):
+        for index, parameter in enumerate(parameters):
+            found = known.get(id(parameter))
+            if found is None:
+                found = known[id(parameter)] = _shared_name(parameter), parameter
+            name = found[0]
+            if name is not None:
+                shared.setdefault(name, parameter)
+                parameters[index] = {"$ref": f"#/parameters/{name}"}
+    return dict(sorted(shared.items()))
+
+
+def _shared_name(parameter: Document) -> str | None:
+    return f"{parameter['name']}-{_hash(_text(parameter))}" if _is_shared(parameter) else None
+
+
+def _lists(item: Document) -> Iterator[list[Any]]:
+    for holder in (item, *(item[method] for method in METHODS if method in item)):
+        parameters = holder.get("parameters")
+        if parameters:
+            yield parameters
+
+
+def _is_shared(parameter: Document) -> bool:
+    if "$ref" in parameter or (parameter["in"], parameter["name"]) in _UNSHARED:
+        return False
+    is_body = parameter["in"] == "body" and parameter["name"] == "body"
+    return not is_body or str(parameter["schema"].get("$ref", "")).startswith(_GENERIC)
+
+
+def _text(parameter: Document) -> bytes:
+    known = {key: parameter[key] for key in _ORDER if key in parameter}
+    return orjson.dumps({**known, **dict(sorted(parameter.items()))})
+
+
+@lru_cache(maxsize=1024)
+def _hash(text: bytes) -> str:
+    """Six bytes of FNV-1, in base64."""
+    value = _FNV_OFFSET
+    for byte in text:
+        value = (value * _FNV_PRIME) & 0xFFFFFFFFFFFFFFFF ^ byte
+    return urlsafe_b64encode(value.to_bytes(8, "big")[:6]).decode()
+
+
+_OF_SCHEME: Final = ("type", "description", "name", "in", "scheme", "flows", "bearerFormat")
+
+
+def convert_schemes(source: OpenAPISource, trace: Trace) -> Document:
+    """``securityDefinitions``. Of a scheme with several flows, the first keeps its name."""
+    result: Document = {}
+    trace.path += ("components", "securitySchemes")
+    for name, node in items_of(items_of(source.document, "components"), "securitySchemes").items():
+        trace.path.append(name)
+        found = source.component(node, trace)
+        scheme = None if found is None else _scheme(found, trace)
+        if found is None or scheme is None:
+            trace.lose("security scheme", "Swagger 2.0 has no such type or flow; left out")
+        else:
+            lose_others(found, _OF_SCHEME, trace)
+            result[name] = scheme
+        trace.path.pop()
+    del trace.path[-2:]
+    return result
+
+
+def _scheme(node: Document, trace: Trace) -> Document | None:
+    about = {key: value for key, value in node.items() if key == "description" or key[:2] == "x-"}
+    match kind := node.get("type"):
+        case "http" if str(node.get("scheme")).lower() == "basic":
+            return {"type": "basic", **about}
+        case "http":
+            trace.note("scheme", f"{cut(str(node.get('scheme')))}: said as the header that it is sent in")
+            return {"type": "apiKey", "name": "authorization", "in": "header", **about}
+        case "apiKey" if node.get("in") in ("header", "query") and isinstance(node.get("name"), str):
+            return {"type": kind, "name": node["name"], "in": node["in"], **about}
+        case "oauth2":
+            return _oauth2(node, about, trace)
+        case _:
+            return None
+
+
+def _oauth2(node: Document, about: Document, trace: Trace) -> Document | None:
+    flows = items_of(node, "flows")
+    known = {new for new, _ in FLOWS.values()}
+    trace.path.append("flows")
+    lose_others(flows, known, trace, keeps_extensions=False)
+    trace.path.pop()
+    chosen: Document | None = None
+    for old, (new, urls) in FLOWS.items():
+        flow = flows.get(new)
+        if not isinstance(flow, dict):
+            continue
+        if chosen is not None:
+            trace.lose("flow", "Swagger 2.0 has one flow of a scheme; left out", "flows", new)
+            continue
+        trace.path += ("flows", new)
+        lose_others(flow, ("scopes", *urls), trace, keeps_extensions=False)
+        del trace.path[-2:]
+        chosen = {"type": "oauth2", "flow": old, "scopes": flow.get("scopes") or {}, **about}
+        chosen |= {url: flow.get(url, "") for url in urls}
+    return chosen
+
+
+def convert_servers(source: OpenAPISource, trace: Trace) -> Document:
+    """``host``, ``basePath`` and ``schemes`` of servers that differ only in scheme."""
+    servers = [each for each in list_of(source.document, "servers") if isinstance(each, dict)]
+    if source.document.get("servers") and len(servers) < len(list_of(source.document, "servers") or [0]):
+        trace.lose("servers", "an array of objects is required; others are left out", "servers")
+    places: Document = {}
+    schemes: list[str] = []
+    for index, server in enumerate(servers):
+        url = str(server.get("url", ""))
+        for name, variable in items_of(server, "variables").items():
+            trace.note("server variable", "its default is written in its place", "servers", index)
+            url = url.replace("{" + name + "}", str(items_of({"v": variable}, "v").get("default", name)))
+        try:
+            parts = urlsplit(url)
+        except ValueError:
+            trace.lose("server", "no URL; left out", "servers", index)
+            continue
+        place = {"host": parts.netloc, "basePath": "/" + parts.path.strip("/")}
+        if places and place != places:
+            trace.lose("server", "Swagger 2.0 has one host and path; left out", "servers", index)
+            continue
+        places = place
+        lose_others(server, ("url", "variables"), trace.at(["servers", index]), keeps_extensions=False)
+        if parts.scheme in ("http", "https", "ws", "wss") and parts.scheme not in schemes:
+            schemes.append(parts.scheme)
+    result = {key: value for key, value in places.items() if value and value != "/"}
+    return {**result, "schemes": schemes} if schemes and "host" in result else result
+
 
 _COPIED: Final = frozenset({"info", "tags", "externalDocs", "security"})
 _OF_DOCUMENT: Final = _COPIED | {"openapi", "servers", "paths", "components"}

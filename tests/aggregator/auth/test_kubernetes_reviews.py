@@ -22,7 +22,7 @@ from specmux_aggregator.auth import reviews
 from specmux_aggregator.auth.authenticator import AuthRequest
 from specmux_aggregator.auth.kubernetes import STRANGERS, TOKENS, KubernetesAuthenticator
 from specmux_aggregator.auth.new_guard import gate_of
-from specmux_aggregator.auth.review_objects import AccessVerdict, TokenVerdict
+from specmux_aggregator.auth.reviews import AccessVerdict, TokenVerdict
 from specmux_aggregator.auth.users import User, proven
 from specmux_aggregator.config.settings import AuthSettings, Settings
 from specmux_aggregator.metrics.instruments import Metrics

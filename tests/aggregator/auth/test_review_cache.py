@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specmux_aggregator.auth.review_cache import ReviewCache
+from specmux_aggregator.auth.kubernetes import ReviewCache
 
 
 def test_value_is_there_until_its_time_has_come() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specmux_aggregator.auth.review_objects import (
+from specmux_aggregator.auth.reviews import (
     AccessVerdict,
     TokenVerdict,
     access_review,

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from specmux_aggregator.endpoints import single_render as shared_body
-from specmux_aggregator.endpoints.single_render import LARGE, SharedBody
+from specmux_aggregator.endpoints import health as shared_body
+from specmux_aggregator.endpoints.health import LARGE, SharedBody
 
 
 class Maker:

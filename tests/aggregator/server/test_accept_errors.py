@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from running.serving import eventually, read_answer, request, running
-from specmux_aggregator.server.accept_errors import ROOM, TOLD, AcceptErrors
+from specmux_aggregator.server.listener import ROOM, TOLD, AcceptErrors
 from specmux_aggregator.server.stats import RequestStats
 
 FULL = {"message": TOLD, "exception": OSError(errno.EMFILE, os.strerror(errno.EMFILE))}

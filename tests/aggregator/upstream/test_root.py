@@ -14,7 +14,7 @@ from shared_data import documents, shared
 from specmux_aggregator.http.messages import ETag
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Cause, Failure
-from specmux_aggregator.upstream.root import BackendRoot, parse_root
+from specmux_aggregator.upstream.client import BackendRoot, parse_root
 from specmux_converters.group_versions import GroupVersion
 
 KEY = "apis/apps/v1"

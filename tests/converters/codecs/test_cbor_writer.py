@@ -3,8 +3,8 @@ from __future__ import annotations
 import cbor2
 import pytest
 
-from specmux_converters.codecs import cbor_writer
-from specmux_converters.codecs.cbor_writer import UnusualNumber, write_document
+from specmux_converters.codecs import cbor as cbor_writer
+from specmux_converters.codecs.cbor import UnusualNumber, write_document
 from specmux_converters.codecs.fragments import Fragments
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from converters.crd.widgets import widget
 from specmux_converters.crd.manifest import CRD, Version, read_manifest
-from specmux_converters.crd.paths import component_name, paths_of
+from specmux_converters.crd.version_documents import component_name, paths_of
 
 ROOT = "/apis/example.com/v1/"
 SCALE = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}

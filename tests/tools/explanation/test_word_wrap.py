@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specmux_tools.explanation.word_wrap import wrapped
+from specmux_tools.explanation.plaintext import wrapped
 
 # From running github.com/mitchellh/go-wordwrap 1.0.1.
 CASES = [

@@ -16,7 +16,7 @@ from specmux_converters.yaml.reader import parse_yaml_stream
 from specmux_tools.validation.report import Check
 from specmux_tools.validation.rules.checking import MISSING, check_rules
 from specmux_tools.validation.rules.compiled_rule import CompiledRule, RuleCompiler
-from specmux_tools.validation.rules.costs import expression_cost, most_occurrences
+from specmux_tools.validation.rules.rule_faults import expression_cost, most_occurrences
 from specmux_tools.validation.rules.rule_tree import RuleNode, rule_tree
 
 RECORDED = Path(__file__).parent / "recorded"

@@ -13,6 +13,7 @@ no further meanwhile, so a flood runs into its deadline, and nobody else waits f
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections import deque
 from collections.abc import Callable
@@ -26,7 +27,29 @@ from aiohttp.streams import StreamReader
 
 from specmux_cache.http.connections.parsed_messages import ParsedMessages
 from specmux_cache.http.connections.silence_timer import SilenceTimer
-from specmux_cache.http.connections.told_length import told_length
+
+_HEAD: Final = re.compile(rb"HTTP/1\.[01] 200 [^\r\n]*\r\n((?:[^\r\n]+\r\n){1,64})\r\n")
+_LENGTH: Final = re.compile(rb"^content-length:[ \t]*([0-9]{1,18})[ \t]*\r$", re.MULTILINE)
+_HEAD_MAX: Final = 8 * 1024
+"""Bytes of the largest head that is examined."""
+
+
+def told_length(data: bytes) -> int:
+    """Bytes of the answer that starts with ``data``, if its head is complete and states them; 0 if anything
+    is unusual.
+
+    The parser decides where a body ends: if a server makes it differ from this result, one read is parsed in
+    one piece.
+    """
+    head = _HEAD.match(data, 0, _HEAD_MAX)
+    if head is None:
+        return 0
+    fields = head[1].lower()
+    lengths = _LENGTH.findall(fields)
+    if len(lengths) != 1 or b"transfer-encoding" in fields:
+        return 0
+    return head.end() + int(lengths[0])
+
 
 _SAYS_GOODBYE: Final = (b"HTTP/1.1 408", b"HTTP/1.0 408")
 """What some servers say before they close an idle connection (net/http/transport.go of Go, is408Message)."""

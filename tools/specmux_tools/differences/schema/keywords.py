@@ -8,16 +8,129 @@ from typing import Any, Final
 
 from specmux_converters.json_values import mapping
 from specmux_converters.lazy.dataclasses import dataclass
+from specmux_converters.unions import Union, UnionForm, declared_unions
 from specmux_tools.differences.findings import ComparisonBudget, Finding
 from specmux_tools.differences.impacts import Impact, Impacts
 from specmux_tools.differences.schema.cel_rules import documented_differently, rule_changes
 from specmux_tools.differences.schema.compositions import DOCUMENTATION, Side, composition_changes
 from specmux_tools.differences.schema.constraints import constraint_changes
 from specmux_tools.differences.schema.deprecations import deprecation_changes
-from specmux_tools.differences.schema.merging import list_changes, map_changes
-from specmux_tools.differences.schema.unions import union_changes
 from specmux_tools.differences.schema.value_types import ValueType, type_changes, value_type
 from specmux_tools.differences.schema.values import default_changes, enum_changes, has_default
+
+
+def union_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
+    """A finding's ``what`` names the union by its discriminator or its members, or names the changed
+    member."""
+    before, after = _declared(old), _declared(new)
+    for union in before:
+        same = next((other for other in after if _is_same(union, other)), None)
+        if same is None:
+            yield Finding("union-removed", "", what=_name(union))
+            continue
+        after.remove(same)
+        if union.discriminator != same.discriminator:
+            told = union.discriminator, same.discriminator
+            yield Finding("union-discriminator-changed", "", _name(union), *told)
+        yield from _member_changes(union, same)
+    for union in after:
+        yield Finding("union-added", "", what=_name(union))
+
+
+def _declared(schema: Mapping[str, Any]) -> list[Union]:
+    return [union for union in declared_unions(schema).unions if union.form is UnionForm.EXTENSION]
+
+
+def _is_same(union: Union, other: Union) -> bool:
+    if union.discriminator is not None and union.discriminator == other.discriminator:
+        return True
+    return bool(union.fields & other.fields)
+
+
+def _name(union: Union) -> str:
+    return union.discriminator or ", ".join(member.field for member in union.members)
+
+
+def _member_changes(old: Union, new: Union) -> Iterator[Finding]:
+    for name in sorted(old.fields - new.fields):
+        yield Finding("union-member-removed", "", what=name)
+    for name in sorted(new.fields - old.fields):
+        yield Finding("union-member-added", "", what=name)
+    if None in (old.discriminator, new.discriminator):
+        return
+    for name in sorted(old.fields & new.fields):
+        before, after = old.value_of(name), new.value_of(name)
+        if before != after:
+            yield Finding("union-member-changed", "", name, before, after)
+
+
+# Absent keywords have the defaults of kube-openapi's ``pkg/schemaconv/smd.go``: a list merges as its patch
+# strategy implies, otherwise it is atomic; an object merges by key.
+
+
+@dataclass(frozen=True, slots=True)
+class ListMerging:
+    """The type of a list and, for a list of type map, its keys."""
+
+    type: str
+    keys: frozenset[str]
+
+
+def list_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
+    """Compares two arrays."""
+    before, after = _list(old), _list(new)
+    if before.type != after.type:
+        yield Finding("list-type-changed", "", old=before.type, new=after.type)
+    elif before.keys != after.keys:
+        yield Finding("list-map-keys-changed", "", old=sorted(before.keys), new=sorted(after.keys))
+    yield from _strategy_changes(old, new)
+
+
+def map_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
+    """Compares two objects."""
+    before, after = _map_type(old), _map_type(new)
+    if before != after:
+        yield Finding("map-type-changed", "", old=before, new=after)
+    yield from _strategy_changes(old, new)
+
+
+def _list(schema: Mapping[str, Any]) -> ListMerging:
+    said = schema.get("x-kubernetes-list-type")
+    strategies, merge_key = _strategy(schema)
+    if not isinstance(said, str):
+        if "merge" not in strategies:
+            return ListMerging("atomic", frozenset())
+        said = "map" if merge_key else "set"
+    if said != "map":
+        return ListMerging(said, frozenset())
+    keys = schema.get("x-kubernetes-list-map-keys")
+    if not isinstance(keys, list):
+        keys = [merge_key] if merge_key else []
+    return ListMerging("map", frozenset(key for key in keys if isinstance(key, str)))
+
+
+def _map_type(schema: Mapping[str, Any]) -> str:
+    said = schema.get("x-kubernetes-map-type")
+    return said if isinstance(said, str) else "granular"
+
+
+def _strategy(schema: Mapping[str, Any]) -> tuple[frozenset[str], str]:
+    strategy, key = schema.get("x-kubernetes-patch-strategy"), schema.get("x-kubernetes-patch-merge-key")
+    names = strategy.split(",") if isinstance(strategy, str) else []
+    return frozenset(name.strip() for name in names if name.strip()), key if isinstance(key, str) else ""
+
+
+def _strategy_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
+    before, after = _strategy(old), _strategy(new)
+    if before != after:
+        yield Finding("patch-strategy-changed", "", old=_shown(before), new=_shown(after))
+
+
+def _shown(strategy: tuple[frozenset[str], str]) -> str | None:
+    names, key = strategy
+    text = ",".join(sorted(names))
+    return f"{text} by {key}" if key else text or None
+
 
 PRESERVES: Final = "x-kubernetes-preserve-unknown-fields"
 EMBEDDED: Final = "x-kubernetes-embedded-resource"

@@ -35,7 +35,6 @@ from specmux_tools.validation.patching import strategic_merge as strategic
 from specmux_tools.validation.patching.apply_merge import merged
 from specmux_tools.validation.patching.apply_types import ApplyTypes
 from specmux_tools.validation.patching.json_patch import MOST_OPERATIONS, apply_json_patch
-from specmux_tools.validation.patching.merge_patch import apply_merge_patch
 from specmux_tools.validation.patching.patch_schemas import PatchSchema
 from specmux_tools.validation.patching.patch_types import PatchType
 from specmux_tools.validation.patching.strict import (
@@ -45,6 +44,36 @@ from specmux_tools.validation.patching.strict import (
 )
 from specmux_tools.validation.patching.typed_objects import faults_text, type_faults
 from specmux_tools.validation.schema.type_meta import TypeMeta, kind_of
+
+
+def apply_merge_patch(document: dict[str, Any], patch: Any) -> Any:
+    """The patched document; the given one is modified. Raises PatchError for a scalar as patch."""
+    if isinstance(patch, dict):
+        _merge(document, patch)
+        return document
+    if isinstance(patch, list):
+        return _without_nulls(patch)
+    raise PatchError("Invalid JSON Patch")
+
+
+def _merge(document: dict[str, Any], patch: dict[str, Any]) -> None:
+    for key, value in patch.items():
+        if value is None:
+            document.pop(key, None)
+            continue
+        current = document.get(key)
+        if isinstance(current, dict) and isinstance(value, dict):
+            _merge(current, value)
+        else:
+            document[key] = _without_nulls(value)
+
+
+def _without_nulls(value: Any) -> Any:
+    """Without members that are null; items that are null remain."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
+
 
 _BAD_REQUESTS: Final = (
     strategic.BAD_PRIMITIVE_LIST,

@@ -15,16 +15,43 @@ from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.releases import NEWEST
 from specmux_tools.validation.metadata.field_errors import shown
 from specmux_tools.validation.report import Path
-from specmux_tools.validation.rules.cel.costs.ranges import MOST
+from specmux_tools.validation.rules.cel.compiling import CompiledExpression
+from specmux_tools.validation.rules.cel.costs.estimates import estimate
+from specmux_tools.validation.rules.cel.costs.ranges import MOST, Range
 from specmux_tools.validation.rules.compiled_rule import CompiledRule, RuleCompiler
-from specmux_tools.validation.rules.costs import (
-    DEFINITION_LIMIT,
-    RULE_LIMIT,
-    expression_cost,
-    most_occurrences,
-)
 from specmux_tools.validation.rules.field_paths import BadFieldPath, read_field_path
 from specmux_tools.validation.rules.rule_tree import RuleNode, ValidationRule, rule_tree
+from specmux_tools.validation.rules.schema_types import MOST_BYTES, Declaration
+
+RULE_LIMIT: Final = 10_000_000
+"""Of one rule, times how often it may stand in an object."""
+DEFINITION_LIMIT: Final = 100_000_000
+"""Of all rules of a version."""
+
+
+def expression_cost(expression: CompiledExpression, declared: Declaration) -> int:
+    """The most that it may cost for one value."""
+
+    def size(path: tuple[str, ...]) -> Range | None:
+        found: Declaration | None = declared
+        for part in path[1:]:
+            if found is None:
+                return None
+            if part in ("@items", "@values"):
+                found = found.element
+            elif part == "@keys":
+                found = found.key
+            else:
+                found = found.fields.get(part)
+        return None if found is None else Range(0, found.most)
+
+    return estimate(expression.checked, size).most
+
+
+def most_occurrences(declared: Declaration) -> int:
+    """How often such a value may stand in an object where nothing else bounds it."""
+    return MOST_BYTES // (declared.least_bytes + 1)
+
 
 BAD_PATH: Final = "must be a valid path"
 RULES: Final = "x-kubernetes-validations"

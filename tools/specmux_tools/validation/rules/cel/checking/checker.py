@@ -266,7 +266,7 @@ class _Checker:
         return inner
 
     def _joined(self, before: CelType | None, of: CelType) -> CelType:
-        """Of values of two types nothing is known; ``literal_checks`` says where that is a fault."""
+        """Of values of two types nothing is known; ``compiling`` says where that is a fault."""
         if before is None:
             return of
         return most_general(before, of) if self.bindings.fits(before, of) else DYN
