@@ -57,7 +57,7 @@ def origin_of(
 
 def _folder(backend: Backend, limits: LimitSettings) -> Folder | ReleaseFiles:
     if backend.kubernetes is not None:
-        return ReleaseFiles(backend.kubernetes, max_files=limits.max_group_versions)
+        return ReleaseFiles(backend.kubernetes, backend.directory, max_files=limits.max_group_versions)
     if backend.directory is None:
         raise ValueError(f"backend {backend.name} has no directory")
     return Folder(backend.directory, max_files=limits.max_group_versions, max_bytes=limits.max_document_bytes)

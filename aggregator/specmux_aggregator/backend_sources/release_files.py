@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import orjson
 
 from specmux_aggregator.backend_sources.crds import Unreadable
 from specmux_aggregator.backend_sources.files import Fingerprint
-from specmux_aggregator.built_in_releases import built_in_releases
+from specmux_aggregator.built_in_releases import PublishedDocuments, built_in_releases
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.workers.built import ManifestFile
 from specmux_converters.crd import BUNDLED, Templates
@@ -16,10 +18,12 @@ _SUFFIX = ".json"
 
 
 class ReleaseFiles:
-    """The documents that the package has of a release. They never change."""
+    """The documents that the package has of a release, with descriptions where the disk cache in
+    ``directory`` has them published. They never change."""
 
-    def __init__(self, release: str, *, max_files: int) -> None:
+    def __init__(self, release: str, directory: Path | None, *, max_files: int) -> None:
         self._release = release
+        self._published = PublishedDocuments(release, directory)
         self._max_files = max_files
 
     async def scan(self) -> dict[str, Fingerprint] | Failure:
@@ -36,4 +40,5 @@ class ReleaseFiles:
 
     def read(self, name: str) -> bytes:
         key = GroupVersion(name.removesuffix(_SUFFIX))
-        return orjson.dumps(built_in_releases().document(self._release, key))
+        published = self._published.bodies((key,))
+        return published[key] if published else orjson.dumps(built_in_releases().document(self._release, key))

@@ -82,7 +82,8 @@ class Backend:
     """One URL per server, if each is to be contacted; ``url`` is the first."""
     directory: Path | None = None
     kubernetes: str | None = None
-    """The release ("1.37") of Kubernetes whose own kinds stand for a directory."""
+    """The release ("1.37") of Kubernetes whose own kinds stand for a directory; that is then of a disk cache
+    that may have them with descriptions."""
     priority: int = 0
     """The highest wins a contested group-version; among equals, the name that sorts first."""
     group_versions: frozenset[GroupVersion] | None = None

@@ -16,7 +16,20 @@ from fakes.openapi_thread import serving_in_thread
 from specmux_tools.commands.cache import cache
 
 CORE = document("core")
-COMMANDS = ("paths", "get", "warm", "ls", "stats", "verify", "compact", "clear", "export", "import", "doctor")
+COMMANDS = (
+    "paths",
+    "get",
+    "warm",
+    "fetch",
+    "ls",
+    "stats",
+    "verify",
+    "compact",
+    "clear",
+    "export",
+    "import",
+    "doctor",
+)
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ SERVER = {
     "--tls-server-name",
     "--request-timeout",
 }
-OWN_SERVER = {"cache ls", "cache doctor", "serve", "init", "check-config"}
+OWN_SERVER = {"cache ls", "cache doctor", "cache fetch", "serve", "init", "check-config"}
 """Whose --server or --kubeconfig names something else than where documents are asked for."""
 
 

@@ -36,8 +36,9 @@ from specmux_cache.errors import (
     StoreDamaged,
 )
 from specmux_converters.counted_nouns import size
+from specmux_tools.sources.access import access_of
 from specmux_tools.sources.completion import complete_group_versions
-from specmux_tools.sources.options import SourceOptions, is_url, server_options
+from specmux_tools.sources.options import KUBERNETES, SourceOptions, is_url, mirror_options, server_options
 
 if TYPE_CHECKING:  # imported where they are used: help and completion need no HTTP library and no index
     from specmux_cache import DiskStore, SchemaCache
@@ -182,6 +183,58 @@ def warm(
     if failed:
         is_missing = all(isinstance(error, GroupVersionNotFound) for error in done.failed.values())
         raise SystemExit(NOT_FOUND if is_missing else SERVER)
+
+
+@cache.command(
+    epilog=examples(
+        "specmux cache fetch kubernetes:1.36",
+        ("from a mirror", "specmux cache fetch 1.36 --from 'https://mirror/kubernetes/{version}'"),
+        ("from the sources", "specmux cache fetch 1.36 --from kubernetes-1.36.3.tar.gz"),
+    )
+)
+@click.argument("release", metavar="kubernetes:1.N")
+@click.option(
+    "--from",
+    "place",
+    metavar="URL|DIR|FILE",
+    help="A mirror, a folder, or an archive (tar, zip) of Kubernetes' sources.  [default: GitHub]",
+)
+@with_output
+@mirror_options
+@click.pass_obj
+def fetch(directory: Path, /, release: str, place: str | None, output: Output, source: SourceOptions) -> None:
+    """Fetch the published documents of Kubernetes' own kinds, which have descriptions.
+
+    They are kept in the disk cache and need no network afterwards. A document that differs in more than
+    descriptions from the one in specmux is refused. {version} in a URL is Kubernetes' version.
+    """
+    from specmux_tools.sources.options import release_of, source_word
+
+    word = source_word(release)
+    if not word.startswith(KUBERNETES):
+        raise click.BadParameter(f"wants kubernetes:1.N; not {release!r}", param_hint="kubernetes:1.N")
+    with failures(), progress("fetching"), store_of(directory) as store:
+        from specmux_tools.sources.disk.document_files import FileRefused
+        from specmux_tools.sources.remote.published_documents import (
+            PUBLISHED,
+            DocumentKeeper,
+            download_documents,
+            published_url,
+            read_documents,
+        )
+
+        keeper = DocumentKeeper(release_of(word), store)
+        try:
+            if place is not None and not is_url(place):
+                done = read_documents(Path(place), keeper)
+            else:
+                url = published_url(release_of(word), place or PUBLISHED).rstrip("/")
+                access = access_of(replace(source, server=url))
+                done = download_documents(access, keeper, timeout=source.request_timeout)
+        except FileRefused as error:
+            raise _exit(error, CORRUPTION) from error
+    lines = [f"{len(done.fetched)} fetched, {len(done.present)} present"]
+    show(output, {"fetched": list(done.fetched), "present": list(done.present)}, lines)
 
 
 @cache.command(

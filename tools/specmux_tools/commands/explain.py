@@ -15,7 +15,13 @@ from specmux_aggregator.console import warn, write_error, write_line
 from specmux_aggregator.exits import RUNTIME, reported_errors
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.lazy.patterns import pattern
-from specmux_tools.sources import SourceOptions, opened, report_unread, source_options
+from specmux_tools.sources import (
+    SourceOptions,
+    note_missing_descriptions,
+    opened,
+    report_unread,
+    source_options,
+)
 from specmux_tools.sources.completion import complete_kinds
 from specmux_tools.sources.options import KUBERNETES
 
@@ -104,6 +110,8 @@ def explain(
 
             said = f"{_title(asked.chosen)} is explained; there is also {named}"
             click.echo(printable_lines(said), err=True)
+        if output != "skeleton":
+            note_missing_descriptions(documents, source)
         wanted = FieldView(output, recursive, max_depth)
         _show(documents, chosen, asked, wanted)
 

@@ -25,7 +25,13 @@ from specmux_converters.json_schema.tree import LAYOUTS, files, gone, is_chosen
 from specmux_converters.json_values import mapping
 from specmux_converters.releases import RELEASES
 from specmux_tools.schema_examples import example_of
-from specmux_tools.sources import SourceOptions, opened, report_unread, source_options
+from specmux_tools.sources import (
+    SourceOptions,
+    note_missing_descriptions,
+    opened,
+    report_unread,
+    source_options,
+)
 from specmux_tools.sources.access import has_cluster
 from specmux_tools.sources.disk.document_files import FileRefused, refusals, reported_refusals
 from specmux_tools.sources.options import is_url
@@ -122,6 +128,7 @@ def _write(
 ) -> None:
     """Raises FileRefused, SpecmuxError, and click's Exit where a kind was left out."""
     with opened(source) as documents:
+        note_missing_descriptions(documents, source)
         loaded = documents.load()
     report_unread(loaded.unread)
     held = loaded.documents.documents

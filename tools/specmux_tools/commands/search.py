@@ -11,7 +11,14 @@ from specmux_aggregator.command_line.output import Output, output_option, show
 from specmux_aggregator.console import GAP, table, terminal_width, warn
 from specmux_aggregator.exits import RUNTIME, reported_errors
 from specmux_tools.commands.explain import reported_unknown
-from specmux_tools.sources import SourceOptions, opened, own_kinds_option, report_unread, source_options
+from specmux_tools.sources import (
+    SourceOptions,
+    note_missing_descriptions,
+    opened,
+    own_kinds_option,
+    report_unread,
+    source_options,
+)
 
 if TYPE_CHECKING:  # the types bring the converters with them, which --help does not need
     from specmux_tools.search_index.index import FieldIndex
@@ -64,6 +71,7 @@ def search(
         from specmux_tools.search_index.as_json import found_json
         from specmux_tools.search_index.query import search as rows_for
 
+        note_missing_descriptions(documents, source)
         found = rows_for(_index(documents, source), " ".join(words), limit=limit, offset=offset, group=group)
         groups = () if found.rows or group is None else _groups(documents)
     if found.is_partial:

@@ -11,6 +11,7 @@ import click
 from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.exits import reported_errors
 from specmux_tools.sources import SourceOptions, own_kinds_option, page_options
+from specmux_tools.sources.options import KUBERNETES
 
 if TYPE_CHECKING:  # the types bring the service with them, which --help does not need
     from specmux_aggregator.config.settings import Settings
@@ -62,7 +63,7 @@ def _settings(source: SourceOptions, port: int) -> Settings:
     from specmux_aggregator.config.settings import KubernetesSettings, ListenSettings, Settings
     from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
     from specmux_tools.sources.access import context_of, named_server
-    from specmux_tools.sources.releases import with_default
+    from specmux_tools.sources.releases import note_missing_descriptions, with_default
 
     listen = ListenSettings(address="127.0.0.1", port=port)
     if source.server is not None:
@@ -76,7 +77,9 @@ def _settings(source: SourceOptions, port: int) -> Settings:
     source = with_default(source)
     if source.kubernetes is not None:
         name = BackendName(f"kubernetes-{source.kubernetes}")
-        return Settings(listen=listen, backends=(Backend(name=name, kubernetes=source.kubernetes),))
+        note_missing_descriptions(f"{KUBERNETES}{source.kubernetes}", source.directory_of_cache)
+        own = Backend(name=name, kubernetes=source.kubernetes, directory=source.directory_of_cache)
+        return Settings(listen=listen, backends=(own,))
     # The apiserver alone has every document; what it is made of needs rights that users seldom have.
     cluster = KubernetesSettings(
         kubeconfig=source.kubeconfig, context=context_of(source, os.environ), api_services=False, crds=False

@@ -21,10 +21,11 @@ Importing this package is cheap: what reads, converts and connects is imported w
 It knows the client library, the kubeconfig and the schemas; nothing of the service.
 """
 
-from specmux_tools.sources.open_source import opened, report_unread
+from specmux_tools.sources.open_source import note_missing_descriptions, opened, report_unread
 from specmux_tools.sources.options import (
     SourceOptions,
     group_versions_option,
+    mirror_options,
     own_kinds_option,
     page_options,
     service_options,
@@ -35,6 +36,8 @@ from specmux_tools.sources.options import (
 __all__ = [
     "SourceOptions",
     "group_versions_option",
+    "mirror_options",
+    "note_missing_descriptions",
     "opened",
     "own_kinds_option",
     "page_options",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from specmux_aggregator.console import warn
-from specmux_tools.sources.options import STDIN, SourceOptions
+from specmux_tools.sources.options import KUBERNETES, STDIN, SourceOptions
 
 if TYPE_CHECKING:  # the types bring the converters with them, which --help does not need
     from specmux_tools.sources.disk.files import File
@@ -28,7 +28,7 @@ def opened(options: SourceOptions) -> Iterator[Source]:
     if options.kubernetes is not None:
         from specmux_tools.sources.releases import ReleaseSource
 
-        yield ReleaseSource(options.kubernetes)
+        yield ReleaseSource(options.kubernetes, options.directory_of_cache)
         return
     if options.is_local:
         from specmux_tools.sources.disk.files import FileSource, is_packed
@@ -42,6 +42,14 @@ def opened(options: SourceOptions) -> Iterator[Source]:
 
     with opened_server(options) as source:
         yield source
+
+
+def note_missing_descriptions(source: Source, options: SourceOptions) -> None:
+    """Where the source is a release without descriptions, one line on standard error says how to get them."""
+    if source.where.startswith(KUBERNETES):
+        from specmux_tools.sources.releases import note_missing_descriptions as note
+
+        note(source.where, options.directory_of_cache)
 
 
 def _unpacked(paths: Iterable[Path]) -> tuple[File, ...]:

@@ -80,7 +80,8 @@ class SourceOptions:
     def directory_of_cache(self) -> Path:
         from specmux_cache.reading.options import default_directory
 
-        return self.cache_directory or default_directory(os.environ)
+        named = self.cache_directory or os.environ.get("SPECMUX_CACHE_DIRECTORY")
+        return Path(named) if named else default_directory(os.environ)
 
     @property
     def names_one(self) -> bool:
@@ -247,6 +248,11 @@ def own_kinds_option(command: Command) -> Command:
         "--release", "kubernetes", type=ReleaseName(),
         help="Read Kubernetes' own kinds of this release, which specmux has, not a server.",
     )(command)  # fmt: skip
+
+
+def mirror_options(command: Command) -> Command:
+    """The credentials alone, for a server that another option names."""
+    return _with(command, list(_CREDENTIALS))
 
 
 def group_versions_option(what: str) -> Callable[[Command], Command]:

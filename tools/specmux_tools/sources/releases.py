@@ -8,14 +8,15 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 import click
 
-from specmux_aggregator.built_in_releases import built_in_releases
+from specmux_aggregator.built_in_releases import PublishedDocuments, built_in_releases
 from specmux_aggregator.console import write_note
 from specmux_converters.built_in_names import resources_of
-from specmux_converters.document import Document
+from specmux_converters.document import Document, parse
 from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.order import discovery_rank
 from specmux_converters.releases import RELEASES
@@ -30,26 +31,33 @@ _TOLD: Final = "specmux.releases"
 
 
 class ReleaseSource:
-    """The documents of one release, each restored when it is asked for."""
+    """The documents of one release, each restored when it is asked for; with descriptions where the disk
+    cache in ``directory`` has them as they were published."""
 
-    def __init__(self, release: str) -> None:
+    def __init__(self, release: str, directory: Path | None = None) -> None:
         self.where = f"{KUBERNETES}{release}"
         self._release = release
+        self._published = PublishedDocuments(release, directory)
         self._loaded: dict[tuple[GroupVersion, bool], Document] = {}
+        self._described: dict[GroupVersion, Document] = {}
 
     @property
     def kept_as(self) -> tuple[str, str]:
         return self.where, "releases"
 
     def state(self) -> str:
-        module, hash = built_in_releases().source_of(self._release)
-        return f"{module} {hash}"
+        described = sorted(self._published.group_versions)
+        return " ".join((*built_in_releases().source_of(self._release), *described))
 
     def refreshed(self) -> ReleaseSource:
         return self
 
     def hashes(self) -> Mapping[GroupVersion, str]:
-        return {key: f"{self.state()} {key}" for key in self.group_versions()}
+        source = " ".join(built_in_releases().source_of(self._release))
+        described = self._published.group_versions
+        return {
+            key: f"{source} {key}{' described' if key in described else ''}" for key in self.group_versions()
+        }
 
     def group_versions(self) -> tuple[GroupVersion, ...]:
         return built_in_releases().group_versions(self._release)
@@ -59,7 +67,13 @@ class ReleaseSource:
     ) -> LoadedDocuments:
         known = self.group_versions()
         wanted = [key for key in known if group_versions is None or key in group_versions]
-        return LoadedDocuments(DocumentSet({key: self._document(key, schemas_only) for key in wanted}))
+        bodies = self._published.bodies([key for key in wanted if key not in self._described])
+        self._described |= {key: parse(body) for key, body in bodies.items()}
+        return LoadedDocuments(
+            DocumentSet(
+                {key: self._described.get(key) or self._document(key, schemas_only) for key in wanted}
+            )
+        )
 
     def resources(self) -> Mapping[GroupVersion, Resources]:
         """In the order of an apiserver's discovery."""
@@ -77,6 +91,12 @@ class ReleaseSource:
             found = built_in_releases().document(self._release, key, schemas_only=schemas_only)
             self._loaded[key, schemas_only] = found
         return self._loaded[key, schemas_only]
+
+
+def note_missing_descriptions(word: str, directory: Path) -> None:
+    """How to get the descriptions of the release that ``word`` names, unless the disk cache has them."""
+    if not PublishedDocuments(release_of(word), directory).is_complete:
+        write_note(f'without descriptions: "specmux cache fetch {word}" gets them, once')
 
 
 def with_default(options: SourceOptions) -> SourceOptions:
