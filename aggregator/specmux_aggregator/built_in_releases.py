@@ -68,13 +68,11 @@ class PublishedDocuments:
         from specmux_cache.errors import StoreError
 
         wanted = self.group_versions.intersection(group_versions)
-        found: dict[GroupVersion, bytes] = {}
         if wanted:
             with contextlib.suppress(StoreError), self._opened() as store:
-                for key in wanted if store else ():
-                    if (entry := store.get(published_key(self._release, key))) is not None:
-                        found[key] = entry.body
-        return found
+                entries = {key: store and store.get(published_key(self._release, key)) for key in wanted}
+                return {key: entry.body for key, entry in entries.items() if entry}
+        return {}
 
     def _opened(self) -> contextlib.AbstractContextManager[DiskStore | None]:
         """Whoever reads makes no folder."""
