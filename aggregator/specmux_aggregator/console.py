@@ -80,6 +80,12 @@ def waiting_for(what: str) -> Iterator[None]:
         timer.cancel()
 
 
+class Unwritable(click.ClickException):
+    """An output that cannot be written."""
+
+    exit_code = 3  # exits.UNREADABLE, which stands above this module
+
+
 def forget_standard_output() -> None:
     """What its buffer still holds would fail again when the interpreter ends, with a message and code 120."""
     with suppress(OSError, ValueError):
@@ -87,9 +93,9 @@ def forget_standard_output() -> None:
 
 
 def write_line(text: str) -> None:
-    """A line of a command's answer, which somebody has to be able to read. Raises click.ClickException."""
+    """A line of a command's answer, which somebody has to be able to read. Raises Unwritable."""
     if sys.stdout is None:  # Python's own value where the descriptor is closed
-        raise click.ClickException("standard output: closed")
+        raise Unwritable("standard output: closed")
     click.echo(text)
 
 

@@ -4,7 +4,9 @@ SpecmuxError
 ├── InvalidConfig        the configuration was refused; names the file, line and key
 ├── NoBackendReachable   a command that needs one found none
 │   └── SourceUnreachable  the server that a command reads documents from
+├── CannotListen         an address is taken, or not this machine's
 ├── SourceError          a command's documents cannot be had; says what to give instead
+│   ├── NotThere            they can be had, and what was asked for is not among them
 │   └── NoSource           the command line names none, or one that cannot be
 │       └── NoKubeconfig     it names none, and there is no kubeconfig
 └── WorkerFailed         a build in the worker process crashed or ran out of time
@@ -37,8 +39,16 @@ class SourceUnreachable(NoBackendReachable):
     """The server that documents were to come from gave none."""
 
 
+class CannotListen(SpecmuxError):
+    """An address is taken, or not this machine's."""
+
+
 class SourceError(SpecmuxError):
     """The documents that a command was to read cannot be had; the message says what to do."""
+
+
+class NotThere(SourceError):
+    """The source was read, and what was asked for is not in it."""
 
 
 class NoSource(SourceError):

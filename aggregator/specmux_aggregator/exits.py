@@ -1,27 +1,52 @@
-"""Exit codes of all commands: 0 ok, 1 runtime, 2 usage (click's own), and those below."""
+"""Exit codes of all commands: one contract, listed in docs/exit-codes.md."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
 import click
 
 from specmux_aggregator.console import write_error
-from specmux_aggregator.errors import InvalidConfig, NoBackendReachable, NoSource, SpecmuxError
+from specmux_aggregator.errors import (
+    CannotListen,
+    NoBackendReachable,
+    NoSource,
+    NotThere,
+    SpecmuxError,
+    WorkerFailed,
+)
 
-RUNTIME: Final = 1
+FOUND: Final = 1
+"""What was looked for: invalid, breaking, not ready, not conformant; or what was asked for is not there."""
 USAGE: Final = 2
-INVALID_CONFIG: Final = 3
-NO_BACKEND_REACHABLE: Final = 4
-FOUND: Final = 5
-"""Something is as severe as ``--fail-on``, or worse."""
+UNREADABLE: Final = 3
+"""An input, the configuration or the cache cannot be read, or an output cannot be written."""
+NO_ANSWER: Final = 4
+"""A server does not answer, or an address cannot be listened on."""
+NOT_CHECKED: Final = 5
+"""Nothing was found, but something could not be checked; ``--allow-…`` accepts that."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def fail_on_option(*levels: str, of: str, code: int = FOUND) -> Callable[[Command], Command]:
+class UnreadableInput(click.BadParameter):
+    """A file or folder that the command line names and that is not there, or not what it has to be."""
+
+    exit_code = UNREADABLE
+
+
+class InputPath(click.Path):
+    """A path that is read: missing, it ends the command as any other unreadable input."""
+
+    def fail(
+        self, message: str, param: click.Parameter | None = None, ctx: click.Context | None = None
+    ) -> NoReturn:
+        raise UnreadableInput(message, ctx=ctx, param=param)
+
+
+def fail_on_option(*levels: str, of: str) -> Callable[[Command], Command]:
     """For commands that find things, which get ``fail_on``: one of ``levels``, the worst first, or ``never``.
 
     ``of``: what is found, and what it has a level of.
@@ -31,7 +56,7 @@ def fail_on_option(*levels: str, of: str, code: int = FOUND) -> Callable[[Comman
         type=click.Choice((*levels, "never")),
         default=levels[0],
         show_default=True,
-        help=f"Exit with {code} for {of} or a worse one.",
+        help=f"Exit with {FOUND} for {of} or a worse one.",
     )
 
 
@@ -42,16 +67,18 @@ def reported_errors() -> Iterator[None]:
         yield
     except SpecmuxError as error:
         write_error(str(error))
-        raise click.exceptions.Exit(_exit_code(error)) from error
+        raise click.exceptions.Exit(exit_code(error)) from error
 
 
-def _exit_code(error: SpecmuxError) -> int:
+def exit_code(error: SpecmuxError) -> int:
     match error:
         case NoSource():
             return USAGE
-        case InvalidConfig():
-            return INVALID_CONFIG
-        case NoBackendReachable():
-            return NO_BACKEND_REACHABLE
+        case NotThere():
+            return FOUND
+        case NoBackendReachable() | CannotListen():
+            return NO_ANSWER
+        case WorkerFailed():
+            return NOT_CHECKED
         case _:
-            return RUNTIME
+            return UNREADABLE

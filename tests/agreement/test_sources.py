@@ -99,12 +99,12 @@ def test_options_name_the_same_document_for_every_command(
     assert "spec.size" in told.stdout
 
 
-def test_a_place_that_is_not_there_is_a_usage_error_everywhere() -> None:
+def test_a_place_that_is_not_there_is_an_unreadable_input_everywhere() -> None:
     for command in ("convert", "merge", "check"):
         result = run(command, "none")
-        assert result.exit_code == 2
+        assert result.exit_code == 3
         assert "does not exist: no such file or folder" in result.output
-    assert run("diff", "none", "none").exit_code == 2
+    assert run("diff", "none", "none").exit_code == 3
 
 
 def test_the_options_of_sources_are_on_every_command_that_reads_documents() -> None:

@@ -1,7 +1,7 @@
 """The promises of KEP-2896 about ``/openapi/v3``, tested against any server that publishes it.
 
 Each promise is tested by the requests that show it. A promise that could not be tested is reported as such,
-and fails like a broken one. Pure, apart from what ``ask`` does.
+and is not kept. Pure, apart from what ``ask`` does.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ import click
 
 from specmux_aggregator.command_line.common_options import habit, with_common_options
 from specmux_aggregator.console import forget_standard_output
-from specmux_aggregator.exits import RUNTIME
+from specmux_aggregator.exits import UNREADABLE, UnreadableInput
 from specmux_converters.lazy.dataclasses import dataclass
 
 if TYPE_CHECKING:  # a command that lists nothing does without it
@@ -92,13 +92,14 @@ class CommandList(SuggestingGroup):
             shown = printable_lines(text)  # what was typed may have been copied from a document
             if shown == error.format_message():
                 raise
-            raise click.UsageError(shown, error.ctx) from error
+            refused = UnreadableInput if isinstance(error, UnreadableInput) else click.UsageError
+            raise refused(shown, error.ctx) from error
         except OSError as error:
             if error.filename is not None or error.errno not in _UNWRITABLE:
                 raise
             forget_standard_output()
             click.echo(f"Error: standard output: {error.strerror}", err=True)
-            raise click.exceptions.Exit(RUNTIME) from error
+            raise click.exceptions.Exit(UNREADABLE) from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [name for section in self.sections.values() for name in section]

@@ -9,6 +9,8 @@ from pathlib import Path
 import click
 
 from specmux_aggregator.command_line.lazy_commands import examples
+from specmux_aggregator.console import Unwritable
+from specmux_aggregator.exits import InputPath, UnreadableInput
 
 SCHEMA_NAME = "specmux.schema.json"
 
@@ -49,7 +51,7 @@ backends: []
 )
 @click.option(
     "--kubeconfig",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    type=InputPath(path_type=Path, dir_okay=False, exists=True),
     metavar="FILE",
     help="Write the settings of the cluster that this kubeconfig names.",
 )
@@ -61,6 +63,8 @@ def init(file: Path, kubeconfig: Path | None, context: str | None, force: bool, 
 
     Beside it goes the JSON Schema of the configuration, which editors complete and check it with. FILE can be
     - for standard output, without the schema.
+
+    Exit codes: 0 written, 2 usage, 3 unreadable, or cannot be written.
     """
     import orjson
 
@@ -84,7 +88,7 @@ def init(file: Path, kubeconfig: Path | None, context: str | None, force: bool, 
         file.write_text(written)
         beside.write_bytes(text)
     except OSError as error:
-        raise click.ClickException(f"{file}: {error.strerror or 'cannot be written'}") from error
+        raise Unwritable(f"{file}: {error.strerror or 'cannot be written'}") from error
     click.echo(f"{file} and {beside} are written; next: specmux check-config {file}")
 
 
@@ -98,7 +102,7 @@ def _cluster(kubeconfig: Path | None, context: str | None) -> str:
     try:
         name = read(kubeconfig, os.environ, context=context).context
     except AccessError as error:
-        raise click.UsageError(str(error)) from error
+        raise UnreadableInput(str(error)) from error
     values = {"kubeconfig": None if kubeconfig is None else str(kubeconfig.absolute()), "context": name}
     lines = (f"  {key}: {orjson.dumps(value).decode()}" for key, value in values.items() if value is not None)
     return _CLUSTER + "\n".join(lines) + "\n"

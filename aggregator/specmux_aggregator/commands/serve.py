@@ -30,7 +30,7 @@ def serve(source: ConfigSource) -> None:
     It runs until SIGTERM or Ctrl-C.
     Every setting is a flag, an environment variable and a key of the file, in this order of precedence.
 
-    Exit codes: 0 stopped, 1 not started, 2 usage, 3 invalid configuration.
+    Exit codes: 0 stopped, 2 usage, 3 invalid configuration, 4 cannot listen.
     """
     # Imported by who serves: help and completion need neither an event loop nor the service.
     from specmux_aggregator.config.watch import watch_config

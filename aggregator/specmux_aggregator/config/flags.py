@@ -13,6 +13,7 @@ import click
 from specmux_aggregator.config.backend import flag_backend
 from specmux_aggregator.config.setting_fields import BadValue, SettingField, plain, setting_fields
 from specmux_aggregator.config.source import CONFIG_VARIABLE, ConfigSource, environment
+from specmux_aggregator.exits import InputPath
 from specmux_aggregator.model.backend import Backend
 
 T = TypeVar("T")
@@ -68,7 +69,7 @@ _OTHERS = (
     click.option(
         "--directory",
         "directories",
-        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        type=InputPath(exists=True, file_okay=False, path_type=Path),
         multiple=True,
         help="A directory of documents and CustomResourceDefinitions, served as a backend named after it; "
         "repeatable.",

@@ -17,7 +17,7 @@ from typing import Any, Final
 from aiohttp.http import HttpRequestParser
 
 from specmux_aggregator.config.settings import ListenSettings
-from specmux_aggregator.errors import SpecmuxError
+from specmux_aggregator.errors import CannotListen, SpecmuxError
 from specmux_aggregator.http.prepared_answer import TimeLines, refusal
 from specmux_aggregator.server.admission import Admission
 from specmux_aggregator.server.certificates import Certificates
@@ -226,7 +226,7 @@ class HTTPServer:
             )
         except OSError as error:
             where = f"{listen.address}:{listen.port}"
-            raise SpecmuxError(f"cannot listen on {where}: {_reason(error)}") from error
+            raise CannotListen(f"cannot listen on {where}: {_reason(error)}") from error
         for one in self._listener.sockets:
             # Accepted sockets inherit it: a client that vanished silently is noticed eventually.
             one.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

@@ -108,7 +108,7 @@ backends:
 
 
 @pytest.mark.parametrize(
-    ("error", "code"), [(InvalidConfig("x"), 3), (NoBackendReachable("x"), 4), (WorkerFailed("x"), 1)]
+    ("error", "code"), [(InvalidConfig("x"), 3), (NoBackendReachable("x"), 4), (WorkerFailed("x"), 5)]
 )
 def test_every_error_has_its_exit_code(error: SpecmuxError, code: int) -> None:
     @click.command()

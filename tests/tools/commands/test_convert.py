@@ -106,7 +106,7 @@ def test_verify_reads_back_what_is_written(path: Path, tmp_path: Path) -> None:
         schema = {"type": "array", "items": schema}
     deep = {**SWAGGER, "definitions": {"A": schema}}
     refused = run("-", "--to", "pb", "--verify", stdin=orjson.dumps(deep))
-    assert refused.exit_code == 1
+    assert refused.exit_code == 3
     assert "100 messages" in refused.stderr
     assert refused.stdout == ""
     assert run("-", "--to", "pb", stdin=orjson.dumps(deep)).exit_code == 0
@@ -132,7 +132,7 @@ def test_openapi_keeps_its_key_order_and_its_name(tmp_path: Path) -> None:
     assert run("-", "--split", tmp_path, stdin=orjson.dumps(OPENAPI)).exit_code == 0
     assert (tmp_path / "apis/apps/v1.json").read_bytes() == orjson.dumps(OPENAPI)
     several = {**OPENAPI, "paths": {"/api/v1/": {}, "/version/": {}}}
-    assert run("-", "--split", tmp_path, stdin=orjson.dumps(several)).exit_code == 1
+    assert run("-", "--split", tmp_path, stdin=orjson.dumps(several)).exit_code == 3
 
 
 def test_losses_are_counted_listed_and_dumped() -> None:
@@ -153,7 +153,7 @@ def test_losses_are_counted_listed_and_dumped() -> None:
 
 def test_strict_writes_nothing_when_something_is_lost(tmp_path: Path) -> None:
     result = run("-", "--strict", "--split", tmp_path / "out", stdin=orjson.dumps(LOSSY))
-    assert result.exit_code == 3
+    assert result.exit_code == 1
     assert not (tmp_path / "out").exists()
     assert run("-", "--strict", stdin=orjson.dumps(SWAGGER)).exit_code == 0
     assert run("-", "--strict", stdin=orjson.dumps(NOTED)).exit_code == 0
@@ -182,7 +182,7 @@ def test_strict_converts_a_release_of_kubernetes_and_says_its_notes_in_a_few_lin
 )
 def test_refused(data: bytes, words: str) -> None:
     result = run("-", stdin=data)
-    assert (result.exit_code, result.stdout) == (1, "")
+    assert (result.exit_code, result.stdout) == (3, "")
     assert result.stderr.startswith("Error: standard input: ")
     assert words in result.stderr
 
@@ -199,7 +199,7 @@ def test_folder_without_documents_says_so(tmp_path: Path) -> None:
     for name in ("Chart.yaml", "values.yaml"):
         (tmp_path / name).write_text("kind: Kustomization")
     result = run(tmp_path)
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert "no document in it can be read" in result.stderr
     assert "Chart.yaml" in result.stderr
 
@@ -222,12 +222,12 @@ def test_folder_of_documents_is_split_together(path: Path, tmp_path: Path) -> No
 def test_folder_with_one_group_version_twice_is_refused(path: Path, tmp_path: Path) -> None:
     (path.parent / "apps.json").write_bytes(orjson.dumps(OPENAPI))
     result = run(path.parent, "--split", tmp_path / "out")
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert "in another file too" in result.stderr
 
 
 def test_usage() -> None:
-    assert run("/does/not/exist").exit_code == 2
+    assert run("/does/not/exist").exit_code == 3
     assert run("-", "--to", "xml").exit_code == 2
     assert run("-", "--profile", "other").exit_code == 2
 
@@ -236,7 +236,7 @@ def test_file_that_cannot_be_written(path: Path, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "api").write_text("in the way")
     result = run(path, "--split", tmp_path / "out")
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert "Error: " in result.stderr
 
 
@@ -306,14 +306,14 @@ def piped(path: Path, redirection: str, *, size: int = 0) -> subprocess.Complete
 @pytest.mark.parametrize("size", [0, 1_000_000])
 def test_full_disk_is_an_error_in_one_line(path: Path, size: int) -> None:
     result = piped(path, ">/dev/full", size=size)
-    assert result.returncode == 1
+    assert result.returncode == 3
     assert result.stderr.endswith("Error: standard output: No space left on device\n")
     assert "Traceback" not in result.stderr
 
 
 def test_closed_standard_output_is_an_error_in_one_line(path: Path) -> None:
     result = piped(path, ">&-")
-    assert result.returncode == 1
+    assert result.returncode == 3
     assert result.stderr.endswith("Error: standard output: closed\n")
     assert "Traceback" not in result.stderr
 
@@ -344,4 +344,4 @@ def test_documents_of_a_folder_become_one_of_swagger(tmp_path: Path) -> None:
         "apis/apps/v1#/components/schemas/S/default", "apis/batch/v1#/components/schemas/S/default",
     ]  # fmt: skip
     refused = CliRunner().invoke(convert, ["-", "--to", "v2"], input='{"swagger": "2.0", "paths": {}}')
-    assert (refused.exit_code, "already" in refused.output) == (1, True)
+    assert (refused.exit_code, "already" in refused.output) == (3, True)

@@ -55,11 +55,11 @@ def new(tmp_path: Path) -> Path:
 
 def test_two_files(old: Path, new: Path) -> None:
     result = run(old, new)
-    assert (result.exit_code, result.output) == (5, TEXT)
+    assert (result.exit_code, result.output) == (1, TEXT)
 
 
 @pytest.mark.parametrize(
-    ("fail_on", "one_way", "same"), [("breaking", 5, 0), ("warning", 5, 0), ("notice", 5, 0), ("never", 0, 0)]
+    ("fail_on", "one_way", "same"), [("breaking", 1, 0), ("warning", 1, 0), ("notice", 1, 0), ("never", 0, 0)]
 )
 def test_the_exit_code_is_what_fail_on_asks(
     old: Path, new: Path, fail_on: str, one_way: int, same: int
@@ -73,7 +73,7 @@ def test_an_addition_fails_where_notices_do(tmp_path: Path, old: Path) -> None:
         tmp_path / "more.json", document({**OLD, "properties": {**OLD["properties"], "c": STRING}})
     )  # type: ignore[dict-item]
     assert run(old, more).exit_code == 0
-    assert run(old, more, "--fail-on", "notice").exit_code == 5
+    assert run(old, more, "--fail-on", "notice").exit_code == 1
 
 
 def test_standard_input(old: Path) -> None:
@@ -102,7 +102,7 @@ def test_definitions_and_the_swagger_of_their_server_are_compared(tmp_path: Path
 def test_one_group_version_of_many(tmp_path: Path) -> None:
     one = written(tmp_path / "1" / "apis" / "example.com" / "v1.json", document(OLD)).parents[2]
     two = written(tmp_path / "2" / "apis" / "example.com" / "v2.json", document(OLD, version="v2")).parents[2]
-    assert run(one, two).exit_code == 5
+    assert run(one, two).exit_code == 1
     assert "group-version-added" in run(one, two, "-g", "example.com/v2").output
     assert run(one, two, "-g", "example.com/v2").exit_code == 0
 
@@ -123,10 +123,10 @@ def test_a_revision_of_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert run("git:HEAD:crds", "crds").output == TEXT
     assert run("git:HEAD:", "crds").output == TEXT
     refused = run("git:nowhere:crds", "crds")
-    assert refused.exit_code == 1
+    assert refused.exit_code == 3
     assert "git:nowhere:crds" in refused.output
-    assert run("git:--upload-pack=x:crds", "crds").exit_code == 1
-    assert run("git:HEAD", "crds").exit_code == 1
+    assert run("git:--upload-pack=x:crds", "crds").exit_code == 3
+    assert run("git:HEAD", "crds").exit_code == 3
 
 
 def test_a_server_and_a_document_of_it(old: Path) -> None:
@@ -134,7 +134,7 @@ def test_a_server_and_a_document_of_it(old: Path) -> None:
     with serving(server):
         assert run(old, server.url).output == TEXT
         assert run(old, f"{server.url}/openapi/v3/apis/example.com/v1").output == TEXT
-        assert run(old, f"{server.url}/openapi/v3/apis/nowhere/v1").exit_code == 1
+        assert run(old, f"{server.url}/openapi/v3/apis/nowhere/v1").exit_code == 3
 
 
 def test_a_server_that_nobody_has_asked_yet_does_not_answer(old: Path) -> None:
@@ -159,19 +159,19 @@ def test_a_policy_that_cannot_be_read_is_an_invalid_configuration(tmp_path: Path
 @pytest.mark.parametrize("form", ["text", "json", "markdown", "junit", "sarif", "github"])
 def test_every_form_names_the_change(old: Path, new: Path, form: str) -> None:
     result = run(old, new, "--format", form)
-    assert result.exit_code == 5
+    assert result.exit_code == 1
     assert "field-removed" in result.output
 
 
 def test_what_is_not_there_is_a_usage_error(old: Path) -> None:
-    assert run(old, "nowhere.json").exit_code == 2
+    assert run(old, "nowhere.json").exit_code == 3
     assert run(old).exit_code == 2
     assert run(old, old, "--format", "html").exit_code == 2
 
 
 def test_what_is_no_document_is_refused(tmp_path: Path, old: Path) -> None:
     result = run(old, written(tmp_path / "x.json", {"a": 1}))
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert "x.json" in result.output
     (tmp_path / "y.json").write_text("{")
     assert run(old, tmp_path / "y.json").output.startswith(f"Error: {tmp_path / 'y.json'}: /: not JSON")
@@ -190,7 +190,7 @@ def test_a_file_that_cannot_be_read_fails_the_gate(tmp_path: Path) -> None:
         text = TEMPLATE + yaml.safe_dump(definition(schema)) + "{{- end }}\n"
         (tmp_path / side / "widgets.yaml").write_text(text)
     refused = run(tmp_path / "1", tmp_path / "2")
-    assert refused.exit_code == 1
+    assert refused.exit_code == 3
     assert "widgets.yaml" in refused.stderr
     assert "--allow-unread" in refused.stderr
     allowed = run(tmp_path / "1", tmp_path / "2", "--allow-unread", "--format", "json")
@@ -204,9 +204,9 @@ def test_a_version_that_cannot_be_read_fails_the_gate(tmp_path: Path, old: Path)
     broken = definition(NEW)
     broken["spec"]["versions"].append({"name": "v2", "served": "yes"})
     refused = run(old, written(tmp_path / "broken.yaml", broken))
-    assert refused.exit_code == 1
+    assert refused.exit_code == 3
     assert "/spec/versions/1/served" in refused.stderr
-    assert run(old, tmp_path / "broken.yaml", "--allow-unread").exit_code == 5
+    assert run(old, tmp_path / "broken.yaml", "--allow-unread").exit_code == 1
 
 
 def test_a_definition_that_two_files_give_in_different_ways_is_refused(tmp_path: Path) -> None:
@@ -214,7 +214,7 @@ def test_a_definition_that_two_files_give_in_different_ways_is_refused(tmp_path:
         for file, schema in zip(("a.yaml", "b.yaml"), schemas, strict=True):
             written(tmp_path / name / file, definition(schema))
     refused = run(tmp_path / "1", tmp_path / "2")
-    assert refused.exit_code == 1
+    assert refused.exit_code == 3
     assert "widgets.example.com is defined otherwise in" in refused.stderr
     assert run(tmp_path / "3", tmp_path / "3").exit_code == 0
 
@@ -233,9 +233,9 @@ def test_a_path_that_a_revision_does_not_have_is_an_empty_side(
     assert added.exit_code == 0
     assert "group-version-added" in added.output
     assert "git:HEAD:crds: the revision has no such path" in added.output
-    assert run("crds", "git:HEAD:crds").exit_code == 5
-    assert run("git:HEAD:crds", "git:HEAD:elsewhere").exit_code == 1
-    assert run("git:nowhere:crds", "crds").exit_code == 1
+    assert run("crds", "git:HEAD:crds").exit_code == 1
+    assert run("git:HEAD:crds", "git:HEAD:elsewhere").exit_code == 3
+    assert run("git:nowhere:crds", "crds").exit_code == 3
 
 
 def test_a_baseline_allows_what_fails_today_and_nothing_else(tmp_path: Path, old: Path, new: Path) -> None:
@@ -245,7 +245,7 @@ def test_a_baseline_allows_what_fails_today_and_nothing_else(tmp_path: Path, old
     assert (entry["id"], len(entry["fingerprint"])) == ("field-removed", 16)
     assert run(old, new, "--policy", baseline).exit_code == 0
     less = written(tmp_path / "less.json", document({"type": "object"}))
-    assert run(old, less, "--policy", baseline).exit_code == 5
+    assert run(old, less, "--policy", baseline).exit_code == 1
 
 
 def stored(number: int, **spec: Any) -> dict[str, Any]:
@@ -266,7 +266,7 @@ def test_objects_that_exist_are_judged_under_both_sides(tmp_path: Path) -> None:
     ]
     written(tmp_path / "objects" / "all.yaml", {"apiVersion": "v1", "kind": "List", "items": objects})
     result = run(old, new, "--objects", tmp_path / "objects", "-o", "json")
-    assert result.exit_code == 5
+    assert result.exit_code == 1
     notes = orjson.loads(result.stdout)["summary"]["notes"]
     assert notes[0].startswith(
         "1 of 4 objects of kind Widget (example.com/v1) would be refused, or lose fields: shop/w2: spec.a: "
@@ -278,7 +278,7 @@ def test_objects_that_exist_are_judged_under_both_sides(tmp_path: Path) -> None:
     )
     assert run(old, wider, "--objects", tmp_path / "objects").exit_code == 0
     only = written(tmp_path / "other.yaml", {**stored(5), "kind": "Other"})
-    assert run(old, new, "--objects", only).exit_code == 1
+    assert run(old, new, "--objects", only).exit_code == 3
 
 
 def test_objects_that_cannot_be_judged_are_named(tmp_path: Path) -> None:
@@ -291,7 +291,7 @@ def test_objects_that_cannot_be_judged_are_named(tmp_path: Path) -> None:
     envelope = tmp_path / "widget.pb"
     envelope.write_bytes(b"k8s\0\n\x13\n\x0eexample.com/v1\x12\x01W")
     refused = run(old, new, "--objects", envelope)
-    assert refused.exit_code == 1
+    assert refused.exit_code == 3
     assert "Traceback" not in refused.output
     assert isinstance(refused.exception, SystemExit)
 
@@ -353,6 +353,6 @@ def test_objects_that_a_cluster_stores_are_judged(tmp_path: Path) -> None:
     finally:
         server.shutdown()
         server.server_close()
-    assert result.exit_code == 5, result.output
+    assert result.exit_code == 1, result.output
     assert "1 of 2 objects of kind Widget" in result.output
     assert [path for path, _ in asked] == list(pages)

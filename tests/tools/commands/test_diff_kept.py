@@ -51,16 +51,16 @@ def test_hashes_are_compared_by_the_service_and_from_its_state_directory(tmp_pat
         old, new = entry["old"]["hash"], entry["new"]["hash"]
         url = f"http://127.0.0.1:{process.port}"
         code, told = run(old, new, "-g", KEY, "--server", url)
-        assert code == 5
+        assert code == 1
         assert "Widget spec.b" in told
-        assert run(old, new, "-g", "example.com/v2", "--server", url)[0] == 1
+        assert run(old, new, "-g", "example.com/v2", "--server", url)[0] == 3
         process.stop()
     assert run(old, new, "-g", KEY, "--state", state) == (code, told)
     beside_a_file = run(old, folder, "-g", KEY, "--state", state)
     assert beside_a_file[0] == code
     assert beside_a_file[1].splitlines()[:2] == told.splitlines()[:2]
     code, told = run("A" * 128, new, "-g", KEY, "--state", state)
-    assert code == 1
+    assert code == 3
     assert "no document AAAAAAAAAAAA" in told
 
 

@@ -116,7 +116,7 @@ def test_folder_that_is_refused(tmp_path: Path, contents: dict[str, bytes]) -> N
     for name, data in contents.items():
         (tmp_path / name).write_bytes(data)
     result = run(tmp_path)
-    assert (result.exit_code, result.stdout) == (1, "")
+    assert (result.exit_code, result.stdout) == (3, "")
     assert result.stderr.startswith("Error: ")
 
 
@@ -130,7 +130,7 @@ def test_folder_that_may_not_be_read_is_refused(folder: Path, monkeypatch: pytes
 
     monkeypatch.setattr(os, "scandir", scandir)
     result = run(folder)
-    assert (result.exit_code, result.stdout) == (1, "")
+    assert (result.exit_code, result.stdout) == (3, "")
     assert result.stderr == f"Error: {folder}/apis/apps: Permission denied\n"
 
 
@@ -188,7 +188,7 @@ def test_server_with_nothing_or_none_at_all_is_refused() -> None:
 
 
 def test_usage() -> None:
-    assert run("/does/not/exist").exit_code == 2
+    assert run("/does/not/exist").exit_code == 3
     assert run("http://user:secret@localhost").exit_code == 2
     assert "secret" not in run("http://user:secret@localhost").output
     assert run("kubernetes:1.99").exit_code == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
+from specmux_converters.errors import ConverterError
+from specmux_converters.json_schema import Kind
 from specmux_tools.commands.schemas import schemas
 
 
@@ -121,7 +124,7 @@ def test_usage(tmp_path: Path, source: Path) -> None:
     assert run(tmp_path, source, "--release", "1.35").exit_code == 2
     (tmp_path / "file").write_text("")
     refused = run(tmp_path / "file", source)
-    assert (refused.exit_code, "not a folder" in refused.stderr) == (1, True)
+    assert (refused.exit_code, "not a folder" in refused.stderr) == (3, True)
 
 
 def test_the_merge_schema_of_a_document(tmp_path: Path, source: Path) -> None:
@@ -136,7 +139,7 @@ def test_the_merge_schema_of_a_document(tmp_path: Path, source: Path) -> None:
         json.dumps(document("", "v1") | {"components": {"schemas": {"A": {"type": "array"}}}})
     )
     refused = CliRunner().invoke(convert, [str(tmp_path / "bad.json"), "--to", "smd"])
-    assert refused.exit_code == 1
+    assert refused.exit_code == 3
     assert "A: `items` must be specified on arrays" in refused.stderr
 
 
@@ -185,3 +188,16 @@ def test_index_that_names_a_place_elsewhere_removes_nothing(tmp_path: Path, sour
     (target / "index.json").write_text(json.dumps(index))
     assert run(target, source).exit_code == 0
     assert (mine / "notes_v1.json").is_file()
+
+
+def test_a_kind_that_cannot_be_converted_is_left_out_with_a_code_of_its_own(
+    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*arguments: object, report: Callable[[Kind, ConverterError], None], **rest: object) -> Any:
+        report(Kind("apps.test", "v1", "Thing", "apps.test.Thing"), ConverterError("too deep"))
+        return iter(())
+
+    monkeypatch.setattr("specmux_tools.commands.schemas.files", refused)
+    for words, code in (((), 5), (("--allow-left-out",), 0)):
+        result = run(tmp_path / "out", source, *words)
+        assert (result.exit_code, "is left out" in result.output) == (code, True)

@@ -203,7 +203,7 @@ def test_init_of_a_cluster_that_is_not_there_writes_nothing(tmp_path: Path) -> N
     file, kubeconfig = tmp_path / "specmux.yaml", tmp_path / "kubeconfig"
     kubeconfig.write_text(KUBECONFIG)
     result = run("init", file, "--kubeconfig", kubeconfig, "--context", "third")
-    assert result.exit_code == 2
+    assert result.exit_code == 3
     assert 'no context "third"; known: first, second' in result.output
     assert not file.exists()
 

@@ -49,7 +49,7 @@ def test_a_broken_separator_is_no_file_without_objects(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "# only a comment\n---\n# and another\n", "---\n---\n"])
 def test_a_stream_without_objects_fails_unless_that_is_allowed(text: str, tmp_path: Path) -> None:
     result = run(tmp_path, text)
-    assert result.exit_code == 1
+    assert result.exit_code == 5
     assert "no object in -: nothing was validated; --allow-empty accepts that" in result.stderr
     assert run(tmp_path, text, "--allow-empty").exit_code == 0
 

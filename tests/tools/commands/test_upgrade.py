@@ -149,7 +149,7 @@ def test_nothing_is_green_that_was_not_judged(sides: list[Any], tmp_path: Path) 
     result = run(*sides, other)
     assert "a.example/v1 Gadget is described neither now nor then" in told(result)[0]
     assert "Object 'Kind' is missing" in told(result)[1]
-    assert result.exit_code == 1
+    assert result.exit_code == 5
     assert run(*sides, other, "--allow-unchecked").exit_code == 0
     assert run(*sides).exit_code == 2
 

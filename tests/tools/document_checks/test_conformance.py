@@ -11,10 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from fakes.apiserver import FakeAPIServer, document, serving
 from fakes.apiserver_deviations import KNOWN, as_kubernetes
 from running.service import Client, backend, service
+from specmux_tools.commands.conformance import conformance
 from specmux_tools.conformance import (
     PROMISES,
     Ask,
@@ -181,3 +183,24 @@ def test_command_tries_a_running_server(tmp_path: Path) -> None:
     done = asyncio.run(scenario())
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{len(PROMISES)} of {len(PROMISES)} promises kept" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("tried_of", "faults", "words", "code"),
+    [
+        (1, [], (), 0),
+        (1, ["no ETag"], (), 1),
+        (1, ["no ETag"], ("--allow-untested",), 1),
+        (1, ["no ETag"], ("--fail-on", "never"), 0),
+        (0, [], (), 5),
+        (0, [], ("--allow-untested",), 0),
+    ],
+)
+def test_a_broken_promise_and_one_that_was_not_tested_have_their_codes(
+    tried_of: int, faults: list[str], words: tuple[str, ...], code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def found(*arguments: object, **rest: object) -> list[Verdict]:
+        return [Verdict(each, tried_of, list(faults)) for each in PROMISES if each.is_required]
+
+    monkeypatch.setattr("specmux_tools.conformance.tried", found)
+    assert CliRunner().invoke(conformance, ["http://127.0.0.1:9", *words]).exit_code == code

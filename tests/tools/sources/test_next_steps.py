@@ -193,7 +193,7 @@ def test_a_full_disk_is_one_line(tmp_path: Path, words: list[str]) -> None:
         )
     if words == ["search", "ws"] and "nothing found" in done.stderr:
         return  # nothing is printed
-    assert done.returncode == 1
+    assert done.returncode == 3
     assert done.stderr.splitlines()[-1] == "Error: standard output: No space left on device"
     assert "Traceback" not in done.stderr
 

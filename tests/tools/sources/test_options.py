@@ -68,14 +68,18 @@ def test_what_the_command_line_says_goes_before_the_environment(arguments: tuple
         (("--server", "http://a", "--directory", "."), "--server and --directory or --file name different"),
         (("--directory", ".", "--offline"), "--offline is for servers"),
         (("--client-key", __file__, "--server", "https://a"), "--client-key needs --client-certificate"),
-        (("--directory", "/no/such"), "does not exist"),
-        (("--file", "/no/such"), "does not exist"),
     ],
 )
 def test_what_contradicts_itself_is_a_usage_error(arguments: tuple[str, ...], message: str) -> None:
     result = run("x", *arguments)
     assert result.exit_code == 2
     assert message in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize("option", ["--directory", "--file"])
+def test_a_source_that_is_not_there_is_an_unreadable_input(option: str) -> None:
+    result = run("x", option, "/no/such")
+    assert (result.exit_code, "does not exist" in result.output) == (3, True)
 
 
 def test_one_word_names_a_source_with_the_same_credentials(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """``specmux cache``: the client library from the command line.
 
-Exit codes: 0 done, 1 not found, 2 usage, 3 the cache or a bundle is damaged, 4 the server or the network.
+Exit codes are those of ``exits``; 1 is a group-version that is not there.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from specmux_aggregator.command_line.output import (
 from specmux_aggregator.command_line.progress import progress
 from specmux_aggregator.console import table, warn, write_error
 from specmux_aggregator.errors import SourceError, SourceUnreachable
+from specmux_aggregator.exits import FOUND, NO_ANSWER, UNREADABLE, InputPath, exit_code
 from specmux_cache.errors import (
     BundleError,
     CacheError,
@@ -43,9 +44,6 @@ from specmux_tools.sources.options import KUBERNETES, SourceOptions, is_url, mir
 if TYPE_CHECKING:  # imported where they are used: help and completion need no HTTP library and no index
     from specmux_cache import DiskStore, SchemaCache
 
-NOT_FOUND: Final = 1
-CORRUPTION: Final = 3
-SERVER: Final = 4
 HASH_SHOWN: Final = 12
 """Digits of a hash in a table."""
 
@@ -182,7 +180,7 @@ def warm(
     show(output, value, [*lines, *failed.values()])
     if failed:
         is_missing = all(isinstance(error, GroupVersionNotFound) for error in done.failed.values())
-        raise SystemExit(NOT_FOUND if is_missing else SERVER)
+        raise SystemExit(FOUND if is_missing else NO_ANSWER)
 
 
 @cache.command(
@@ -300,7 +298,7 @@ def verify(directory: Path, fix: bool, output: Output) -> None:
     if any(not problem.is_fixed for problem in problems):
         if not fix:
             warn('"specmux cache verify --fix" removes damaged entries; they are fetched again when needed')
-        raise SystemExit(CORRUPTION)
+        raise SystemExit(UNREADABLE)
 
 
 class _ByteCount(click.ParamType[int]):
@@ -369,13 +367,13 @@ def export_bundle(
         show(output, {"exported": count}, [f"{count} exported"])
     if not count:
         warn('nothing of this server is stored; "specmux cache warm" fetches its documents')
-        raise SystemExit(NOT_FOUND)
+        raise SystemExit(FOUND)
 
 
 @cache.command(
     "import", epilog=examples("specmux cache import prod.bundle --server https://10.0.0.1:6443 --offline")
 )
-@click.argument("bundle", type=click.Path(path_type=Path, dir_okay=False, exists=True))
+@click.argument("bundle", type=InputPath(path_type=Path, dir_okay=False, exists=True))
 @with_output
 @with_server
 @click.pass_obj
@@ -402,7 +400,7 @@ def doctor(directory: Path, server: str | None, output: Output) -> None:
         show(output, [asdict(one) for one in findings], table(("STATE", "SUBJECT", "DETAIL"), rows))
     bad = {one.subject for one in findings if not one.is_good}
     if bad:
-        raise SystemExit(SERVER if bad == {"server"} else CORRUPTION)
+        raise SystemExit(NO_ANSWER if bad == {"server"} else UNREADABLE)
 
 
 @contextmanager
@@ -411,15 +409,15 @@ def failures() -> Iterator[None]:
     try:
         yield
     except (GroupVersionNotFound, NotCached) as error:
-        raise _exit(error, NOT_FOUND) from error
+        raise _exit(error, FOUND) from error
     except (StoreDamaged, BundleError) as error:
-        raise _exit(error, CORRUPTION) from error
+        raise _exit(error, UNREADABLE) from error
     except (RequestError, SourceUnreachable) as error:
-        raise _exit(error, SERVER) from error
+        raise _exit(error, NO_ANSWER) from error
     except CacheError as error:
-        raise _exit(error, CORRUPTION) from error
+        raise _exit(error, UNREADABLE) from error
     except SourceError as error:
-        raise click.UsageError(str(error)) from error
+        raise _exit(error, exit_code(error)) from error
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import format_option
 from specmux_aggregator.command_line.progress import progress
 from specmux_aggregator.console import warn
-from specmux_aggregator.exits import FOUND, fail_on_option, reported_errors
+from specmux_aggregator.exits import FOUND, NOT_CHECKED, UNREADABLE, fail_on_option, reported_errors
 from specmux_converters.counted_nouns import counted
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.lazy.dataclasses import dataclass
@@ -86,13 +86,14 @@ def check(
 
     Findings are cached by the hash of the document, in the disk cache.
 
-    Exit codes: 0 nothing as severe as --fail-on, 5 found, 1 refused, 2 usage, 4 no answer.
+    Exit codes: 0 nothing as severe as --fail-on, 1 found, 2 usage, 3 unreadable, 4 no answer,
+    5 not checked in full (see --allow-unchecked).
     """
     if group_versions and (paths or source.is_local):
         raise click.UsageError("--group-version is for servers; of files, name those to check")
     source = source.or_release(options.release)
     with reported_errors(), reported_refusals():
-        from specmux_tools.document_checks.findings import Subject, unread_document
+        from specmux_tools.document_checks.findings import UNCHECKED, UNREAD, Subject, unread_document
 
         unread: list[UnreadSource] = []
         with progress("reading"):
@@ -108,8 +109,10 @@ def check(
         report = report_of(checked)
         write_report(report, output)
     failing = {"error": ("error",), "warning": ("error", "warning"), "never": ()}[fail_on]
-    if any(finding.level in failing for each in checked for finding in each.findings):
-        raise click.exceptions.Exit(FOUND)
+    if rules := {finding.rule for each in checked for finding in each.findings if finding.level in failing}:
+        raise click.exceptions.Exit(
+            FOUND if rules - {UNREAD, UNCHECKED} else UNREADABLE if UNREAD in rules else NOT_CHECKED
+        )
 
 
 def _checked(

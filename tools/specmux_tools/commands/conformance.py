@@ -9,7 +9,7 @@ import click
 
 from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import format_option
-from specmux_aggregator.exits import FOUND, fail_on_option, reported_errors
+from specmux_aggregator.exits import FOUND, NOT_CHECKED, fail_on_option, reported_errors
 from specmux_tools.command_line.report_output import write_report
 from specmux_tools.reports import FORMS
 from specmux_tools.sources import SourceOptions, service_options
@@ -34,12 +34,14 @@ ANSWER_MAX = 64 * 1024 * 1024
     "--documents", metavar="N", type=click.IntRange(min=1), help="Number of documents to try.  [default: all]"
 )
 @fail_on_option("error", "warning", of="promises of this level that are not kept")
+@click.option("--allow-untested", is_flag=True, help="Accept promises that could not be tested.")
 @format_option(*FORMS)
 @service_options
 def conformance(
     url: str | None,
     documents: int | None,
     fail_on: str,
+    allow_untested: bool,
     output: str,
     source: SourceOptions,
 ) -> None:
@@ -47,9 +49,10 @@ def conformance(
 
     Any server that publishes OpenAPI v3: an apiserver, kube-aggregator, kcp, specmux. It asks for the
     root, each document in JSON and Protobuf, a stale hash, entity tags and caching. A promise that could
-    not be tried counts as broken.
+    not be tested is reported as not kept.
 
-    Exit codes: 0 every promise kept, 5 some broken (see --fail-on), 2 usage, 4 no answer.
+    Exit codes: 0 every promise kept, 1 some broken (see --fail-on), 2 usage, 3 unreadable, 4 no answer,
+    5 some not tested (see --allow-untested).
     """
     with reported_errors():
         from specmux_tools.conformance import report_of, tried
@@ -66,11 +69,14 @@ def conformance(
         verdicts = asyncio.run(run())
         report = report_of(access.url, verdicts)
         write_report(report, output)
-    broken = [verdict for verdict in verdicts if not verdict.is_kept]
-    is_failed = {
-        "error": any(verdict.promise.is_required for verdict in broken),
-        "warning": bool(broken),
-        "never": False,
-    }[fail_on]
-    if is_failed:
+    failing = [
+        verdict
+        for verdict in verdicts
+        if not verdict.is_kept
+        and fail_on != "never"
+        and (verdict.promise.is_required or fail_on == "warning")
+    ]
+    if any(verdict.faults for verdict in failing):
         raise click.exceptions.Exit(FOUND)
+    if failing and not allow_untested:
+        raise click.exceptions.Exit(NOT_CHECKED)

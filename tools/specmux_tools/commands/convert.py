@@ -14,7 +14,7 @@ from specmux_aggregator.command_line.common_options import release_option
 from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import WrittenPath
 from specmux_aggregator.command_line.progress import progress
-from specmux_aggregator.exits import reported_errors
+from specmux_aggregator.exits import FOUND, reported_errors
 from specmux_converters import codecs, media_types
 from specmux_converters.codecs import messages
 from specmux_converters.crd import build, templates_for
@@ -48,9 +48,6 @@ from specmux_tools.sources.options import bundled
 
 REASONS_NAMED: Final = 5
 """Files of a folder without documents that are named with what is wrong."""
-
-LOSSES: Final = 3
-"""Exit code for losses under --strict."""
 
 
 Encode: TypeAlias = Callable[[Document, codecs.Fragments], bytes]
@@ -178,7 +175,7 @@ class ConvertOptions:
 @click.option(
     "--strict",
     is_flag=True,
-    help="Write nothing and exit with 3 when something would be lost. Notes do not count.",
+    help="Write nothing and exit with 1 when something would be lost. Notes do not count.",
 )
 @release_option("Publish CustomResourceDefinitions, and write smd, as this release of Kubernetes does.")
 @click.option(
@@ -212,7 +209,7 @@ def convert(words: tuple[str, ...], options: ConvertOptions, source: SourceOptio
 
     With --to v2 the other way: OpenAPI v3 and CustomResourceDefinitions become one document of Swagger 2.0.
 
-    Exit codes: 0 ok, 1 refused, 2 usage, 3 losses under --strict, 4 no answer.
+    Exit codes: 0 ok, 1 losses under --strict, 2 usage, 3 unreadable, 4 no answer.
     """
     options.check()
     source = source.or_release(options.release)
@@ -227,7 +224,7 @@ def convert(words: tuple[str, ...], options: ConvertOptions, source: SourceOptio
             result = _converted(files, where, options, is_split=options.split is not None)
         _report(result.losses, options.report)
         if options.strict and any(loss.grade is Grade.LOSS for loss in result.losses):
-            raise click.exceptions.Exit(LOSSES)
+            raise click.exceptions.Exit(FOUND)
         _write(result, where, options)
 
 

@@ -12,7 +12,7 @@ from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import WrittenPath, format_option
 from specmux_aggregator.command_line.progress import progress
 from specmux_aggregator.errors import InvalidConfig
-from specmux_aggregator.exits import FOUND, fail_on_option, reported_errors
+from specmux_aggregator.exits import FOUND, InputPath, fail_on_option, reported_errors
 from specmux_converters.errors import ConverterError
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.command_line.report_output import write_report
@@ -97,7 +97,7 @@ _PLACED: Final = ("json", "sarif", "github")
     "--state",
     "state",
     metavar="DIR",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    type=InputPath(path_type=Path, exists=True, file_okay=False),
     help="State directory of a service: OLD and NEW can be hashes of its documents.",
 )
 @format_option(*FORMS)
@@ -110,7 +110,7 @@ def diff(old: str, new: str, options: DiffOptions, source: SourceOptions) -> Non
     context:NAME of a kubeconfig: OpenAPI v3, Swagger 2.0 or CustomResourceDefinitions, gzipped or not. With
     --group-version they may be hashes of documents that a service kept, with --state, or both with --server.
 
-    Exit codes: 0 nothing as severe as --fail-on, 5 found, 1 refused, 2 usage, 3 invalid policy, 4 no answer.
+    Exit codes: 0 nothing as severe as --fail-on, 1 found, 2 usage, 3 unreadable, 4 no answer.
     """
     from specmux_tools.differences import ChangeSeverity
     from specmux_tools.differences.reports import finding_report, report_of

@@ -12,7 +12,7 @@ from specmux_aggregator.command_line.common_options import release_option
 from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import format_option, show
 from specmux_aggregator.console import warn, write_error, write_line
-from specmux_aggregator.exits import RUNTIME, reported_errors
+from specmux_aggregator.exits import FOUND, reported_errors
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.lazy.patterns import pattern
 from specmux_tools.sources import (
@@ -92,7 +92,7 @@ def explain(
     plaintext  kubectl's text to the byte
     skeleton   a manifest with the required fields
 
-    Exit codes: 0 ok, 1 no such kind or field, or nothing to read, 2 usage, 4 no answer.
+    Exit codes: 0 ok, 1 no such kind or field, 2 usage, 3 nothing to read, 4 no answer.
     """
     from specmux_tools.sources.kind_lookup import chosen_in, kinds_of_source, versions_of
 
@@ -145,7 +145,7 @@ def reported_unknown(where: str = "") -> Iterator[None]:
     except (UnknownKind, UnknownField) as error:
         is_own = where.startswith(KUBERNETES) and isinstance(error, UnknownKind) and not error.similar
         write_error(f"{error}{_ELSEWHERE if is_own else _suggestion(error)}")
-        raise click.exceptions.Exit(RUNTIME) from error
+        raise click.exceptions.Exit(FOUND) from error
     except SchemasError as error:
         raise click.UsageError(str(error)) from error
 

@@ -53,7 +53,7 @@ def get(
 
     GROUP_VERSION is apps/v1, v1 or a key of /openapi/v3. A document as text is JSON.
 
-    Exit codes: 0 ok, 1 not there, 2 usage, 4 no answer.
+    Exit codes: 0 ok, 1 not there, 2 usage, 3 unreadable, 4 no answer.
     """
     with reported_errors():
         if watch:
@@ -73,7 +73,7 @@ def get(
 
 
 def _print(group_version: str, output: str, profile: str | None, source: SourceOptions) -> None:
-    from specmux_aggregator.errors import SourceError
+    from specmux_aggregator.errors import NotThere, SourceError
     from specmux_converters.crd.keywords import without_defined_fields
     from specmux_converters.document import canonical
     from specmux_converters.yaml.writer import to_yaml
@@ -87,7 +87,7 @@ def _print(group_version: str, output: str, profile: str | None, source: SourceO
             alike = [key for key in known if f"/{group_version}/" in f"/{key}"]
             named = listed(known, NAMED)
             said = f"did you mean {' or '.join(alike[-3:])}?" if alike else f"it has {named or 'nothing'}"
-            raise SourceError(f"{documents.where} has no {group_version}; {said}")
+            raise NotThere(f"{documents.where} has no {group_version}; {said}")
         loaded = documents.load([key])
         report_unread(loaded.unread)
         document = loaded.documents.documents.get(key)

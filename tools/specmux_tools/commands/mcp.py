@@ -43,7 +43,7 @@ def mcp(http: bool, port: int, against: str | None, source: SourceOptions) -> No
     A server of the Model Context Protocol: list_kinds, explain, search, skeleton, validate, and diff where
     --against is given. It reads and changes nothing, and needs the extra specmux[mcp].
 
-    Exit codes: 0 client disconnected, 1 nothing to read, 2 usage, 4 no answer.
+    Exit codes: 0 client disconnected, 2 usage, 3 nothing to read, 4 no answer.
     """
     try:
         from specmux_tools.mcp.server import server_of

@@ -62,7 +62,7 @@ def merge(
     kubeconfig, or a bundle of "specmux cache export". Components that differ under one name are renamed;
     other conflicts are reported.
 
-    Exit codes: 0 ok, 1 refused, 2 usage, 4 no answer.
+    Exit codes: 0 ok, 2 usage, 3 unreadable, 4 no answer.
     """
     if words and (is_given("server") or source.kubeconfig or source.context or source.kubernetes):
         named = f"{cut(words[0])} and what the options name"

@@ -15,7 +15,7 @@ from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import WrittenPath
 from specmux_aggregator.command_line.progress import progress
 from specmux_aggregator.console import warn, write_line
-from specmux_aggregator.exits import reported_errors
+from specmux_aggregator.exits import NOT_CHECKED, reported_errors
 from specmux_cache.replaced_files import replaced_file
 from specmux_converters.counted_nouns import counted, size
 from specmux_converters.errors import ConverterError
@@ -76,6 +76,9 @@ _INDEX_MAX: Final = 64 * 1024 * 1024
     "--kinds", metavar="PATTERN", multiple=True, help="Only these: Deployment, '*.cert-manager.io'."
 )
 @click.option("--base-url", metavar="URL", default="", help="URL of the schemas, for catalog.json.")
+@click.option(
+    "--allow-left-out", "allows_left_out", is_flag=True, help="Accept kinds that could not be converted."
+)
 @source_options
 def schemas(
     target: str,
@@ -83,6 +86,7 @@ def schemas(
     release: str,
     kinds: tuple[str, ...],
     base_url: str,
+    allows_left_out: bool,
     source: SourceOptions,
 ) -> None:
     """Write JSON Schemas of all kinds, for editors and CI.
@@ -90,7 +94,8 @@ def schemas(
     The schemas are draft-07 and accept what Kubernetes' strict decoding and validation accept. Unchanged
     files keep their timestamp; files of kinds removed since the last run are deleted.
 
-    Exit codes: 0 ok, 1 refused, or a kind could not be converted, 2 usage, 4 no answer.
+    Exit codes: 0 ok, 2 usage, 3 unreadable, 4 no answer, 5 a kind could not be converted
+    (see --allow-left-out).
     """
     if is_url(target):
         raise click.UsageError(f"{target}: schemas are written into a folder")
@@ -115,7 +120,9 @@ def schemas(
         if KUSTOMIZE in layouts:
             _write_kustomize(Path(target), source)
             return
-        _write(Path(target), layouts, release, kinds, base_url, source)
+        left_out = _write(Path(target), layouts, release, kinds, base_url, source)
+    if left_out and not allows_left_out:
+        raise click.exceptions.Exit(NOT_CHECKED)
 
 
 def _write(
@@ -125,8 +132,8 @@ def _write(
     kinds: tuple[str, ...],
     base_url: str,
     source: SourceOptions,
-) -> None:
-    """Raises FileRefused, SpecmuxError, and click's Exit where a kind was left out."""
+) -> list[Kind]:
+    """The kinds that could not be converted. Raises FileRefused, SpecmuxError."""
     with opened(source) as documents:
         note_missing_descriptions(documents, source)
         loaded = documents.load()
@@ -153,8 +160,7 @@ def _write(
     write_line(
         f"{counted(count, 'file')}, {size(total)}: {changed} written, {removed} removed, the rest unchanged"
     )
-    if left_out:
-        raise click.exceptions.Exit(1)
+    return left_out
 
 
 def _write_kustomize(folder: Path, source: SourceOptions) -> None:

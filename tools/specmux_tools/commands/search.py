@@ -9,7 +9,7 @@ import click
 from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import Output, output_option, show
 from specmux_aggregator.console import GAP, table, terminal_width, warn
-from specmux_aggregator.exits import RUNTIME, reported_errors
+from specmux_aggregator.exits import FOUND, reported_errors
 from specmux_tools.commands.explain import reported_unknown
 from specmux_tools.sources import (
     SourceOptions,
@@ -65,7 +65,7 @@ def search(
     Words match the beginnings of words, ignoring case: in names, parents of a field and descriptions. A field
     that many kinds have is one row.
 
-    Exit codes: 0 found, 1 nothing found, or nothing to read, 2 usage, 4 no answer.
+    Exit codes: 0 found, 1 nothing found, 2 usage, 3 nothing to read, 4 no answer.
     """
     with reported_errors(), reported_unknown(), opened(source) as documents:
         from specmux_tools.search_index.as_json import found_json
@@ -84,7 +84,7 @@ def search(
             warn(f"did you mean {found.did_you_mean}?")
         elif output == "text":
             warn("every word has to be the beginning of a word there: try fewer or shorter ones")
-        raise click.exceptions.Exit(RUNTIME)
+        raise click.exceptions.Exit(FOUND)
 
 
 def _groups(documents: Source) -> tuple[str, ...]:

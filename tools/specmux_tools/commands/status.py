@@ -12,7 +12,7 @@ from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import Output, output_option, show
 from specmux_aggregator.console import age, coloured, table
 from specmux_aggregator.errors import SourceUnreachable
-from specmux_aggregator.exits import reported_errors
+from specmux_aggregator.exits import FOUND, reported_errors
 from specmux_cache.access.urls import backend_url
 from specmux_cache.errors import BadValue
 from specmux_converters.counted_nouns import counted, size
@@ -43,7 +43,7 @@ def status(url: str | None, output: Output, source: SourceOptions) -> None:
     URL is the service's, by default http://127.0.0.1:8080. It shows backends and their age, group-versions
     with their hash, what conversion lost, conflicts, and what changed last.
 
-    Exit codes: 0 ready, 1 not ready or a backend failed, 2 usage, 4 no answer.
+    Exit codes: 0 ready, 1 not ready or a backend failed, 2 usage, 3 unreadable, 4 no answer.
     """
     chosen = replace(source, server=_url(url, source))
     with reported_errors():
@@ -60,7 +60,7 @@ def status(url: str | None, output: Output, source: SourceOptions) -> None:
         show(output, known, lines)
     backends = known.get("backends", {})
     if not known.get("ready") or any(each["state"] == "failed" for each in backends.values()):
-        raise click.exceptions.Exit(1)
+        raise click.exceptions.Exit(FOUND)
 
 
 def _url(url: str | None, source: SourceOptions) -> str:

@@ -42,7 +42,7 @@ def ui(port: int, browser: bool, source: SourceOptions) -> None:
     It listens on 127.0.0.1 with your own credentials, answers under that name alone, and changes nothing. It
     runs until Ctrl-C.
 
-    Exit codes: 0 stopped, 1 not started, 2 usage.
+    Exit codes: 0 stopped, 2 usage, 3 unreadable, 4 cannot listen.
     """
     from specmux_aggregator.event_loop import run_to_the_end
     from specmux_aggregator.process import run

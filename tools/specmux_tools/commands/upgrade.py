@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,7 +14,7 @@ from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import format_option
 from specmux_aggregator.command_line.progress import progress
 from specmux_aggregator.console import warn
-from specmux_aggregator.exits import reported_errors
+from specmux_aggregator.exits import FOUND, NOT_CHECKED, reported_errors
 from specmux_tools.command_line.report_output import write_report
 from specmux_tools.command_line.validation_reports import LEVELS
 from specmux_tools.reports import FORMS, Case, FindingReport, ReportFinding, Suite, Where
@@ -24,8 +24,6 @@ from specmux_tools.sources.options import source_word
 
 if TYPE_CHECKING:  # the help is shown without reading a document
     from specmux_tools.inputs.upgraded_objects import UpgradedObject
-
-NOT_READY: Final = 1
 
 
 @click.command(
@@ -89,7 +87,8 @@ def upgrade(
     defaults and values that changed, Roles that name removed resources, and definitions that the new ones
     cannot replace. PATH is a file, a folder, or - for standard input.
 
-    Exit codes: 0 all ready, 1 some not ready or not checked, 2 usage, 4 the server was not reached.
+    Exit codes: 0 all ready, 1 some not ready, 2 usage, 3 unreadable, 4 no answer, 5 some not checked
+    (see --allow-unchecked).
     """
     from specmux_tools.inputs.upgraded_objects import Upgrade
     from specmux_tools.sources.releases import predecessor
@@ -108,9 +107,11 @@ def upgrade(
         if not has_summary:
             report = replace(report, summary="")
         write_report(report, output)
-    failing = {UpgradeOutcome.NOT_READY} | (set() if allow_unchecked else {UpgradeOutcome.NOT_CHECKED})
-    if any(each.verdict.outcome in failing for each in judged):
-        raise click.exceptions.Exit(NOT_READY)
+    outcomes = {each.verdict.outcome for each in judged}
+    if UpgradeOutcome.NOT_READY in outcomes:
+        raise click.exceptions.Exit(FOUND)
+    if UpgradeOutcome.NOT_CHECKED in outcomes and not allow_unchecked:
+        raise click.exceptions.Exit(NOT_CHECKED)
 
 
 def _report(judged: Sequence[UpgradedObject], origin: str, target: str) -> FindingReport:

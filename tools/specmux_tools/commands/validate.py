@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
@@ -14,9 +13,8 @@ from specmux_aggregator.command_line.common_options import processors, release_o
 from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import format_option
 from specmux_aggregator.command_line.progress import progress
-from specmux_aggregator.console import warn, write_error
-from specmux_aggregator.errors import NoBackendReachable, SourceError
-from specmux_aggregator.exits import NO_BACKEND_REACHABLE, fail_on_option
+from specmux_aggregator.console import warn
+from specmux_aggregator.exits import FOUND, NOT_CHECKED, fail_on_option, reported_errors
 from specmux_aggregator.version import VERSION
 from specmux_converters.counted_nouns import counted, listed
 from specmux_converters.document import Document
@@ -60,7 +58,6 @@ from specmux_tools.validation.decoding.manifests import (
 )
 from specmux_tools.validation.last_applied import LARGE, apply_hint
 
-INVALID: Final = 1
 KINDS_SHOWN: Final = 3
 FEW_OBJECTS: Final = 1000
 """Documents for which another process is worth its start."""
@@ -172,7 +169,7 @@ def _ignored_field(text: str) -> IgnoredField:
     multiple=True,
     help="Ignore files whose path has a match. Repeatable.",
 )
-@fail_on_option("error", "warning", of="findings of this severity", code=INVALID)
+@fail_on_option("error", "warning", of="findings of this severity")
 @operation_options
 @click.option("--summary", is_flag=True, help="Also print the counts.")
 @click.option(
@@ -196,14 +193,15 @@ def validate(
     of those that are stored; with --patch they are stored, and patched. With -o yaml or -o object-json the
     valid objects are printed as they would be stored.
 
-    Exit codes: 0 all valid, 1 some invalid or not checked, or no object, 2 usage, 4 server not reached.
+    Exit codes: 0 all valid, 1 some invalid, 2 usage, 3 unreadable, 4 no answer, 5 some not checked, or
+    no object (see --allow-unchecked, --allow-empty).
     """
     output = options.output
     if not operation.old_from_cluster:  # which means a cluster
         source = source.or_release(options.release)
     if "-" in paths and STDIN in source.files:
         raise click.UsageError("standard input (-) can be read once: as PATH, or with --file")
-    with _reported(), progress("validating"):
+    with reported_errors(), progress("validating"):
         files = files_below(paths, ignored=_any_of(options.ignore_filename_pattern))
         rules = options.rules(operation, files)
         inputs = operation.inputs(files)
@@ -226,10 +224,12 @@ def validate(
             write_out(stored_text(checked, output), is_text=True)
         else:
             write_report(report, output)
-    failing = (ObjectVerdict.INVALID, ObjectVerdict.NOT_CHECKED)
-    is_empty = bool(files) and not inputs and not options.allow_empty
-    if options.fail_on != "never" and (is_empty or any(each.outcome in failing for each in checked)):
-        raise click.exceptions.Exit(INVALID)
+    outcomes = set() if options.fail_on == "never" else {each.outcome for each in checked}
+    if ObjectVerdict.INVALID in outcomes:
+        raise click.exceptions.Exit(FOUND)
+    is_empty = bool(files) and not inputs and not options.allow_empty and options.fail_on != "never"
+    if is_empty or ObjectVerdict.NOT_CHECKED in outcomes:
+        raise click.exceptions.Exit(NOT_CHECKED)
 
 
 def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str] | None:
@@ -340,18 +340,6 @@ def _kinds_of(options: SourceOptions) -> list[GroupVersionKind]:
 def _type(each: ValidatedObject) -> str:
     kind = each.report.kind
     return "" if kind is None else f"{api_version(kind.group, kind.version)} {kind.kind}"
-
-
-@contextmanager
-def _reported() -> Iterator[None]:
-    """Errors of the source as usage errors, or with the exit code of a server that was not reached."""
-    try:
-        yield
-    except NoBackendReachable as error:
-        write_error(str(error))
-        raise click.exceptions.Exit(NO_BACKEND_REACHABLE) from error
-    except SourceError as error:
-        raise click.UsageError(str(error)) from error
 
 
 def _documents(

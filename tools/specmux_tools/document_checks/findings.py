@@ -13,6 +13,7 @@ from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.reports import Level
 
 UNCHECKED: Final = "unchecked"
+UNREAD: Final = "unread"
 
 RULES: Final = {
     "unread": "The file is no document that can be read.",
@@ -53,7 +54,7 @@ class Subject:
 
 def unread_document(name: str, reason: str) -> DocumentReport:
     """The report for a document that its server lists but does not deliver."""
-    return DocumentReport(name, (DocumentFinding(Level.ERROR, "unread", "", reason),))
+    return DocumentReport(name, (DocumentFinding(Level.ERROR, UNREAD, "", reason),))
 
 
 @dataclass(frozen=True, slots=True)

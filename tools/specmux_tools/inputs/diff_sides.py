@@ -15,6 +15,7 @@ from typing import Any, Final
 import click
 
 from specmux_aggregator.console import warn
+from specmux_aggregator.exits import UnreadableInput
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge
 from specmux_aggregator.workers.file_names import group_version_of_file
 from specmux_converters.counted_nouns import listed
@@ -120,7 +121,7 @@ def _of_path(word: str, *, allows_unread: bool) -> Side:
     path = Path(word)
     if path != STDIN and not path.exists():
         refuse_cut_hash(word)
-        raise click.UsageError(
+        raise UnreadableInput(
             f"{cut(word)}: no such file or folder, "
             "nor http(s)://, git:REV:PATH, context:NAME or kubernetes:1.N"
         )

@@ -113,7 +113,7 @@ def _cluster(options: SourceOptions, environ: Mapping[str, str]) -> ServerAccess
             return in_cluster.read(environ)
         return kubeconfig.read(options.kubeconfig, environ, context=options.context)
     except AccessError as error:
-        raise NoSource(f"{error}; or {_step()}") from error
+        raise SourceError(f"{error}; or {_step()}") from error
 
 
 def _step() -> str:

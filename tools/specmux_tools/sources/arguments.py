@@ -12,6 +12,7 @@ from typing import Any, Final
 import click
 
 from specmux_aggregator.errors import NoSource
+from specmux_aggregator.exits import UnreadableInput
 from specmux_aggregator.workers.file_names import is_document_name
 from specmux_converters.document import canonical
 from specmux_converters.errors import cut
@@ -40,7 +41,9 @@ class SourceWord(click.ParamType[str]):
             except NoSource as error:
                 self.fail(str(error), param, ctx)
         if is_path(word) and word != str(STDIN) and not Path(word).exists():
-            self.fail(f"{cut(word)!r} does not exist: no such file or folder, {_WORDS}", param, ctx)
+            raise UnreadableInput(
+                f"{cut(word)!r} does not exist: no such file or folder, {_WORDS}", ctx=ctx, param=param
+            )
         return word
 
 

@@ -15,6 +15,7 @@ import click
 from specmux_aggregator.command_line.common_options import ReleaseName
 from specmux_aggregator.console import warn
 from specmux_aggregator.errors import NoSource
+from specmux_aggregator.exits import InputPath
 from specmux_converters.lazy.dataclasses import dataclass
 
 if TYPE_CHECKING:  # type checkers alone have it
@@ -32,11 +33,11 @@ CONTEXT: Final = "context:"
 KUBERNETES: Final = "kubernetes:"
 """Before a release of Kubernetes whose own kinds are meant, where one word names a source."""
 
-_FILE: Final = click.Path(path_type=Path, exists=True, dir_okay=False)
+_FILE: Final = InputPath(path_type=Path, exists=True, dir_okay=False)
 _GIT: Final = "git:"
 
 
-class _SourceFile(click.Path):
+class _SourceFile(InputPath):
     """A file, or one or a folder of a revision: ``git:REV:PATH``."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -207,7 +208,7 @@ _SERVER: Final = (
 _FILES: Final = (
     click.option(
         "--directory", "directories", metavar="DIR", multiple=True,
-        type=click.Path(path_type=Path, exists=True, file_okay=False),
+        type=InputPath(path_type=Path, exists=True, file_okay=False),
         help="Read the documents below this folder, not a server: OpenAPI v3, Swagger 2.0, CRDs. Repeatable.",
     ),
     click.option(

@@ -13,7 +13,7 @@ import click
 
 from specmux_aggregator.console import forget_standard_output, write_error
 from specmux_aggregator.errors import SpecmuxError
-from specmux_aggregator.exits import RUNTIME
+from specmux_aggregator.exits import UNREADABLE
 from specmux_aggregator.folders import walked
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge
 from specmux_aggregator.workers.file_names import is_document_name
@@ -50,12 +50,12 @@ def refusals(where: object) -> Iterator[None]:
 
 @contextmanager
 def reported_refusals() -> Iterator[None]:
-    """Inside a click command: FileRefused ends the process with its message and code 1."""
+    """Inside a click command: FileRefused ends the process with its message and code."""
     try:
         yield
     except FileRefused as error:
         write_error(str(error))
-        raise click.exceptions.Exit(RUNTIME) from error
+        raise click.exceptions.Exit(UNREADABLE) from error
 
 
 def read_file(path: Path) -> bytes:

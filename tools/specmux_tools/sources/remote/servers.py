@@ -13,7 +13,7 @@ from typing import Final
 from specmux_aggregator.api_discovery.aggregated import API_VERSIONS, parse_aggregated
 from specmux_aggregator.api_discovery.parsing import BadList
 from specmux_aggregator.console import waiting_for, warn
-from specmux_aggregator.errors import SourceError, SourceUnreachable
+from specmux_aggregator.errors import NotThere, SourceError, SourceUnreachable
 from specmux_cache.access.server_access import ClientAccess
 from specmux_cache.errors import (
     BadAnswer,
@@ -254,7 +254,7 @@ def _failures(where: str) -> Iterator[None]:
             'or fill the cache with "specmux cache warm"'
         ) from error
     except GroupVersionNotFound as error:
-        raise SourceError(str(error)) from error
+        raise NotThere(str(error)) from error
     except RequestError as error:
         raise SourceUnreachable(f"{error}{next_step(error)}") from error
     except CacheError as error:
