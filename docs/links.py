@@ -4,14 +4,23 @@ code has its bars without the backslash that only GitHub takes away."""
 from __future__ import annotations
 
 import re
+import tomllib
+from pathlib import Path
 from typing import Any
 
-REPOSITORY = "https://github.com/specmux/specmux/blob/main/"
+HOME: str = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["tool"]["specmux"][
+    "home"
+]
+"""Of the repository; "" while it is not published: then such links are plain text."""
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """mkdocs calls it for every page."""
-    linked = re.sub(r"\]\(\.\./", f"]({REPOSITORY}", markdown)
+    linked = (
+        re.sub(r"\]\(\.\./", f"]({HOME}/blob/main/", markdown)
+        if HOME
+        else re.sub(r"\[([^\]]*)\]\(\.\./[^)]*\)", r"\1", markdown)
+    )
     return re.sub(r"^\|.*$", lambda row: _unescaped(row[0]), linked, flags=re.MULTILINE)
 
 
