@@ -6,6 +6,7 @@ GitHub's and Compose's schemas are those that check-jsonschema brings.
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import shutil
 import subprocess
@@ -39,6 +40,9 @@ def load(path: Path) -> Any:
         ("compose-spec", "examples/compose.yaml"),
         ("github-workflows", "examples/github-workflow.yaml"),
         ("github-workflows", ".github/workflows/release.yaml"),
+        ("github-workflows", ".github/workflows/ci.yml"),
+        ("github-actions", "action.yml"),
+        ("gitlab-ci", "examples/gitlab-ci.yml"),
     ],
 )
 def test_example_is_what_its_standard_says(schema: str, path: str) -> None:
@@ -71,12 +75,16 @@ def test_compose_gives_flags_that_serve_has() -> None:
 
 def test_workflow_and_hooks_run_commands_that_there_are() -> None:
     workflow = load(EXAMPLES / "github-workflow.yaml")
-    lines = [step["run"] for step in workflow["jobs"]["diff"]["steps"] if "run" in step]
-    commands = [shlex.split(line.partition("specmux/specmux ")[2]) for line in lines]
+    used = [step["with"] for step in workflow["jobs"]["specmux"]["steps"] if step["uses"] == "./specmux"]
+    commands = [["specmux", each["command"], *shlex.split(each["arguments"])] for each in used]
+    commands += [
+        shlex.split(line.partition(" > ")[0])
+        for line in load(EXAMPLES / "gitlab-ci.yml")["specmux"]["script"]
+    ]
     hooks = {hook["id"]: hook["entry"].split() for hook in load(ROOT / ".pre-commit-hooks.yaml")}
     for repository in load(EXAMPLES / "pre-commit-config.yaml")["repos"]:
         commands += [[*hooks[hook["id"]], *hook.get("args", [])] for hook in repository["hooks"]]
-    assert len(commands) > 1
+    assert len(commands) == 7
     assert [unknown_options(command) for command in commands] == [[]] * len(commands)
 
 
@@ -156,6 +164,94 @@ def test_pre_commit_fails_on_each_mistake(
 def test_pre_commit_hook_takes_the_newest_release() -> None:
     (hook,) = load(ROOT / ".pre-commit-hooks.yaml")
     assert hook["args"] == [f"--release=1.{NEWEST}"]
+
+
+BOX = "apiVersion: example.com/v1\nkind: Box\nmetadata: {name: a}\nspec: {size: SIZE}\n"
+POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: a, image: a}]FIELD}\n"
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """One whose checkout has manifests, definitions, and a base branch with the same."""
+    for name in ("manifests", "crds"):
+        (tmp_path / name).mkdir()
+    size = {
+        "type": "object",
+        "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}},
+    }
+    names = {"plural": "boxes", "singular": "box", "kind": "Box", "listKind": "BoxList"}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": size}}
+    crd = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "boxes.example.com"},
+        "spec": {"group": "example.com", "names": names, "scope": "Namespaced", "versions": [version]},
+    }
+    (tmp_path / "crds/box.yaml").write_text(yaml.safe_dump(crd))
+    (tmp_path / "manifests/box.yaml").write_text(BOX.replace("SIZE", "1"))
+    (tmp_path / "manifests/pod.yaml").write_text(POD.replace("FIELD", ""))
+    identity = ("-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false")
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "one"]):
+        subprocess.run(["git", *identity, *command], cwd=tmp_path, check=True, capture_output=True)
+    subprocess.run(["git", "update-ref", "refs/remotes/origin/main", "HEAD"], cwd=tmp_path, check=True)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "failing"),
+    [
+        ("manifests/box.yaml", BOX.replace("SIZE", "1"), None),
+        ("manifests/box.yaml", BOX.replace("SIZE", "x"), "validate"),
+        ("manifests/pod.yaml", POD.replace("FIELD", ", replicas: 1"), "validate"),
+        ("manifests/pod.yaml", POD.replace("Pod", "Pood"), "validate"),
+    ],
+)
+def test_recipes_find_what_is_wrong(
+    file: str, text: str, failing: str | None, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lines of GitLab's recipe as they stand, and the steps of the action."""
+    (repository / file).write_text(text)
+    environment = {
+        "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+        "HOME": str(repository / "home"),
+        "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main",
+        "RUNNER_TEMP": str(repository / "temp"),
+    }
+    (repository / "temp/specmux/bin").mkdir(parents=True)
+    (repository / "temp/specmux/bin/specmux").symlink_to(Path(sys.executable).with_name("specmux"))
+
+    def ends(line: str, **more: str) -> int:
+        words = ["bash", "-e", "-o", "pipefail", "-c", line]
+        return subprocess.run(
+            words, cwd=repository, env=environment | more, capture_output=True, timeout=100
+        ).returncode
+
+    for line in load(EXAMPLES / "gitlab-ci.yml")["specmux"]["script"]:
+        assert ends(line) == (shlex.split(line)[1] == failing), line
+    (run,) = (step["run"] for step in load(ROOT / "action.yml")["runs"]["steps"] if step.get("name") == "Run")
+    for step in load(EXAMPLES / "github-workflow.yaml")["jobs"]["specmux"]["steps"][1:]:
+        command, arguments = (
+            step["with"]["command"],
+            step["with"]["arguments"].replace("${{ github.base_ref }}", "main"),
+        )
+        assert ends(run, COMMAND=command, ARGUMENTS=arguments) == (command == failing), command
+    assert ends(run, COMMAND="serve", ARGUMENTS="") == 2
+
+
+def test_actions_are_pinned_by_their_hash() -> None:
+    files = [ROOT / "action.yml", EXAMPLES / "github-workflow.yaml", *(ROOT / ".github/workflows").iterdir()]
+    for file in files:
+        for name in re.findall(r"uses: (\S+)", file.read_text()):
+            assert name.startswith("./") or re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", name), (file.name, name)
+
+
+def test_no_address_is_written_that_cannot_be_followed() -> None:
+    """The repository's address is the setting [tool.specmux] home; until it is given, nothing names one."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    own = "github.com/" + "specmux"
+    for name in listed.split():
+        if Path(name).suffix in {".md", ".yaml", ".yml", ".toml", ".py", ".service", ".txt", ".json"}:
+            assert own not in (ROOT / name).read_text(), name
 
 
 def unknown_options(command: list[str]) -> list[str]:
