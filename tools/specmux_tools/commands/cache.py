@@ -230,7 +230,7 @@ def fetch(directory: Path, /, release: str, place: str | None, output: Output, s
                 access = access_of(replace(source, server=url))
                 done = download_documents(access, keeper, timeout=source.request_timeout)
         except FileRefused as error:
-            raise _exit(error, CORRUPTION) from error
+            raise _exit(error, UNREADABLE) from error
     lines = [f"{len(done.fetched)} fetched, {len(done.present)} present"]
     show(output, {"fetched": list(done.fetched), "present": list(done.present)}, lines)
 
