@@ -16,6 +16,7 @@ from specmux_converters.json_schema.document import DocumentSchemas
 from specmux_converters.json_schema.forms import DRAFT, Schema, SchemaForm
 from specmux_converters.json_schema.kinds import LIST, Kind
 from specmux_converters.json_schema.typed import NEVER_NULL
+from specmux_converters.order import version_rank
 
 _REFERENCE: Final = "#/definitions/"
 
@@ -38,7 +39,7 @@ def dispatcher(schemas: Mapping[GroupVersion, DocumentSchemas], form: SchemaForm
         "type": "object",
         "required": list(NEVER_NULL),
         "properties": {"apiVersion": {"type": "string", **known}, "kind": {"type": "string"}},
-        "allOf": [_of_version(version, kinds[version]) for version in sorted(kinds)],
+        "allOf": [*(_of_version(version, kinds[version]) for version in sorted(kinds)), _unknown(kinds)],
         "definitions": _components(schemas, form),
     }
 
@@ -62,18 +63,57 @@ def list_schema(items: Schema) -> Schema:
 def _of_version(api_version: str, kinds: Iterable[Kind]) -> Schema:
     found = {kind.kind: kind for kind in kinds}
     return {
-        "if": {"required": ["apiVersion"], "properties": {"apiVersion": {"enum": [api_version]}}},
+        "if": _says("apiVersion", api_version),
         "then": {
             "properties": {"kind": {"enum": sorted(found)}},
             "allOf": [
                 {
-                    "if": {"required": ["kind"], "properties": {"kind": {"enum": [name]}}},
+                    "if": _says("kind", name),
                     "then": _thin(found[name]),
                 }
                 for name in sorted(found)
             ],
         },
     }
+
+
+def _says(name: str, value: str) -> Schema:
+    """Whether a property has the value. While it completes, yaml-language-server takes the beginning of an
+    ``enum``'s value for the value: in a Certificate it would offer the fields of a CertificateRequest."""
+    exact = {"type": "string", "pattern": f"^{value.replace('.', '[.]')}$"}
+    return {"required": [name], "properties": {name: exact}}
+
+
+def _unknown(kinds: Mapping[str, Iterable[Kind]]) -> Schema:
+    """An object of an apiVersion without a kind here passes. Editors show a ``deprecationMessage``,
+    which says where the kind is; validators read over it."""
+    homes: dict[str, list[str]] = {}
+    for version in sorted(kinds, key=_home_rank):
+        for kind in kinds[version]:
+            homes.setdefault(kind.kind, []).append(version)
+    nowhere = "no kind of these schemas has this apiVersion"
+    at_home = [
+        {"if": _says("kind", name), "then": _warned(f"{nowhere}; {name} is in {', '.join(homes[name])}")}
+        for name in sorted(homes)
+    ]
+    is_other = {"type": "string", "not": {"enum": sorted(kinds)}}
+    return {
+        "if": {"required": ["apiVersion"], "properties": {"apiVersion": is_other}},
+        "then": {
+            "if": {"required": ["kind"], "properties": {"kind": {"enum": sorted(homes)}}},
+            "then": {"allOf": at_home},
+            "else": _warned(nowhere),
+        },
+    }
+
+
+def _home_rank(api_version: str) -> tuple[Any, ...]:
+    group, _, version = api_version.rpartition("/")
+    return group, version_rank(version)
+
+
+def _warned(text: str) -> Schema:
+    return {"properties": {"apiVersion": {"deprecationMessage": text}}}
 
 
 def _thin(kind: Kind) -> Schema:
