@@ -17,7 +17,7 @@ from specmux_converters.group_versions import GroupVersion
 from specmux_tools.errors import InvalidPath
 from specmux_tools.search_index.index import FieldIndex
 from specmux_tools.search_index.query import path_text, search
-from specmux_tools.search_index.words import asked, of_name
+from specmux_tools.search_index.words import asked, marked, of_name
 
 
 @functools.cache
@@ -124,3 +124,34 @@ def test_frequent_words_are_bounded() -> None:
     assert search(whole(), "na").total > 1000
     assert len(search(whole(), "na", limit=200).rows) == 200
     assert search(whole(), "e").total < 100, "a single letter begins nothing"
+
+
+@shared
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("replicas", "Deployment.spec.replicas"),
+        ("config", "ConfigMap"),
+        ("deplo", "Deployment"),
+        ("replicaset", "ReplicaSet"),
+        ("schedule", "CronJob.spec.schedule"),
+    ],
+)
+def test_what_most_people_mean_comes_first(query: str, first: str) -> None:
+    rows = search(whole(), query, limit=100).rows
+    assert path_text(rows[0]) == first
+    kinds = [row.kind.kind.kind for row in rows if not row.path]
+    assert kinds == sorted(kinds, key=lambda kind: kind.endswith("List"))
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "parts"),
+    [
+        ("spec.replicas", "replicas", [("spec.", False), ("replicas", True), ("", False)]),
+        ("restartPolicy", "pol", [("restart", False), ("Pol", True), ("icy", False)]),
+        ("unrelated", "related", [("unrelated", False)]),
+        ("text", "?", [("text", False)]),
+    ],
+)
+def test_beginnings_of_words_are_marked(text: str, query: str, parts: list[tuple[str, bool]]) -> None:
+    assert list(marked(text, query)) == parts

@@ -1,9 +1,10 @@
 """Ranks search results.
 
-Ranks: 0 the name of a kind; 1 a prefix of it; 2 the last words are the name, the others are in the path; 3
-all are in the name; 4 in the name and the path; 5 also in the description; 6 in the description alone. Words
-match as prefixes, in any case; single letters match as a whole. Results of one rank are in the order of their
-places.
+Ranks: 0 the name of a kind; 1 whole words that begin the name of a kind that most people use; 2 the last
+words are the name, the others are in the path, and behind those any prefix of a kind; 3 all are in the name;
+4 in the name and the path; 5 also in the description; 6 in the description alone; 8 a prefix of a list.
+Words match as prefixes, in any case; single letters match as a whole. Results of one rank are in the order of
+their places.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from specmux_tools.explanation.kind_names import KindName
 from specmux_tools.explanation.similar import similar_to
 from specmux_tools.search_index.graph import EntryId
 from specmux_tools.search_index.index import FieldIndex, Postings
-from specmux_tools.search_index.shortest_paths import KindRoot, SearchPlaces
+from specmux_tools.search_index.shortest_paths import MOST_USED, KindRoot, SearchPlaces
 from specmux_tools.search_index.words import asked
 
 _QUALIFIED: Final = pattern(r"\s*((?:[a-z0-9.-]+/)?v[0-9]+(?:(?:alpha|beta)[0-9]+)?)(?:/|\s+)(\S.*)")
@@ -111,6 +112,8 @@ _KINDS_TRIED: Final = 3
 _RARE: Final = 500
 """Number of descriptions up to which a word is also combined with others in the path."""
 
+_LIST_RANK: Final = 8
+"""Of a list whose name only begins so."""
 _NO_RANK: Final = 9
 
 
@@ -268,7 +271,7 @@ class _Ranking:
         if places.parents[entry] < 0:
             rank = self._rank_of_kind(entry)
             if rank < _NO_RANK:
-                return rank, 0
+                return rank, int(rank == 2)
         name = self._graph.names[entry].casefold()
         start = self._endings.get(name)
         if start is None and name.endswith("s"):
@@ -288,14 +291,15 @@ class _Ranking:
         return min(worst, 5), self._apart(above)
 
     def _rank_of_kind(self, entry: EntryId) -> int:
-        joined, begun = "".join(self._words), False
+        joined, rank = "".join(self._words), _NO_RANK
         for root in self._index.roots.get(entry, ()):
             for name in (*root.name.names, *root.name.short_names):
                 folded = name.casefold()
                 if folded == joined:
                     return 0
-                begun = begun or folded.startswith(joined)
-        return 1 if begun else _NO_RANK
+                if folded.startswith(joined):
+                    rank = min(rank, _rank_of_prefix(root, len(joined)))
+        return rank
 
     def _where(self, hit: _Hits, entry: EntryId, above: list[EntryId]) -> int:
         """The best rank that one word alone allows."""
@@ -311,6 +315,19 @@ class _Ranking:
 
     def _apart(self, above: list[EntryId]) -> int:
         return 0 if not self._called or not self._called.isdisjoint(above) else 1
+
+
+def _rank_of_prefix(root: KindRoot, length: int) -> int:
+    kind = root.name.kind
+    if root.is_list:
+        return _LIST_RANK
+    return 1 if (kind.group, kind.kind) in MOST_USED and _ends_word(kind.kind, length) else 2
+
+
+def _ends_word(name: str, end: int) -> bool:
+    """Whether a word of a name ends there."""
+    before, behind, next = name[end - 1 : end], name[end : end + 1], name[end + 1 : end + 2]
+    return behind.isupper() and (before.islower() or next.islower())
 
 
 def _row(index: FieldIndex, entry: EntryId, places: SearchPlaces) -> SchemaHit:

@@ -1,8 +1,9 @@
 """The place where each entry is shown: the cheapest among all kinds that contain it.
 
-Stable versions precede betas and alphas; Kubernetes' core group precedes its other groups and those precede
-all others; then the shorter path, the shorter name, alphabetical order. Places are found from kinds down,
-cheapest first, which is also the order of rows of equal rank.
+Stable versions precede betas and alphas; kinds that most people use precede Kubernetes' core group, which
+precedes its other groups, and those precede all others; lists come last. Then the shorter path, the shorter
+name, alphabetical order. Places are found from kinds down, cheapest first, which is also the order of rows of
+equal rank.
 """
 
 from __future__ import annotations
@@ -10,11 +11,29 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
+from typing import Final
 
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.order import BUILT_IN_GROUPS, maturity
 from specmux_tools.explanation.kind_names import KindName
 from specmux_tools.search_index.graph import EntryId, FieldGraph
+
+MOST_USED: Final = (
+    ("", "Pod"),
+    ("apps", "Deployment"),
+    ("", "Service"),
+    ("networking.k8s.io", "Ingress"),
+    ("", "ConfigMap"),
+    ("", "Secret"),
+    ("apps", "StatefulSet"),
+    ("apps", "DaemonSet"),
+    ("batch", "Job"),
+    ("batch", "CronJob"),
+    ("", "PersistentVolumeClaim"),
+    ("autoscaling", "HorizontalPodAutoscaler"),
+    ("apiextensions.k8s.io", "CustomResourceDefinition"),
+)
+"""Groups and kinds that most people look for, the most frequent first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +74,9 @@ def places_of(graph: FieldGraph, roots: Iterable[KindRoot]) -> SearchPlaces:
         best.setdefault(root.entry, root)
     for entry, root in best.items():
         kind = root.name.kind
-        cost = (maturity(kind.version), group_class(kind.group), 0, len(kind.kind), kind.kind)
+        is_used = (kind.group, kind.kind) in MOST_USED
+        group = -1 if is_used else group_class(kind.group)
+        cost = (maturity(kind.version) + _LAST * root.is_list, group, 0, len(kind.kind), kind.kind)
         heappush(heap, (*cost, entry, -1))
     nodes, names, targets = graph.nodes, graph.names, graph.targets
     found = 0
@@ -72,6 +93,10 @@ def places_of(graph: FieldGraph, roots: Iterable[KindRoot]) -> SearchPlaces:
                 name = names[below]
                 heappush(heap, (age, group, depth + 1, length + len(name), f"{path}.{name}", below, entry))
     return SearchPlaces(parents, positions, best)
+
+
+_LAST: Final = 9
+"""More than any maturity."""
 
 
 def group_class(group: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -34,6 +35,19 @@ def of_name(name: str) -> frozenset[str]:
 
 def of_description(text: str) -> Iterator[str]:
     return (word for word in set(_WORD.findall(text.lower())) if word not in STOP_WORDS)
+
+
+def marked(text: str, query: str) -> Iterator[tuple[str, bool]]:
+    """The parts of a text, each with whether it is a word's beginning that the query asks for."""
+    wanted = "|".join(sorted(_ASKED.findall(query.casefold()), key=len, reverse=True))
+    end = 0
+    for hit in re.finditer(wanted, text, re.IGNORECASE) if wanted else ():
+        before, first = text[max(0, hit.start() - 1) : hit.start()], text[hit.start()]
+        if not before.isalnum() or (first.isupper() and not before.isupper()):
+            yield text[end : hit.start()], False
+            yield hit[0], True
+            end = hit.end()
+    yield text[end:], False
 
 
 def asked(query: str) -> tuple[str, ...]:
