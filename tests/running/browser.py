@@ -113,7 +113,9 @@ class Opened:
     def violations(self) -> list[str]:
         from axe_playwright_python.sync_playwright import Axe
 
-        found = Axe().run(self.page).response["violations"]
+        found = (
+            Axe().run(self.page, options={"rules": {"target-size": {"enabled": True}}}).response["violations"]
+        )
         return [f"{each['id']}: {each['nodes'][0]['html'][:200]}" for each in found]
 
     def overflow(self) -> int:

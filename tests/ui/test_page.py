@@ -259,13 +259,14 @@ def test_kinds_are_filtered(page: Browsed) -> None:
 @shared
 def test_header_and_content_stand_on_one_grid(page: Browsed) -> None:
     for width in (390, 1280, 1920):
-        for path in ("", POD, "status", "search?q=pod"):
+        for path in ("", POD, "status", "search?q=pod", "changes", "validate", COMPARED):
             opened = page.opened(path, width=width)
-            edges = "[...document.querySelectorAll('header .home, main > :is(nav, article), main > h1')]"
+            places = "[...document.querySelectorAll('header .home, main > :is(nav, article), main > h1')]"
             seen = "filter((each) => each.checkVisibility())"
-            lefts = opened.page.evaluate(f"{edges}.{seen}.map((each) => each.getBoundingClientRect().x)")
+            lefts = opened.page.evaluate(f"{places}.{seen}.map((each) => each.getBoundingClientRect().x)")
             search = opened.page.locator("#q").bounding_box()["x"]
-            assert set(lefts) <= {lefts[0], search}, (path, width)
+            edges = {lefts[0], search} if path in ("", POD) else {lefts[0]} if width < 1280 else {search}
+            assert set(lefts[1:]) <= edges, (path, width)
 
 
 @shared
@@ -298,6 +299,8 @@ def test_manifest_is_judged_with_marks_at_its_lines(page: Browsed) -> None:
     bad = opened.page.evaluate(f"[...document.querySelectorAll('.lines li')].flatMap({marked})")
     assert bad == [8, 10]
     assert 'unknown field "spec.containers[0].imag"' in opened.page.locator(".lines").inner_text()
+    assert 'did you mean "image"?' in opened.page.locator(".lines").inner_text()
+    assert opened.page.locator("textarea").is_hidden()
     assert "did you mean Pod?" in opened.page.locator(".lines").inner_text()
     assert (opened.violations(), opened.overflow()) == ([], 0)
 
@@ -408,5 +411,29 @@ def test_weight_and_time(page: Browsed, tally: Callable[[str, int], None]) -> No
 
 
 def test_script_and_style_are_small() -> None:
-    assert len(gzip.compress(assets()["page.js"].body)) <= 4500
+    assert len(gzip.compress(assets()["page.js"].body)) <= 5000
     assert len(gzip.compress(assets()["page.css"].body)) <= 4000
+
+
+@shared
+def test_path_that_is_too_long_loses_whole_parts(page: Browsed) -> None:
+    opened = page.opened(f"{POD}#spec.containers.livenessProbe.httpGet.httpHeaders.name", width=390)
+    shown = opened.page.evaluate(CRUMBS)
+    assert shown.startswith("Pod › … › ")
+    assert shown.endswith(" › name")
+    assert set(shown.split(" › ")[2:]) <= {
+        "containers[]",
+        "livenessProbe",
+        "httpGet",
+        "httpHeaders[]",
+        "name",
+    }
+    assert opened.page.evaluate("document.getElementById('crumbs').scrollWidth") <= 390
+
+
+@shared
+def test_suggestions_say_whose_they_are(page: Browsed) -> None:
+    opened = page.opened("")
+    opened.page.fill("#q", "deplo")
+    opened.page.wait_for_selector("[role=option]")
+    assert opened.page.locator("[role=option]").first.inner_text().split() == ["Deployment", "apps/v1"]

@@ -107,10 +107,14 @@ def searched(query: str) -> str:
 
 def test_home_begins_with_what_most_look_for_and_has_a_kind_once() -> None:
     html = text_of(home(SiteParts(), Coding.IDENTITY, state_of(GARDEN), "all", ()))
-    groups = re.findall(r"<h2 id=\"g\d+\"><span>([^<]*)</span> <span class=\"n\">(\d+)</span>", html)
+    groups = re.findall(
+        r"<h2 id=\"g\d+\"><a href=\"[^\"]*\">([^<]*)</a> <span class=\"n\">(\d+)</span>", html
+    )
     assert [name for name, _ in groups] == ["apps", "storage.k8s.io", "garden.example.org", "zoo.example.org"]
     assert {count for _, count in groups} == {"1"}
     assert "4 kinds in 4 groups" in words(html)
+    chips = html.partition('<ul class="chips"')[2].partition("</ul>")[0]
+    assert re.findall(r'href="([^"]*)"', chips) == ["./kind/apis/apps/v1/Deployment"]
     assert html.count('kind/apis/garden.example.org/v2/Bed">Bed</a>') == 1
     assert 'href="./group-version/apis/garden.example.org/v2"' in html
     assert 'href="./kind/apis/garden.example.org/v1/Bed"' in html
@@ -199,10 +203,15 @@ def test_two_versions_stand_side_by_side() -> None:
     ]
     assert cells[0] == ["Field", "garden.example.org/v1", "garden.example.org/v2", "Difference"]
     assert cells[1:] == [
-        ["spec.count", "integer, int32", "–", "only in garden.example.org/v1"],
+        ["spec.count", "integer , int32", "–", "only in garden.example.org/v1"],
         ["spec.light", "–", "string", "only in garden.example.org/v2"],
         ["spec.soil", "Soil", "–", "only in garden.example.org/v1"],
     ]
+
+
+def test_search_marks_what_it_found() -> None:
+    html = searched("acid")
+    assert "Bed<wbr>.spec<wbr>.soil<wbr>.<mark>acid</mark>ity</a>" in html
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ class Change:
     def message(self) -> str:
         """The rule's text, with the old and new values if they are short."""
         said = RULES[self.id].says.replace("{what}", word(self.what))
-        before, after = _short(self.old), _short(self.new)
+        before, after = short(self.old), short(self.new)
         if before and after:
             return f"{said}: {before} became {after}"
         if before or after:
@@ -126,7 +126,7 @@ def _order(change: Change) -> tuple[Any, ...]:
 _SHORT: Final = 80
 
 
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
     if value is None:
         return ""
     text = value if isinstance(value, str) and value.isprintable() else written(value)

@@ -1,13 +1,17 @@
-"""Compares two versions of one kind, field by field, regardless of their group-versions."""
+"""Compares two versions of one kind, field by field, regardless of their group-versions.
+
+Neither version is the older one: a difference is told as a state of the one or the other, not as an event.
+"""
 
 from __future__ import annotations
 
+from typing import Final
+
+from specmux_converters.group_versions import api_version
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_tools.differences.changes import Change, Location
+from specmux_tools.differences.changes import short, word
 from specmux_tools.differences.comparison import MOST_PLACES, MOST_SCHEMAS
 from specmux_tools.differences.findings import ComparisonBudget
-from specmux_tools.differences.impacts import ChangeSeverity
-from specmux_tools.differences.rules import RULES
 from specmux_tools.differences.schema.field_paths import shown
 from specmux_tools.differences.schema.schema_comparison import SchemaComparison
 from specmux_tools.differences.schema.views import ComponentSchemas
@@ -16,7 +20,7 @@ from specmux_tools.kinds import KindSchema
 
 @dataclass(frozen=True, slots=True, order=True)
 class KindDifference:
-    """``says``: the text of the rule, with short values included."""
+    """``says``: which of the two has what, with short values included."""
 
     path: str
     says: str
@@ -41,10 +45,44 @@ def compare_kinds(old: KindSchema, new: KindSchema) -> KindComparison:
     )
     result = comparison.compare(old.schema, new.schema)
     found = set()
+    left, right = (api_version(each.kind.group, each.kind.version) for each in (old, new))
     for each in result.findings:
-        place = Location(new.group_version, new.kind.kind, shown(each.steps))
-        change = Change(
-            each.id, ChangeSeverity.NOTICE, RULES[each.id].impacts, each.what, each.old, each.new, (place,)
-        )
-        found.add(KindDifference(place.path, change.message))
+        said = _said(each.id, "" if each.what is None else word(each.what), short(each.old), short(each.new))
+        found.add(KindDifference(shown(each.steps), said.format(left=left, right=right)))
     return KindComparison(tuple(sorted(found)), result.documentation)
+
+
+_STATES: Final = {
+    "added": "{right} only",
+    "removed": "{left} only",
+    "tightened": "stricter in {right}",
+    "narrowed": "narrower in {right}",
+    "relaxed": "stricter in {left}",
+    "widened": "narrower in {left}",
+    "changed": "differs",
+    "became-required": "required in {right} only",
+    "became-optional": "required in {left} only",
+    "became-immutable": "immutable in {right} only",
+    "became-mutable": "immutable in {left} only",
+    "undeprecated": "deprecated in {left} only",
+}
+"""By how the id of a rule ends; what precedes is the subject."""
+
+
+def _said(id: str, what: str, left: str, right: str) -> str:
+    for ending, state in _STATES.items():
+        if id.endswith(ending):
+            subject = id.removesuffix(ending).rstrip("-").replace("-", " ")
+            named = what or " / ".join(filter(None, (left, right)))
+            if ending.startswith("became"):
+                return state
+            if ending in ("added", "removed"):
+                state = f"in {state}"
+            if ending == "changed" and named:
+                return f"{subject}: {_literal(named)}"
+            return " ".join(filter(None, (subject, _literal(named), state)))
+    return f"{id.replace('-', ' ')} in {{right}} only"
+
+
+def _literal(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")

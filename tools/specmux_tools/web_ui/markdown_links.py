@@ -1,5 +1,5 @@
 """Descriptions as HTML. The text is untrusted: every character is escaped, and only http and https URLs
-become links."""
+become links, and only what stands in backquotes becomes code."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Final
 from markupsafe import escape
 
 _LINK: Final = re.compile(r"https?://[^\s<>\"'()\[\]{}`\\^|]+")
+_CODE: Final = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 _PARAGRAPHS: Final = re.compile(r"\n[ \t]*\n\s*")
 _SENTENCE: Final = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)[.!?](?:\s+(?=[A-Z\"'`(*])|\s*\n)")
 _TRAILING: Final = ".,;:!?*"
@@ -35,12 +36,18 @@ def beginning(text: str, *, is_whole: bool) -> tuple[str, str]:
 
 
 def linked(text: str) -> str:
+    """Text with links, and with code where it stands in backquotes."""
     parts: list[str] = []
     end = 0
     for match in _LINK.finditer(text):
         url = match[0].rstrip(_TRAILING)
-        parts.append(str(escape(text[end : match.start()])))
+        parts.append(coded(text[end : match.start()]))
         parts.append(f'<a href="{escape(url)}">{escape(url)}</a>')
         end = match.start() + len(url)
-    parts.append(str(escape(text[end:])))
+    parts.append(coded(text[end:]))
     return "".join(parts)
+
+
+def coded(text: str) -> str:
+    """Text with code where it stands in backquotes, and without links."""
+    return _CODE.sub(r"<code>\1</code>", str(escape(text)))

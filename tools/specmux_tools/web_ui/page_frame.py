@@ -11,6 +11,7 @@ from markupsafe import Markup, escape
 
 from specmux_aggregator.reader.assets import assets
 from specmux_aggregator.reader.requests import SiteParts
+from specmux_tools.web_ui.markdown_links import coded
 
 _PACKAGE: Final = "specmux_tools.web_ui"
 _WORDS: Final = re.compile(r"(?<=[.])(?=.)|(?<=[a-z0-9])(?=[A-Z])")
@@ -29,6 +30,7 @@ def _environment() -> Any:
         lstrip_blocks=True,
     )
     environment.filters["breakable"] = breakable
+    environment.filters["coded"] = lambda text: Markup(coded(text))  # noqa: S704  # escaped there
     return environment
 
 

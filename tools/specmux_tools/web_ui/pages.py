@@ -6,6 +6,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 import orjson
+from markupsafe import Markup
 
 from specmux_aggregator.http.content_codings import encoded
 from specmux_aggregator.http.messages import Coding
@@ -18,7 +19,9 @@ from specmux_tools.explanation.field_path import written
 from specmux_tools.explanation.similar import similar_to
 from specmux_tools.reader.state import QueryTooLong, ReaderState, limited_time
 from specmux_tools.search_index.query import SchemaHit, SearchResult, search
-from specmux_tools.search_index.shortest_paths import group_class
+from specmux_tools.search_index.shortest_paths import MOST_USED, group_class
+from specmux_tools.search_index.words import marked
+from specmux_tools.web_ui.markdown_links import coded
 from specmux_tools.web_ui.page_frame import rendered
 
 _FIRST: Final = ("", "apps", "batch")
@@ -29,6 +32,8 @@ PROVENANCES: Final = {
     "file": "from a file",
     "crd": "built from a CustomResourceDefinition",
 }
+_BADGES: Final = {"native": "as published", "converted": "Swagger 2.0", "file": "file", "crd": "CRD"}
+"""The same in a table, where it stands in every row."""
 
 
 def home(
@@ -43,6 +48,7 @@ def home(
         title="Kinds",
         site=site,
         groups=groups,
+        most_used=_most_used(groups),
         kinds=sum(len(group["kinds"]) for group in groups),
         incomplete=sorted({*missing, *state.refused} - state.index.documents.keys(), key=_home_rank),
     )
@@ -52,16 +58,32 @@ def home(
 def _groups(state: ReaderState) -> list[dict[str, Any]]:
     """With their kinds by name, each with its versions, the preferred one first."""
     kinds: dict[str, dict[str, list[dict[str, str]]]] = {}
+    first: dict[str, GroupVersion] = {}
     for key in sorted(state.index.documents, key=_home_rank):
         group, name = split(key) or ("", key)
+        first.setdefault(group, key)
         for root in state.index.documents[key].roots:
             if root.name.is_resource:
                 versions = kinds.setdefault(group, {}).setdefault(root.name.kind.kind, [])
                 versions.append({"name": name, "key": key})
     return [
-        {"name": group, "kinds": [{"name": name, "versions": found[name]} for name in sorted(found)]}
+        {
+            "name": group,
+            "key": first[group],
+            "kinds": [{"name": name, "versions": found[name]} for name in sorted(found)],
+        }
         for group, found in kinds.items()
     ]
+
+
+def _most_used(groups: list[dict[str, Any]]) -> list[dict[str, str]]:
+    """Those that are there, in the order of ``MOST_USED``, at their preferred version."""
+    known = {
+        (group["name"], kind["name"]): kind["versions"][0]["key"]
+        for group in groups
+        for kind in group["kinds"]
+    }
+    return [{"name": kind, "key": known[group, kind]} for group, kind in MOST_USED if (group, kind) in known]
 
 
 def _home_rank(key: GroupVersion) -> tuple[Any, ...]:
@@ -97,7 +119,7 @@ def search_page(
         title=request.query or "Search",
         site=site,
         query=request.query,
-        rows=[_row(row) for row in found.rows],
+        rows=[_row(row, request.query) for row in found.rows],
         total=found.total,
         offset=request.offset,
         more=more,
@@ -132,6 +154,7 @@ def status_page(site: SiteParts, state: ReaderState, status: bytes, coding: Codi
                 "hash": str(each["hash"]),
                 "stale": each["stale"],
                 "provenance": PROVENANCES[each["provenance"]],
+                "badge": _BADGES[each["provenance"]],
             }
             for key, each in told["groupVersions"].items()
         ],
@@ -162,16 +185,24 @@ def validate_page(site: SiteParts, state: ReaderState, coding: Coding) -> Reader
     return ReaderAnswer(encoded(page, coding))
 
 
-def _row(row: SchemaHit) -> dict[str, Any]:
+def _row(row: SchemaHit, query: str) -> dict[str, Any]:
+    name = ".".join(filter(None, (row.kind.kind.kind, written(row.path))))
     return {
         "document": row.kind.group_version,
         "kind": row.kind.kind.kind,
         "path": written(row.path),
+        "name": Markup(_shown(name, query).replace(".", "<wbr>.")),  # noqa: S704  # escaped there
         "type": row.type,
-        "summary": row.summary,
+        "summary": Markup(_shown(row.summary, query)),  # noqa: S704  # escaped there
         "version_text": version_text(row.kind.kind),
         "also": row.also_in_count,
     }
+
+
+def _shown(text: str, query: str) -> str:
+    """HTML of a text, with what the query found in it."""
+    parts = (f"<mark>{coded(part)}</mark>" if is_hit else coded(part) for part, is_hit in marked(text, query))
+    return "".join(parts)
 
 
 def _backend(name: str, told: dict[str, Any], status: dict[str, Any]) -> dict[str, Any]:

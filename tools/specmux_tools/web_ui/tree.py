@@ -17,7 +17,7 @@ from markupsafe import Markup, escape
 
 from specmux_tools.explanation.text import notes_on
 from specmux_tools.explanation.tree import Field
-from specmux_tools.web_ui.markdown_links import beginning, linked, prose
+from specmux_tools.web_ui.markdown_links import beginning, coded, linked, prose
 
 _TITLES: Final = {
     "LIMITS": "Limits",
@@ -70,7 +70,7 @@ def _field(field: Field, above: str, types: str, places: _Places) -> Iterator[st
     same = f' data-same="{escape(place)}"' if is_repeated else ""
     before, within = (type_, "") if field.component else ("", type_)
     yield f'{before}<details{kind} id="{identity}"{same}{opened}><summary>{within}{head}'
-    yield f"<span>{escape(first)}</span></summary>" if first else "</summary>"
+    yield f"<span>{coded(first)}</span></summary>" if first else "</summary>"
     yield prose(first) if "://" in first else ""
     yield prose(rest)
     yield from _notes(notes)

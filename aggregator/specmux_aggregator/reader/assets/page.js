@@ -38,7 +38,7 @@ if (kinds) {
     const text = box.value.trim().toLowerCase();
     let shown = 0;
     for (const section of document.querySelectorAll(".cards section")) {
-      const isGroup = section.querySelector("h2 span").textContent.toLowerCase().includes(text);
+      const isGroup = section.querySelector("h2 a").textContent.toLowerCase().includes(text);
       let own = 0;
       for (const item of section.querySelectorAll("li")) {
         item.hidden = !isGroup && !item.firstChild.textContent.toLowerCase().includes(text);
@@ -52,9 +52,9 @@ if (kinds) {
 }
 
 if (fields) {
-  const crumbs = find("crumbs").firstElementChild;
+  const crumbs = find("crumbs");
   const kind = crumbs.firstElementChild;
-  const typeOf = (field) => (field.querySelector(":scope > summary > i, :scope > i, :scope > a") ?? field.previousElementSibling)?.textContent ?? "";
+  const typeOf = (field) => (field.querySelector(":scope > summary > i, :scope:not(details) > :is(i, a)") ?? field.previousElementSibling)?.textContent ?? "";
   const above = (field) => field.parentElement.closest("[id]:is(details, .tree div)");
   let at;
 
@@ -88,6 +88,11 @@ if (fields) {
       path.unshift(" › ", make("a", name + list, { href: `#${encodeURIComponent(each.id)}` }));
     }
     crumbs.replaceChildren(kind, ...path);
+    // Whole parts make room for the last ones, behind the kind.
+    while (path.length > 2 && crumbs.scrollWidth > crumbs.clientWidth) {
+      path.splice(0, 2);
+      crumbs.replaceChildren(kind, " › …", ...path);
+    }
   };
   let asked;
   const isSeen = (field) => { const { top, bottom } = field.getBoundingClientRect(); return bottom > 110 && top < innerHeight; };
@@ -103,6 +108,7 @@ if (fields) {
     if (!waits) requestAnimationFrame(() => { waits = false; follow(); });
     waits = true;
   }, { passive: true });
+  addEventListener("resize", () => { const field = at; at = null; show(field); });
   for (const type of ["focusin", "click"]) {
     fields.addEventListener(type, ({ target }) => {
       const field = target.closest(".tree [id]");
@@ -213,7 +219,7 @@ if (judged) {
         for (const each of (await ask(part.join("\n"))).violations) {
           if (each.severity === "error") errors++; else notes++;
           const line = from + (each.line ?? first + 1);
-          marks.set(line, [...(marks.get(line) ?? []), each.message]);
+          marks.set(line, [...(marks.get(line) ?? []), each.hint ? `${each.message} (did you mean "${each.hint}"?)` : each.message]);
         }
       }
     } catch (error) {
@@ -225,10 +231,14 @@ if (judged) {
     const list = make("ol", "", { className: "lines" });
     lines.forEach((line, number) => {
       const item = make("li", line);
-      for (const message of marks.get(number + 1) ?? []) { item.className = "bad"; item.append(make("p", message)); }
+      for (const message of marks.get(number + 1) ?? []) { item.className = "bad"; item.id = `line-${number + 1}`; item.append(make("p", message)); }
       list.append(item);
     });
-    verdict.replaceChildren(make("p", sum, { className: errors ? "box" : "box ok" }), ...(objects ? [list] : []));
+    // The marked text takes the place of the one that was typed, which opens again.
+    judged.querySelector("details").open = !objects;
+    const places = make("p", "");
+    for (const line of [...marks.keys()].sort((a, b) => a - b)) places.append(places.firstChild ? ", " : "Lines: ", make("a", line, { href: `#line-${line}` }));
+    verdict.replaceChildren(make("p", sum, { className: errors ? "box bad" : "box ok" }), ...(marks.size ? [places] : []), ...(objects ? [list] : []));
   });
 }
 
@@ -269,7 +279,9 @@ const suggest = async () => {
   if (mine !== number || document.activeElement !== input) return;
   if (!rows.length) return close();
   list.replaceChildren(...rows.map((row, at) => {
-    const item = make("li", row.kind + (row.path ? `.${row.path}` : ""), { id: `suggestion-${at}` });
+    const item = make("li", "", { id: `suggestion-${at}` });
+    const name = make("span", row.kind + (row.path ? `.${row.path}` : ""));
+    item.append(name, " ", make("small", row.group ? `${row.group}/${row.version}` : row.version));
     item.setAttribute("role", "option");
     item.setAttribute("aria-selected", "false");
     item.dataset.href = `${root}kind/${row.document}/${encodeURIComponent(row.kind)}${row.path ? `#${encodeURIComponent(row.path)}` : ""}`;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from specmux_aggregator.reader.assets import root_from
 from specmux_aggregator.reader.requests import DocumentRequest, SiteParts
@@ -45,7 +45,7 @@ def compare_page(site: SiteParts, state: ReaderState, request: DocumentRequest, 
     )
 
 
-def _compared(difference: KindDifference, left: KindSchema, right: KindSchema) -> dict[str, str]:
+def _compared(difference: KindDifference, left: KindSchema, right: KindSchema) -> dict[str, Any]:
     return {
         "path": difference.path,
         "id": difference.path.replace("[]", "").replace("{}", ""),
@@ -55,11 +55,11 @@ def _compared(difference: KindDifference, left: KindSchema, right: KindSchema) -
     }
 
 
-def _shown(kind: KindSchema, path: str) -> str:
-    """A field's type with its marks; nothing where the kind has no such field."""
+def _shown(kind: KindSchema, path: str) -> tuple[str, str] | None:
+    """A field's type, and its marks; None where the kind has no such field."""
     try:
         place = find(kind.document, kind.schema, parse(path.replace("{}", "")))
     except SchemasError:
-        return ""
+        return None
     field: Field = tree_of(kind.document, place, depth=0)
-    return f"{field.type}{marks_text(field)}"
+    return field.type, marks_text(field)
