@@ -15,12 +15,12 @@ WORKERS := $(shell expr 3 \* $$(getconf _NPROCESSORS_ONLN))
 
 setup: $(STAMP)
 
-$(RUNTIME): pyproject.toml
+$(RUNTIME): pyproject.toml aggregator/specmux_aggregator/version.py
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --editable .
 	touch $@
 
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml aggregator/specmux_aggregator/version.py
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 	$(BIN)/python -m pip install --quiet --editable . --group dev

@@ -143,7 +143,7 @@ def test_cache_is_bounded_and_gone_when_off() -> None:
 
 
 def test_image_by_tag_and_by_digest() -> None:
-    assert container()["image"] == "registry.example.org/specmux:0.1.0"
+    assert container()["image"] == "registry.example.org/specmux:0.9.0"
     assert (
         container("names-and-images")["image"]
         == f"registry.example.net/mirror/specmux@sha256:{'0123456789abcdef' * 4}"
