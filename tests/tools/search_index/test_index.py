@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data.explained_documents import bed, release, release_kinds
-from shared_data import shared
+from shared_data import PUBLISHED, needs
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.resources import GroupVersionKind
@@ -106,12 +107,19 @@ def test_torn_index_is_none_or_whole(data: st.DataObject) -> None:
     assert loaded is None or isinstance(search(loaded, "title").total, int)
 
 
+@pytest.mark.parametrize(("words", "number"), [("words", 99), ("words", -1), ("described", 99)])
+def test_index_whose_words_lead_nowhere_is_none(words: str, number: int) -> None:
+    torn = orjson.loads(dump(indexed(v1=bed(title=TEXT))))
+    torn[words]["title"] = [number]
+    assert load(orjson.dumps(torn)) is None
+
+
 @pytest.mark.parametrize("data", [b"", b"[]", b"{}", b'{"form":1}', b'{"form":0}'])
 def test_what_is_no_index_is_none(data: bytes) -> None:
     assert load(data) is None
 
 
-@shared
+@needs(PUBLISHED)
 def test_every_field_of_the_release_is_found_where_it_is() -> None:
     index = FieldIndex()
     for key, document in release().items():

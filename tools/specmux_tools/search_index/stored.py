@@ -62,7 +62,8 @@ def _index(value: dict[str, Any]) -> FieldIndex:
     ]
     graph.digests = b64decode(value["keys"])
     _link(graph)
-    index.names, index.descriptions = _postings(value["words"]), _postings(value["described"])
+    index.names = _postings(value["words"], below=len(graph.names))
+    index.descriptions = _postings(value["described"], below=len(graph.nodes))
     index.indexed = len(graph.names)
     for key, (hash_, roots) in value["documents"].items():
         index.documents[key] = IndexedDocument(
@@ -77,8 +78,11 @@ def _steps(numbers: Iterable[int]) -> list[int]:
     return [after - before for before, after in pairwise(chain((0,), numbers))]
 
 
-def _postings(value: dict[str, list[int]]) -> Postings:
-    return Postings({word: list(accumulate(steps)) for word, steps in value.items()})
+def _postings(value: dict[str, list[int]], *, below: int) -> Postings:
+    found = {word: list(accumulate(steps)) for word, steps in value.items()}
+    if any(min(numbers) < 0 or max(numbers) >= below for numbers in found.values() if numbers):
+        raise ValueError("torn")
+    return Postings(found)
 
 
 def _link(graph: FieldGraph) -> None:
