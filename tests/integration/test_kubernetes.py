@@ -38,7 +38,7 @@ from running.cluster_service import (
 )
 from running.process import specmux
 from running.service import backend, service
-from shared_data import DATA, shared
+from shared_data import DATA, needs
 from specmux_aggregator.config.settings import KubernetesSettings
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_cache.access.server_access import Credentials
@@ -345,9 +345,10 @@ def test_burst_of_events_costs_few_builds() -> None:
                 cluster.put(CRDS, definition(f"Kind{number}", group=f"g{number}.example.com"))
                 cluster.put(API_SERVICES, api_service(f"g{number}.example.com", "v1"))
             last = "apis/g99.example.com/v1"
-            await within(client, lambda: owner(client, last) is not None, "burst", 10.0)
+            await client.until(lambda: owner(client, last) is not None, "burst")
             assert len(await client.paths()) == 102
-            assert client.app.publisher.current.generation - generation < 20
+            # Of 200 events; a machine that is busy hands them over in more portions than one.
+            assert client.app.publisher.current.generation - generation < 50
 
     run(scenario)
 
@@ -486,7 +487,7 @@ def test_what_is_switched_off_is_not_watched() -> None:
     run(scenario)
 
 
-@shared
+@needs("data/crds")
 def test_real_definitions_are_served_as_upstream_builds_them() -> None:
     """As ``build`` builds them, which golden documents prove for each release."""
     folders = [DATA / "crds" / operator for operator in ("cert-manager", "prometheus-operator")]

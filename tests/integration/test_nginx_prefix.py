@@ -19,7 +19,7 @@ import pytest
 
 from data.explained_documents import bed
 from running.nginx import needs_nginx, nginx_before
-from running.service import Client, directory, service
+from running.service import DEADLINE, Client, directory, service
 from specmux_aggregator.config.settings import ChangeSettings
 from specmux_cache import CacheOptions, SchemaCache
 
@@ -74,6 +74,8 @@ async def behind_nginx(folder: Path) -> AsyncIterator[Front]:
         aiohttp.ClientSession() as session,
     ):
         await client.says_ready()
+        # A page waits as long as a machine that is busy takes to make it.
+        client.app._reading._reader._request_seconds = DEADLINE
         yield Front(nginx.url, client, session)
 
 

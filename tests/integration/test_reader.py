@@ -45,10 +45,9 @@ async def garden(folder: Path) -> AsyncIterator[Client]:
     write(folder, name=NAME)
     async with service(directory("garden", folder)) as client:
         await client.ready()
-        for _ in range(10):
-            # On a machine that is busy the process takes longer to start than a request waits.
-            if (await client.get("/openapi/ui/"))[0] == 200:
-                break
+        # What these tests are about is not how long a request waits on a machine that is busy.
+        client.app._reading._reader._request_seconds = DEADLINE
+        assert (await client.get("/openapi/ui/"))[0] == 200
         yield client
 
 
@@ -175,11 +174,11 @@ def test_killed_reader_is_started_anew(tmp_path: Path) -> None:
         assert (await client.get("/openapi/search?q=name"))[0] == 200
         reader = client.app._reading._reader
         os.kill(await reader.ask(pid), signal.SIGKILL)
-        codes = [
-            (await client.get(f"/openapi/{path}"))[0]
-            for path in ("search?q=called", f"explain/{KEY}/Bed?path=spec", "search?q=called")
-        ]
-        assert codes[-1] == 200
+        codes: list[int] = []
+        # On a machine that is busy the next one takes longer to start than a request waits.
+        async with asyncio.timeout(DEADLINE):
+            while 200 not in codes:
+                codes.append((await client.get("/openapi/search?q=called"))[0])
         assert set(codes) <= {200, 503}
 
     run(tmp_path, scenario)

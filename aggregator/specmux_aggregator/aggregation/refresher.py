@@ -63,6 +63,7 @@ class Refresher:
         follower: DocumentsFollower | None = None,
         pace: Pace | None = None,
         random_unit: Callable[[], float] = random.random,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """``pace``: shared by all first checks."""
         self.origin = origin
@@ -74,6 +75,7 @@ class Refresher:
         self._publish = publish
         self._observed = observed
         self._random_unit = random_unit
+        self._clock = clock
         self._follower = follower
         self._loop = Loop(self._check_once, pace=pace, reason=self._news)
         self._waiting: set[asyncio.Future[None]] = set()
@@ -85,9 +87,9 @@ class Refresher:
         A failing backend cannot be asked again with better results, so its known offers count.
         """
         if self.observation.failure is not None or not self.observation.attempted:
-            return time.monotonic() + self._polling.revalidate_interval
+            return self._clock() + self._polling.revalidate_interval
         until = self.check.started + self._polling.revalidate_interval
-        return until if until > time.monotonic() else None
+        return until if until > self._clock() else None
 
     async def run(self) -> None:
         """Check, publish changes and wait, forever."""
@@ -106,7 +108,7 @@ class Refresher:
 
     def stir(self) -> None:
         """Check a failing backend sooner: a client wants something of it."""
-        if time.monotonic() - self.check.started > self._polling.revalidate_interval:
+        if self._clock() - self.check.started > self._polling.revalidate_interval:
             self.poke()
 
     def stand(self, backend: Backend) -> None:
@@ -144,7 +146,7 @@ class Refresher:
         """Check; returns the seconds until the next check."""
         waiting, self._waiting = self._waiting, set()
         try:
-            await self._take(time.monotonic(), await self._outcome())
+            await self._take(self._clock(), await self._outcome())
         finally:
             _let_go(waiting)
         return self.check.next_delay
@@ -166,11 +168,11 @@ class Refresher:
             self.observation,
             outcome,
             now=time.time(),
-            monotonic=time.monotonic(),
+            monotonic=self._clock(),
             grace=self._polling.removal_grace,
         )
         failures = self.check.failures + 1 if isinstance(outcome, Failure) else 0
-        ended = time.monotonic()
+        ended = self._clock()
         pause = delay(self._polling, outcome, failures=failures, random_unit=self._random_unit())
         if observation.backend.directory is not None:
             pause = max(pause, scan_rest(outcome, ended - started))

@@ -4,7 +4,8 @@ import asyncio
 import errno
 import logging
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import pytest
@@ -156,12 +157,15 @@ def test_delay_grows_with_failures_up_to_a_bound(
 
 
 async def running(
-    origin: FakeOrigin, published: list[Observation], polling: PollingSettings = FAST
+    origin: FakeOrigin,
+    published: list[Observation],
+    polling: PollingSettings = FAST,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Refresher:
     async def publish(observation: Observation, bodies: Mapping[GroupVersion, bytes]) -> None:
         published.append(observation)
 
-    return Refresher(origin, FIRST, polling=polling, publish=publish, observed=lambda *_: None)
+    return Refresher(origin, FIRST, polling=polling, publish=publish, observed=lambda *_: None, clock=clock)
 
 
 async def test_every_change_is_published_and_nothing_else() -> None:
@@ -261,13 +265,15 @@ async def test_bug_in_one_backend_is_contained(caplog: pytest.LogCaptureFixture)
 
 async def test_callers_of_revalidate_share_one_check_which_then_vouches() -> None:
     origin, published = FakeOrigin(seen()), []
-    refresher = await running(origin, published, PollingSettings(interval=60, revalidate_interval=0.2))
+    now = 100.0
+    polling = PollingSettings(interval=60, revalidate_interval=0.2)
+    refresher = await running(origin, published, polling, clock=lambda: now)
     task = asyncio.create_task(refresher.run())
     async with asyncio.timeout(60):
         while not published:
             await asyncio.sleep(0.01)
         assert refresher.vouched_until is not None
-        await asyncio.sleep(0.25)
+        now += 0.25
         assert refresher.vouched_until is None
         await asyncio.gather(*(refresher.revalidate(timeout=5) for _ in range(50)))
         assert origin.observed == 2
