@@ -11,7 +11,7 @@ SELECTION := not long
 # Three for each processor: much of the suite's time is waiting for processes and clocks.
 WORKERS := $(shell expr 3 \* $$(getconf _NPROCESSORS_ONLN))
 
-.PHONY: setup demo test lint helm sbom bench docs stress cluster clean ui upstream
+.PHONY: setup demo test lint helm sbom bench docs stress cluster clean ui upstream reference
 
 setup: $(STAMP)
 
@@ -33,6 +33,10 @@ demo: $(RUNTIME)
 # Some machines set PYTHONDONTWRITEBYTECODE; then each worker and each started process compiles all modules anew.
 test: $(SETUP)
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "$(SELECTION)" $(PYTEST_FLAGS)
+
+# Files of others that tests read, by name, version and hash from the Go module proxy to ~/.cache.
+reference: setup
+	$(BIN)/python tests/reference_data.py
 
 lint: setup
 	$(BIN)/ruff check .

@@ -62,4 +62,4 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         if shared_data.REASON in str(report.longrepr)
     ]
     if skipped:
-        terminalreporter.write_line(f"{len(skipped)} tests skipped: {shared_data.REASON}")
+        terminalreporter.write_line(f"{len(skipped)} cases need files of others: {shared_data.REASON}")

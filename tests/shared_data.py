@@ -1,7 +1,9 @@
-"""The reference data: where it lies (``SPECMUX_SHARED``, else ``../shared``), and what its files say.
+"""The reference data: where it lies, and what its files say.
 
-A user's clone does not have it. Tests that need it use ``needs_shared`` or the ``files`` of a folder; both
-skip there, and the closing summary says how many did (tests/conftest.py).
+``SPECMUX_SHARED`` names the folder, else it is ``../shared``. Where there is neither, it is what the checkout
+itself has, with the files that ``make reference`` fetched (reference_data.py). Tests that need more than that
+say so with ``needs``, or take the ``files`` of a folder; both skip there, and the closing summary says how
+many did (tests/conftest.py).
 """
 
 from __future__ import annotations
@@ -9,30 +11,45 @@ from __future__ import annotations
 import gzip
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
+from reference_data import assembled
+
 # The service refuses a variable with its prefix that is no setting: what tests start inherits another name.
 _INHERITED = "REFERENCE_DATA_OF_TESTS"
-if _given := os.environ.pop("SPECMUX_SHARED", None):
-    os.environ[_INHERITED] = str(Path(_given).resolve())
-SHARED = Path(os.environ.get(_INHERITED) or Path(__file__).resolve().parents[2] / "shared").resolve()
+_given = os.environ.pop("SPECMUX_SHARED", None) or os.environ.get(_INHERITED)
+SHARED = Path(_given or Path(__file__).resolve().parents[2] / "shared").resolve()
+if not (SHARED / "data").is_dir():
+    SHARED = assembled()
+os.environ[_INHERITED] = str(SHARED)
 DATA = SHARED / "data"
 GOLDEN = SHARED / "golden"
-REASON = "no reference data beside the checkout"
+REASON = "make reference"
 
-needs_shared = [pytest.mark.shared, pytest.mark.skipif(not DATA.is_dir(), reason=REASON)]
-"""Marks for one test: ``pytestmark = needs_shared``, or ``@pytest.mark.parametrize(..., marks=...)``."""
+CRDS = "data/crds"
+"""Definitions that others publish."""
+PUBLISHED = "data/k8s-pairs/1.35/v2/swagger.json.gz"
+"""Kubernetes' documents with their prose, and its Swagger 2.0."""
 
 
-def shared(function: Any) -> Any:
-    """Decorator form of ``needs_shared``."""
-    for mark in needs_shared:
-        function = mark(function)
-    return function
+def marks(*places: str) -> list[Any]:
+    """Of a case that reads these places below the folder."""
+    missing = [place for place in places if not (SHARED / place).exists()]
+    return [
+        pytest.mark.shared,
+        pytest.mark.skipif(bool(missing), reason=f"needs {REASON}: {', '.join(missing)}"),
+    ]
+
+
+def needs(*places: str) -> Callable[[Any], Any]:
+    """Decorator of a test that reads these places below the folder."""
+    shared, skip = marks(*places)
+    return lambda function: skip(shared(function))
 
 
 def read(path: Path) -> bytes:
@@ -49,7 +66,8 @@ def files(folder: Path, pattern: str = "**/*") -> list[Any]:
     """A pytest parameter for every file below ``folder``, or the one that is skipped in its place."""
     found = sorted(path for path in folder.glob(pattern) if path.is_file() and path.name != "INDEX.json")
     if not found:
-        return [pytest.param(None, marks=needs_shared, id="no-reference-data")]
+        missing = str(folder.relative_to(SHARED))
+        return [pytest.param(None, marks=pytest.mark.skip(f"needs {REASON}: {missing}"), id="not-there")]
     return [pytest.param(path, marks=pytest.mark.shared, id=str(path.relative_to(folder))) for path in found]
 
 

@@ -9,7 +9,7 @@ import cbor2
 import pytest
 
 from fakes.openapi_server import Reference, Reply, Request, document, serving
-from shared_data import documents, read, shared
+from shared_data import PUBLISHED, documents, needs, read
 from specmux_cache import AsyncSchemaCache, GroupVersionNotFound, KindNotFound
 from specmux_cache.errors import (
     MediaTypeRefused,
@@ -206,7 +206,7 @@ async def test_prefetch_when_one_document_fails_stops_no_other(tmp_path):
         assert isinstance(again.failed["nope/v1"], GroupVersionNotFound)
 
 
-@shared
+@needs(PUBLISHED)
 async def test_prefetch_when_the_server_has_a_whole_release_keeps_it_for_later(tmp_path):
     specs = {name: read(path) for name, path in documents("1.35").items()}
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from shared_data import documents, load, shared
+from shared_data import documents, load
 from specmux_cache.errors import MergeRefused
 from specmux_cache.reading.merging import merge_documents
 
@@ -120,7 +120,6 @@ def test_data_that_looks_like_a_reference_stays():
     assert merged["components"]["schemas"]["Foo_v2"] == {"example": to("Foo")}
 
 
-@shared
 def test_a_whole_release_when_merged_has_no_dangling_reference_and_one_result():
     specs = {name: load(path) for name, path in documents("1.35").items()}
     before = json.dumps(specs)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared_data import documents, load, shared
+from shared_data import documents, load
 from specmux_cache.reading.query_parameters import group_and_version, takes_parameter
 
 GVK = {"group": "apps", "version": "v1", "kind": "Deployment"}
@@ -65,7 +65,6 @@ def test_group_and_version(group_version, expected):
     assert group_and_version(group_version) == expected
 
 
-@shared
 @pytest.mark.parametrize(
     ("release", "group_version", "kind", "expected"),
     [

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import specmux_converters.document
-from shared_data import DATA, read, shared
+from shared_data import DATA, read
 from specmux_converters import Limits, parse
 from specmux_converters.document import canonical, canonical_pieces, content_hash
 from specmux_converters.errors import InvalidDocument, LimitExceeded
@@ -235,7 +235,6 @@ def test_integers_that_no_parser_keeps_are_reported(text: bytes, expected: list[
     assert [(loss.pointer, loss.construct) for loss in losses] == [(place, "number") for place in expected]
 
 
-@shared
 def test_09_uint64_stays_in_json_and_more_is_reported() -> None:
     found = recognise(read(DATA / "defects/09-numbers.json"))
     assert [loss.pointer for loss in found.losses] == ["/definitions/A/maximum"]

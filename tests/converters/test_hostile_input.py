@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared_data import DATA, load, shared
+from shared_data import DATA, load, needs
 from specmux_converters import ConverterError, convert, parse
 from specmux_converters.codecs import cbor, protobuf_v3
 from specmux_converters.document import Limits
@@ -190,7 +190,7 @@ def places(node: Any, path: tuple[Any, ...] = ()) -> Any:
             yield from places(child, (*path, key))
 
 
-@shared
+@needs("data/k8s-v2-aggregator-1.14", "data/kube-openapi-vectors", "data/v2-other")
 @pytest.mark.parametrize("name", SMALL_DOCUMENTS)
 def test_real_document_with_one_wrong_value(name: str) -> None:
     original = load(DATA / name)
@@ -211,7 +211,7 @@ def test_real_document_with_one_wrong_value(name: str) -> None:
     assert {"refused", "converted"} == set(outcomes)
 
 
-@shared
+@needs("data/k8s-v2-aggregator-1.14", "data/kube-openapi-vectors", "data/v2-other")
 @pytest.mark.parametrize("name", SMALL_DOCUMENTS)
 def test_real_document_with_damaged_bytes(name: str) -> None:
     original = orjson.dumps(load(DATA / name))[:50_000] + b'"}}}}'

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from shared_data import DATA, PAIRS, documents, files, load, read, shared
+from shared_data import DATA, PAIRS, PUBLISHED, documents, files, load, needs, read
 from specmux_converters import Conversion, convert, parse
 from specmux_converters.from_swagger2.reading.source import Profile
 from specmux_converters.losses import Grade
@@ -84,7 +84,7 @@ def converted(release: str) -> Conversion:
     return convert(parse(read(DATA / "k8s-pairs" / release / "v2" / "swagger.json.gz")))
 
 
-@shared
+@needs(PUBLISHED)
 @pytest.mark.parametrize("release", PAIRS)
 def test_conversion_equals_what_kubernetes_published(release: str, tally: Callable[[str, int], None]) -> None:
     conversion = converted(release)
@@ -101,7 +101,7 @@ def test_conversion_equals_what_kubernetes_published(release: str, tally: Callab
         tally(f"oracle: excepted, {name}", count)
 
 
-@shared
+@needs(PUBLISHED)
 def test_every_document_has_a_key(tally: Callable[[str, int], None]) -> None:
     keys = set(converted(NEWEST).documents)
     assert keys > set(documents(NEWEST))
@@ -111,7 +111,7 @@ def test_every_document_has_a_key(tally: Callable[[str, int], None]) -> None:
     tally(f"oracle: documents made from {NEWEST}", len(keys))
 
 
-@shared
+@needs(PUBLISHED, "data/k8s-v3-nongv")
 @pytest.mark.parametrize("name", ["version", "logs"])
 def test_documents_beside_group_versions_equal_what_kubernetes_published(name: str) -> None:
     path = DATA / "k8s-v3-nongv" / f"{name}_openapi.json"
@@ -135,7 +135,7 @@ def _lose(path: str) -> Callable[[Any], None]:
 POD = "paths|/api/v1/namespaces/{namespace}/pods/{name}|"
 
 
-@shared
+@needs(PUBLISHED)
 @pytest.mark.parametrize(
     "path",
     [

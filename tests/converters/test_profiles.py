@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data.written_components import written_out
-from shared_data import PAIRS, documents, load, shared
+from shared_data import PAIRS, PUBLISHED, documents, load, needs
 from specmux_converters.document import canonical
 from specmux_converters.profiles import schemas_only, with_shared_components
 from specmux_tools.kinds import kinds_of
 
 
-@shared
+@needs(PUBLISHED)
 @pytest.mark.parametrize("release", PAIRS)
 def test_a_release_means_the_same_with_its_repeats_as_components(
     release: str, tally: Callable[[str, int], None]

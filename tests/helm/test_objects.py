@@ -133,7 +133,7 @@ def test_a_field_that_kubernetes_does_not_know_is_noticed() -> None:
         validator.validate(deployment, VERSIONS[-1], strict=True)
 
 
-@shared_data.shared
+@shared_data.needs("data/crds")
 def test_custom_objects_are_valid(tally: Callable[[str, int], None]) -> None:
     pytest.importorskip("jsonschema")
     found = distinct([item for example in EXAMPLES for item in objects(example) if kind_of(item) in CUSTOM])
@@ -144,7 +144,7 @@ def test_custom_objects_are_valid(tally: Callable[[str, int], None]) -> None:
     tally("chart objects valid in their CustomResourceDefinitions", len(found))
 
 
-@shared_data.shared
+@shared_data.needs("data/crds")
 def test_a_field_that_a_custom_definition_does_not_know_is_noticed() -> None:
     pytest.importorskip("jsonschema")
     (monitor,) = (item for item in objects("monitoring") if item["kind"] == "ServiceMonitor")

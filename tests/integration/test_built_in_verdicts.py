@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 import shared_data
-from shared_data import DATA
+from shared_data import DATA, needs
 from specmux_converters.group_versions import GroupVersion
 from specmux_tools.explanation.skeleton import skeleton
 from specmux_tools.inputs.validated_objects import MEDIA_TYPES, files_below, read_inputs
@@ -29,7 +29,7 @@ RELEASES = [each for each in shared_data.NATIVE if each in ("1.32", "1.35", "non
 
 
 @pytest.mark.parametrize("release", RELEASES)
-@shared_data.shared
+@needs("data/k8s-serialized-objects", "data/manifests")
 def test_verdicts_are_those_of_the_published_documents(
     release: str, tally: Callable[[str, int], None]
 ) -> None:

@@ -12,7 +12,6 @@ import pytest
 from click.testing import CliRunner
 
 from data import catalogue_documents as catalogue
-from shared_data import shared
 from specmux_converters.json_schema import STRICT
 from specmux_tools.commands.schemas import schemas
 
@@ -80,7 +79,6 @@ def test_schemas_are_of_their_dialect(written: Path) -> None:
 
 
 @pytest.mark.long
-@shared
 def test_a_deployment(tmp_path: Path) -> None:
     owner, kind = catalogue.kinds()["apps/v1", "Deployment"]
     schema, manifest = tmp_path / "schema.json", tmp_path / "deployment.json"

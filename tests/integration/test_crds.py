@@ -11,7 +11,7 @@ import yaml
 
 from data.crd_manifests import manifests
 from running.service import backend, service
-from shared_data import DATA, shared
+from shared_data import DATA, needs
 from specmux_aggregator.model.backend import BackendKind
 from specmux_converters.crd import build
 from specmux_converters.group_versions import GroupVersion
@@ -111,7 +111,7 @@ async def test_broken_and_conflicting_manifests_are_notes_and_take_nothing_away(
         assert any(note.startswith("gadgets.yaml") for note in notes)
 
 
-@shared
+@needs("data/crds")
 def test_real_manifests_are_served_as_upstream_builds_them() -> None:
     """As the golden documents of the newest release, which ``build`` equals in each release."""
     folder = DATA / "crds" / "cert-manager"

@@ -14,7 +14,7 @@ import pytest
 
 from fakes.apiserver import FakeAPIServer, document, hash_of, serving
 from running.service import backend, service
-from shared_data import GOLDEN, load, shared
+from shared_data import GOLDEN, load
 from specmux_converters.media_types import PROTOBUF
 
 RECORDS = (
@@ -82,7 +82,6 @@ OURS = {
 }
 
 
-@shared
 @pytest.mark.parametrize("record", RECORDS)
 def test_recorded_requests_are_answered_as_the_reference_does_or_better(record: str) -> None:
     cases = load(GOLDEN / "http" / record)
@@ -142,7 +141,6 @@ async def compare(client: Any, name: str, case: dict[str, Any], *, old: str, new
     return None
 
 
-@shared
 def test_every_exception_is_about_a_recorded_case() -> None:
     recorded = {name for record in RECORDS for name in load(GOLDEN / "http" / record)}
     assert OURS.keys() <= recorded

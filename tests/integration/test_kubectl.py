@@ -21,7 +21,7 @@ from fakes.discovery import resource
 from fakes.prefix_proxy import Passed, PrefixProxy, proxying
 from running.kubectl import KUBECTLS, Kubectl
 from running.service import Client, backend, directory, service
-from shared_data import DATA, documents, load, read, shared
+from shared_data import DATA, PUBLISHED, documents, load, needs, read
 from specmux_aggregator.config.settings import DocumentSettings
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
 from specmux_converters.codecs import protobuf_v2
@@ -290,7 +290,7 @@ async def old_apiserver(swagger: bytes) -> AsyncIterator[str]:
 
 
 @pytest.mark.long
-@shared
+@needs("data/openapi-v2-protobuf")
 @pytest.mark.parametrize("program", [*OLD[-1:], *KUBECTLS[-1:]], ids=lambda path: path.name)
 @pytest.mark.parametrize("openapi_v2", ["passthrough", "merged"])
 def test_bad_field_is_refused_when_only_the_client_can_validate(
@@ -322,7 +322,7 @@ def test_bad_field_is_refused_when_only_the_client_can_validate(
     run(scenario)
 
 
-@shared
+@needs(PUBLISHED)
 @pytest.mark.parametrize("program", OLD, ids=lambda path: path.name)
 def test_the_merged_document_is_explained_as_kubernetes_own(tmp_path: Path, program: Path) -> None:
     """kubectl up to 1.28 loads /openapi/v2 before it explains anything."""
@@ -353,7 +353,6 @@ def test_the_merged_document_is_explained_as_kubernetes_own(tmp_path: Path, prog
     run(scenario)
 
 
-@shared
 @pytest.mark.parametrize("prefix", ["", "/clusters/one"])
 def test_documents_of_a_whole_release(tmp_path: Path, prefix: str) -> None:
     async def scenario() -> None:

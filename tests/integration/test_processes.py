@@ -16,7 +16,7 @@ import pytest
 
 from fakes.apiserver import document
 from running.process import Process, specmux, write_documents
-from shared_data import DATA, shared
+from shared_data import DATA
 from specmux_converters.media_types import CBOR, PROTOBUF
 
 APPS, BATCH = "apis/apps/v1", "apis/batch/v1"
@@ -244,7 +244,6 @@ def test_demo_prints_lines_that_work() -> None:
         assert "Traceback" not in process.output
 
 
-@shared
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="no kubectl on this machine")
 def test_kubectl_reads_the_root_and_the_documents_of_a_real_release() -> None:
     folder = DATA / "k8s-pairs" / "1.35" / "v3"

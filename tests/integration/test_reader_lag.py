@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from running.service import Client, directory, service
-from shared_data import DATA, shared
+from shared_data import DATA
 from specmux_aggregator.reader.process import ReaderBusy, ReaderFailed
 from specmux_tools.reader.state import ReaderState
 
@@ -56,7 +56,6 @@ def longest(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
 
 
 @pytest.mark.long
-@shared
 async def test_loop_does_little_at_a_time_while_the_reader_is_killed(
     longest: list[float], tally: Callable[[str, int], None], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -17,11 +17,9 @@ import pytest
 from data import catalogue_documents as catalogue
 from running.schema_clients import LIMIT, MISSING, LanguageServer, kubeconform, node_modules
 from running.service import directory, service
-from shared_data import GOLDEN, needs_shared
+from shared_data import GOLDEN, needs
 from specmux_aggregator.config.settings import SchemaSettings
 from specmux_converters.json_schema import STRICT
-
-pytestmark = needs_shared
 
 GROUPED = "{{.Group}}/{{.ResourceKind}}_{{.ResourceAPIVersion}}.json"
 OF_RELEASE = ("-kubernetes-version", "1.35.0")
@@ -65,6 +63,7 @@ def golden(name: str) -> str:
     return str(GOLDEN / "json-schema" / name)
 
 
+@needs("golden/json-schema/yaml-language-server.jsonl.gz")
 @pytest.mark.long
 @pytest.mark.parametrize("options", [(), OF_RELEASE, ("-kubernetes-version", "1.35.7")])
 @pytest.mark.parametrize("layout", ["", f"/{GROUPED}"])
@@ -127,6 +126,7 @@ def recorded() -> list[Any]:
     ]
 
 
+@needs("golden/json-schema/yaml-language-server.jsonl.gz")
 @pytest.mark.long
 @pytest.mark.parametrize("case", recorded())
 def test_yaml_language_server(
@@ -148,6 +148,7 @@ def test_yaml_language_server(
     tally("yaml-language-server: cases as recorded", 1)
 
 
+@needs("golden/json-schema/yaml-language-server.jsonl.gz")
 def test_an_error_is_told_as_it_is(address: str, editor: LanguageServer) -> None:
     text = f"# yaml-language-server: $schema={address}/nope/x_v1.json\nkind: X\n"
     _, told = editor.open(text, {})
@@ -228,6 +229,7 @@ def judged() -> list[Any]:
     return found
 
 
+@needs("golden/json-schema/yaml-language-server.jsonl.gz")
 @pytest.mark.long
 @pytest.mark.timeout(300)
 def test_kubeconform_says_what_the_schemas_say(

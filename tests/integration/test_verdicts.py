@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 from running.validating import KIND, Shop, order, run, write_documents
-from shared_data import DATA, shared
+from shared_data import DATA
 from specmux_aggregator.cli import main
 from specmux_tools import validate
 from specmux_tools.errors import InvalidPath
@@ -247,7 +247,6 @@ def test_odd_texts_are_judged_the_same(tmp_path: Path, tally: Callable[[str, int
 
 
 @pytest.mark.long
-@shared
 def test_mistakes_are_judged_the_same(tmp_path: Path, tally: Callable[[str, int], None]) -> None:
     """Over HTTP those that bring no definition: they are judged by what is in the same text."""
     folder = copytree(DATA / "k8s-pairs/1.35/v3", tmp_path / "documents")

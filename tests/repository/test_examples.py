@@ -20,7 +20,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from shared_data import DATA, shared
+from shared_data import DATA, needs
 from specmux_aggregator.cli import main
 from specmux_converters.releases import NEWEST
 
@@ -51,7 +51,7 @@ def test_example_is_what_its_standard_says(schema: str, path: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@shared
+@needs("data/crds")
 def test_argo_cd_takes_the_application() -> None:
     definition = DATA / "crds/argo-cd/application-crd.yaml.gz"
     command = ["validate", "--file", str(definition), "--summary", str(EXAMPLES / "argocd-application.yaml")]

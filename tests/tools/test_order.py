@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from shared_data import DATA, load, shared
+from shared_data import DATA, load
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.order import discovery_rank, maturity, version_rank
 
@@ -45,7 +45,6 @@ def test_discovery_goes_by_group_then_version() -> None:
     assert sorted(map(GroupVersion, keys), key=discovery_rank) == ordered
 
 
-@shared
 def test_versions_of_zero_are_versions() -> None:
     case = load(DATA / "defects/14-discovery-v0.json")
     assert sorted(case["versions"], key=version_rank) == case["upstream_order"]

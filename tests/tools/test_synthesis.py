@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from shared_data import GOLDEN, documents, files, load, shared
+from shared_data import GOLDEN, documents, files, load
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.workers.resources import resources_in
@@ -200,7 +200,6 @@ def test_names_of_nothing(manifest: Any) -> None:
     assert names_of(manifest) is None
 
 
-@shared
 def test_core_resources_of_a_release_are_those_of_its_apiserver() -> None:
     resources = synthesise(load(documents("1.35")["api/v1"]), GroupVersion("api/v1"))
     by_name = {resource.name: resource for resource in resources}

@@ -16,7 +16,7 @@ import pytest
 from data.compared import document
 from data.explained_documents import bed, release
 from running.browser import PREFIX, Browsed, browsed, chromium
-from shared_data import shared
+from shared_data import PUBLISHED, needs
 from specmux_aggregator.reader.assets import assets
 from specmux_converters.group_versions import GroupVersion
 from specmux_tools.explanation.tree import Field, FieldPlace, tree_of
@@ -55,7 +55,7 @@ def page(launched: Any) -> Iterator[Browsed]:
         yield made
 
 
-@shared
+@needs(PUBLISHED)
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("path", PAGES)
@@ -68,7 +68,7 @@ def test_nothing_is_wrong_with_a_page(page: Browsed, path: str, scheme: str, wid
     assert opened.foreign == []
 
 
-@shared
+@needs(PUBLISHED)
 def test_field_that_a_link_names_is_shown_without_a_script(page: Browsed) -> None:
     opened = page.opened(f"{POD}#spec.containers.securityContext.runAsNonRoot", script=False)
     target = opened.page.locator("[id='spec.containers.securityContext.runAsNonRoot'] > summary")
@@ -84,7 +84,7 @@ def test_field_that_a_link_names_is_shown_without_a_script(page: Browsed) -> Non
 REPEATED = "spec.initContainers.securityContext.runAsNonRoot"
 
 
-@shared
+@needs(PUBLISHED)
 def test_repeated_field_is_a_link_to_where_it_stands_without_a_script(page: Browsed) -> None:
     opened = page.opened(f"{POD}#{REPEATED}", script=False)
     link = opened.page.locator(f"[id='{REPEATED}']")
@@ -95,7 +95,7 @@ def test_repeated_field_is_a_link_to_where_it_stands_without_a_script(page: Brow
     assert shown.is_visible()
 
 
-@shared
+@needs(PUBLISHED)
 @pytest.mark.timeout(400)  # axe over all 1,347 fields
 def test_repeated_fields_are_copied_where_they_are_opened(page: Browsed) -> None:
     opened = page.opened(f"{POD}#{REPEATED}")
@@ -120,7 +120,7 @@ def paths(field: Field, above: str = "") -> Iterator[str]:
         yield from paths(each, f"{above}{each.name}.")
 
 
-@shared
+@needs(PUBLISHED)
 def test_keyboard_alone_is_enough(page: Browsed) -> None:
     opened = page.opened("")
     opened.page.keyboard.press("/")
@@ -154,7 +154,7 @@ FOCUSED = """
 """
 
 
-@shared
+@needs(PUBLISHED)
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("path", ["", "kind/apis/apps/v1/Deployment", "search?q=restart+policy", "validate"])
 def test_focus_is_seen_and_follows_the_page(page: Browsed, path: str, width: int) -> None:
@@ -169,7 +169,7 @@ def test_focus_is_seen_and_follows_the_page(page: Browsed, path: str, width: int
     assert [stop for stop in stops if stop[1:] != [True, "solid"]] == []
 
 
-@shared
+@needs(PUBLISHED)
 def test_escape_closes_what_is_open(page: Browsed) -> None:
     opened = page.opened(POD)
     opened.page.keyboard.press("/")
@@ -183,7 +183,7 @@ def test_escape_closes_what_is_open(page: Browsed) -> None:
     assert opened.page.locator("[id='spec.containers'] > summary").is_visible()
 
 
-@shared
+@needs(PUBLISHED)
 def test_nothing_is_promised_that_needs_a_script_without_one(page: Browsed) -> None:
     for path in ("", POD, "status", "validate"):
         opened = page.opened(path, script=False)
@@ -192,7 +192,7 @@ def test_nothing_is_promised_that_needs_a_script_without_one(page: Browsed) -> N
     assert "needs JavaScript" in opened.page.locator("main").inner_text()
 
 
-@shared
+@needs(PUBLISHED)
 def test_path_of_the_field_stays_in_sight(page: Browsed) -> None:
     opened = page.opened(f"{POD}#spec.containers.image")
     assert opened.page.evaluate(CRUMBS) == "Pod › spec › containers[] › image"
@@ -207,7 +207,7 @@ def test_path_of_the_field_stays_in_sight(page: Browsed) -> None:
     assert opened.violations() == []
 
 
-@shared
+@needs(PUBLISHED)
 def test_kind_opens_with_spec_first_sentences_and_links_to_types(page: Browsed) -> None:
     opened = page.opened(POD, script=False, width=1280)
     assert opened.page.locator("[id='spec.containers'] > summary").is_visible()
@@ -219,7 +219,7 @@ def test_kind_opens_with_spec_first_sentences_and_links_to_types(page: Browsed) 
     assert opened.page.url.endswith("/kind/api/v1/Secret")
 
 
-@shared
+@needs(PUBLISHED)
 def test_field_that_is_not_there_is_said(page: Browsed) -> None:
     opened = page.opened(f"{POD}#spec.containers[].nosuch")
     said = opened.page.locator("#unknown")
@@ -229,7 +229,7 @@ def test_field_that_is_not_there_is_said(page: Browsed) -> None:
     assert not said.is_visible()
 
 
-@shared
+@needs(PUBLISHED)
 def test_fields_are_filtered_and_opened(page: Browsed) -> None:
     opened = page.opened(POD)
     assert opened.page.locator("[id='spec.containers'] > summary").is_visible()
@@ -247,7 +247,7 @@ def test_fields_are_filtered_and_opened(page: Browsed) -> None:
     assert not opened.page.locator("[id='spec.containers']").is_visible()
 
 
-@shared
+@needs(PUBLISHED)
 def test_kinds_are_filtered(page: Browsed) -> None:
     opened = page.opened("")
     opened.page.fill(".bar input", "cronj")
@@ -256,7 +256,7 @@ def test_kinds_are_filtered(page: Browsed) -> None:
     assert opened.violations() == []
 
 
-@shared
+@needs(PUBLISHED)
 def test_header_and_content_stand_on_one_grid(page: Browsed) -> None:
     for width in (390, 1280, 1920):
         for path in ("", POD, "status", "search?q=pod", "changes", "validate", COMPARED):
@@ -269,7 +269,7 @@ def test_header_and_content_stand_on_one_grid(page: Browsed) -> None:
             assert set(lefts[1:]) <= edges, (path, width)
 
 
-@shared
+@needs(PUBLISHED)
 def test_kind_has_columns_where_there_is_room(page: Browsed) -> None:
     parts = ("main > article", "main > aside", "main > nav")
     for width, seen in ((1000, 1), (1100, 2), (1280, 3)):
@@ -285,7 +285,7 @@ def test_kind_has_columns_where_there_is_room(page: Browsed) -> None:
             assert header["y"] + header["height"] <= example["y"] < 200, "the right column stays"
 
 
-@shared
+@needs(PUBLISHED)
 def test_manifest_is_judged_with_marks_at_its_lines(page: Browsed) -> None:
     opened = page.opened("validate")
     pod = (
@@ -305,7 +305,7 @@ def test_manifest_is_judged_with_marks_at_its_lines(page: Browsed) -> None:
     assert (opened.violations(), opened.overflow()) == ([], 0)
 
 
-@shared
+@needs(PUBLISHED)
 def test_print_has_the_fields_and_no_controls(page: Browsed) -> None:
     opened = page.opened(POD)
     opened.page.emulate_media(media="print")
@@ -318,7 +318,7 @@ UNSEEN = "[...document.querySelectorAll('.wide')].some((each) => each.scrollWidt
 COMPARED = PAGES[3]
 
 
-@shared
+@needs(PUBLISHED)
 @pytest.mark.parametrize("path", ["status", "changes", COMPARED])
 def test_tables_are_whole_on_a_phone_and_on_paper(page: Browsed, path: str) -> None:
     opened = page.opened(path, width=390)
@@ -328,7 +328,7 @@ def test_tables_are_whole_on_a_phone_and_on_paper(page: Browsed, path: str) -> N
     assert (opened.page.evaluate(UNSEEN), opened.overflow()) == (False, 0)
 
 
-@shared
+@needs(PUBLISHED)
 def test_names_of_kinds_and_versions_break_between_words(page: Browsed) -> None:
     for width in (390, 1100, 1280):
         opened = page.opened("", width=width)
@@ -338,7 +338,7 @@ def test_names_of_kinds_and_versions_break_between_words(page: Browsed) -> None:
         assert opened.page.evaluate(f"{broken}.map((each) => each.textContent)") == []
 
 
-@shared
+@needs(PUBLISHED)
 def test_page_works_behind_a_prefix(page: Browsed) -> None:
     opened = page.opened("", is_behind_prefix=True)
     opened.page.click("text=CronJob")
@@ -394,7 +394,7 @@ def test_change_log_is_text_and_needs_no_script(launched: Any) -> None:
         assert opened.page.url.endswith(f"{PREFIX}/openapi/changes/{key}")
 
 
-@shared
+@needs(PUBLISHED)
 def test_weight_and_time(page: Browsed, tally: Callable[[str, int], None]) -> None:
     with urllib.request.urlopen(f"{page.address}/openapi/ui/{POD}") as answer:
         body = answer.read()
@@ -415,7 +415,7 @@ def test_script_and_style_are_small() -> None:
     assert len(gzip.compress(assets()["page.css"].body)) <= 4000
 
 
-@shared
+@needs(PUBLISHED)
 def test_path_that_is_too_long_loses_whole_parts(page: Browsed) -> None:
     opened = page.opened(f"{POD}#spec.containers.livenessProbe.httpGet.httpHeaders.name", width=390)
     shown = opened.page.evaluate(CRUMBS)
@@ -431,7 +431,7 @@ def test_path_that_is_too_long_loses_whole_parts(page: Browsed) -> None:
     assert opened.page.evaluate("document.getElementById('crumbs').scrollWidth") <= 390
 
 
-@shared
+@needs(PUBLISHED)
 def test_suggestions_say_whose_they_are(page: Browsed) -> None:
     opened = page.opened("")
     opened.page.fill("#q", "deplo")

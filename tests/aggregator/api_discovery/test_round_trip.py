@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shared_data import documents, load, shared
+from shared_data import documents, load
 from specmux_aggregator.api_discovery import render
 from specmux_aggregator.api_discovery.aggregated import parse_aggregated
 from specmux_aggregator.api_discovery.backend_knowledge import (
@@ -22,7 +22,6 @@ from specmux_converters.synthesis import synthesise
 LIMITS = Limits()
 
 
-@shared
 def test_resources_of_a_whole_release_survive_both_forms() -> None:
     listings = {
         GroupVersion(key): synthesise(load(path), GroupVersion(key))

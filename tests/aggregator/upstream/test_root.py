@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes.faulty_backend import root_with
-from shared_data import documents, shared
+from shared_data import documents
 from specmux_aggregator.http.messages import ETag
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Cause, Failure
@@ -125,7 +125,6 @@ def test_whole_root_is_refused_when_a_key_is_no_path(key: str) -> None:
     assert len(failure.detail) < 400
 
 
-@shared
 def test_keys_of_real_apiservers_are_taken() -> None:
     keys = documents("1.35").keys()
     assert len(keys) > 30

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from shared_data import documents, load, shared
+from shared_data import documents, load
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.workers.built import FileBuilt
 from specmux_aggregator.workers.documents import build_file
@@ -66,7 +66,6 @@ def test_resources_are_the_same_in_any_order_of_keys(seed: int) -> None:
     check(APPS, shuffled({"openapi": "3.0.0", "info": {}, "paths": paths}, random.Random(seed)))
 
 
-@shared
 @pytest.mark.parametrize("key", ["api/v1", "apis/apps/v1", "apis/autoscaling/v2"])
 def test_resources_of_a_release_are_those_of_its_stored_documents(key: str) -> None:
     check(key, shuffled(load(documents("1.35")[key]), random.Random(key)))

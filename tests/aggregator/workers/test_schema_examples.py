@@ -9,7 +9,7 @@ import jsonschema_rs
 import pytest
 
 from data import catalogue_documents as catalogue
-from shared_data import shared
+from shared_data import needs
 from specmux_converters.document import CRD_TITLE
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_schema import OPEN, STRICT, DocumentSchemas, SchemaForm
@@ -90,7 +90,6 @@ def test_a_pattern_that_backtracks_takes_no_time() -> None:
     assert "examples" not in schema(document({"a": slow})), "after 2 ** 64 steps"
 
 
-@shared
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
 def test_every_kind_of_the_release_has_one(form: SchemaForm, tally: Callable[[str, int], None]) -> None:
     count = 0
@@ -105,7 +104,7 @@ def test_every_kind_of_the_release_has_one(form: SchemaForm, tally: Callable[[st
     tally(f"examples of the release, {form.name}: taken by their schemas", count)
 
 
-@shared
+@needs("data/crds")
 def test_every_example_of_a_custom_resource_is_taken(tally: Callable[[str, int], None]) -> None:
     count = 0
     for owner, kind in catalogue.kinds().values():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from shared_data import DATA, read, shared
+from shared_data import DATA, read
 from specmux_cache.store.compaction import CompactionReport
 from specmux_cache.store.disk_store import DiskStore, StoreLimits
 from specmux_cache.store.keys import Key
@@ -274,7 +274,6 @@ def test_a_put_after_a_day_compacts_in_the_background(tmp_path: Path, clock: Clo
             time.sleep(0.01)
 
 
-@shared
 def test_fifty_revisions_of_a_document_stay_under_the_bound(tmp_path: Path) -> None:
     document = read(DATA / "k8s-pairs/1.35/v3/api/v1.json.gz")
     limits = StoreLimits(high_bytes=2 * MIB)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared_data import DATA, files, load, shared
+from shared_data import DATA, files, load, needs
 from specmux_converters.codecs import cbor
 from specmux_converters.codecs.fragments import Fragments
 from specmux_converters.document import Limits
@@ -242,7 +242,7 @@ NOT_OF_JSON = frozenset(
 keys that are no texts. (f818 is not even well-formed since RFC 8949.)"""
 
 
-@shared
+@needs("data/cbor-vectors")
 def test_the_rfcs_examples_are_read_when_they_are_of_jsons_data_model() -> None:
     refused = set()
     for example in load(DATA / "cbor-vectors" / "appendix_a.json"):

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared_data import DATA, shared
+from shared_data import DATA
 from specmux_converters.codecs.objects.cbor import decode_object, encode_object, without_bytes
 from specmux_converters.document import Limits
 from specmux_converters.errors import ConverterError, Unrepresentable
@@ -51,7 +51,6 @@ def same(found: Any, expected: Any) -> bool:
     return type(found) is type(expected) and bool(found == expected)
 
 
-@shared
 @pytest.mark.parametrize("name", ["secret-client-go", "secret-go034", "secret-tag22", "secret-text"])
 def test_secrets_that_clients_write(name: str) -> None:
     data = (DATA / "defects/cbor" / f"{name}.cbor").read_bytes()

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from shared_data import DATA, files, load, read, shared
+from shared_data import DATA, files, load, needs, read
 from specmux_converters import codecs, media_types
 from specmux_converters.codecs import Fragments, recognise
 from specmux_converters.document import Limits
@@ -92,13 +92,12 @@ def test_kubernetes_objects_are_recognised_when_in_their_envelope(path: Path) ->
     assert recognise(path.read_bytes()) == media_types.KUBERNETES_PROTOBUF
 
 
-@shared
+@needs("data/openapi-v2-protobuf")
 def test_swagger_of_a_live_server_is_recognised_when_it_is_protobuf() -> None:
     data = read(DATA / "openapi-v2-protobuf" / "v1_21_2" / "swagger.pb.gz")
     assert recognise(data) == media_types.PROTOBUF_V2
 
 
-@shared
 def test_shared_fragments_change_no_byte_when_all_documents_go_through_them() -> None:
     """One small memo for every release, so that parts are shared, fall out and come back."""
     fragments = Fragments(max_bytes=256 * 1024)

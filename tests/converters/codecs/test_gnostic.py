@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from shared_data import SHARED, load, shared
+from shared_data import SHARED, load
 from specmux_converters.codecs.gnostic import MessageField, facts, read_facts
 
 FACTS = {"v2": facts("v2"), "v3": facts("v3")}
@@ -30,7 +30,6 @@ def test_every_type_is_known_when_a_fact_names_it(version: str) -> None:
         assert len(numbers) == len(set(numbers))
 
 
-@shared
 @pytest.mark.parametrize("version", FACTS)
 def test_the_facts_are_those_of_the_specification(version: str) -> None:
     specified = load(SHARED / "spec" / f"gnostic_{version}_fields.json")["messages"]

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from shared_data import DATA, PAIRS, load, read, shared
+from shared_data import DATA, PAIRS, PUBLISHED, load, needs, read
 from specmux_converters.codecs import protobuf_v2
 from specmux_converters.document import Limits
 from specmux_converters.errors import Unrepresentable
 
 
-@shared
+@needs("data/openapi-v2-protobuf")
 def test_bytes_are_those_of_an_apiserver(tally: Callable[[str, int], None]) -> None:
     files = sorted((DATA / "openapi-v2-protobuf").rglob("*.pb.gz"))
     unlike = []
@@ -37,7 +37,7 @@ GO = {
 """SHA-256 of ``tests/benchmarks/go``, ``peer answer swagger``, for the published documents without spaces."""
 
 
-@shared
+@needs(PUBLISHED, "data/k8s-pairs/1.29")
 def test_bytes_of_releases_are_those_of_go(tally: Callable[[str, int], None]) -> None:
     made = {
         release: sha256(protobuf_v2.encode(load(DATA / "k8s-pairs" / release / "v2" / "swagger.json.gz")))
@@ -51,7 +51,7 @@ def test_bytes_of_releases_are_those_of_go(tally: Callable[[str, int], None]) ->
     tally("golden openapi.v2 protobuf of releases: equal to Go", len(made))
 
 
-@shared
+@needs(PUBLISHED)
 @pytest.mark.parametrize("release", PAIRS)
 def test_a_release_comes_back(release: str) -> None:
     document = load(DATA / "k8s-pairs" / release / "v2" / "swagger.json.gz")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shared_data import GOLDEN, load, read, shared
+from shared_data import GOLDEN, load, read
 from specmux_converters.codecs import protobuf_v3
 from specmux_converters.document import Limits
 
@@ -18,7 +18,6 @@ def recorded(path: Path) -> Path:
     return path.with_name(path.name.replace(".json", ".pb"))
 
 
-@shared
 def test_every_recorded_document_is_written_and_read(tally: Callable[[str, int], None]) -> None:
     paths = [path for path in sorted(FOLDER.rglob("*.json*")) if recorded(path).is_file()]
     unequal = []

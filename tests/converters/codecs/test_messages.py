@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from google.protobuf.message import Message
 
-from shared_data import DATA, SHARED, files, load, shared
+from shared_data import DATA, SHARED, files, load
 from specmux_converters.codecs import messages, protobuf_v3
 from specmux_converters.document import DEFAULT_LIMITS, canonical
 from specmux_converters.errors import InvalidDocument, LimitExceeded, Unrepresentable
@@ -89,7 +89,6 @@ def test_the_library_is_imported_when_it_is_used() -> None:
     assert answer.stdout == "False\n"
 
 
-@shared
 @pytest.mark.parametrize("version", ["v2", "v3"])
 def test_names_types_and_numbers_are_gnostics(version: str) -> None:
     known = load(SHARED / "spec" / f"gnostic_{version}_fields.json")["messages"]

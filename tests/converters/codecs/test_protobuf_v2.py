@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from google.protobuf.json_format import ParseDict
 
-from shared_data import DATA, read, shared
+from shared_data import DATA, needs, read
 from specmux_converters.codecs import protobuf_v2
 from specmux_converters.document import Limits
 from specmux_converters.errors import InvalidDocument
@@ -109,7 +109,7 @@ def references(value: Any) -> Iterator[str]:
             yield from references(item)
 
 
-@shared
+@needs("data/openapi-v2-protobuf")
 def test_a_live_servers_document_is_read_whole() -> None:
     document = protobuf_v2.decode(
         read(DATA / "openapi-v2-protobuf" / "v1_21_2" / "swagger.pb.gz"), limits=LIMITS

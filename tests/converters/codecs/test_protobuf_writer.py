@@ -9,7 +9,7 @@ import pytest
 
 from converters.codecs import go_reference
 from converters.codecs.go_reference import VALUES, digest, document
-from shared_data import NATIVE, documents, load, shared
+from shared_data import NATIVE, documents, load
 from specmux_converters.codecs.fragments import Fragments
 from specmux_converters.codecs.gnostic import MessageField
 from specmux_converters.codecs.protobuf_writer import write_document
@@ -57,7 +57,6 @@ def test_a_document_of_any_fields_is_written_or_refused_as_go_does() -> None:
     assert answers.count("-") < 100
 
 
-@shared
 @pytest.mark.parametrize("release", NATIVE)
 def test_bytes_are_what_protobuf_itself_would_write_when_they_are_read(
     release: str, document_v3: Any

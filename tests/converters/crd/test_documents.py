@@ -13,7 +13,7 @@ from openapi_spec_validator import OpenAPIV30SpecValidator
 
 from converters.crd.widgets import COMPONENT, KEY, of_spec, widget
 from data.crd_manifests import manifests
-from shared_data import DATA, shared
+from shared_data import DATA, needs
 from specmux_converters import codecs, media_types
 from specmux_converters.crd import CRDMemo, build
 from specmux_converters.document import Document, Limits, canonical
@@ -52,7 +52,7 @@ def assert_valid(document: Document) -> None:
     assert [str(error) for error in Validator(document).iter_errors()] == []
 
 
-@shared
+@needs("data/crds")
 def test_real_documents_are_whole_and_encode(tally: Callable[[str, int], None]) -> None:
     built = build(manifests(DATA / "crds"))
     for key, document in built.documents.items():

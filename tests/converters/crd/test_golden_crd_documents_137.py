@@ -11,7 +11,7 @@ from pathlib import Path
 import orjson
 
 from data.crd_manifests import manifests
-from shared_data import DATA, shared
+from shared_data import DATA, needs
 from specmux_converters.crd import BUNDLED, build, templates_of
 from specmux_converters.document import Document
 
@@ -22,7 +22,7 @@ def digest(document: Document) -> str:
     return hashlib.sha256(orjson.dumps(document, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
 
 
-@shared
+@needs("data/crds")
 def test_documents_are_those_of_the_newest_release(tally: Callable[[str, int], None]) -> None:
     recorded = orjson.loads(gzip.decompress(RECORDED.read_bytes()))
     assert templates_of(recorded["source"]) == BUNDLED, "a cluster of the release has the same"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from data.crd_manifests import manifests
-from shared_data import DATA, GOLDEN, load, recorded_release, shared
+from shared_data import DATA, GOLDEN, load, needs, recorded_release
 from specmux_converters.crd import build, templates_for
 from specmux_converters.group_versions import GroupVersion
 
@@ -29,7 +29,7 @@ def unequal_of(operator: Path) -> Iterator[str]:
         yield f"{operator.name}: {problem}"
 
 
-@shared
+@needs("data/crds", "golden/crd-openapi-v3")
 def test_every_recorded_document_is_built(tally: Callable[[str, int], None]) -> None:
     operators = sorted(path for path in FOLDER.iterdir() if path.is_dir())
     total = sum(len(list(recorded(operator))) for operator in operators)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from converters.crd.widgets import KEY, of_spec, widget
-from shared_data import NATIVE, documents, load, shared
+from shared_data import NATIVE, PUBLISHED, documents, load, needs
 from specmux_converters.crd import BUNDLED, CRDMemo, Templates, build, templates_for, templates_of
 from specmux_converters.crd.templates import MAX_BYTES
 from specmux_converters.document import Document
@@ -186,7 +186,7 @@ def test_the_release_nearest_to_a_version(version: str | None, minor: int) -> No
     assert nearest_minor(version) == minor
 
 
-@shared
+@needs(PUBLISHED)
 @pytest.mark.parametrize("release", NATIVE)
 def test_every_release_has_templates(release: str) -> None:
     path = documents(release).get("apis/apps/v1")

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared_data import DATA, read, shared
+from shared_data import DATA, PUBLISHED, needs, read
 from specmux_converters import Conversion, ConverterError, Limits, convert, parse
 from specmux_converters.document import canonical
 from specmux_converters.errors import InvalidDocument, LimitExceeded
@@ -109,7 +109,7 @@ def test_json_is_the_canonical_form_of_the_document() -> None:
         assert conversion.json(key) == canonical(document)
 
 
-@shared
+@needs(PUBLISHED)
 @pytest.mark.parametrize("profile", ["kubernetes", "oas"])
 def test_json_is_the_canonical_form_of_real_documents(profile: Any) -> None:
     conversion = convert(parse(read(DATA / "k8s-pairs/1.35/v2/swagger.json.gz")), profile=profile)

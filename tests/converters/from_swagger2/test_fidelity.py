@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shared_data import DATA, load, shared
+from shared_data import DATA, load, needs
 from specmux_converters import ConverterError
 from specmux_converters.from_swagger2.conversion import WholeConversion, convert_whole
 from specmux_converters.from_swagger2.reading.source import Profile
@@ -38,7 +38,6 @@ def operation(method: str = "post", profile: Profile = "oas", **fields: Any) -> 
     return whole.document["paths"]["/a"][method], reported(whole)
 
 
-@shared
 @BOTH
 def test_02_an_array_says_what_is_in_it(profile: Profile) -> None:
     whole = defect("02-array-without-items", profile)
@@ -61,7 +60,6 @@ def test_an_array_says_what_is_in_it_wherever_it_stands(node: Any) -> None:
     assert [construct for _, construct, _ in report] == ["array without items"]
 
 
-@shared
 @BOTH
 def test_03_what_v3_ignores_is_reported(profile: Profile) -> None:
     place = "/paths/~1a/get"
@@ -91,7 +89,6 @@ def test_a_body_that_v3_ignores(method: str, profile: Profile, grade: Grade | No
     assert report == ([] if grade is None else [(f"/paths/~1a/{method}", "body", grade)])
 
 
-@shared
 def test_04_a_list_in_multipart_is_reported() -> None:
     whole = defect("04-multipart-csv")
     assert reported(whole) == [("/paths/~1a/post/parameters/0", "collectionFormat", LOSS)]
@@ -169,7 +166,6 @@ def test_05_null_passes_by_the_letter_of_3_0_3(node: Any, expected: Any) -> None
     assert report == []
 
 
-@shared
 def test_05_input() -> None:
     schemas = defect("05-nullable").document["components"]["schemas"]
     assert all(each["nullable"] for each in schemas["several"]["anyOf"])
@@ -177,7 +173,6 @@ def test_05_input() -> None:
     assert None in schemas["choice"]["enum"]
 
 
-@shared
 def test_06_defaults_against_pattern_and_unique_items_go() -> None:
     whole = defect("06-default-pattern-unique")
     assert all("default" not in each for each in whole.document["components"]["schemas"].values())
@@ -216,7 +211,6 @@ def test_a_pattern_that_go_does_not_know_is_not_tried() -> None:
     assert report == [("/definitions/S", "default", NOTE)]
 
 
-@shared
 def test_07_choices_are_named_once() -> None:
     whole = defect("07-enum-twice")
     assert whole.document["components"]["schemas"]["A"]["enum"] == ["a"]
@@ -237,7 +231,6 @@ def test_tags_are_named_once() -> None:
     ]
 
 
-@shared
 @BOTH
 def test_08_requirements_of_security_are_checked(profile: Profile) -> None:
     document = load(DATA / "defects" / "08-security-values.json")
@@ -264,12 +257,10 @@ def test_a_reference_is_no_status() -> None:
     assert report == [("/paths/~1a/post/responses/$ref", "field $ref", LOSS)]
 
 
-@shared
 def test_10_a_path_has_one_slash() -> None:
     assert defect("10-base-path").document["servers"] == [{"url": "https://h.example/v1"}]
 
 
-@shared
 def test_11_what_kubernetes_says_for_its_own_clients_is_a_note() -> None:
     assert reported(defect("11-operation-schemes", "kubernetes")) == [
         ("/paths/~1apis~1g.io~1v1~1a/get/schemes", "operation schemes", NOTE)
@@ -333,7 +324,6 @@ def test_a_bound_excluded_beside_one_of_another_type_says_nothing() -> None:
     assert {grade for _, _, grade in report} == {NOTE, LOSS}
 
 
-@shared
 @pytest.mark.parametrize(
     ("name", "losses"), [("required-true", 1), ("schema-contact-keyword", 1), ("schema-license-keyword", 2)]
 )
@@ -342,7 +332,7 @@ def test_odd_keywords_of_schemas_are_losses(name: str, losses: int) -> None:
     assert len([loss for loss in whole.losses if loss.grade is LOSS]) == losses
 
 
-@shared
+@needs("data/defects/fidelity/real-enum-support-spec.json")
 @pytest.mark.parametrize("name", ["real-enum-support-spec", "real-required-attributes-spec"])
 def test_real_documents_with_odd_keywords_convert(name: str) -> None:
     assert any(loss.construct == "keyword of another type" for loss in defect(f"fidelity/{name}").losses)

@@ -18,7 +18,7 @@ import orjson
 import pytest
 
 from data import catalogue_documents as catalogue
-from shared_data import GOLDEN, shared
+from shared_data import GOLDEN, needs
 from specmux_converters.crd import build
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_schema import STRICT, SchemaForm
@@ -90,17 +90,16 @@ def compare(name: str, tally: Callable[[str, int], None], *, is_typed: bool) -> 
 
 
 @pytest.mark.long
-@shared
 def test_objects_of_go_types(tally: Callable[[str, int], None]) -> None:
     compare("verdicts-typed", tally, is_typed=True)
 
 
-@shared
+@needs("data/crds")
 def test_custom_resources(tally: Callable[[str, int], None]) -> None:
     compare("verdicts-cr", tally, is_typed=False)
 
 
-@shared
+@needs("data/crds", "data/manifests")
 def test_manifests(tally: Callable[[str, int], None]) -> None:
     """``required`` and equal keys are where a parsed manifest and its schema may disagree with the judge."""
     differences: Counter[str] = Counter()
@@ -134,7 +133,6 @@ def scalar_difference(kind: str, text: str, *, accepts: bool) -> str | None:
     return "unexplained"
 
 
-@shared
 def test_scalars(tally: Callable[[str, int], None]) -> None:
     cases = list(rows("scalars"))
     found = [scalar_difference(case["type"], case["text"], accepts=case["accept"]) for case in cases]
@@ -147,7 +145,6 @@ def test_scalars(tally: Callable[[str, int], None]) -> None:
 
 
 @pytest.mark.long
-@shared
 @pytest.mark.parametrize("form", [STRICT, SchemaForm(is_strict=False), SchemaForm(is_named=True), PARTIAL])
 def test_every_schema_is_one(form: SchemaForm, tally: Callable[[str, int], None]) -> None:
     """By the metaschema, and compiled: kubeconform takes a schema that does not compile for a missing one."""
@@ -158,13 +155,12 @@ def test_every_schema_is_one(form: SchemaForm, tally: Callable[[str, int], None]
     tally(f"schemas of kinds, {form.name}: valid by the metaschema", len(catalogue.kinds()))
 
 
-@shared
 def test_python_reads_them_too() -> None:
     for owner, kind in list(catalogue.kinds().values())[::25]:
         jsonschema.Draft7Validator.check_schema(owner.kind(kind, STRICT))
 
 
-@shared
+@needs("data/crds")
 def test_paths_that_kubeconform_asks_for(tally: Callable[[str, int], None]) -> None:
     wrong, count = [], 0
     for case in rows("kubeconform-paths"):
@@ -182,7 +178,7 @@ def test_paths_that_kubeconform_asks_for(tally: Callable[[str, int], None]) -> N
     tally("golden kubeconform-paths: the kind is there", count)
 
 
-@shared
+@needs("data/crds")
 @pytest.mark.parametrize("name", ["verdicts-typed", "verdicts-cr"])
 def test_all_says_what_the_schema_of_the_kind_says(name: str, tally: Callable[[str, int], None]) -> None:
     whole = jsonschema_rs.Draft7Validator(dispatcher(catalogue.schemas(), STRICT), validate_formats=True)
@@ -201,7 +197,7 @@ def named(case: Any) -> tuple[Any, Any]:
     return case["object"].get("apiVersion"), case["object"].get("kind")
 
 
-@shared
+@needs("data/crds")
 def test_definitions_that_are_told_make_the_documents_again(tally: Callable[[str, int], None]) -> None:
     """``crds.yaml`` through our own builder: the same schemas of the same kinds."""
     manifests = [orjson.loads(each) for each in crds_yaml(catalogue.schemas()).split(b"---\n")[1:]]

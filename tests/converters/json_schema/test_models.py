@@ -11,7 +11,7 @@ import orjson
 import pytest
 from openapi_spec_validator import OpenAPIV30SpecValidator
 
-from shared_data import GOLDEN, documents, load, read, shared
+from shared_data import GOLDEN, documents, load, read
 from specmux_converters.document import CRD_TITLE
 from specmux_converters.errors import LimitExceeded
 from specmux_converters.group_versions import GroupVersion
@@ -136,7 +136,6 @@ def refs(node: Any) -> Iterator[str]:
             yield from refs(value)
 
 
-@shared
 def test_every_kind_of_a_release_is_there_and_every_reference_leads_somewhere() -> None:
     count = 0
     for key, path in documents("1.35").items():
@@ -172,7 +171,6 @@ def without_nulls(value: Any) -> Any:
     return [without_nulls(each) for each in value if each is not None] if isinstance(value, list) else value
 
 
-@shared
 @pytest.mark.parametrize("form", [DRAFT_07, ModelForm("json-schema", is_partial=True)], ids=str)
 def test_recorded_objects_fit_their_models(tally: Callable[[str, int], None], form: ModelForm) -> None:
     """Those that Kubernetes takes; all of them if partial, since decoding asks for no required fields."""

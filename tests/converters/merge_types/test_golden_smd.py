@@ -12,7 +12,7 @@ import orjson
 import pytest
 import yaml
 
-from shared_data import DATA, GOLDEN, documents, load, read, recorded_release, shared
+from shared_data import DATA, GOLDEN, documents, load, read, recorded_release
 from specmux_converters.errors import InvalidSchemas
 from specmux_converters.merge_types import to_merge_schema
 
@@ -33,7 +33,6 @@ def converted(case: dict[str, Any], release: str | None = None) -> tuple[Any, li
     return schema["types"], []
 
 
-@shared
 def test_made_up_schemas(tally: Callable[[str, int], None]) -> None:
     cases = [
         orjson.loads(line)
@@ -51,7 +50,6 @@ def test_made_up_schemas(tally: Callable[[str, int], None]) -> None:
     tally("golden smd-cases: equal to Go", len(cases))
 
 
-@shared
 def test_documents_of_kubernetes(tally: Callable[[str, int], None]) -> None:
     compared, unequal = 0, []
     for path in sorted(SCHEMAS.rglob("*.yaml.gz")):
@@ -74,7 +72,6 @@ def test_documents_of_kubernetes(tally: Callable[[str, int], None]) -> None:
     tally("golden smd-schema: equal to Go", compared)
 
 
-@shared
 def test_the_newest_release(tally: Callable[[str, int], None]) -> None:
     """Digests of what kube-openapi of Kubernetes 0.37.2 makes of the same (``tests/benchmarks/go/smd``)."""
     recorded = orjson.loads((Path(__file__).parent / "recorded" / "schemas-1.37.json").read_bytes())

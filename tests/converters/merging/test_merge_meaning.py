@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared_data import NATIVE, documents, load, shared
+from shared_data import NATIVE, documents, load
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.losses import pointer_to
 from specmux_converters.merging.merge import MergeResult, merge
@@ -125,7 +125,6 @@ def test_equal_documents_share_everything(parts: Any) -> None:
 
 
 @pytest.mark.long
-@shared
 @pytest.mark.parametrize("key", ["apis/apps/v1", "apis/batch/v1", "apis/policy/v1"])
 def test_releases_of_one_group_version_keep_their_meaning(key: str) -> None:
     inputs = {}

@@ -8,7 +8,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from shared_data import documents, load, shared
+from shared_data import documents, load
 from specmux_converters.merging.merge import merge
 from specmux_converters.merging.short_names import short_names, with_short_names
 from specmux_converters.references import name_in, references, rewrite
@@ -71,7 +71,6 @@ def test_references_follow_and_collisions_are_told() -> None:
     assert with_short_names({"openapi": "3.0.0"}).document == {"openapi": "3.0.0"}
 
 
-@shared
 def test_a_release_means_the_same_under_short_names() -> None:
     merged = merge({key: load(path) for key, path in documents("1.35").items()}).document
     short = with_short_names(merged).document

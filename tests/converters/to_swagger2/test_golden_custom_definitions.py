@@ -15,14 +15,14 @@ import orjson
 import pytest
 
 from data.crd_manifests import manifests
-from shared_data import DATA, shared
+from shared_data import DATA, needs
 from specmux_converters.crd import build, templates_for
 from specmux_converters.to_swagger2.conversion import piece_of
 
 RECORDED = Path(__file__).parent / "recorded" / "custom-definitions.jsonl"
 
 
-@shared
+@needs("data/crds")
 @pytest.mark.parametrize("release", ["1.34", "1.37"])
 def test_definitions_are_those_that_an_apiserver_publishes(
     release: str, tally: Callable[[str, int], None]

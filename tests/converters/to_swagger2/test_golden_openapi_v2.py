@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 import pytest
 
-from shared_data import DATA, PAIRS, documents, load, shared
+from shared_data import DATA, PAIRS, PUBLISHED, documents, load, needs
 from specmux_converters.codecs import protobuf_v2
 from specmux_converters.from_swagger2.paths.operations import METHODS
 from specmux_converters.to_swagger2.conversion import joined, piece_of
@@ -35,7 +35,7 @@ def as_said(item: dict[str, Any], unsaid: Counter[str]) -> dict[str, Any]:
     return result
 
 
-@shared
+@needs(PUBLISHED)
 @pytest.mark.parametrize("release", PAIRS)
 def test_a_release_becomes_its_published_v2(release: str, tally: Callable[[str, int], None]) -> None:
     published = load(DATA / "k8s-pairs" / release / "v2" / "swagger.json.gz")
@@ -61,7 +61,7 @@ def test_a_release_becomes_its_published_v2(release: str, tally: Callable[[str, 
     tally("golden openapi-v2: what v3 does not say", unsaid.total())
 
 
-@shared
+@needs(PUBLISHED)
 @pytest.mark.parametrize("release", PAIRS)
 def test_the_join_of_bytes_is_the_join_of_documents(release: str) -> None:
     parsed = {key: load(path) for key, path in documents(release).items()}

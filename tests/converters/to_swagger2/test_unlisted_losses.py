@@ -10,14 +10,14 @@ import pytest
 
 from data.crd_manifests import manifests
 from data.round_trip import ancestors, missing
-from shared_data import DATA, PAIRS, documents, read, shared
+from shared_data import DATA, PAIRS, PUBLISHED, documents, needs, read
 from specmux_converters import convert_whole
 from specmux_converters.crd import build
 from specmux_converters.from_swagger2.reading.source import Profile
 from specmux_converters.to_swagger2.conversion import convert_to_v2
 
 
-@shared
+@needs(PUBLISHED, "data/crds")
 @pytest.mark.parametrize("profile", ["oas", "kubernetes"])
 def test_what_does_not_come_back_is_reported(profile: Profile, tally: Callable[[str, int], None]) -> None:
     compared = 0

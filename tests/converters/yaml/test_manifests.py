@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shared_data import DATA, read, shared
+from shared_data import DATA, read
 from specmux_converters.crd import build
 from specmux_converters.errors import InvalidDocument
 from specmux_converters.losses import Loss
@@ -93,7 +93,6 @@ def test_a_manifest_is_told_from_a_document_by_what_it_holds(encoding: str) -> N
     assert recognise(document.encode(encoding)).documents[0]["info"]["title"] == "y"
 
 
-@shared
 def test_13_a_definition_says_what_the_cluster_would() -> None:
     found = recognise(read(DATA / "defects/13-crd-yaml-1.1.yaml"))
     built = build(found.documents)

@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared_data import DATA, files, load, read, shared
+from shared_data import DATA, files, load, needs, read
 from specmux_converters import ConverterError, Limits
 from specmux_converters.errors import InvalidDocument, LimitExceeded
 from specmux_converters.yaml.reader import parse_yaml_stream
@@ -190,7 +190,7 @@ def test_real_manifests_say_what_pyyaml_reads(path: Any) -> None:
     assert list(parse_yaml_stream(data)) == theirs
 
 
-@shared
+@needs("data/v2-other")
 def test_real_json_is_yaml() -> None:
     path = DATA / "v2-other/oai-examples/json/petstore-expanded.json"
     assert parse_yaml(read(path)) == load(path)

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from converters.crd.widgets import widget
-from shared_data import DATA, shared
+from shared_data import DATA
 from specmux_cache.store.disk_store import DiskStore
 from specmux_tools.commands.check import check
 from specmux_tools.document_checks import processes
@@ -107,7 +107,6 @@ def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
     assert "empty" in result.stderr
 
 
-@shared
 def test_a_release_is_checked_in_no_time_the_second_time(tmp_path: Path) -> None:
     folder = DATA / "k8s-pairs/1.35/v3/apis/batch"
     first = run(tmp_path, folder)

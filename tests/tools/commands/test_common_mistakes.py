@@ -9,14 +9,13 @@ from pathlib import Path
 import orjson
 from click.testing import CliRunner
 
-from shared_data import DATA, shared
+from shared_data import DATA
 from specmux_aggregator.cli import main
 
 PAGE = Path(__file__).resolve().parents[3] / "docs/comparison.md"
 ROW = re.compile(r"^\| (found|passes) \| \w+ \| \w+ \| ([^|]*) \|", re.MULTILINE)
 
 
-@shared
 def test_mistakes_are_found_as_the_page_says(tally: Callable[[str, int], None]) -> None:
     files = [each for each in (DATA / "defects/mistakes").iterdir() if each.suffix in (".yaml", ".json")]
     alone = [each for each in files if b"CustomResourceDefinition" in each.read_bytes()]

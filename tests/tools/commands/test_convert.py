@@ -17,7 +17,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from shared_data import DATA, documents, files, read, shared
+from shared_data import DATA, PUBLISHED, documents, files, needs, read
 from specmux_aggregator.command_line.progress import progress
 from specmux_converters import codecs, media_types
 from specmux_converters.group_versions import GroupVersion
@@ -159,7 +159,7 @@ def test_strict_writes_nothing_when_something_is_lost(tmp_path: Path) -> None:
     assert run("-", "--strict", stdin=orjson.dumps(NOTED)).exit_code == 0
 
 
-@shared
+@needs(PUBLISHED)
 def test_strict_converts_a_release_of_kubernetes_and_says_its_notes_in_a_few_lines() -> None:
     data = read(DATA / "k8s-pairs/1.35/v2/swagger.json.gz")
     result = run("-", "--strict", "--losses", "text", stdin=data)
@@ -269,7 +269,7 @@ def test_progress_is_told_on_a_terminal_after_a_second_and_cleared() -> None:
     assert fast.getvalue() == pipe.getvalue() == ""
 
 
-@shared
+@needs(PUBLISHED)
 def test_release_is_split_into_its_documents(tmp_path: Path) -> None:
     result = run(DATA / "k8s-pairs/1.35/v2/swagger.json.gz", "--split", tmp_path)
     assert result.exit_code == 0

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from converters.crd.widgets import COMPONENT, widget
-from shared_data import DATA, GOLDEN, load, recorded_release, shared
+from shared_data import DATA, GOLDEN, load, needs, recorded_release
 from specmux_converters.yaml.writer import to_yaml
 from specmux_tools.commands.convert import convert
 
@@ -77,7 +77,7 @@ def test_problems_are_losses(folder: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
 
 
-@shared
+@needs("data/crds", "golden/crd-openapi-v3")
 def test_real_manifests_are_written_as_upstream_publishes_them(tmp_path: Path) -> None:
     golden = GOLDEN / "crd-openapi-v3" / "cert-manager"
     release = ("--release", recorded_release(golden.parent))

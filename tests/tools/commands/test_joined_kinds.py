@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from fakes.openapi_server import Reference
 from fakes.openapi_thread import serving_in_thread
-from shared_data import DATA, shared
+from shared_data import DATA
 from specmux_aggregator.cli import main
 from specmux_converters.crd import build
 from specmux_converters.group_versions import GroupVersion
@@ -142,7 +142,6 @@ def test_definitions_beside_upgraded_objects_are_taken_by_kind(tmp_path: Path) -
     assert outcomes["Alpha"] == outcomes["Beta"] == "ready"
 
 
-@shared
 def test_a_faulty_definition_of_a_built_in_kind_refuses_no_other_definition() -> None:
     source = FileSource.of(directories=[DATA / "k8s-pairs" / "1.35" / "v3"])
     faulty = definition("CustomResourceDefinition", "v1", group="apiextensions.k8s.io", x={"type": "nothing"})

@@ -10,7 +10,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from converters.crd.widgets import of_spec, widget
-from shared_data import SHARED, shared
+from shared_data import SHARED, needs
 from specmux_aggregator.cli import main
 from specmux_converters.resources import GroupVersionKind
 from specmux_tools.deprecations import deprecation_of
@@ -72,7 +72,7 @@ def test_definitions(place: str, said: dict[str, Any], text: str | None, tmp_pat
     assert result.stderr.count("Warning: ") == result.stderr.count(f"Warning: {text}\n") == bool(text)
 
 
-@shared
+@needs("data/k8s-pairs/1.29")
 def test_an_object_of_a_deprecated_kind_is_valid(tmp_path: Path) -> None:
     value = {"apiVersion": "flowcontrol.apiserver.k8s.io/v1beta3", "kind": "FlowSchema"}
     file = tmp_path / "flow.yaml"

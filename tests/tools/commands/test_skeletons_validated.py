@@ -12,13 +12,11 @@ import pytest
 from click.testing import CliRunner
 
 from data.explained_documents import release, release_kinds
-from shared_data import shared
 from specmux_aggregator.cli import main
 from specmux_tools.explanation.skeleton import skeleton
 
 
 @pytest.mark.long
-@shared
 def test_every_skeleton_passes_without_an_unknown_field(
     tmp_path: Path, tally: Callable[[str, int], None]
 ) -> None:

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from shared_data import DATA, shared
+from shared_data import DATA, needs
 from specmux_aggregator.cli import main
 from specmux_tools.kind_suggestions import REMOVED
 from specmux_tools.reports import FORMS
@@ -154,7 +154,6 @@ def test_nothing_is_green_that_was_not_judged(sides: list[Any], tmp_path: Path) 
     assert run(*sides).exit_code == 2
 
 
-@shared
 def test_definitions_that_cannot_be_replaced_are_reported(tmp_path: Path) -> None:
     """Beside the documents of the release that serves definitions."""
     kinds = DATA / "k8s-pairs/1.35/v3/apis/apiextensions.k8s.io"
@@ -211,7 +210,7 @@ def test_what_a_cluster_stores_is_judged(sides: list[Any], tmp_path: Path) -> No
     ]
 
 
-@shared
+@needs("data/k8s-pairs/1.29")
 def test_every_kind_that_kubernetes_removed_is_found(tally: Callable[[str, int], None]) -> None:
     """Removed APIs: https://kubernetes.io/docs/reference/using-api/deprecation-guide."""
     bodies = [
@@ -226,7 +225,7 @@ def test_every_kind_that_kubernetes_removed_is_found(tally: Callable[[str, int],
     assert all(removal.now in line for (_, removal), line in zip(sorted(REMOVED.items()), lines, strict=True))
 
 
-@shared
+@needs("data/k8s-pairs/1.29")
 def test_every_kind_that_pluto_knows_is_found(tally: Callable[[str, int], None]) -> None:
     rows = [line.split() for line in PLUTO.strip().splitlines()]
     wanted = [(release, version, kind) for release, version, *kinds in rows for kind in kinds]
@@ -243,7 +242,7 @@ def test_every_kind_that_pluto_knows_is_found(tally: Callable[[str, int], None])
     assert [line for (since, *kind), line in said if f"{since} removed {' '.join(kind)}" not in line] == []
 
 
-@shared
+@needs("data/manifests")
 def test_no_false_word_on_real_manifests(tally: Callable[[str, int], None]) -> None:
     result = run("--from", PAIRS / "1.32/v3", "--to", PAIRS / "1.35/v3", DATA / "manifests", "-o", "json")
     objects = orjson.loads(result.stdout)["objects"]
@@ -253,7 +252,6 @@ def test_no_false_word_on_real_manifests(tally: Callable[[str, int], None]) -> N
     assert all(each["violations"][0]["message"].partition(" is not")[0] in REMOVED_KINDS for each in said)
 
 
-@shared
 def test_roles_that_name_what_is_gone_are_reported() -> None:
     rules = [
         {

@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from fakes.openapi_server import Reference, Reply, Request
 from fakes.openapi_thread import serving_in_thread
-from shared_data import DATA, read, shared
+from shared_data import DATA, needs, read
 from specmux_converters.crd import build
 from specmux_converters.yaml.reader import parse_yaml_stream
 from specmux_tools.commands import validate as validate_module
@@ -345,7 +345,6 @@ def test_rules_have_the_libraries_of_a_release(files: dict[str, str], tmp_path: 
     assert "an apiserver refuses the definition: compilation failed" in found.stdout
 
 
-@shared
 @pytest.mark.parametrize("given", [(), ("--file",)])
 def test_unions_that_a_definition_declares_are_judged(given: tuple[str, ...]) -> None:
     """Among the manifests, and as the source."""
@@ -360,7 +359,7 @@ def test_unions_that_a_definition_declares_are_judged(given: tuple[str, ...]) ->
     assert run(*source, *defined, *paths).exit_code == 0
 
 
-@shared
+@needs("data/kube-openapi-vectors")
 @pytest.mark.parametrize(
     ("name", "place"),
     [
@@ -556,7 +555,6 @@ def test_patched_objects_are_printed_as_they_would_be_stored(files: dict[str, st
     }
 
 
-@shared
 def test_unknown_fields_of_built_in_kinds_are_not_stored(tmp_path: Path) -> None:
     text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: {x: y1}, foo: 1}\n"
     text += "data: {a: b}\ndota: {}\n"

@@ -16,7 +16,7 @@ import pytest
 import shared_data
 from data.compared import of_manifests
 from data.schema_pairs import UNDECIDED, Schemas, outcome
-from shared_data import DATA, shared
+from shared_data import DATA, needs
 from specmux_converters.crd import build
 from specmux_converters.yaml.reader import parse_yaml_stream
 from specmux_tools.differences import compare
@@ -53,7 +53,7 @@ def manifests(release: Any) -> list[Any]:
     return [item for path in files for item in parse_yaml_stream(shared_data.read(path))]
 
 
-@shared
+@needs("data/crd-pairs", "data/manifests")
 def test_real_releases_say_what_breaks_real_objects(tally: Callable[[str, int], None]) -> None:
     """Each object of the manifests whose kind both releases have."""
     objects = [

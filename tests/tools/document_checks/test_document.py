@@ -9,7 +9,7 @@ import orjson
 import pytest
 import yaml
 
-from shared_data import DATA, documents, files, read, shared
+from shared_data import DATA, documents, files, read
 from specmux_converters.codecs import encode
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import CBOR
@@ -160,7 +160,6 @@ def test_findings_are_bounded() -> None:
 
 
 @pytest.mark.long
-@shared
 def test_native_documents_have_faults_in_defaults_alone() -> None:
     findings = check(read(documents("1.35")["api/v1"]), GroupVersion("api/v1"))
     assert [(finding.level, finding.rule) for finding in findings] == [(Level.NOTE, "zero-default")]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from data.explained_documents import bed, release
-from shared_data import shared
 from specmux_converters.group_versions import GroupVersion
 from specmux_tools.errors import InvalidPath, UnknownKind
 from specmux_tools.explanation.field_path import parse
@@ -35,7 +34,6 @@ def test_unknown_kind_comes_with_names_like_it() -> None:
         asked_for(BEDS, ())
 
 
-@shared
 @pytest.mark.parametrize(
     ("text", "chosen", "others"),
     [

@@ -9,7 +9,6 @@ import pytest
 import yaml
 
 from data.explained_documents import KIND, bed, release_kinds, schema_of
-from shared_data import shared
 from specmux_converters.references import schemas_of
 from specmux_converters.resources import GroupVersionKind
 from specmux_tools.explanation.example import KINDS, example
@@ -116,7 +115,6 @@ def missing_fields(schemas: Any, schema: Any, value: Any) -> list[str]:
     return [name for name in names if name not in value]
 
 
-@shared
 def test_every_kind_of_the_release_has_one_without_unknown_fields() -> None:
     checked = 0
     for found in release_kinds():
@@ -155,7 +153,6 @@ def test_micro_time_has_six_digits() -> None:
     assert yaml.safe_load(text)["spec"] == {"a": "1970-01-01T00:00:00.000000Z"}
 
 
-@shared
 def test_every_kind_of_the_release_has_an_example_without_unknown_fields(
     tally: Callable[[str, int], None],
 ) -> None:

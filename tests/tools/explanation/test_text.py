@@ -7,7 +7,6 @@ from random import Random
 import pytest
 
 from data.explained_documents import KIND, bed, random_path, release_kinds
-from shared_data import shared
 from specmux_converters.resources import GroupVersionKind
 from specmux_tools.errors import UnknownField, UnknownKind
 from specmux_tools.explanation.as_json import as_json
@@ -89,7 +88,6 @@ def test_kubectl_finds_a_kind_by_its_resource() -> None:
         of_kind(document, KIND, ["spec", "b"])
 
 
-@shared
 @pytest.mark.parametrize("recursive", [False, True])
 def test_without_its_additions_it_is_kubectls(recursive: bool) -> None:
     random = Random(5)

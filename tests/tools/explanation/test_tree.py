@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from data.explained_documents import KIND, bed, release_kinds, schema_of
-from shared_data import shared
 from specmux_tools.errors import UnknownField
 from specmux_tools.explanation.as_json import as_json
 from specmux_tools.explanation.details import DeclaredRule
@@ -118,7 +117,6 @@ def test_document_may_say_nonsense() -> None:
     assert [each.name for each in spec.fields] == ["allOf", "gone", "odd"]
 
 
-@shared
 def test_every_tree_of_the_release_has_each_field_once() -> None:
     for found in release_kinds():
         tree = tree_of(found.document, FieldPlace((), found.schema, False))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from data.explained_documents import bed, release
 from data.search_queries import QUERIES
-from shared_data import shared
+from shared_data import PUBLISHED, needs
 from specmux_converters.group_versions import GroupVersion
 from specmux_tools.errors import InvalidPath
 from specmux_tools.search_index.index import FieldIndex
@@ -100,7 +100,7 @@ def is_found(query: str, wanted: str) -> bool:
     return wanted in rows
 
 
-@shared
+@needs(PUBLISHED)
 def test_row_that_is_looked_for_is_among_the_first_three(tally: Callable[[str, int], None]) -> None:
     missed = [each for each in QUERIES if not is_found(*each)]
     print(f"search: {len(QUERIES) - len(missed)} of {len(QUERIES)}; missed {missed}")
@@ -109,7 +109,7 @@ def test_row_that_is_looked_for_is_among_the_first_three(tally: Callable[[str, i
     assert len(missed) <= 2
 
 
-@shared
+@needs(PUBLISHED)
 def test_pages_follow_each_other_and_groups_are_apart() -> None:
     first, second = (search(whole(), "spec", limit=20, offset=offset).rows for offset in (0, 20))
     both = search(whole(), "spec", limit=40).rows
@@ -119,14 +119,14 @@ def test_pages_follow_each_other_and_groups_are_apart() -> None:
     assert search(whole(), "replicas", group="").rows[0].kind.kind.kind == "ReplicationController"
 
 
-@shared
+@needs(PUBLISHED)
 def test_frequent_words_are_bounded() -> None:
     assert search(whole(), "na").total > 1000
     assert len(search(whole(), "na", limit=200).rows) == 200
     assert search(whole(), "e").total < 100, "a single letter begins nothing"
 
 
-@shared
+@needs(PUBLISHED)
 @pytest.mark.parametrize(
     ("query", "first"),
     [

@@ -22,7 +22,7 @@ from click.testing import CliRunner, Result
 
 from fakes.openapi_server import Reference, Reply, Request
 from fakes.openapi_thread import serving_in_thread
-from shared_data import DATA, shared
+from shared_data import DATA
 from specmux_aggregator import console
 from specmux_aggregator.cli import main
 
@@ -204,7 +204,6 @@ def _take_interrupts() -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
-@shared
 def test_ctrl_c_ends_the_workers_of_a_check_in_silence(tmp_path: Path) -> None:
     words = ["check", "--no-cache", "--jobs", "2", str(DATA / "k8s-pairs/1.35/v3")]
     process = subprocess.Popen(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from shared_data import documents, load, needs_shared
+from shared_data import documents, load
 from specmux_converters.references import schemas_of
 from specmux_tools.unions import Member, unions_of
 
@@ -43,7 +43,7 @@ def test_what_is_malformed_is_passed_over(listed: Any) -> None:
     assert unions_of({"x-kubernetes-unions": listed}) == ()
 
 
-@pytest.mark.parametrize("marked", [pytest.param(None, marks=needs_shared)])
+@pytest.mark.parametrize("marked", [pytest.param(None)])
 def test_published_values_are_corrected(marked: None) -> None:
     found = {}
     for path in documents("1.35").values():

@@ -9,10 +9,8 @@ from typing import Any
 import orjson
 import yaml
 
-from shared_data import GOLDEN, needs_shared
+from shared_data import GOLDEN
 from specmux_tools.unions import Member, Union, UnionConflict, normalize_apply, normalize_update
-
-pytestmark = needs_shared
 
 CHANGED = re.compile(r"field changed \([^)]*\)")
 """The reference printed an address here, which the recording replaced."""

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
-from shared_data import DATA, needs_shared, read
+from shared_data import DATA, needs, read
 from specmux_converters.yaml.reader import parse_yaml_stream
 from specmux_tools.validation.report import Check
 from specmux_tools.validation.rules.checking import MISSING, check_rules
@@ -111,7 +111,8 @@ def rules_of(place: str, node: RuleNode, compiler: RuleCompiler) -> Iterator[tup
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("marked", [pytest.param(None, marks=needs_shared)])
+@needs("data/crds")
+@pytest.mark.parametrize("marked", [pytest.param(None)])
 def test_costs_of_real_definitions_are_estimated_to_the_unit(
     marked: None, tally: Callable[[str, int], None]
 ) -> None:

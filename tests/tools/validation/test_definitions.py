@@ -13,7 +13,7 @@ import orjson
 import pytest
 import yaml
 
-from shared_data import DATA, documents, load, shared
+from shared_data import DATA, documents, load, needs
 from specmux_converters.crd import build
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.resources import GroupVersionKind
@@ -277,7 +277,7 @@ def test_objects_of_a_refused_definition_are_not_blamed() -> None:
     assert report.kind == GroupVersionKind("example.org", "v1", "Cron")
 
 
-@shared
+@needs("data/crds")
 def test_definitions_of_projects_have_no_fault(tally: Callable[[str, int], None]) -> None:
     found = {}
     for file in sorted((DATA / "crds").rglob("*.yaml")):
@@ -314,7 +314,6 @@ def test_an_update_leaves_what_is_stored() -> None:
     assert fault.text == 'spec.names.kind: Invalid value: "Job": field is immutable'
 
 
-@shared
 def test_a_validator_knows_the_stored_definition() -> None:
     name = GroupVersion("apis/apiextensions.k8s.io/v1")
     kinds = Validator(DocumentSet({name: load(documents("1.35")[name])}))

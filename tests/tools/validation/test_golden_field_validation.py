@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
-from shared_data import DATA, GOLDEN, documents, load, needs_shared, recorded_release
+from shared_data import DATA, GOLDEN, documents, load, recorded_release
 from specmux_converters.crd import build
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.resources import GroupVersionKind
@@ -25,7 +25,6 @@ from specmux_tools.validation.patching.strict import (
     strict_errors_of_merge_patch,
 )
 
-pytestmark = needs_shared
 WIDGET = GroupVersionKind("example.com", "v1", "Widget")
 MEDIA_TYPES = {"json": "application/json", "yaml": "application/yaml", "cbor": "application/cbor"}
 

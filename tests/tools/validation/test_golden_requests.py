@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 import pytest
 
-from shared_data import DATA, read, shared
+from shared_data import DATA, read
 from specmux_converters.crd import build
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.validation import Directive, ValidationReport, Validator
@@ -72,7 +72,6 @@ def comparable(found: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-@shared
 @pytest.mark.parametrize(("release", "excepted"), [("1.34", 0), ("1.37", 10)])
 def test_answers_are_those_of_an_apiserver(release: str, excepted: int) -> None:
     recorded = orjson.loads(gzip.decompress((RECORDED / f"requests-{release}.json.gz").read_bytes()))

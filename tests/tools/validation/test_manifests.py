@@ -8,12 +8,12 @@ from collections.abc import Callable
 import orjson
 import pytest
 
-from shared_data import DATA, GOLDEN, documents, load, needs_shared, read
+from shared_data import DATA, GOLDEN, documents, load, needs, read
 from specmux_converters.group_versions import GroupVersion
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.validation import Validator
 
-pytestmark = [*needs_shared, pytest.mark.long]
+pytestmark = [pytest.mark.long]
 
 SEPARATOR = re.compile(rb"^---[^\n]*\n", re.MULTILINE)
 
@@ -27,6 +27,7 @@ def body(name: str) -> bytes | None:
     return parts[int(index)] if int(index) < len(parts) else None
 
 
+@needs("data/manifests")
 def test_verdicts(tally: Callable[[str, int], None]) -> None:
     """But for kinds of APIs that 1.35 does not serve any more: the recording knew their types."""
     served = {GroupVersion(key): load(path) for key, path in documents("1.35").items()}

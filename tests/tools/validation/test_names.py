@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 import pytest
 
-from shared_data import documents, load, shared
+from shared_data import documents, load
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.validation import Check, Validator
 from specmux_tools.validation.metadata.kind_names import NameRule, name_faults, name_rule
@@ -28,7 +28,6 @@ def is_of_names(text: str) -> bool:
     return place == "metadata.name" or place.endswith(ours)
 
 
-@shared
 def test_recorded_objects(tally: Callable[[str, int], None]) -> None:
     rows: list[dict[str, Any]] = [*map(orjson.loads, gzip.decompress(RECORDED.read_bytes()).splitlines())]
     described = DocumentSet({key: load(path) for key, path in documents("1.35").items()})

@@ -17,7 +17,7 @@ import orjson
 import pytest
 
 from fakes.widgets import DEFINITION, widget
-from shared_data import DATA, read, shared
+from shared_data import DATA, read
 from specmux_converters.codecs.objects.cbor import encode_object
 from specmux_converters.crd import build
 from specmux_converters.references import schemas_of
@@ -75,7 +75,6 @@ def text(answer: Any) -> bytes:
     return orjson.dumps(answer, option=orjson.OPT_SORT_KEYS)
 
 
-@shared
 def test_strategic_merges_are_those_of_apimachinery(tally: Callable[[str, int], None]) -> None:
     wrong, count = [], 0
     for case in recorded("strategic-merge"):
@@ -94,7 +93,6 @@ def test_strategic_merges_are_those_of_apimachinery(tally: Callable[[str, int], 
     assert not wrong, "\n".join(wrong[:5])
 
 
-@shared
 def test_what_is_applied_is_typed_and_merged_as_by_structured_merge_diff(
     tally: Callable[[str, int], None],
 ) -> None:
@@ -241,7 +239,6 @@ def test_people_are_told_why_a_json_patch_does_not_apply() -> None:
     assert [each.message for each in report.violations] == ["testing value /spec/size failed: test failed"]
 
 
-@shared
 def test_a_strategic_merge_is_converted_strictly() -> None:
     old = {**CONFIG, "data": {"a": "1"}}
     patch = b'{"data":{"b":"2","b":"3"},"zzz":1,"aaa":{"x":1}}'
@@ -255,7 +252,6 @@ def test_a_strategic_merge_is_converted_strictly() -> None:
     assert refusal(wrong)[1].endswith("cannot convert int64 to string")
 
 
-@shared
 def test_another_uid_is_an_error_of_metadata_in_a_patch() -> None:
     report = patched(
         {**CONFIG, "metadata": {**CONFIG["metadata"], "uid": "1"}}, {"metadata": {"uid": "2"}}, MERGE_PATCH
@@ -264,7 +260,6 @@ def test_another_uid_is_an_error_of_metadata_in_a_patch() -> None:
     assert refusal(report) == (422, message)
 
 
-@shared
 def test_what_is_applied_is_typed() -> None:
     report = patched(None, {**CONFIG, "data": {"a": "1"}, "dota": {}}, APPLY_PATCH)
     place = "shop/c; /v1, Kind=ConfigMap"

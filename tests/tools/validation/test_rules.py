@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
-from shared_data import DATA, needs_shared, read
+from shared_data import DATA, needs, read
 from specmux_converters.crd import build
 from specmux_converters.references import schemas_of
 from specmux_converters.releases import UnknownRelease
@@ -220,7 +220,8 @@ def nodes_in(node: RuleNode) -> Iterator[RuleNode]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("marked", [pytest.param(None, marks=needs_shared)])
+@needs("data/crds")
+@pytest.mark.parametrize("marked", [pytest.param(None)])
 def test_rules_of_real_definitions_compile(marked: None, tally: Callable[[str, int], None]) -> None:
     manifests = [
         manifest

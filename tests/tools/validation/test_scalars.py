@@ -5,7 +5,7 @@ from collections.abc import Callable
 import orjson
 import pytest
 
-from shared_data import GOLDEN, needs_shared, read
+from shared_data import GOLDEN, read
 from specmux_tools.validation.schema.scalars import RFC3339_MICRO, base64_fault, quantity_fault, time_fault
 
 READERS: dict[str, Callable[[str], str | None]] = {
@@ -16,7 +16,7 @@ READERS: dict[str, Callable[[str], str | None]] = {
 }
 
 
-@pytest.mark.parametrize("marked", [pytest.param(None, marks=needs_shared)])
+@pytest.mark.parametrize("marked", [pytest.param(None)])
 def test_every_recorded_verdict(marked: None, tally: Callable[[str, int], None]) -> None:
     cases = [orjson.loads(line) for line in read(GOLDEN / "json-schema/scalars.jsonl.gz").splitlines()]
     wrong = [case for case in cases if (READERS[case["type"]](case["text"]) is None) != case["accept"]]

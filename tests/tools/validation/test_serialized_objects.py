@@ -8,11 +8,9 @@ from pathlib import Path
 
 import orjson
 
-from shared_data import DATA, documents, load, needs_shared
+from shared_data import DATA, documents, load, needs
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.validation import Validator
-
-pytestmark = needs_shared
 
 RECORDED = Path(__file__).parent / "recorded" / "kubectl-validate.json"
 FOLDER = DATA / "k8s-serialized-objects" / "v1.35.0"
@@ -40,6 +38,7 @@ def is_explained(text: str, name: str) -> bool:
     return text.startswith(("metadata.name: ", "metadata.generateName: ")) and name in FREER_NAMES
 
 
+@needs("data/k8s-serialized-objects")
 def test_verdicts_are_kubectl_validates(tally: Callable[[str, int], None]) -> None:
     recorded: dict[str, list[str]] = orjson.loads(RECORDED.read_bytes())
     paths = [path for path in sorted(FOLDER.iterdir()) if path.suffix in (".json", ".yaml")]

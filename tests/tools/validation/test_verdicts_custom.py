@@ -8,14 +8,14 @@ from typing import Any
 import orjson
 import pytest
 
-from shared_data import DATA, GOLDEN, needs_shared, read
+from shared_data import DATA, GOLDEN, needs, read
 from specmux_converters.crd import build
 from specmux_converters.resources import GroupVersionKind
 from specmux_converters.yaml.reader import parse_yaml_stream
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.validation import Check, ValidationReport, Validator
 
-pytestmark = [*needs_shared, pytest.mark.long]
+pytestmark = [pytest.mark.long]
 
 MOST_RECORDED = 4
 """Errors of one object that were kept."""
@@ -46,6 +46,7 @@ def texts(report: ValidationReport) -> list[str]:
     return sorted(each.message for each in report.violations if each.check in (Check.SCHEMA, Check.LIST))
 
 
+@needs("data/crds")
 @pytest.mark.long
 def test_verdicts_and_texts(tally: Callable[[str, int], None]) -> None:
     manifests = definitions()

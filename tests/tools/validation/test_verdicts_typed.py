@@ -7,12 +7,10 @@ from collections.abc import Callable
 
 import orjson
 
-from shared_data import GOLDEN, documents, load, needs_shared, read
+from shared_data import GOLDEN, documents, load, read
 from specmux_converters.group_versions import GroupVersion
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.validation import Validator
-
-pytestmark = needs_shared
 
 EMBEDDED = re.compile(r"\.(?:TypeMeta|EphemeralContainerCommon)\b")
 """Names of embedded Go structs, which newer decoders put into a path and OpenAPI does not tell."""
