@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Final, TypeAlias
 
 from specmux_aggregator.built_in_releases import PublishedDocuments, built_in_releases, published_key
-from specmux_aggregator.errors import SourceError, SourceUnreachable
+from specmux_aggregator.errors import NoSource, SourceError, SourceUnreachable
 from specmux_aggregator.folders import walked
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge
 from specmux_aggregator.workers.file_names import group_version_of_file, is_document_name
@@ -125,6 +125,8 @@ def download_documents(access: ClientAccess, keeper: DocumentKeeper, *, timeout:
 
 def read_documents(path: Path, keeper: DocumentKeeper) -> FetchedDocuments:
     """Of a folder or an archive. Raises SourceError, FileRefused, StoreError."""
+    if not path.exists():
+        raise NoSource(f"{cut(str(path))}: no such file or folder")
     try:
         for key, data, where in _of_folder(path) if path.is_dir() else _of_archive(path):
             if key in keeper.missing:
