@@ -20,7 +20,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 from figures import FOLDER  # noqa: E402
 from made_documents import write_documents  # noqa: E402
 from plots import draw_kept  # noqa: E402
-from recorded import print_report  # noqa: E402
+from recorded_figures import print_report  # noqa: E402
 
 from shared_data import DATA  # noqa: E402
 

@@ -10,7 +10,7 @@ import pytest
 from specmux_converters import Limits, convert
 from specmux_converters.errors import LimitExceeded
 from specmux_converters.from_swagger2.conversion import convert_whole
-from specmux_converters.from_swagger2.paths import operations, parameter_lists
+from specmux_converters.from_swagger2.paths import operations
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.losses import Loss, pointer_to
 
@@ -107,7 +107,7 @@ def test_what_is_repeated_is_converted_once(monkeypatch: pytest.MonkeyPatch) -> 
 
         monkeypatch.setattr(module, name, noted)
 
-    noting(parameter_lists, "convert_parameter")
+    noting(operations, "convert_parameter")
     noting(operations, "_RESPONSE")
     responses = {"200": {"description": "OK", "headers": {"X-Count": {"type": "integer"}}}}
     operation = {"parameters": [QUERY], "responses": responses}

@@ -13,7 +13,7 @@ sys.path.insert(0, str(BENCHMARKS))
 
 from figures import PLOTS, Column, Figures, Row, in_page  # noqa: E402
 from pages import pages  # noqa: E402
-from recorded import MARGINS, changes  # noqa: E402
+from recorded_figures import MARGINS, changes  # noqa: E402
 
 COLUMNS = (Column("ours", "ours"), Column("Go", "Go", is_ours=False))
 THEN = Figures(
