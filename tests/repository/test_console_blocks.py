@@ -30,20 +30,21 @@ BLOCK = re.compile(r"^```(?:console|sh)?\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 ELSEWHERE = {
     "--in-cluster": "in a pod: tests/integration/test_in_cluster.py",
+    "cache fetch": "the network: tests/repository/test_upstream.py",
     "helm template": "a chart: tests/tools/commands/test_hook.py",
 }
 """Words of lines that are run by another test."""
 ENDLESS = {"specmux serve": "listening on|serving|up", "curl -sN": ": |data:|event:"}
 """Beginnings of lines that run until they are interrupted, with what they print before."""
 EXITS = {
-    "specmux diff openapi-1.30/ openapi-1.32/": 5,
+    "specmux diff openapi-1.30/ openapi-1.32/": 1,
     "specmux validate --directory schemas/ deploy.yaml": 1,
     "specmux validate --directory schemas/ --old git:main:manifests manifests/": 1,
     "specmux check-config specmux.yaml --probe": 0,
     "specmux validate manifests/ --release 1.36": 1,
     "specmux upgrade --to 1.37 manifests/": 1,
-    "specmux upgrade --from 1.32 --to 1.35 manifests/": 1,
-    "specmux diff kubernetes:1.34 kubernetes:1.37": 5,
+    "specmux upgrade --from 1.32 --to 1.35 manifests/": 5,
+    "specmux diff kubernetes:1.34 kubernetes:1.37": 1,
 }
 """Lines that show what fails."""
 

@@ -22,6 +22,8 @@ from click.testing import CliRunner
 
 from shared_data import DATA, needs
 from specmux_aggregator.cli import main
+from specmux_aggregator.config.settings import Settings
+from specmux_aggregator.config.source import ConfigSource
 from specmux_converters.releases import NEWEST
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -68,9 +70,51 @@ def test_chart_takes_the_applications_values() -> None:
     jsonschema.validate(values, json.loads((chart / "values.schema.json").read_text()))
 
 
-def test_compose_gives_flags_that_serve_has() -> None:
-    command = load(EXAMPLES / "compose.yaml")["services"]["specmux"]["command"]
-    assert unknown_options(["specmux", *command]) == []
+def test_compose_gives_the_service_a_configuration_and_every_file_that_it_names(tmp_path: Path) -> None:
+    compose = load(EXAMPLES / "compose.yaml")
+    service = compose["services"]["specmux"]
+    assert unknown_options(["specmux", *service["command"]]) == []
+    (config,) = service["configs"]
+    assert f"--config={config['target']}" in service["command"]
+    text = compose["configs"][config["source"]]["content"]
+    settings = configured(text, tmp_path)
+    assert settings.listen.address == "0.0.0.0"
+    mounted = {f"/run/secrets/{name}" for name in service["secrets"] if name in compose["secrets"]}
+    mounted |= {each.split(":")[1] for each in service["volumes"]}
+    assert set(re.findall(r"(?<![:/\w])/[\w./]+", text)) == mounted
+
+
+def blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
+
+
+def test_situations_of_deploying_are_configurations(tmp_path: Path) -> None:
+    cluster, servers, files = (configured(text, tmp_path) for text in blocks("deploy.md", "yaml")[:3])
+    assert (cluster.kubernetes.is_meant, cluster.backends) == (True, ())
+    assert len(servers.backends) > 1
+    assert all(each.group_versions for each in servers.backends)
+    assert {each.kind.is_directory for each in files.backends} == {True}
+
+
+def test_systemd_loads_every_credential_that_the_page_names(tmp_path: Path) -> None:
+    (drop_in,) = blocks("deploy.md", "ini")
+    loaded = dict(re.findall(r"^LoadCredential=([\w.]+):(\S+)$", drop_in, re.MULTILINE))
+    text = next(each for each in blocks("deploy.md", "yaml") if "/run/credentials/" in each)
+    configured(text, tmp_path)
+    assert set(re.findall(r"/run/credentials/specmux\.service/([\w.]+)", text)) == loaded.keys()
+    unit = (EXAMPLES / "specmux.service").read_text()
+    (started,) = re.findall(r"^ExecStart=(.+)$", unit, re.MULTILINE)
+    console = "\n".join(blocks("deploy.md", "console"))
+    program, *words = started.split()
+    assert unknown_options(["specmux", *words]) == []
+    assert f"venv {Path(program).parent.parent}" in console
+    assert words[words.index("--config") + 1] in console
+
+
+def configured(text: str, folder: Path) -> Settings:
+    file = folder / "specmux.yaml"
+    file.write_text(text)
+    return ConfigSource(file=file).read()
 
 
 def test_workflow_and_hooks_run_commands_that_there_are() -> None:
@@ -251,7 +295,7 @@ def test_no_address_is_written_that_cannot_be_followed() -> None:
     own = "github.com/" + "specmux"
     for name in listed.split():
         if Path(name).suffix in {".md", ".yaml", ".yml", ".toml", ".py", ".service", ".txt", ".json"}:
-            assert own not in (ROOT / name).read_text(), name
+            assert own.encode() not in (ROOT / name).read_bytes(), name
 
 
 def unknown_options(command: list[str]) -> list[str]:

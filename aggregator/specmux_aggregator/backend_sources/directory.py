@@ -36,6 +36,10 @@ else:
 READ_ATTEMPTS: Final = 3
 """Attempts to read or build a file until it has to change to be tried again."""
 
+NOTHING_FOUND: Final = (
+    "{} has no document and no CustomResourceDefinition; files that are put there are served within seconds"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class _File:
@@ -95,11 +99,14 @@ class DirectoryOrigin:
             files[name] = await self._read(name, found[name], {}, bodies)
         self._files = files
         winners = _winners(files)
+        notes = tuple(f"{cut(name)}: {file.note}" for name, file in sorted(files.items()) if file.note)
+        if not (winners or notes or self.manifests):
+            notes = (NOTHING_FOUND.format(self._backend.directory),)
         return BackendOffers(
             BackendKind.DIRECTORY,
             {key: built.offer for key, (_, built) in winners.items()},
             {key: bodies[name, key] for key, (name, _) in winners.items() if (name, key) in bodies},
-            tuple(f"{cut(name)}: {file.note}" for name, file in sorted(files.items()) if file.note),
+            notes,
             resources={
                 key: built.resources for key, (_, built) in winners.items() if built.resources is not None
             },

@@ -9,8 +9,11 @@ from pathlib import Path
 import click
 
 from specmux_aggregator.command_line.lazy_commands import examples
+from specmux_aggregator.config.flags import backend_flags
+from specmux_aggregator.config.source import ConfigSource
 from specmux_aggregator.console import Unwritable
-from specmux_aggregator.exits import InputPath, UnreadableInput
+from specmux_aggregator.exits import InputPath, UnreadableInput, reported_errors
+from specmux_aggregator.model.backend import Backend
 
 SCHEMA_NAME = "specmux.schema.json"
 
@@ -26,12 +29,11 @@ kubernetes:
 _BACKENDS = """\
 # Servers and folders beside a cluster, or without one. "specmux init --kubeconfig FILE" or "--context NAME"
 # writes the settings of a cluster instead.
-backends: []
-#  # An apiserver: OpenAPI v3 where it has it, Swagger 2.0 converted where it has not.
+{}#  # An apiserver: OpenAPI v3 where it has it, Swagger 2.0 converted where it has not.
 #  - name: example
 #    url: https://apiserver.example.org:6443
-#    tls: {ca_file: ca.crt}
-#    credentials: {token_file: token}
+#    tls: {{ca_file: ca.crt}}
+#    credentials: {{token_file: token}}
 #  # A folder of documents and CustomResourceDefinitions.
 #  - name: files
 #    directory: documents/
@@ -43,6 +45,10 @@ backends: []
         ("specmux.yaml of the current context's cluster", "specmux init --kubeconfig ~/.kube/config"),
         ("specmux.yaml without a cluster, and the schema that editors check it with", "specmux init"),
         ("the schema alone", "specmux init --schema > specmux.schema.json"),
+        (
+            "specmux.yaml of a server and a folder",
+            "specmux init --backend a=https://10.0.0.1:6443 --directory docs/",
+        ),
         ("the configuration alone, to standard output", "specmux init -"),
     )
 )
@@ -56,9 +62,18 @@ backends: []
     help="Write the settings of the cluster that this kubeconfig names.",
 )
 @click.option("--context", metavar="NAME", help="The context to take; without one, the current.")
+@backend_flags
 @click.option("--force", is_flag=True, help="Replace the file where there is one.")
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of the configuration instead.")
-def init(file: Path, kubeconfig: Path | None, context: str | None, force: bool, schema: bool) -> None:
+def init(
+    file: Path,
+    kubeconfig: Path | None,
+    context: str | None,
+    backends: tuple[Backend, ...],
+    directories: tuple[Path, ...],
+    force: bool,
+    schema: bool,
+) -> None:
     """Write a configuration to start from.
 
     Beside it goes the JSON Schema of the configuration, which editors complete and check it with. FILE can be
@@ -78,7 +93,10 @@ def init(file: Path, kubeconfig: Path | None, context: str | None, force: bool, 
     if is_file and file.exists() and not force:
         raise click.UsageError(f"{file} is there already; --force replaces it")
     cluster = [] if kubeconfig is None and context is None else [_cluster(kubeconfig, context)]
-    written = "\n".join([_HEAD, *_settings(), *cluster, _BACKENDS])
+    with reported_errors():
+        named = ConfigSource(backends=backends, directories=directories).read().backends
+    listed = "".join(["backends:\n", *map(_backend, named)]) if named else "backends: []\n"
+    written = "\n".join([_HEAD, *_settings(), *cluster, _BACKENDS.format(listed)])
     if not is_file:
         click.echo(written, nl=False)
         return
@@ -106,6 +124,15 @@ def _cluster(kubeconfig: Path | None, context: str | None) -> str:
     values = {"kubeconfig": None if kubeconfig is None else str(kubeconfig.absolute()), "context": name}
     lines = (f"  {key}: {orjson.dumps(value).decode()}" for key, value in values.items() if value is not None)
     return _CLUSTER + "\n".join(lines) + "\n"
+
+
+def _backend(backend: Backend) -> str:
+    """Its entry, which reads the same wherever the file is put."""
+    import orjson
+
+    directory = None if backend.directory is None else str(backend.directory.absolute())
+    key, value = ("url", backend.url) if directory is None else ("directory", directory)
+    return f"- name: {orjson.dumps(backend.name).decode()}\n  {key}: {orjson.dumps(value).decode()}\n"
 
 
 def _written(value: object) -> str:

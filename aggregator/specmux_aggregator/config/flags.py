@@ -44,18 +44,23 @@ def config_flags(function: Callable[..., Any]) -> Callable[..., Any]:
     decorated: Callable[..., Any] = with_source
     for setting in reversed(setting_fields()):
         decorated = _option(setting)(decorated)
-    for option in reversed(_OTHERS):
-        decorated = option(decorated)
-    return decorated
+    return _CONFIG(backend_flags(decorated))
 
 
-_OTHERS = (
-    click.option(
-        "--config",
-        type=click.Path(dir_okay=False, path_type=Path),
-        envvar=CONFIG_VARIABLE,
-        help="Configuration file (YAML); read again when it changes.",
-    ),
+def backend_flags(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a click command that takes ``backends`` and ``directories``."""
+    for option in reversed(_BACKENDS):
+        function = option(function)
+    return function
+
+
+_CONFIG = click.option(
+    "--config",
+    type=click.Path(dir_okay=False, path_type=Path),
+    envvar=CONFIG_VARIABLE,
+    help="Configuration file (YAML); read again when it changes.",
+)
+_BACKENDS = (
     click.option(
         "--backend",
         "backends",
@@ -64,7 +69,7 @@ _OTHERS = (
             _read(flag_backend, text, parameter) for text in texts
         ),
         multiple=True,
-        help="An apiserver, beside those of the file; repeatable.",
+        help="An apiserver, beside those of a configuration file; repeatable.",
     ),
     click.option(
         "--directory",

@@ -125,6 +125,23 @@ def test_too_many_files_fail_the_check_and_keep_what_was_known(tmp_path: Path) -
     run(tmp_path, scenario, max_files=1)
 
 
+@pytest.mark.parametrize("name", ["", "values.yaml"])
+def test_folder_without_documents_is_told_once(tmp_path: Path, name: str) -> None:
+    if name:
+        (tmp_path / name).write_text("replicas: 1\n")
+
+    async def scenario(at: Watch) -> None:
+        await at.check()
+        (note,) = at.last.notes
+        assert str(tmp_path) in note or name in note
+        assert await at.check() == UnchangedOffers()
+        write(tmp_path, f"{APPS}.json", document(APPS))
+        await at.check()
+        assert not [each for each in at.last.notes if str(tmp_path) in each]
+
+    run(tmp_path, scenario)
+
+
 def test_what_is_no_file_is_passed_over(tmp_path: Path) -> None:
     write(tmp_path, f"{APPS}.json", document(APPS))
     os.mkfifo(tmp_path / "pipe.json")

@@ -18,6 +18,7 @@ from jsonschema import Draft202012Validator
 from fakes.apiserver import FakeAPIServer, document
 from fakes.openapi_server import Reference, Reply
 from fakes.openapi_thread import serving_in_thread
+from running.process import specmux, write_documents
 from running.service import backend, service
 from specmux_aggregator.cli import main
 from specmux_aggregator.config.json_schema import config_schema
@@ -197,6 +198,28 @@ def test_init_of_a_cluster_writes_the_settings_of_that_cluster(tmp_path: Path) -
     assert (written.kubeconfig, written.context) == (kubeconfig, "second")  # the current one
     assert run("init", file, "--kubeconfig", kubeconfig, "--context", "first", "--force").exit_code == 0
     assert ConfigSource(file=file).read().kubernetes.context == "first"
+
+
+def test_init_of_a_folder_writes_what_is_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file may lie elsewhere than where it was written from."""
+    file = tmp_path / "etc" / "specmux.yaml"
+    write_documents(tmp_path / "my documents", {"apis/example.com/v1": document("apis/example.com/v1")})
+    monkeypatch.chdir(tmp_path)
+    assert (
+        run("init", file, "--directory", "my documents", "--backend", "down=http://127.0.0.1:1").exit_code
+        == 0
+    )
+    text = file.read_text()
+    Draft202012Validator(config_schema()).validate(yaml.safe_load(text))
+    checked = run("check-config", file)
+    assert (checked.exit_code, "my-documents" in checked.output) == (0, True), checked.output
+    with specmux("serve", "--config", str(file), "--listen-port", "0") as process:
+        process.until_ready()
+        process.until(lambda: "apis/example.com/v1" in process.paths(), "the document")
+    assert (
+        run("init", tmp_path / "no.yaml", "--backend", "a=http://h", "--backend", "a=http://h").exit_code == 3
+    )
+    assert not (tmp_path / "no.yaml").exists()
 
 
 def test_init_of_a_cluster_that_is_not_there_writes_nothing(tmp_path: Path) -> None:
