@@ -104,7 +104,13 @@ class App:
         )
         self._proxy_handler = ProxyHandler(self._snapshot, self.metrics, settings, sources.identities)
         self._gate = self._proxy_handler.guard = self._gate_towards(cluster)
-        seen = state_of(published, sources, document_checks=self.document_checks, config=self.config)
+        seen = state_of(
+            published,
+            sources,
+            document_checks=self.document_checks,
+            config=self.config,
+            unread=lambda: self._reading.refused,
+        )
         self.service = service_of(settings, published, sources, routes=self._routes(seen))
         self.server = self._server(is_for_one_user=is_for_one_user)
         self._memory = MemoryWatch(percent=settings.memory.shed_percent, shed=self._shed)

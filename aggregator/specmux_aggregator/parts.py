@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -45,6 +45,7 @@ from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
 from specmux_aggregator.upstream.body_budget import BODIES, BodyBudget
 from specmux_aggregator.upstream.credentials import Identities
 from specmux_aggregator.workers.workers import Workers
+from specmux_converters.group_versions import GroupVersion
 
 if TYPE_CHECKING:  # imported where there is a cluster
     from specmux_aggregator.kubernetes.source import ClusterSource
@@ -260,6 +261,7 @@ def state_of(
     *,
     document_checks: DocumentChecks | None,
     config: ConfigState,
+    unread: Callable[[], Mapping[GroupVersion, str]],
 ) -> ServiceState:
     return ServiceState(
         publisher=published.publisher,
@@ -271,6 +273,7 @@ def state_of(
         document_checks=document_checks,
         config=config,
         first_look=sources.first_look,
+        unread=unread,
     )
 
 

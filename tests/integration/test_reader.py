@@ -23,6 +23,7 @@ from fakes.apiserver import FakeAPIServer, serving
 from running.service import DEADLINE, Client, backend, directory, service
 from specmux_aggregator.reader.page_answers import POLICY
 from specmux_aggregator.reader.process import Reader, ReaderBusy, ReaderFailed, ReaderFault
+from specmux_aggregator.workers.document_share import WHOLE_SHARE
 from specmux_tools.reader.state import ReaderState
 
 KIND_PAGE = "/openapi/ui/kind/apis/garden.example.org/v1/Bed"
@@ -410,3 +411,42 @@ async def test_reader_that_nobody_asks_ends() -> None:
         assert await reader.ask(pid) != first
     finally:
         await reader.close()
+
+
+async def test_document_beyond_its_share_costs_no_other_backend_an_answer(tmp_path: Path) -> None:
+    odd = "apis/odd.example.org/v1"
+    many = {"type": "string", "enum": ["a"] * (WHOLE_SHARE.max_values + 1)}
+    write(tmp_path / "good", name=NAME)
+    write(tmp_path / "bad", name=many)
+    (tmp_path / "bad" / "apis" / "garden.example.org").rename(tmp_path / "bad" / "apis" / "odd.example.org")
+    for path in (tmp_path / "bad").rglob("*.json"):
+        path.write_bytes(path.read_bytes().replace(b"garden.example.org", b"odd.example.org"))
+    sources = directory("good", tmp_path / "good"), directory("bad", tmp_path / "bad")
+    async with service(*sources) as client:
+        await client.ready()
+        client.app._reading._reader._request_seconds = DEADLINE
+        asked = (
+            f"/openapi/explain/{odd}/Bed",
+            f"/openapi/ui/kind/{odd}/Bed",
+            "/schemas/odd.example.org/bed_v1.json",
+        )
+        refused = [asyncio.create_task(client.get(f"{target}?x={n}")) for n in range(5) for target in asked]
+        for target in (
+            f"/openapi/explain/{KEY}/Bed",
+            KIND_PAGE,
+            "/openapi/ui/",
+            "/schemas/index.json",
+            "/schemas/garden.example.org/bed_v1.json",
+        ):
+            assert (await client.get(target))[0] == 200, target
+        assert {status for status, _, _ in await asyncio.gather(*refused)} <= {429, 503}
+        status, _, body = await client.get("/openapi/search?q=called")
+        found = orjson.loads(body)
+        assert (status, found["incomplete"], found["total"]) == (200, [odd], 1)
+        assert orjson.loads((await client.get("/schemas/index.json"))[2])["absent"] == [odd]
+        report = orjson.loads((await client.get("/status"))[2])["reader"]["refused"]
+        assert [*report] == [odd]
+        assert "values" in report[odd]
+        status, _, body = await client.get(f"/openapi/explain/{odd}/Bed")
+        assert (status, b"values" in body) == (503, True)
+        assert (await client.get(f"/openapi/v3/{odd}"))[0] == 200

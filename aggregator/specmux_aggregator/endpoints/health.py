@@ -36,6 +36,7 @@ from specmux_aggregator.model.snapshot import Snapshot
 from specmux_aggregator.version import VERSION
 from specmux_cache.reading.single_flight import SingleFlight
 from specmux_converters.codecs import cbor
+from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import CBOR, JSON
 
 if TYPE_CHECKING:  # imported where there is a cluster
@@ -89,6 +90,7 @@ class ServiceState:
     document_checks: DocumentChecks | None
     config: ConfigState
     first_look: FirstLook
+    unread: Callable[[], Mapping[GroupVersion, str]]
 
 
 class Pages:
@@ -199,6 +201,7 @@ class Pages:
             discovery=self._discovery_report(snapshot),
             openapi_v2=self._metrics.swagger_readers.report(),
             document_checks=self._checks_report(),
+            unread=self._state.unread(),
         )
         return await asyncio.to_thread(status_json, snapshot, checks, usage, report, now=time.time())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -24,8 +24,9 @@ class ServiceReport:
     """The state of the service itself, apart from its backends.
 
     ``config``: the last reading of the file. ``discovery`` and ``document_checks``: their own reports; None
-    if off. ``sources``: where backends come from besides the configuration; ``left_out``: rejected backends
-    and why. ``openapi_v2``: its readers. ``is_settled``: whether the set of backends is known.
+    if off. ``unread``: documents about which no question is answered, and why. ``sources``: where backends
+    come from besides the configuration; ``left_out``: rejected backends and why. ``openapi_v2``: its
+    readers. ``is_settled``: whether the set of backends is known.
     """
 
     version: str
@@ -36,6 +37,7 @@ class ServiceReport:
     discovery: Mapping[str, Any] | None
     openapi_v2: Mapping[str, Any]
     document_checks: Mapping[str, Any] | None = None
+    unread: Mapping[GroupVersion, str] = field(default_factory=dict)
 
 
 def status_json(
@@ -62,6 +64,7 @@ def status_json(
         "discovery": service.discovery,
         "documentChecks": service.document_checks,
         "openapiV2": dict(service.openapi_v2),
+        "reader": {"refused": dict(service.unread)},
         "memory": _memory(usage),
     }
     return orjson.dumps(status, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)

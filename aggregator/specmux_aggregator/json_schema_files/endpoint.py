@@ -33,6 +33,7 @@ from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.snapshot import Snapshot
 from specmux_aggregator.mounts import JSON_SCHEMAS, NamedFunction
 from specmux_aggregator.workers.built import Unencodable
+from specmux_aggregator.workers.document_share import WHOLE_SHARE
 from specmux_aggregator.workers.worker import Worker
 from specmux_cache.reading.single_flight import SingleFlight
 from specmux_converters.document import Limits
@@ -232,9 +233,14 @@ class SchemaFiles:
         without: set[BackendName] = set()
         for key in decision.keys:
             body = await self._documents.obtain(key, JSON, Coding.IDENTITY)
+            is_whole = isinstance(decision.file, WholeFile)
+            if isinstance(body, bytes) and len(body) > WHOLE_SHARE.max_bytes and not is_whole:
+                # A file of all kinds names it, once: this is asked for again and again.
+                most = WHOLE_SHARE.max_bytes
+                return FileFailure(f"the document has {len(body)} bytes, more than the {most} allowed")
             if isinstance(body, bytes):
                 sources.append(SchemaSource(key.group_version, key.hash, body))
-            elif isinstance(decision.file, WholeFile):
+            elif is_whole:
                 without.add(key.owner)
             else:
                 return FileFailure(f"backend {key.owner} does not give its document now")

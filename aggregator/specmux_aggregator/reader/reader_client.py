@@ -9,18 +9,28 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Concatenate, Final, ParamSpec, TypeAlias, TypeVar
 
+from specmux_aggregator.auth.fair_queue import TooManyWait, Turns
 from specmux_aggregator.documents.repository import DocumentRepository
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.observation import Provenance
 from specmux_aggregator.model.snapshot import Snapshot, SnapshotEntry
 from specmux_aggregator.mounts import READER, NamedFunction
-from specmux_aggregator.reader.process import Reader, ReaderBusy, ReaderFailed, ReaderFault, Unready
+from specmux_aggregator.reader.process import (
+    MOST_IN_FLIGHT,
+    REQUEST_SECONDS,
+    Reader,
+    ReaderBusy,
+    ReaderFailed,
+    ReaderFault,
+    Unready,
+)
 from specmux_aggregator.reader.requests import QuestionRefusal, ReaderAnswer, State, Wants
 from specmux_aggregator.tasks import log_failure
+from specmux_aggregator.workers.document_share import WHOLE_SHARE, DocumentShare
 from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.media_types import JSON
 
@@ -29,8 +39,10 @@ logger = logging.getLogger(__name__)
 _Hashes: TypeAlias = dict[GroupVersion, str]
 _ALIGN: Final[NamedFunction[[State, str, _Hashes], tuple[GroupVersion, ...]]] = NamedFunction(READER["align"])
 _FOLLOW: Final[NamedFunction[[State, str, _Hashes], None]] = NamedFunction(READER["follow"])
-_ADD: Final[NamedFunction[[State, GroupVersion, str, bytes], bool]] = NamedFunction(READER["add"])
-_KEEP: Final[NamedFunction[[State, str, bytes], bool]] = NamedFunction(READER["keep"])
+_ADD: Final[NamedFunction[[State, GroupVersion, str, bytes, DocumentShare], str | None]] = NamedFunction(
+    READER["add"]
+)
+_KEEP: Final[NamedFunction[[State, str, bytes, DocumentShare], str | None]] = NamedFunction(READER["keep"])
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -55,11 +67,20 @@ class Reading:
     """The reader with the documents at hand. One for all endpoints of an App."""
 
     def __init__(
-        self, reader: Reader, documents: DocumentRepository, snapshot: Callable[[], Snapshot]
+        self,
+        reader: Reader,
+        documents: DocumentRepository,
+        snapshot: Callable[[], Snapshot],
+        share: DocumentShare = WHOLE_SHARE,
     ) -> None:
         self._reader = reader
         self._documents = documents
         self._snapshot = snapshot
+        self._share = share
+        self._refused: dict[GroupVersion, tuple[str, str]] = {}
+        """Hash of documents that cannot be read within their share, and why. They are not handed over again,
+        also not to the process that follows."""
+        self._turns = Turns(MOST_IN_FLIGHT, of_one=PER_BACKEND, waiting_of_one=MOST_IN_FLIGHT)
         self._aligning: tuple[str, asyncio.Task[Unready | None]] | None = None
         self._aligned = ""
         self._missing: dict[GroupVersion, str] = {}
@@ -77,12 +98,44 @@ class Reading:
         **kwargs: P.kwargs,
     ) -> ReaderAnswer | QuestionRefusal:
         """The result of a job about one document. Raises Unready."""
-        for _ in range(_ATTEMPTS):
-            found = await self.of_state(job, *args, **kwargs)
-            if not isinstance(found, Wants):
-                return found
-            await self._hand(entry)
-        raise Unready(503, "more documents are asked for than the reader can hold")
+        async with self._turn_of(entry.owner):
+            for _ in range(_ATTEMPTS):
+                found = await self.of_state(job, *args, **kwargs)
+                if not isinstance(found, Wants):
+                    return found
+                await self._hand(entry)
+            raise Unready(503, "more documents are asked for than the reader can hold")
+
+    @property
+    def refused(self) -> dict[GroupVersion, str]:
+        """Published documents that are not read, and why."""
+        entries = self._snapshot().entries
+        return {
+            key: reason
+            for key, (hash, reason) in sorted(self._refused.items())
+            if key in entries and str(entries[key].key.hash) == hash
+        }
+
+    @property
+    def _incomplete(self) -> tuple[str, ...]:
+        return tuple(sorted({*self._missing, *self.refused}))
+
+    @contextlib.asynccontextmanager
+    async def _turn_of(self, owner: BackendName) -> AsyncIterator[None]:
+        """Few questions about documents of one backend at a time, so that costly ones delay those about
+        others by no more. Raises Unready."""
+        address = owner.encode()
+        try:
+            async with asyncio.timeout(REQUEST_SECONDS):
+                await self._turns.take(address)
+        except TooManyWait:
+            raise Unready(429, "too many requests wait for documents of this backend") from None
+        except TimeoutError:
+            raise Unready(503, "the question did not get its turn in time; try again") from None
+        try:
+            yield
+        finally:
+            self._turns.give_back(address)
 
     async def warm_up(
         self, job: JobOfAll, *, first: Callable[[State], None], is_known: Callable[[], bool]
@@ -104,7 +157,7 @@ class Reading:
             if task.cancelled() or task.exception() is not None or task.result() is not None:
                 continue  # on a machine that is busy the process takes longer to start than a request waits
             with contextlib.suppress(Unready):
-                await self.of_state(job, version, tuple(sorted(self._missing)))
+                await self.of_state(job, version, self._incomplete)
                 if version == self.version:
                     return
 
@@ -119,11 +172,19 @@ class Reading:
         self, entries: Sequence[SnapshotEntry], job: JobOfAll, *, seconds: float = ALIGN_SECONDS
     ) -> ReaderAnswer | QuestionRefusal:
         """The same for a job that wants some documents as well. Raises Unready."""
+        if entries:
+            async with self._turn_of(entries[0].owner):
+                return await self._of_both(entries, job, seconds)
+        return await self._of_both((), job, seconds)
+
+    async def _of_both(
+        self, entries: Sequence[SnapshotEntry], job: JobOfAll, seconds: float
+    ) -> ReaderAnswer | QuestionRefusal:
         by_name = {entry.group_version: entry for entry in entries}
         for _ in range(_ATTEMPTS + len(entries)):
             version = self.version
             await self._align(version, seconds)
-            found = await self.of_state(job, version, tuple(sorted(self._missing)))
+            found = await self.of_state(job, version, self._incomplete)
             match found:
                 case Wants(None):
                     self._aligned = ""
@@ -174,11 +235,32 @@ class Reading:
 
     async def _hand(self, entry: SnapshotEntry) -> None:
         """Give the reader one document. Raises Unready."""
+        if (reason := self._refusal_of(entry)) is not None:
+            raise Unready(503, f"the document cannot be read: {reason}")
         body = await self._documents.obtain(entry.key, JSON, Coding.IDENTITY)
         if not isinstance(body, bytes):
             raise Unready(503, "the document is not available now: its backend failed or changed it")
-        if not await self.of_state(_KEEP, str(entry.key.hash), body):
-            raise Unready(503, "the document of the backend cannot be read")
+        reason = self._oversize(body) or await self.of_state(_KEEP, str(entry.key.hash), body, self._share)
+        if reason is not None:
+            self._refuse(entry, reason)
+            raise Unready(503, f"the document cannot be read: {reason}")
+
+    def _oversize(self, body: bytes) -> str | None:
+        """Why the reader need not be given it."""
+        most = self._share.max_bytes
+        return f"{len(body)} bytes, more than the {most} allowed" if len(body) > most else None
+
+    def _refusal_of(self, entry: SnapshotEntry) -> str | None:
+        hash, reason = self._refused.get(entry.group_version, ("", None))
+        return reason if hash == str(entry.key.hash) else None
+
+    def _refuse(self, entry: SnapshotEntry, reason: str) -> None:
+        if self._refusal_of(entry) is None:
+            told = "%s of backend %s is left out of search, explain and pages: %s"
+            logger.warning(told, entry.group_version, entry.owner, reason)
+        self._refused[entry.group_version] = str(entry.key.hash), reason
+        for gone in self._refused.keys() - self._snapshot().entries.keys():
+            del self._refused[gone]
 
     async def of_state(self, job: Callable[Concatenate[State, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
         """The result of a job that wants no document. Raises Unready."""
@@ -219,6 +301,10 @@ class Reading:
         hashes = {key: str(entry.key.hash) for key, entry in wanted.items()}
         at_once, in_turn = asyncio.Semaphore(HANDED_AT_ONCE), asyncio.Lock()
         per_backend: dict[BackendName, asyncio.Semaphore] = {}
+        newly_refused: list[SnapshotEntry] = []
+
+        def readable() -> _Hashes:
+            return {key: hash for key, hash in hashes.items() if self._refusal_of(wanted[key]) is None}
 
         async def hand(entry: SnapshotEntry) -> None:
             of_owner = per_backend.setdefault(entry.owner, asyncio.Semaphore(PER_BACKEND))
@@ -227,20 +313,27 @@ class Reading:
                 body = await self._documents.obtain(entry.key, JSON, Coding.IDENTITY, keeps=False)
                 if isinstance(body, bytes):
                     # Who asks meanwhile waits for one document, not for those that are at hand already.
-                    async with in_turn:
-                        is_read = await self.of_state(_ADD, entry.group_version, str(entry.key.hash), body)
-                    if is_read:
-                        self._missing.pop(entry.group_version, None)
+                    reason = self._oversize(body)
+                    if reason is None:
+                        async with in_turn:
+                            hash = str(entry.key.hash)
+                            reason = await self.of_state(_ADD, entry.group_version, hash, body, self._share)
+                    if reason is not None:
+                        self._refuse(entry, reason)
+                        newly_refused.append(entry)
+                    self._missing.pop(entry.group_version, None)
                 else:
                     self._missing[entry.group_version] = "its backend failed"
 
         try:
-            missing = await self.of_state(_ALIGN, version, hashes)
+            missing = await self.of_state(_ALIGN, version, readable())
             self._missing = dict.fromkeys(missing, "on its way")
             async with asyncio.TaskGroup() as group:
                 for key in missing:
                     if fetches or self._is_at_hand(wanted[key]):
                         group.create_task(hand(wanted[key]))
+            if newly_refused:  # an older document of the group-version goes from the index
+                await self.of_state(_ALIGN, version, readable())
         except* Unready as errors:
             failed = errors.exceptions[0]
         else:

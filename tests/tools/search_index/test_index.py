@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import orjson
@@ -147,3 +150,42 @@ def test_every_field_of_the_release_is_found_where_it_is() -> None:
 
 def _child(field: Field, name: str) -> Field:
     return next(each for each in field.fields if each.name == name)
+
+
+class _Interrupted(Exception):
+    pass
+
+
+@given(calls=st.integers(1, 900))
+def test_interrupted_document_leaves_the_index_as_it_was(calls: int) -> None:
+    @contextmanager
+    def interrupting() -> Iterator[None]:
+        left = calls
+
+        def count(frame: object, event: str, argument: object) -> None:
+            nonlocal left
+            left -= event == "c_call"
+            if not left:
+                raise _Interrupted
+
+        sys.setprofile(count)
+        try:
+            yield
+        finally:
+            sys.setprofile(None)
+
+    first, second = bed(name={"type": "string"}), bed(name={"type": "string"}, size={"type": "integer"})
+    index, expected = FieldIndex(), FieldIndex()
+    for each in (index, expected):
+        each.put(KEY, first, hash="A")
+    with suppress(_Interrupted):
+        index.put(KEY, second, hash="B", within=interrupting)
+        return  # it was read before it could be interrupted
+    assert index.graph == expected.graph
+    for each in (index, expected):
+        each.put(KEY, second, hash="B")
+    assert index.graph == expected.graph
+    assert (index.names.by_word, index.descriptions.by_word) == (
+        expected.names.by_word,
+        expected.descriptions.by_word,
+    )

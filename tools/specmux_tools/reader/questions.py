@@ -66,7 +66,7 @@ def search_rows(
         return refusal_of(error)
     except QueryTooLong:
         return QuestionRefusal(503, "this search takes too long; more words, or longer ones, find less")
-    made = {**found_json(found), "incomplete": sorted((*incomplete, *state.refused))}
+    made = {**found_json(found), "incomplete": sorted(incomplete)}
     return ReaderAnswer(encoded(orjson.dumps(made), coding))
 
 

@@ -15,6 +15,7 @@ from traceback import extract_tb
 from typing import Any, Final, TypeVar
 
 from specmux_aggregator.reader.requests import JobFault
+from specmux_aggregator.workers.document_share import WHOLE_SHARE, DocumentShare
 from specmux_converters.byte_bounded import ByteBounded
 from specmux_converters.document import Document, parse
 from specmux_converters.errors import ConverterError
@@ -39,8 +40,6 @@ class ReaderState:
         self.index = FieldIndex()
         self.version = ""
         """Version of the set of documents that the index follows."""
-        self.refused: dict[GroupVersion, str] = {}
-        """Hashes of documents that cannot be parsed."""
         self.published: Mapping[GroupVersion, str] = {}
         """Hashes of the documents of ``version``, for jobs that choose their documents themselves."""
         self._derived: dict[str, Any] = {}
@@ -52,12 +51,12 @@ class ReaderState:
         found = self._parsed.get(hash)
         return None if found is None else found[0]
 
-    def keep(self, hash: str, body: bytes) -> Document:
-        """Parse and keep a document. Raises ConverterError if it is not one."""
+    def keep(self, hash: str, body: bytes, share: DocumentShare = WHOLE_SHARE) -> Document:
+        """Parse and keep a document. Raises ConverterError if it is not one, or beyond its share."""
         known = self.document(hash)
         if known is not None:
             return known
-        document = parse(body)
+        document = parse(body, limits=share.within())
         # At least one document is kept, however large: a job needs the one that was loaded for it.
         self._parsed.put(hash, (document, min(_PARSED_FACTOR * len(body), PARSED_BYTES)))
         return document
@@ -83,13 +82,8 @@ def align(
     if state.index.is_worn:
         state.index = FieldIndex()
     follow(state, version, documents)
-    state.refused = {key: hash for key, hash in state.refused.items() if documents.get(key) == hash}
     held = state.index.documents
-    return tuple(
-        key
-        for key, hash in documents.items()
-        if key not in state.refused and (key not in held or held[key].hash != hash)
-    )
+    return tuple(key for key, hash in documents.items() if key not in held or held[key].hash != hash)
 
 
 def follow(state: ReaderState, version: str, documents: Mapping[GroupVersion, str]) -> None:
@@ -97,23 +91,29 @@ def follow(state: ReaderState, version: str, documents: Mapping[GroupVersion, st
     state.version, state.published = version, documents
 
 
-def add(state: ReaderState, group_version: GroupVersion, hash: str, body: bytes) -> bool:
-    """Add a document to the index; returns whether it could be parsed."""
+def add(
+    state: ReaderState, group_version: GroupVersion, hash: str, body: bytes, share: DocumentShare
+) -> str | None:
+    """Add a document to the index; returns why it cannot be read within its share, else None."""
     try:
-        state.index.put(group_version, state.keep(hash, body), hash=hash)
-    except (ConverterError, RecursionError):
-        state.refused[group_version] = hash
-        return False
-    return True
+        document = state.keep(hash, body, share)
+        state.index.put(group_version, document, hash=hash, within=lambda: limited_time(share.cpu_seconds))
+    except ConverterError as error:
+        return error.reason
+    except RecursionError:
+        return "nested too deeply"
+    except QueryTooLong:
+        return f"reading it takes more than {share.cpu_seconds:g} s of processor time"
+    return None
 
 
-def keep(state: ReaderState, hash: str, body: bytes) -> bool:
+def keep(state: ReaderState, hash: str, body: bytes, share: DocumentShare) -> str | None:
     """As ``add``, without the index."""
     try:
-        state.keep(hash, body)
-    except ConverterError:
-        return False
-    return True
+        state.keep(hash, body, share)
+    except ConverterError as error:
+        return error.reason
+    return None
 
 
 @contextmanager

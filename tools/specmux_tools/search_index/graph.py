@@ -92,6 +92,19 @@ class FieldGraph:
                 self.descriptions[known] = description
         return known
 
+    def cut(self, nodes: int, entries: int) -> None:
+        """Forget what was added since there were so many, wherever adding was interrupted."""
+        del self.nodes[nodes:], self.leading[nodes:]
+        del self.names[entries:], self.targets[entries:], self.holders[entries:]
+        for lists, most in ((self.holders, nodes), (self.leading, entries)):
+            for numbers in lists:
+                while numbers and numbers[-1] >= most:
+                    numbers.pop()
+        self.node_ids = {key: node for key, node in self.node_ids.items() if node < nodes}
+        self.leaves = {text: node for text, node in self.leaves.items() if node < nodes}
+        self.entry_ids = {pair: entry for pair, entry in self.entry_ids.items() if entry < entries}
+        self.descriptions = {node: text for node, text in self.descriptions.items() if node < nodes}
+
     def _identify(self) -> None:
         starts = range(0, len(self.digests), DIGEST)
         self.node_ids = {self.digests[start : start + DIGEST]: node for node, start in enumerate(starts)}

@@ -7,7 +7,8 @@ new index (``is_worn``).
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
 from specmux_converters.document import Document
@@ -16,7 +17,7 @@ from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.resources import GroupVersionKind
 from specmux_tools.explanation.kind_names import KindName, names_in
 from specmux_tools.kinds import kinds_of
-from specmux_tools.search_index.graph import EntryId, FieldGraph
+from specmux_tools.search_index.graph import EntryId, FieldGraph, NodeId
 from specmux_tools.search_index.shortest_paths import KindRoot, SearchPlaces, places_of
 from specmux_tools.search_index.words import of_description, of_name
 
@@ -83,11 +84,38 @@ class FieldIndex:
             self._name_kinds(roots, self._places)
         return self._places
 
-    def put(self, group_version: GroupVersion, document: Document, *, hash: str) -> None:
-        """Adds a document, replacing that of the same group-version."""
+    def put(
+        self,
+        group_version: GroupVersion,
+        document: Document,
+        *,
+        hash: str,
+        within: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
+        """Adds a document, replacing that of the same group-version. What ``within`` raises at any moment,
+        to bound what one document takes, leaves the index as it was."""
         held = self.documents.get(group_version)
         if held is not None and held.hash == hash:
             return
+        graph = self.graph
+        before = len(graph.nodes), len(graph.names)
+        try:
+            with within():
+                roots = self._read(group_version, document)
+                named, described = self._words(roots)
+        except BaseException:
+            graph.cut(*before)
+            raise
+        for word, entry in named:
+            self.names.add(word, entry)
+        for word, node in described:
+            self.descriptions.add(word, node)
+        self.indexed = len(graph.names)
+        graph.descriptions.clear()
+        self.documents[group_version] = IndexedDocument(hash, tuple(roots))
+        self._places = None
+
+    def _read(self, group_version: GroupVersion, document: Document) -> list[KindRoot]:
         # A search in a stored index reads no document.
         from specmux_tools.search_index.document_reader import DocumentReader
 
@@ -99,9 +127,7 @@ class FieldIndex:
         for name in names:
             entry = self.graph.entry(name.kind.kind, reader.read(schemas[name.kind]))
             roots.append(KindRoot(name, entry, _is_list(name.kind, known)))
-        self.documents[group_version] = IndexedDocument(hash, tuple(roots))
-        self._add_words(roots)
-        self._places = None
+        return roots
 
     def remove(self, group_version: GroupVersion) -> None:
         if self.documents.pop(group_version, None) is not None:
@@ -133,20 +159,24 @@ class FieldIndex:
             for name in {*map(str.casefold, (*root.name.names, *root.name.short_names))}:
                 self.kinds.setdefault(name, []).append(root)
 
-    def _add_words(self, roots: list[KindRoot]) -> None:
+    def _words(self, roots: list[KindRoot]) -> tuple[list[tuple[str, EntryId]], list[tuple[str, NodeId]]]:
+        """The words of the names and the descriptions that are not indexed yet."""
         graph = self.graph
-        for entry in range(self.indexed, len(graph.names)):
-            for word in of_name(graph.names[entry]):
-                self.names.add(word, entry)
-        self.indexed = len(graph.names)
-        for root in roots:
-            for word in {*root.name.names, *root.name.short_names}:
-                if word != root.name.kind.kind:
-                    self.names.add(word.casefold(), root.entry)
-        for node, description in graph.descriptions.items():
-            for word in of_description(description):
-                self.descriptions.add(word, node)
-        graph.descriptions.clear()
+        named = [
+            (word, entry)
+            for entry in range(self.indexed, len(graph.names))
+            for word in of_name(graph.names[entry])
+        ]
+        named += [
+            (word.casefold(), root.entry)
+            for root in roots
+            for word in {*root.name.names, *root.name.short_names}
+            if word != root.name.kind.kind
+        ]
+        described = [
+            (word, node) for node, text in graph.descriptions.items() for word in of_description(text)
+        ]
+        return named, described
 
 
 def _is_list(kind: GroupVersionKind, known: set[str]) -> bool:

@@ -50,7 +50,7 @@ def home(
         groups=groups,
         most_used=_most_used(groups),
         kinds=sum(len(group["kinds"]) for group in groups),
-        incomplete=sorted({*missing, *state.refused} - state.index.documents.keys(), key=_home_rank),
+        incomplete=sorted({*missing} - state.index.documents.keys(), key=_home_rank),
     )
     return ReaderAnswer(encoded(page, coding))
 
@@ -125,7 +125,7 @@ def search_page(
         more=more,
         message=message,
         did_you_mean=found.did_you_mean,
-        incomplete=sorted((*missing, *state.refused)),
+        incomplete=sorted(missing),
     )
     return ReaderAnswer(encoded(page, coding))
 
