@@ -25,7 +25,7 @@ from specmux_converters.json_schema.catalogue import index, schema_of, store_cat
 from specmux_converters.json_schema.crds import crds_yaml
 from specmux_converters.json_schema.forms import DRAFT
 from specmux_converters.json_schema.paths import Wanted, WholeFile
-from specmux_tools.reader.state import QueryTooLong, limited_time
+from specmux_tools.processor_time import QueryTooLong, limited_time
 from specmux_tools.schema_examples import example_of
 
 KEPT_BYTES: Final = 8 * 1024 * 1024

@@ -30,7 +30,8 @@ from specmux_tools.explanation.skeleton import skeleton
 from specmux_tools.explanation.text import text
 from specmux_tools.explanation.tree import MOST_DEPTH, find, tree_of
 from specmux_tools.kinds import KindSchema, kinds_of
-from specmux_tools.reader.state import QueryTooLong, ReaderState, limited_time
+from specmux_tools.processor_time import QueryTooLong, limited_time
+from specmux_tools.reader.state import ReaderState
 from specmux_tools.search_index.as_json import found_json
 from specmux_tools.search_index.query import search
 

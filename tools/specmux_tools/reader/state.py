@@ -8,8 +8,7 @@ from __future__ import annotations
 import gc
 import resource
 import signal
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from functools import cache
 from traceback import extract_tb
 from typing import Any, Final, TypeVar
@@ -20,6 +19,7 @@ from specmux_converters.byte_bounded import ByteBounded
 from specmux_converters.document import Document, parse
 from specmux_converters.errors import ConverterError
 from specmux_converters.group_versions import GroupVersion
+from specmux_tools.processor_time import QueryTooLong, limited_time
 from specmux_tools.search_index.index import FieldIndex
 
 R = TypeVar("R")
@@ -27,12 +27,6 @@ R = TypeVar("R")
 PARSED_BYTES: Final = 64 * 1024 * 1024
 _PARSED_FACTOR: Final = 6
 """Memory of a parsed document relative to its JSON; measured: 5 to 7."""
-
-QUERY_SECONDS: Final = 0.2  # of processor time
-
-
-class QueryTooLong(Exception):
-    """A query exceeded its processor time."""
 
 
 class ReaderState:
@@ -114,22 +108,6 @@ def keep(state: ReaderState, hash: str, body: bytes, share: DocumentShare) -> st
     except ConverterError as error:
         return error.reason
     return None
-
-
-@contextmanager
-def limited_time(seconds: float = QUERY_SECONDS) -> Iterator[None]:
-    """Raises QueryTooLong when the body exceeds the processor time. Main thread only."""
-
-    def end(*_: Any) -> None:
-        raise QueryTooLong
-
-    before = signal.signal(signal.SIGVTALRM, end)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
 
 
 def perform(

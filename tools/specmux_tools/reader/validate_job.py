@@ -27,7 +27,8 @@ from specmux_converters.group_versions import GroupVersion, api_version, joined
 from specmux_converters.resources import GroupVersionKind
 from specmux_tools.kind_suggestions import built_in_kinds, place_of
 from specmux_tools.kinds import DocumentSet
-from specmux_tools.reader.state import QueryTooLong, ReaderState, limited_time
+from specmux_tools.processor_time import QueryTooLong, limited_time
+from specmux_tools.reader.state import ReaderState
 from specmux_tools.reader.validation_request import BadReview, ObjectQuestion, questions_in
 from specmux_tools.validation import (
     InvalidDirective,

@@ -15,7 +15,8 @@ from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.reader.assets import root_from
 from specmux_aggregator.reader.requests import ChangesRequest, QuestionRefusal, ReaderAnswer, SiteParts
 from specmux_converters.group_versions import GroupVersion
-from specmux_tools.reader.state import QueryTooLong, ReaderState, limited_time
+from specmux_tools.processor_time import QueryTooLong, limited_time
+from specmux_tools.reader.state import ReaderState
 from specmux_tools.web_ui.page_frame import rendered
 
 ENTRIES_MAX: Final = 20

@@ -16,8 +16,9 @@ from specmux_aggregator.reader.requests import (
 )
 from specmux_converters.document import Document
 from specmux_tools.errors import SchemasError
+from specmux_tools.processor_time import QueryTooLong, limited_time
 from specmux_tools.reader.questions import refusal_of
-from specmux_tools.reader.state import QueryTooLong, ReaderState, limited_time
+from specmux_tools.reader.state import ReaderState
 from specmux_tools.web_ui.document_pages.comparison import compare_page
 from specmux_tools.web_ui.document_pages.group_version import group_version_page
 from specmux_tools.web_ui.document_pages.kind import kind_page

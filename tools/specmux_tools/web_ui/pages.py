@@ -17,7 +17,8 @@ from specmux_converters.resources import GroupVersionKind
 from specmux_tools.errors import SchemasError
 from specmux_tools.explanation.field_path import written
 from specmux_tools.explanation.similar import similar_to
-from specmux_tools.reader.state import QueryTooLong, ReaderState, limited_time
+from specmux_tools.processor_time import QueryTooLong, limited_time
+from specmux_tools.reader.state import ReaderState
 from specmux_tools.search_index.query import SchemaHit, SearchResult, search
 from specmux_tools.search_index.shortest_paths import MOST_USED, group_class
 from specmux_tools.search_index.words import marked
