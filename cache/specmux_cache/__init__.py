@@ -17,32 +17,76 @@ from specmux_converters.lazy.names import lazy_names
 if TYPE_CHECKING:  # type checkers and editors; at run time __getattr__ does it
     from specmux_cache.client import AsyncSchemaCache
     from specmux_cache.errors import CacheError, GroupVersionNotFound, KindNotFound, KubeconfigError
+    from specmux_cache.http.freshness import Tolerance
+    from specmux_cache.http.server import Server
     from specmux_cache.reading.client_runtime import Event
+    from specmux_cache.reading.discovery import Document
     from specmux_cache.reading.options import CacheOptions
-    from specmux_cache.reading.results import Schema
-    from specmux_cache.store.disk_store import DiskStore, StoreLimits
+    from specmux_cache.reading.resources import KindResource
+    from specmux_cache.reading.results import (
+        CacheStats,
+        MediaTypes,
+        MergedDocument,
+        Paths,
+        PrefetchResult,
+        Publication,
+        Resource,
+        Schema,
+    )
+    from specmux_cache.store.checking import StoreProblem
+    from specmux_cache.store.compaction import CompactionReport
+    from specmux_cache.store.disk_store import DiskStore, StoreLimits, StoreStats
+    from specmux_cache.store.keys import Key
+    from specmux_cache.store.rows import Row, StoredEntry
     from specmux_cache.sync import SchemaCache
 
 __all__ = [
     "AsyncSchemaCache",
     "CacheError",
     "CacheOptions",
+    "CacheStats",
+    "CompactionReport",
     "DiskStore",
+    "Document",
     "Event",
     "GroupVersionNotFound",
+    "Key",
     "KindNotFound",
+    "KindResource",
     "KubeconfigError",
+    "MediaTypes",
+    "MergedDocument",
+    "Paths",
+    "PrefetchResult",
+    "Publication",
+    "Resource",
+    "Row",
     "Schema",
     "SchemaCache",
+    "Server",
     "StoreLimits",
+    "StoreProblem",
+    "StoreStats",
+    "StoredEntry",
+    "Tolerance",
 ]
 
 _MODULES = {
+    "reading.resources": "KindResource",
+    "store.checking": "StoreProblem",
+    "store.keys": "Key",
+    "store.rows": "Row StoredEntry",
+    "reading.discovery": "Document",
+    "store.compaction": "CompactionReport",
+    "http.freshness": "Tolerance",
+    "http.server": "Server",
     "client": "AsyncSchemaCache",
     "errors": "CacheError GroupVersionNotFound KindNotFound KubeconfigError",
     "reading.options": "CacheOptions",
-    "store.disk_store": "DiskStore StoreLimits",
-    "reading.results": "Schema",
+    "store.disk_store": "DiskStore StoreLimits StoreStats",
+    "reading.results": (
+        "CacheStats MediaTypes MergedDocument Paths PrefetchResult Publication Resource Schema"
+    ),
     "reading.client_runtime": "Event",
     "sync": "SchemaCache",
 }

@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
+from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, Unpack
@@ -17,10 +18,12 @@ from typing import TYPE_CHECKING, Any, Final, Self, Unpack
 from specmux_cache.access.field_values import checked_fields
 from specmux_cache.access.server_access import AccessArguments, ClientAccess
 from specmux_cache.errors import (
+    BadAnswer,
     GroupVersionNotFound,
     KindNotFound,
     RequestError,
     StoreError,
+    UnexpectedStatus,
 )
 from specmux_cache.http.media_types import CBOR, JSON, accepted_for
 from specmux_cache.http.server import Server
@@ -42,8 +45,10 @@ from specmux_cache.store.keys import partition_of
 if TYPE_CHECKING:  # a client that is offline needs nothing of them
     from specmux_cache.http.unsupported_media_types import UnsupportedRequests
     from specmux_cache.reading.fetch import ExchangeResult
+    from specmux_cache.reading.resources import KindResource
     from specmux_cache.store.compaction import CompactionReport
     from specmux_converters.byte_bounded import ByteBounded
+    from specmux_converters.resources import GroupVersionKind
 
 IS_OPEN: Final = "the cache is open already: it is closed before it is opened again"
 WAIT_FIRST: Final = 0.2
@@ -97,9 +102,11 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
         warn: Callable[[str], None] | None = None,
         clock: Callable[[], float] = time.time,
         timeout: float | None = None,
+        offline: bool | None = None,
         **access: Unpack[AccessArguments],
     ) -> None:
-        """``server`` may have a base path. ``timeout``: seconds for a whole answer, in place of the options'.
+        """``server`` may have a base path. ``timeout``: seconds for a whole answer, and ``offline``: whether
+        no server is asked; both in place of the options'.
 
         ``access``: ``headers`` go with every request and are never stored. ``identity`` names who a client
         certificate in ``tls`` is for: it and the headers decide whose entries are used, unless there is a
@@ -114,6 +121,8 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
             self.options = replace(self.options, partition=self._access.partition)
         if timeout is not None:
             self.options = replace(self.options, timeout=timeout)
+        if offline is not None:
+            self.options = replace(self.options, offline=offline)
         self._accepted = self.options.accepted
         self._headers = checked_fields(self._access.headers)
         if warn is None:
@@ -255,6 +264,26 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
         )
         async for found in follower.publications():
             yield found
+
+    async def resources(self) -> Mapping[GroupVersionKind, KindResource]:
+        """The kinds of the server and how they are served: plural, scope, verbs; from its aggregated
+        discovery, stored as other answers.
+
+        Raises BadAnswer for a server without aggregated discovery (Kubernetes before 1.26).
+        """
+        from specmux_cache.reading.resources import HEADERS, PATHS, resources_in
+
+        found: dict[GroupVersionKind, KindResource] = {}
+        for path in PATHS:
+            answer = await self.resource(path, headers=HEADERS)
+            url = f"{self.server}{path}"
+            if answer.status != HTTPStatus.OK:
+                raise UnexpectedStatus(answer.status, url=url)
+            try:
+                found |= resources_in(answer.body)
+            except ValueError as error:
+                raise BadAnswer(str(error), url=url) from error
+        return found
 
     async def supports(
         self, group_version: str, kind: str, parameter: str = "fieldValidation", *, is_custom: bool = False

@@ -36,7 +36,9 @@ from specmux_cache.reading.results import (
 if TYPE_CHECKING:  # what a client without a background does not need, or not before it asks
     from specmux_cache.http.blocking_transport import BlockingTransport
     from specmux_cache.loop_thread import LoopThread
+    from specmux_cache.reading.resources import KindResource
     from specmux_cache.store.compaction import CompactionReport
+    from specmux_converters.resources import GroupVersionKind
 
 T = TypeVar("T")
 
@@ -65,10 +67,11 @@ class SchemaCache(ServerClient):
         clock: Callable[[], float] = time.time,
         background: bool = True,
         timeout: float | None = None,
+        offline: bool | None = None,
         **access: Unpack[AccessArguments],
     ) -> None:
         """As of AsyncSchemaCache."""
-        is_offline = options is not None and options.offline
+        is_offline = offline if offline is not None else options is not None and options.offline
         self._has_background = background or (access.get("proxy") is not None and not is_offline)
         kind = AsyncSchemaCache if self._has_background else _InPlace
         self._cache = kind(
@@ -78,6 +81,7 @@ class SchemaCache(ServerClient):
             warn=warn,
             clock=clock,
             timeout=timeout,
+            offline=offline,
             **access,
         )
         self._thread: LoopThread | None = None
@@ -153,6 +157,10 @@ class SchemaCache(ServerClient):
                 yield self._run(_next(publications))
         finally:
             self._run(publications.aclose())
+
+    def resources(self) -> Mapping[GroupVersionKind, KindResource]:
+        """The kinds of the server and how they are served: plural, scope, verbs."""
+        return self._run(self._cache.resources())
 
     def supports(
         self, group_version: str, kind: str, parameter: str = "fieldValidation", *, is_custom: bool = False

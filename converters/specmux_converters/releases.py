@@ -50,7 +50,9 @@ def newer_note(version: Any) -> str | None:
     release = release_in(version)
     if release is None or int(release.removeprefix("v1.")) <= NEWEST:
         return None
-    return f"judged by the rules of Kubernetes 1.{NEWEST}, the newest that is known: the cluster is {release}"
+    return (
+        f"checked by the rules of Kubernetes 1.{NEWEST}, the newest that is known: the cluster is {release}"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,5 +10,5 @@ with SchemaCache(server) as cache:
     documents = {key: cache.spec(key) for key in cache.paths().documents}
 found = search(documents, words, limit=5)
 for hit in found.rows:
-    print(hit.kind.kind.kind, ".".join(hit.path), hit.summary)
+    print(hit.api_version, hit.kind_name, hit.field, hit.summary)
 print(f"{len(found.rows)} of {found.total} results")

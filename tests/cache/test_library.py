@@ -14,17 +14,18 @@ import trustme
 import yaml
 
 from fakes.bare_authority import BareAuthority
-from fakes.openapi_server import Reference, document
+from fakes.openapi_server import Reference, Reply, Request, document
 from fakes.openapi_thread import ThreadedServer, serving_in_thread
 from specmux_cache import (
     AsyncSchemaCache,
     CacheOptions,
     GroupVersionNotFound,
     KindNotFound,
+    KindResource,
     KubeconfigError,
     SchemaCache,
 )
-from specmux_cache.errors import ServerUnreachable, UnexpectedStatus
+from specmux_cache.errors import BadAnswer, NotCached, ServerUnreachable, UnexpectedStatus
 
 KIND = {"group": "apps", "version": "v1", "kind": "Deployment"}
 PATHS = {
@@ -250,3 +251,64 @@ def test_a_kind_that_is_not_there_is_no_false(server: ThreadedServer, tmp_path: 
         with pytest.raises(KindNotFound, match="apps/v1 has no Deploymentt") as caught:
             cache.supports("apps/v1", "Deploymentt")
     assert (caught.value.kind, caught.value.group_version) == ("Deploymentt", "apps/v1")
+
+
+def discovery(group: str, resource: str, kind: str, scope: str) -> bytes:
+    served = {
+        "resource": resource,
+        "responseKind": {"group": group, "version": "v1", "kind": kind},
+        "scope": scope,
+        "verbs": ["get", "list"],
+        "shortNames": [resource[:2]],
+    }
+    versions = [{"version": "v1", "resources": [served, {"resource": "odd", "responseKind": None}, 3]}]
+    items = [{"metadata": {"name": group}, "versions": versions}]
+    value = {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "items": items}
+    return json.dumps(value).encode()
+
+
+@pytest.mark.parametrize("has_background", [True, False])
+def test_resources_are_read_from_discovery_and_again_without_the_server(
+    tmp_path: Path, has_background: bool
+) -> None:
+    bodies = {
+        "/api": discovery("", "nodes", "Node", "Cluster"),
+        "/apis": discovery("apps", "deployments", "Deployment", "Namespaced"),
+    }
+
+    def answer(request: Request) -> Reply:
+        fields = [("Content-Type", "application/json"), ("ETag", '"1"'), ("Vary", "Accept")]
+        return Reply(200, bodies[request.path], fields)
+
+    with serving_in_thread(answer) as server:
+        url = server.url
+        with SchemaCache(url, options(tmp_path), background=has_background) as cache:
+            found = cache.resources()
+    assert {(kind.group, kind.version, kind.kind): served for kind, served in found.items()} == {
+        ("", "v1", "Node"): KindResource("nodes", False, ("get", "list"), ("no",)),
+        ("apps", "v1", "Deployment"): KindResource("deployments", True, ("get", "list"), ("de",)),
+    }
+    with SchemaCache(url, options(tmp_path), background=has_background, offline=True) as cache:
+        assert cache.resources() == found
+
+
+def test_server_without_aggregated_discovery_is_named(server: ThreadedServer, tmp_path: Path) -> None:
+    with SchemaCache(server.url, options(tmp_path)) as cache, pytest.raises(UnexpectedStatus, match="/api"):
+        cache.resources()
+    with (
+        serving_in_thread(lambda _: Reply(200, b'{"kind": "APIVersions"}')) as old,
+        SchemaCache(old.url, options(tmp_path)) as cache,
+        pytest.raises(BadAnswer, match="aggregated"),
+    ):
+        cache.resources()
+
+
+def test_offline_is_an_argument_of_the_client(server: ThreadedServer, tmp_path: Path) -> None:
+    with SchemaCache(server.url, options(tmp_path, offline=True), offline=False) as cache:
+        cache.schema("apps/v1")
+    asked = len(server.server.requests)
+    with SchemaCache(server.url, options(tmp_path), offline=True) as cache:
+        assert cache.schema("apps/v1").from_cache
+        with pytest.raises(NotCached):
+            cache.schema("v1")
+    assert len(server.server.requests) == asked

@@ -1,7 +1,8 @@
-"""Values of ``deferred_dataclasses`` are the standard library's, member for member."""
+"""Values of ``lazy.dataclasses`` are the standard library's, member for member."""
 
 import copy
 import dataclasses
+import inspect
 import operator
 import pickle
 from collections.abc import Callable
@@ -226,7 +227,7 @@ def test_value_is_read_back_in_a_process_that_made_none() -> None:
 def test_methods_are_compiled_once_a_class_is_used_often() -> None:
     made = plain(deferred)
     values: list[Any] = [made(1), made(1, "x", [2])]
-    assert made.__init__.__code__.co_filename.endswith("deferred_dataclasses.py")
+    assert made.__init__.__code__.co_filename.endswith("lazy/dataclasses.py")
     values += [made(1) for _ in range(FEW - 1)]
     assert made.__init__.__code__.co_filename == "<string>"
     assert values[0] == values[-1] != values[1] == made(1, "x", [2])
@@ -252,3 +253,17 @@ def test_arguments_are_refused_as_often_as_they_are_wrong() -> None:
             made(**named)
     with pytest.raises(TypeError, match="multiple values"):
         made(1, a=1)
+
+
+@pytest.mark.parametrize("make", [plain, keywords, identity])
+def test_signature_is_that_of_the_standard_decorator(make: Callable[[Any], Any]) -> None:
+    mine, standard = (inspect.signature(make(each)) for each in DECORATORS)
+    assert str(mine) == str(standard)
+
+
+def test_signature_of_a_subclass_is_its_own() -> None:
+    class Other(plain(deferred)):  # type: ignore[misc]
+        def __init__(self, other: int) -> None:
+            super().__init__(other)
+
+    assert list(inspect.signature(Other).parameters) == ["other"]

@@ -106,7 +106,7 @@ def limited() -> dict[str, Any]:
     return item
 
 
-NEWER = '299 - "judged by the rules of Kubernetes 1.37, the newest that is known: the cluster is v1.38"'
+NEWER = '299 - "checked by the rules of Kubernetes 1.37, the newest that is known: the cluster is v1.38"'
 
 
 async def refuses(client: Client, *, notes: bool = False) -> bool:

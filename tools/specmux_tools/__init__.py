@@ -14,30 +14,52 @@ from typing import TYPE_CHECKING
 from specmux_converters.lazy.names import lazy_names
 
 if TYPE_CHECKING:  # type checkers and editors; at run time __getattr__ does it
-    from specmux_tools.differences.changes import Change
+    from specmux_tools.differences.changes import Change, Location
+    from specmux_tools.differences.impacts import Impact, Impacts
     from specmux_tools.errors import SchemasError
+    from specmux_tools.explanation.kind_names import KindName
+    from specmux_tools.kinds import DocumentSet
     from specmux_tools.queries import diff, explain, search, validate
-    from specmux_tools.search_index.query import SearchResult
-    from specmux_tools.validation.report import ValidationReport
+    from specmux_tools.reports.finding import Where
+    from specmux_tools.search_index.query import SchemaHit, SearchResult
+    from specmux_tools.sources.folder import load
+    from specmux_tools.validation.report import Check, Directive, Severity, ValidationReport, Violation
     from specmux_tools.validation.validator import Validator
 
 __all__ = [
     "Change",
+    "Check",
+    "Directive",
+    "DocumentSet",
+    "Impact",
+    "Impacts",
+    "KindName",
+    "Location",
+    "SchemaHit",
     "SchemasError",
     "SearchResult",
+    "Severity",
     "ValidationReport",
     "Validator",
+    "Violation",
+    "Where",
     "diff",
     "explain",
+    "load",
     "search",
     "validate",
 ]
 
 _MODULES = {
-    "differences.changes": "Change",
+    "sources.folder": "load",
+    "kinds": "DocumentSet",
+    "reports.finding": "Where",
+    "differences.impacts": "Impact Impacts",
+    "explanation.kind_names": "KindName",
+    "differences.changes": "Change Location",
     "errors": "SchemasError",
-    "search_index.query": "SearchResult",
-    "validation.report": "ValidationReport",
+    "search_index.query": "SchemaHit SearchResult",
+    "validation.report": "Check Directive Severity ValidationReport Violation",
     "validation.validator": "Validator",
     "queries": "diff explain search validate",
 }

@@ -32,7 +32,7 @@ def serve(source: ConfigSource) -> None:
 
     Exit codes: 0 stopped, 2 usage, 3 invalid configuration, 4 cannot listen.
     """
-    # Imported by who serves: help and completion need neither an event loop nor the service.
+    # Imported when it serves: help and completion need neither an event loop nor the service.
     from specmux_aggregator.config.watch import watch_config
     from specmux_aggregator.event_loop import run_to_the_end
     from specmux_aggregator.process import configure_logging, run

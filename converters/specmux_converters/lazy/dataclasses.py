@@ -51,6 +51,8 @@ else:
                 made_own.update(_FROZEN)
             elif eq and not has_own_hash:
                 made_own["__hash__"] = None
+            if "__init__" not in own:
+                made_own["__signature__"] = _SIGNATURE
             form.made = type(cls)(cls.__name__, cls.__bases__, made_own)
             return form.made
 
@@ -120,6 +122,41 @@ class _StandardMember:
         made = next(base for base in owner.__mro__ if vars(base).get(self._name) is self)
         vars(made)["__form__"].examine()
         return getattr(owner, self._name)
+
+
+class _Signature:
+    """The parameters of ``__init__``, as ``inspect.signature`` and an editor show them."""
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        import inspect
+
+        made = next(base for base in owner.__mro__ if vars(base).get("__signature__") is self)
+        if owner.__init__ is not made.__init__:  # type: ignore[misc]  # a subclass's own
+            raise AttributeError("__signature__")
+        kinds = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+        types = {
+            name: annotation
+            for base in reversed(made.__mro__)
+            for name, annotation in vars(base).get("__annotations__", {}).items()
+        }
+        shown = []
+        for each in vars(made)["__form__"].fields:
+            default = inspect.Parameter.empty if each.default is MISSING else each.default
+            default = default if each.default_factory is MISSING else _MADE
+            kind = kinds[not each.kw_only]
+            if each.init:
+                shown.append(inspect.Parameter(each.name, kind, default=default, annotation=types[each.name]))
+        shown.sort(key=lambda each: each.kind)
+        return inspect.Signature(shown, return_annotation=None)
+
+
+class _Made:
+    def __repr__(self) -> str:
+        return "<factory>"
+
+
+_SIGNATURE: Final = _Signature()
+_MADE: Final = _Made()
 
 
 def _compiled_when_needed(form: _Form, name: str) -> Callable[..., Any]:

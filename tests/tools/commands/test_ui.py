@@ -32,7 +32,7 @@ async def shown(*source: str) -> None:
         assert process.stdout is not None
         async with asyncio.timeout(60):
             line = (await process.stdout.readline()).decode().strip()
-            url = line.removeprefix("the page is at ")
+            url = line.removeprefix("the web UI is at ")
             assert url.startswith("http://127.0.0.1:")
             async with aiohttp.ClientSession() as session:
                 for host, code in HOSTS.items():
@@ -65,7 +65,7 @@ def test_page_of_a_server_has_its_kinds(tmp_path: Path) -> None:
         try:
             assert process.stdout is not None
             async with asyncio.timeout(60), aiohttp.ClientSession() as session:
-                page = (await process.stdout.readline()).decode().strip().removeprefix("the page is at ")
+                page = (await process.stdout.readline()).decode().strip().removeprefix("the web UI is at ")
                 while True:
                     async with session.get(f"{page}kind/{KEY}/Bed") as answer:
                         if answer.status == 200:

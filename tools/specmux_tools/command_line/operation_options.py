@@ -118,7 +118,7 @@ _OPTIONS: Final = (
         "--operation", type=click.Choice(OPERATIONS),
         help="With update, each object must have a stored one.  [default: update for stored ones]",
     ),
-    click.option("--patch", metavar="FILE", help="Judge this patch of the objects in PATH: JSON or YAML."),
+    click.option("--patch", metavar="FILE", help="Validate this patch of the objects in PATH: JSON or YAML."),
     click.option(
         "--patch-type", type=click.Choice(tuple(PATCH_TYPES)),
         help="What --patch is; with apply, its objects are applied to those of PATH, which may be left out.",

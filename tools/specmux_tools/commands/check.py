@@ -64,7 +64,7 @@ class CheckOptions:
     default=processors,
     help="Number of worker processes.  [default: one for each processor]",
 )
-@release_option("Judge CustomResourceDefinitions as this release of Kubernetes.")
+@release_option("Check CustomResourceDefinitions by the rules of this release of Kubernetes.")
 @click.option("--allow-unchecked", is_flag=True, help="Report documents that cannot be checked as warnings.")
 @click.option("--no-cache", is_flag=True, help="Ignore cached findings.")
 @format_option(*FORMS)

@@ -85,7 +85,7 @@ _PLACED: Final = ("json", "sarif", "github")
 @click.option(
     "--objects",
     metavar="PATH|context:NAME",
-    help="Judge existing objects too: manifests of a file or folder, or those of a cluster.",
+    help="Validate existing objects too: manifests of a file or folder, or those of a cluster.",
 )
 @click.option(
     "--allow-unread",
@@ -118,7 +118,7 @@ def diff(old: str, new: str, options: DiffOptions, source: SourceOptions) -> Non
     named = [word for word in (old, new, options.objects or "") if word.startswith(CONTEXT)]
     if source.context or (source.kubeconfig and not named):
         raise click.UsageError(
-            "a cluster is compared as OLD or NEW, or judged as --objects: write context:NAME"
+            "a cluster is compared as OLD or NEW, or validated as --objects: write context:NAME"
         )
     if [old, new, str(options.policy), options.objects].count("-") > 1:
         raise click.UsageError("standard input (-) can be read once")
@@ -163,7 +163,7 @@ def _compared(old: str, new: str, options: DiffOptions, source: SourceOptions) -
         from specmux_tools.sources.remote.kept_documents import kept_comparison
 
         if objects is not None:
-            raise click.UsageError("--objects needs documents to judge by, not hashes of a server")
+            raise click.UsageError("--objects needs documents to validate against, not hashes of a server")
         return _Compared(kept_comparison(old, new, names[0], source))
     if is_given("server"):
         for word in (old, new):

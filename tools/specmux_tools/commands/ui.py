@@ -1,4 +1,4 @@
-"""``specmux ui``: the page of kinds and fields, served to this machine alone."""
+"""``specmux ui``: the web UI of kinds and fields, served to this machine alone."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def ui(port: int, browser: bool, source: SourceOptions) -> None:
 
     def started(host: str, bound: int) -> None:
         url = f"http://{host}:{bound}/openapi/ui/"
-        click.echo(f"the page is at {url}")
+        click.echo(f"the web UI is at {url}")
         if browser:
             webbrowser.open(url)
 

@@ -54,7 +54,7 @@ if TYPE_CHECKING:  # the help is shown without reading a document
 @click.option(
     "--live",
     is_flag=True,
-    help="Judge stored objects too, of the cluster of --from or of the options below.",
+    help="Validate stored objects too, of the cluster of --from or of the options below.",
 )
 @click.option(
     "--allow-unchecked",
@@ -65,7 +65,8 @@ if TYPE_CHECKING:  # the help is shown without reading a document
     "--summary/--no-summary", "has_summary", default=True, show_default=True, help="Print the counts."
 )
 @release_option(
-    "After the upgrade judge as this release of Kubernetes.", default="that of --to, else the newest"
+    "After the upgrade validate by the rules of this Kubernetes release.",
+    default="that of --to, else the newest",
 )
 @format_option(*FORMS)
 @source_options
@@ -102,7 +103,7 @@ def upgrade(
             origin = predecessor(target, source)
         judged = Upgrade(origin, target, source, release).judged(paths, live=live)
         if not judged:
-            warn("no object was found: nothing was judged")
+            warn("no object was found: nothing was validated")
         report = _report(judged, origin, target)
         if not has_summary:
             report = replace(report, summary="")

@@ -141,7 +141,7 @@ def _ignored_field(text: str) -> IgnoredField:
     show_default=True,
     help="Also check x-kubernetes-unions: by KEP-1027 (seed), or as servers did until 2023 (legacy).",
 )
-@release_option("Judge as this release of Kubernetes: libraries of CEL, formats.")
+@release_option("Validate by the rules of this release of Kubernetes: libraries of CEL, formats.")
 @click.option(
     "--skip", metavar="KIND", multiple=True, help="Skip this kind: Secret, or v1/Secret. Repeatable."
 )
@@ -161,7 +161,7 @@ def _ignored_field(text: str) -> IgnoredField:
     "--ignore-field",
     metavar="[KIND:]/PATH",
     multiple=True,
-    help="Judge objects without this field: /sops, Secret:/sops. Repeatable.",
+    help="Validate objects without this field: /sops, Secret:/sops. Repeatable.",
 )
 @click.option(
     "--ignore-filename-pattern",

@@ -128,6 +128,21 @@ class SchemaHit:
     """Other kinds that have the same field, as ``group/version Kind``; at most 20."""
     also_in_count: int
 
+    @property
+    def kind_name(self) -> str:
+        """As in manifests: Deployment."""
+        return self.kind.kind.kind
+
+    @property
+    def api_version(self) -> str:
+        """As in manifests: apps/v1."""
+        return api_version(self.kind.kind.group, self.kind.kind.version)
+
+    @property
+    def field(self) -> str:
+        """spec.replicas; "" for a kind."""
+        return ".".join(self.path)
+
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
