@@ -11,10 +11,12 @@ from urllib.parse import urlsplit
 
 import pytest
 from click.testing import CliRunner
+from jsonschema import Draft202012Validator
 
 from specmux_aggregator.cli import main
 from specmux_tools.reports import FORMS
 
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 HOSTILE = "\x01\x1b[31m\ufffe\ud7ff]]>&<\"'\r\n::error::%"
 
 
@@ -87,6 +89,17 @@ def test_every_form_is_written_and_holds_nothing_that_a_terminal_obeys(
         assert text.endswith("\n"), form
         assert all(mark.isprintable() or mark == "\n" for mark in text) or form == "json", form
         assert "\n::error::" not in text, form
+
+
+@pytest.mark.parametrize("name", ["check", "diff", "validate", "upgrade"])
+def test_json_is_what_the_schema_in_docs_says(commands: dict[str, list[str]], name: str) -> None:
+    schema = json.loads((DOCS / f"{name}-report.schema.json").read_text())
+    Draft202012Validator.check_schema(schema)
+    item = commands["validate"][1]
+    command = commands.get(name) or ["upgrade", "--from", "1.36", "--to", "1.37", item]
+    report = json.loads(written(command, "json"))
+    Draft202012Validator(schema).validate(report)
+    assert not Draft202012Validator(schema).is_valid([1])
 
 
 @every_command

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from jsonschema import Draft202012Validator
 
 from fakes.apiserver import FakeAPIServer, document, serving
 from fakes.apiserver_deviations import KNOWN, as_kubernetes
@@ -30,6 +32,8 @@ from specmux_tools.reports import render
 APPS, BATCH = "apis/apps.example.org/v1", "apis/batch.example.org/v1"
 
 Tamper = Callable[[str, Mapping[str, str], HTTPAnswer], HTTPAnswer]
+
+DOCS = Path(__file__).resolve().parents[3] / "docs"
 
 
 def asker(client: Client, tamper: Tamper) -> Ask:
@@ -142,6 +146,9 @@ def test_broken_promise_is_named(name: str, tamper: Tamper) -> None:
     report = report_of("http://server", found)
     for form in ("text", "json", "sarif", "markdown"):
         assert name in render(report, form, is_coloured=False, version="1").decode()
+    schema = json.loads((DOCS / "conformance-report.schema.json").read_text())
+    written = json.loads(render(report, "json", is_coloured=False, version="1"))
+    Draft202012Validator(schema).validate(written)
     is_required = any(verdict.promise.is_required and not verdict.is_kept for verdict in found)
     assert ("not ok" in render(report, "tap", is_coloured=False, version="1").decode()) == is_required
 
