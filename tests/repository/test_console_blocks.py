@@ -30,7 +30,7 @@ BLOCK = re.compile(r"^```(?:console|sh)?\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 ELSEWHERE = {
     "--in-cluster": "in a pod: tests/integration/test_in_cluster.py",
-    "cache fetch": "the network: tests/repository/test_upstream.py",
+    "cache fetch": "the network: tests/tools/sources/test_published_documents.py",
     "helm template": "a chart: tests/tools/commands/test_hook.py",
 }
 """Words of lines that are run by another test."""
