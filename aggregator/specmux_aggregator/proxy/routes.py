@@ -39,7 +39,7 @@ def owner_of(snapshot: Snapshot, group_version: GroupVersion) -> Backend | None:
     if backend.url:
         return backend
     # A directory has no resources, whether or not a cluster is watched as well.
-    return None if backend.kind.is_directory else apiserver_in(snapshot)
+    return None if backend.directory or backend.kubernetes else apiserver_in(snapshot)
 
 
 def without_credentials(backend: Backend) -> Backend:
