@@ -1,7 +1,7 @@
 """Compares figures of a run with the recorded ones of docs/benchmarks/, row by row.
 
-Run with ``python tests/benchmarks/recorded_figures.py``: it reads what benchmarks left in bench-out. ``run_all.py``
-prints the same after its runs. Margins are in margins.toml.
+``python tests/benchmarks/recorded_figures.py`` reads what benchmarks left in bench-out. ``run_all.py`` prints
+the same after its runs. Margins are in margins.toml.
 """
 
 from __future__ import annotations
