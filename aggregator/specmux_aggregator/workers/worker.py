@@ -85,7 +85,7 @@ class StartPause:
 
 
 @dataclass(frozen=True, slots=True)
-class Raised:
+class JobException:
     """The name of the exception that a job raised."""
 
     exception: str
@@ -218,7 +218,7 @@ class Worker:
                 reply = await self._reply(call, function, args, kwargs)
             except NotTaken:
                 reply = await self._reply(call, function, args, kwargs)
-        if isinstance(reply, Raised):
+        if isinstance(reply, JobException):
             raise WorkerFailed(f"the build failed with {reply.exception}")
         result: R = reply
         return result
@@ -404,7 +404,7 @@ def _reply_to(work: bytes) -> bytes:
         call, function, args, kwargs = ForkingPickler.loads(work)
         return bytes(ForkingPickler.dumps(call(function, args, kwargs)))
     except Exception as error:  # noqa: BLE001  # of one job
-        return bytes(ForkingPickler.dumps(Raised(type(error).__name__)))
+        return bytes(ForkingPickler.dumps(JobException(type(error).__name__)))
 
 
 def _begin() -> int:
