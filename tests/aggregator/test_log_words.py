@@ -15,7 +15,7 @@ ROOMS = (
     "aggregation/refresher.py",
     "changes/history.py",
     "documents/repository.py",
-    "kubernetes/templates.py",
+    "kubernetes/shared_crd_parts.py",
 )
 BUG = "backend %s: check failed with a bug"
 

@@ -224,7 +224,6 @@ MISTAKES = [
     wrong("validate --file $dir/crd.yaml $dir/empty.yaml", 5, "nothing was validated", "--allow-empty"),
     wrong("validate --file $dir/crd.yaml $dir/template.yaml", 1, "template.yaml:4", "helm template CHART"),
     wrong("validate --file $dir/crd.yaml $dir/gadget.yaml", 1, "no kind", "--ignore-missing-schemas"),
-    wrong("validate --file $dir/crd.yaml $dir/crd.yaml", 1, "which is Kubernetes' own", "--release"),
     wrong("validate --file $dir/crd.yaml --skip widgets $dir/widget.yaml", 0, "did you mean Widget?"),
     wrong("validate --file $dir/sized.yaml $dir/typo.yaml", 1, "typo.yaml:4", 'unknown field "spec.sise"'),
     wrong("validate --file $dir/crd.yaml $dir/binary.yaml", 1, "binary.yaml:1", "control characters"),

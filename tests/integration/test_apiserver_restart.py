@@ -112,8 +112,10 @@ async def test_restart_takes_nothing_away(times: int, monkeypatch: pytest.Monkey
         cluster.delete(CRDS, "gadgets.gadgets.example.com")
         await within(client, lambda: owner(client, GADGETS) is None, "deleted")
         await within(client, lambda: GADGETS not in listed(client), "deleted")
+        # Its own APIServices are what one server of it says; the root decides.
         cluster.delete(API_SERVICES, "v1.batch")
-        await within(client, lambda: owner(client, BATCH) is None, "withdrawn")
+        await asyncio.sleep(1.0)
+        assert owner(client, BATCH) is not None
 
 
 async def test_service_that_starts_with_its_apiserver_has_what_an_earlier_run_had(

@@ -109,7 +109,7 @@ def test_system_that_refuses_every_thread_is_told_in_one_line(tmp_path: Path) ->
     for command in ("serve", "ui"):
         arguments = ("--listen-port", "0") if command == "serve" else ("--no-browser",)
         with specmux(command, "--directory", str(folder), *arguments, PYTHONPATH=str(tmp_path)) as process:
-            assert process.wait() == 1
+            assert process.wait() == 3
             assert len(process.lines) == 1, process.output
             assert "no thread can be started" in process.output
             assert "ulimit -u" in process.output
@@ -195,11 +195,11 @@ def test_taken_port_is_a_clear_error(tmp_path: Path) -> None:
         specmux("serve", "--directory", str(tmp_path), "--listen-port", "0") as first,
         specmux("serve", "--directory", str(tmp_path), "--listen-port", str(first.port)) as second,
     ):
-        assert second.wait() == 1
+        assert second.wait() == 4
         assert "cannot listen" in second.output
         assert "Traceback" not in second.output
         with specmux("demo", "--port", str(first.port)) as third:
-            assert third.wait() == 1
+            assert third.wait() == 4
             assert "cannot listen" in third.output
             assert "Traceback" not in third.output
 

@@ -16,7 +16,7 @@ from running.ports import free_port
 from specmux_aggregator import mounts
 
 MOST = {
-    "serving": 32_800,
+    "serving": 33_000,
     "import specmux_cache": 200,
     "SchemaCache": 9_000,
 }

@@ -63,7 +63,7 @@ class Refresher:
         follower: DocumentsFollower | None = None,
         pace: Pace | None = None,
         random_unit: Callable[[], float] = random.random,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = lambda: time.monotonic(),
     ) -> None:
         """``pace``: shared by all first checks."""
         self.origin = origin

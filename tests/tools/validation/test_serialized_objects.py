@@ -33,6 +33,8 @@ def is_explained(text: str, name: str) -> bool:
     rules of Kubernetes' own kinds, such as that of finalizers (core ValidateObjectMeta)."""
     if text.startswith(("metadata.namespace: ", *NO_KIND)):
         return True
+    if text.startswith("metadata.managedFields[") and ".operation: " in text:
+        return True  # refused by both; the words are those of the newest release
     if text.startswith("metadata.finalizers[") and text.endswith("name nor is it fully qualified"):
         return True
     return text.startswith(("metadata.name: ", "metadata.generateName: ")) and name in FREER_NAMES
