@@ -1,7 +1,6 @@
-"""Questions about documents: explain, search, pages, validation; the endpoints, and the reader process that
-answers.
+"""Endpoints of explain, search, the web UI and validation, and the reader processes behind them.
 
-The service's event loop sends bytes to the process and passes on its answers. The process is bounded in
-memory and time, and can be killed and restarted without harm, since its state can be rebuilt. Depends on the
-schemas and the byte formats of workers; knows nothing of the Snapshot.
+The event loop sends bytes to a process and passes on its answers. The process is bounded in memory and time,
+and can be killed and restarted without harm, since its state can be rebuilt. Its jobs are functions of
+the tools, named in ``mounts``; requests and answers are the values of ``requests``.
 """
