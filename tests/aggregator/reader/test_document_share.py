@@ -57,6 +57,7 @@ def document(key: GroupVersion, *, fields: int = 1) -> bytes:
     ],
     ids=["bytes", "values", "time"],
 )
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # Hypothesis's callback of gc
 def test_document_beyond_its_share_is_refused_alone(share: DocumentShare, reason: str) -> None:
     state = ReaderState()
     assert add(state, GOOD, "A", document(GOOD), WHOLE_SHARE) is None

@@ -17,6 +17,7 @@ import pytest
 import trustme
 from aiohttp.connector import Connection
 
+from specmux_cache.http.connections import response_reader
 from specmux_cache.http.connections.connector import CheckedConnector
 from specmux_cache.http.connections.response_reader import reader_of
 from specmux_cache.http.connections.whole_body import Filling, whole_body
@@ -152,6 +153,19 @@ async def test_bodies_come_whole_and_their_connection_is_kept(
         assert not read_into_place
     elif size == 2_000_000:
         assert len(read_into_place) == 3
+
+
+@pytest.mark.parametrize("authority", [None, trustme.CA()], ids=["plain", "TLS"])
+async def test_a_connection_whose_bytes_cost_much_is_kept_all_the_same(
+    authority: trustme.CA | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(response_reader, "PLAIN", 1 << 60)
+    monkeypatch.setattr(response_reader, "DEBT", 0.0)
+    server = Server([whole(pattern(20_000), piece=1_000)])
+    async with session_for(server, authority) as session:
+        for _ in range(3):
+            assert await body_of(session, server) == pattern(20_000)
+    assert server.connections == 1
 
 
 async def test_a_body_is_not_copied_from_the_place_it_was_read_into(monkeypatch: pytest.MonkeyPatch) -> None:

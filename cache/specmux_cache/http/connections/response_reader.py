@@ -265,7 +265,7 @@ class ResponseReader(BaseProtocol):
             self._read_or_not()
         else:
             self._parse(data)
-            if self._unparsed or self._debt > DEBT or self._is_worth_a_turn():
+            if self._unparsed or self._owes_time() or self._is_worth_a_turn():
                 self._wait()
             elif self._holds and self._copied >= LONG and self.is_connected():
                 self._is_held = True
@@ -283,6 +283,11 @@ class ResponseReader(BaseProtocol):
     def _make_room(self, size: int) -> None:
         if self.transport is not None and hasattr(self.transport, "max_size"):  # of a plain socket
             self.transport.max_size = size
+
+    def _owes_time(self) -> bool:
+        """It costs too much to be read on at once. Between two requests there is nothing to read: what comes
+        ends it, and a connection that is not read would not be used again."""
+        return self._debt > DEBT and not self.is_resting
 
     def _is_worth_a_turn(self) -> bool:
         """Others have theirs before more is read. Of what comes over TLS nobody can say how many records it
@@ -358,7 +363,7 @@ class ResponseReader(BaseProtocol):
             self._unparsed.clear()
         if self._unparsed and not self._is_full:
             self._parse(self._unparsed.popleft())
-        if (self._unparsed and not self._is_full) or self._debt > DEBT:
+        if (self._unparsed and not self._is_full) or self._owes_time():
             self._wait()
         elif self._is_lost and not self._unparsed:
             self._lose()
