@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
+import socket
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -76,9 +77,11 @@ class App:
         cluster: Backend | None = None,
         is_for_one_user: bool = False,
         watch_timing: Timing | None = None,
+        sockets: Sequence[socket.socket] = (),
     ) -> None:
-        """Takes ownership of ``state``. Nothing runs before ``start``.
+        """Takes ownership of ``state`` and ``sockets``. Nothing runs before ``start``.
 
+        ``sockets``: already listen; then ``listen.address`` and ``listen.port`` are not bound.
         ``cluster``: the apiserver that supplies backends or authorizes callers, if configured. Raises
         InvalidConfig if the authentication settings cannot be used.
         """
@@ -112,7 +115,7 @@ class App:
             unread=lambda: self._reading.refused,
         )
         self.service = service_of(settings, published, sources, routes=self._routes(seen))
-        self.server = self._server(is_for_one_user=is_for_one_user)
+        self.server = self._server(is_for_one_user=is_for_one_user, sockets=sockets)
         self._memory = MemoryWatch(percent=settings.memory.shed_percent, shed=self._shed)
         self._register(seen)
 
@@ -145,7 +148,8 @@ class App:
         backend."""
         self._sources.first_look.start()
         bound = await self.server.start()
-        warn_of_exposure(self.settings, bound[1])
+        for host, port in self.server.bound:
+            warn_of_exposure(self.settings, host, port)
         if self._gate is not None:
             self._gate.start()
         if self.history is not None:
@@ -270,7 +274,7 @@ class App:
         files = [*schema_routes(self.schemas), *swagger_routes(self.swagger)]
         return [*pages.routes(), *files, *changes, *questions]
 
-    def _server(self, *, is_for_one_user: bool) -> HTTPServer:
+    def _server(self, *, is_for_one_user: bool, sockets: Sequence[socket.socket]) -> HTTPServer:
         """The server, with the handlers that claim requests: validation, /openapi/v2, the stream,
         backends."""
         validation = [] if self._validation is None else [self._validation]
@@ -279,6 +283,7 @@ class App:
         return HTTPServer(
             self.service,
             self.settings.listen,
+            sockets=sockets,
             slow_request=self.settings.log.slow_request,
             guard=LoopbackHosts(self._gate) if is_for_one_user else self._gate,
             streaming=(*validation, *reads, *streams, self._proxy_handler),

@@ -13,7 +13,7 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from typing import Final
 
@@ -22,7 +22,7 @@ from prometheus_client import disable_created_metrics
 from specmux_aggregator.app import App
 from specmux_aggregator.config.settings import LogSettings, Settings
 from specmux_aggregator.documents.archive import open_state
-from specmux_aggregator.errors import InvalidConfig
+from specmux_aggregator.errors import CannotListen, InvalidConfig
 from specmux_aggregator.kubernetes.cluster_access import chosen
 from specmux_aggregator.tasks import log_failure
 
@@ -32,6 +32,9 @@ FILES: Final = 65_536
 """Open files that a process may need: one per client, and one per relayed request."""
 
 SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108  # nothing is written to a fixed name in it
+
+FIRST_HANDED: Final = 3
+"""Descriptor of the first socket that systemd hands over (sd_listen_fds(3))."""
 
 Changes = Callable[[asyncio.Event], AsyncIterator[Settings | InvalidConfig]]
 """Yields the result of reading each change of the configuration; the event requests a reading at once
@@ -50,7 +53,9 @@ async def run(
     ``is_for_one_user``: refuse requests under a host name other than this machine's. ``is_whole_process``:
     the process ends afterwards, so signals during its end are ignored."""
     disable_created_metrics()  # type: ignore[no-untyped-call]  # a series more per counter, which nobody reads
+    sockets: tuple[socket.socket, ...] = ()
     if is_whole_process:
+        sockets = take_handed_sockets(os.environ)
         raise_file_limit()
         favour_the_loop()
         find_temporary_directory()
@@ -60,7 +65,13 @@ async def run(
         if access is not None:
             logger.info("cluster: %s at %s", access.context, access.server.url)
         cluster = None if access is None else access.server
-        app = App(settings, await open_state(settings), cluster=cluster, is_for_one_user=is_for_one_user)
+        app = App(
+            settings,
+            await open_state(settings),
+            cluster=cluster,
+            is_for_one_user=is_for_one_user,
+            sockets=sockets,
+        )
         try:
             host, port = await app.start()
             logger.info("serving on %s", _url(host, port, is_tls=settings.listen.tls_cert_file is not None))
@@ -191,3 +202,36 @@ def notify(state: str, environ: Mapping[str, str] = os.environ) -> None:
             sender.sendall(state.encode())
     except OSError:
         return
+
+
+def take_handed_sockets(
+    environ: MutableMapping[str, str], *, first: int = FIRST_HANDED
+) -> tuple[socket.socket, ...]:
+    """The listening sockets that systemd handed to this process; none where it handed them to another.
+
+    They, and the variables that name them, are not inherited by workers. Raises CannotListen for a descriptor
+    that the service cannot serve on. ``first``: the first descriptor.
+    """
+    pid, count = environ.pop("LISTEN_PID", ""), environ.pop("LISTEN_FDS", "")
+    environ.pop("LISTEN_FDNAMES", None)
+    if pid != str(os.getpid()):
+        return ()
+    if not (count.isascii() and count.isdigit()):
+        raise CannotListen(f"LISTEN_FDS is no number: {count[:32]!r}")
+    return tuple(_handed(descriptor) for descriptor in range(first, first + int(count[:5])))
+
+
+def _handed(descriptor: int) -> socket.socket:
+    try:
+        handed = socket.socket(fileno=descriptor)
+    except OSError as error:
+        raise CannotListen(f"the descriptor {descriptor} of LISTEN_FDS is no socket") from error
+    handed.set_inheritable(False)
+    is_ip = handed.family in (socket.AF_INET, socket.AF_INET6)
+    if not (is_ip and handed.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)):
+        handed.close()
+        raise CannotListen(
+            f"the descriptor {descriptor} of LISTEN_FDS does not listen for TCP: the socket unit needs"
+            " ListenStream= with an address and port, and Accept=no"
+        )
+    return handed

@@ -28,16 +28,18 @@ class Process:
         *arguments: str,
         program: tuple[str, ...] = (sys.executable, "-m", "specmux_aggregator.cli"),
         under: tuple[str, ...] = (),
+        close_fds: bool = True,
         **environment: str,
     ) -> None:
         """``program``: how to call ``specmux``. ``under``: a command that replaces itself with the one it is
-        given."""
+        given. ``close_fds``: False passes on what is inheritable."""
         clean = {name: value for name, value in os.environ.items() if not name.startswith("SPECMUX_")}
         self._process = subprocess.Popen(
             [*under, *program, *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            close_fds=close_fds,
             env={**clean, **environment, "PYTHONUNBUFFERED": "1"},
         )
         self.lines: list[str] = []

@@ -82,22 +82,22 @@ def gate_of(
     )
 
 
-def warn_of_exposure(settings: Settings, port: int) -> None:
-    """Warn of settings that expose data to the network at the bound ``port``. Not refused: a mesh or a proxy
-    may stand in front."""
+def warn_of_exposure(settings: Settings, address: str, port: int) -> None:
+    """Warn of settings that expose data to the network at the bound ``address`` and ``port``. Not refused: a
+    mesh or a proxy may stand in front."""
     listen, mode = settings.listen, settings.auth.mode
-    if is_loopback(listen.address):
+    if is_loopback(address):
         return
     if mode == "none":
         logger.warning(
             "everybody who reaches %s port %d may read every document: auth.mode is none",
-            listen.address,
+            address,
             port,
         )
     elif listen.tls_cert_file is None:
         logger.warning(
             "bearer tokens cross the network to %s port %d in the clear: listen.tls_cert_file is not set",
-            listen.address,
+            address,
             port,
         )
 

@@ -169,6 +169,7 @@ class HTTPServer:
         service: Responder,
         listen: ListenSettings,
         *,
+        sockets: Sequence[socket.socket] = (),
         slow_request: float = 1.0,
         use_memo: bool = True,
         guard: Guard | None = None,
@@ -176,12 +177,14 @@ class HTTPServer:
         streaming: Sequence[StreamingHandler] = (),
         unread_max: int = UNREAD_MAX,
     ) -> None:
-        """``slow_request``: seconds after which a request is logged. ``use_memo``: False for tests of what
-        lies behind the memo. ``guard``: None admits everybody. ``streaming``: handlers that may claim a
-        request before the service. ``client_ca_file``: the CA of client certificates, which the guard
+        """``sockets``: listen already, and are served and closed in place of the address and port of
+        ``listen``. ``slow_request``: seconds after which a request is logged. ``use_memo``: False for tests
+        of what lies behind the memo. ``guard``: None admits everybody. ``streaming``: handlers that may claim
+        a request before the service. ``client_ca_file``: the CA of client certificates, which the guard
         reads. ``unread_max``: bytes of large answers, over all connections, that clients have not read to
         the end."""
         self._listen = listen
+        self._sockets = sockets
         self.stats = RequestStats()
         self._client_ca_file = client_ca_file
         self._unread_max = unread_max
@@ -197,7 +200,7 @@ class HTTPServer:
         self._certificates: Certificates | None = None
         self._connections: Connections | None = None
         self._handshakes: ClientHandshakes | None = None
-        self._listener: asyncio.Server | None = None
+        self._listeners: list[asyncio.Server] = []
         self._accept_errors: AcceptErrors | None = None
         self._watch: asyncio.Task[None] | None = None
 
@@ -221,21 +224,32 @@ class HTTPServer:
             )
             made = partial(TLSTransport, self._handshakes)
         try:
-            self._listener = await asyncio.get_running_loop().create_server(
-                made, listen.address, listen.port, backlog=BACKLOG
-            )
+            await self._bind(made)
         except OSError as error:
             where = f"{listen.address}:{listen.port}"
             raise CannotListen(f"cannot listen on {where}: {_reason(error)}") from error
-        for one in self._listener.sockets:
-            # Accepted sockets inherit it: a client that vanished silently is noticed eventually.
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         self._accept_errors = AcceptErrors(self.stats, self._connections.make_room)
         self._accept_errors.install(asyncio.get_running_loop())
         self._watch = asyncio.create_task(self._watch_over(self._connections))
         log_failure(self._watch, logger, "the deadlines of connections are no longer watched")
-        host, port = self._listener.sockets[0].getsockname()[:2]
-        return host, port
+        return self.bound[0]
+
+    @property
+    def bound(self) -> list[tuple[str, int]]:
+        """Every address and port that clients can connect to."""
+        return [each.getsockname()[:2] for listener in self._listeners for each in listener.sockets]
+
+    async def _bind(self, made: Callable[[], asyncio.BaseProtocol]) -> None:
+        listen, loop = self._listen, asyncio.get_running_loop()
+        for handed in self._sockets:
+            self._listeners.append(await loop.create_server(made, sock=handed, backlog=BACKLOG))
+        if not self._sockets:
+            new = await loop.create_server(made, listen.address, listen.port, backlog=BACKLOG)
+            self._listeners.append(new)
+        for listener in self._listeners:
+            for one in listener.sockets:
+                # Accepted sockets inherit it: a client that vanished silently is noticed eventually.
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 
     async def stop(self) -> None:
         """Stop accepting, let running requests finish within ``listen.shutdown_timeout``, then cut the
@@ -247,7 +261,7 @@ class HTTPServer:
             await asyncio.gather(self._watch, return_exceptions=True)
         await finish(
             logger,
-            None if self._listener is None else self._listener.close,
+            *(listener.close for listener in self._listeners),
             None
             if self._accept_errors is None
             else partial(self._accept_errors.remove, asyncio.get_running_loop()),
