@@ -12,7 +12,7 @@ from specmux_aggregator.aggregation.refresher import DocumentsFollower, Publish,
 from specmux_aggregator.backend_sources.crds import Manifests
 from specmux_aggregator.backend_sources.new_source import origin_of
 from specmux_aggregator.backend_sources.outcome import Outcome
-from specmux_aggregator.backend_sources.peers import Peers
+from specmux_aggregator.backend_sources.servers import ServerSet
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.upstream.body_budget import BodyBudget
@@ -42,10 +42,10 @@ class Refreshers:
         observation: Observation,
         *,
         manifests: Manifests | None,
-        follow: Callable[[Observation, BackendClient | None, Peers | None], DocumentsFollower] | None,
+        follow: Callable[[Observation, ServerSet | None], DocumentsFollower] | None,
     ) -> Refresher:
         """A new refresher; the caller runs it. ``manifests``: those of a watched cluster. ``follow``: creates
-        what follows the documents and uses the same client."""
+        what follows the documents and asks the same servers."""
         backend, polling, limits = observation.backend, self.settings.polling, self.settings.limits
         connect = {
             url: partial(
@@ -59,17 +59,15 @@ class Refreshers:
             for url in (backend.urls or (backend.url,))
             if url
         }
-        client = next(iter(connect.values()))() if connect else None
         # Behind a proxy, the proxy resolves the name.
-        peers = Peers(connect, has_addresses=backend.proxy_url is None) if connect else None
+        servers = ServerSet(connect, has_addresses=backend.proxy_url is None) if connect else None
         if backend.kind.is_directory:
             polling = replace(polling, interval=min(polling.interval, DIRECTORY_INTERVAL))
         origin = origin_of(
             backend,
             self.builder,
             manifests=manifests,
-            client=client,
-            peers=peers,
+            servers=servers,
             polling=polling,
             limits=limits,
         )
@@ -79,6 +77,6 @@ class Refreshers:
             polling=polling,
             publish=self.publish,
             observed=self.observed,
-            follower=None if follow is None else follow(observation, client, peers),
+            follower=None if follow is None else follow(observation, servers),
             pace=self.pace,
         )

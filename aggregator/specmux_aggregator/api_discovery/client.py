@@ -26,7 +26,7 @@ from specmux_aggregator.api_discovery.backend_knowledge import (
 )
 from specmux_aggregator.api_discovery.legacy import parse_core_versions, parse_groups, parse_resources
 from specmux_aggregator.api_discovery.parsing import BadList
-from specmux_aggregator.backend_sources.peers import Peers
+from specmux_aggregator.backend_sources.servers import ServerSet
 from specmux_aggregator.backend_sources.sightings import Sightings
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
 from specmux_aggregator.http.messages import Coding
@@ -127,13 +127,13 @@ class BackendDiscovery:
         *,
         limits: DocumentLimits,
         max_group_versions: int,
-        peers: Peers | None = None,
+        servers: ServerSet | None = None,
     ) -> None:
-        """``limits``: of one discovery document. ``peers``: the servers behind the address, if there may be
-        several."""
+        """``limits``: of one discovery document. ``servers``: those of the backend; None: the one that
+        ``client`` asks."""
         self._backend = backend
         self._client = client
-        self._peers = peers
+        self._servers = servers
         self._told: Sightings[BackendListings] | None = None
         """What the servers behind one address reported."""
         self._limits = replace(limits, max_values=min(limits.max_values, VALUES_MAX))
@@ -144,17 +144,17 @@ class BackendDiscovery:
 
     async def ask(self) -> Outcome | None:
         """What the backend reports; None if it has no discovery."""
-        if self._peers is None or not self._peers.are_known:
+        if self._servers is None or not self._servers.are_known:
             self._told = None
             return await self._ask()
         if self._told is None:
             self._told = Sightings(time.monotonic)
         told_by_all = self._told
-        outcomes = await self._peers.each(self._ask_by)
+        outcomes = await self._servers.ask_each(self._ask_by)
         for name, outcome in outcomes:
             if isinstance(outcome, BackendListings):
                 told_by_all.note(name or digest_of_told(outcome), outcome)
-        told_by_all.expire(kept={server.name for server in self._peers.servers()})
+        told_by_all.expire(kept={server.name for server in self._servers.servers()})
         if not any(isinstance(outcome, BackendListings) for _, outcome in outcomes):
             return outcomes[0][1]
         told = united([each for _, each in told_by_all.items()])

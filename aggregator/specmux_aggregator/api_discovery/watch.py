@@ -19,13 +19,12 @@ from specmux_aggregator.api_discovery.encoded_directory import Asked, DiscoveryI
 from specmux_aggregator.api_discovery.follower import DiscoveryFollower
 from specmux_aggregator.api_discovery.merge import merge
 from specmux_aggregator.api_discovery.synthesis import Synthesis
-from specmux_aggregator.backend_sources.peers import Peers
+from specmux_aggregator.backend_sources.servers import ServerSet
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.model.snapshot import Snapshot
 from specmux_aggregator.tasks import Coalescer, in_turns
-from specmux_aggregator.upstream.client import BackendClient
 from specmux_cache.reading.single_flight import SingleFlight
 
 logger = logging.getLogger(__name__)
@@ -86,20 +85,18 @@ class DiscoveryWatch:
             del self._followers[name]
         self.changed()
 
-    def follower(
-        self, observation: Observation, client: BackendClient | None, peers: Peers | None
-    ) -> DiscoveryFollower:
-        """A new follower of one backend; the caller runs it. ``client``: None for a backend that cannot be
-        asked. ``peers``: the servers behind its address."""
+    def follower(self, observation: Observation, servers: ServerSet | None) -> DiscoveryFollower:
+        """A new follower of one backend; the caller runs it. ``servers``: None for a backend that cannot be
+        asked."""
         backend = observation.backend
         asked = None
-        if client is not None:
+        if servers is not None:
             asked = BackendDiscovery(
                 backend,
-                client,
+                servers.client,
                 limits=self._limits.of_roots,
                 max_group_versions=self._limits.max_group_versions,
-                peers=peers,
+                servers=servers,
             )
         made = DiscoveryFollower(
             observation,

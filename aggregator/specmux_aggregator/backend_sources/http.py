@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from specmux_aggregator.backend_sources.outcome import BackendOffers, Outcome, UnchangedOffers, seen_of
-from specmux_aggregator.backend_sources.peers import Peers
+from specmux_aggregator.backend_sources.servers import ServerSet
 from specmux_aggregator.backend_sources.shared_documents import SharedDocuments
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded, encoded
@@ -22,9 +22,8 @@ from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.backend import Backend, BackendKind
 from specmux_aggregator.model.failure import Cause, Failure, build_failure
 from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
-from specmux_aggregator.model.server_union import BackendServer
 from specmux_aggregator.mounts import NamedFunction
-from specmux_aggregator.upstream.client import BackendClient, BackendRoot, MovedDocument, NotModified, Payload
+from specmux_aggregator.upstream.client import BackendRoot, MovedDocument, NotModified, Payload
 from specmux_aggregator.upstream.responses import INLINE_MAX
 from specmux_aggregator.workers.integrity import fault_of
 from specmux_aggregator.workers.lowering import (
@@ -133,29 +132,27 @@ class HTTPOrigin:
     def __init__(
         self,
         backend: Backend,
-        client: BackendClient,
+        servers: ServerSet,
         worker: Worker,
         *,
         limits: DocumentLimits,
         max_group_versions: int,
         v3_probe_interval: float,
-        peers: Peers | None = None,
     ) -> None:
-        """``peers``: the servers behind the backend's address; None: it has one."""
         self._backend = backend
-        self._client = client
+        self._servers = servers
+        self._client = servers.client
         self._worker = worker
         self._limits = limits
         self._max_group_versions = max_group_versions
         self._v3_probe_interval = v3_probe_interval
-        self._peers = peers
         self._root: BackendRoot | None = None
         self._swagger_etag: str | None = None
         self._has_delivered = False
         self._missed_v3 = 0
         self._next_v3_probe = 0.0
         self._unhashed: dict[GroupVersion, _UnhashedDocument] = {}
-        self._shared = SharedDocuments(client, worker, limits=limits)
+        self._shared = SharedDocuments(servers.client, worker, limits=limits)
         self._lowered: LoweredDocuments | None = None
         """None until a document may have been 3.1."""
 
@@ -183,14 +180,10 @@ class HTTPOrigin:
             return own
         unhashed = self._unhashed.get(group_version)
         is_unhashed = unhashed is not None and unhashed.offer.hash == hash
-        if self._peers is not None and not is_unhashed:
-            answer: Payload | MovedDocument | NotModified | Failure = await self._peers.document(
-                group_version, hash, client=self._client, held=self._root, accept_gzip=accept_gzip
-            )
+        if is_unhashed:
+            answer = await self._client.document(group_version, hash=None, accept_gzip=accept_gzip)
         else:
-            answer = await self._client.document(
-                group_version, hash=None if is_unhashed else hash, accept_gzip=accept_gzip
-            )
+            answer = await self._servers.document(group_version, hash, accept_gzip=accept_gzip)
         if isinstance(answer, NotModified):
             return Failure(Cause.UNEXPECTED_STATUS, "304 to a plain request")
         if isinstance(answer, Payload) and await self._may_be_later_than_30(answer):
@@ -200,12 +193,7 @@ class HTTPOrigin:
         return answer
 
     async def close(self) -> None:
-        await self._client.close()
-        if self._peers is not None:
-            await self._peers.close()
-
-    def _servers(self) -> tuple[BackendServer, ...]:
-        return () if self._peers is None else self._peers.servers()
+        await self._servers.close()
 
     def _is_settled(self, root: BackendRoot, last: Observation) -> bool:
         """Whether an unchanged root leaves nothing to fetch or report."""
@@ -236,32 +224,12 @@ class HTTPOrigin:
 
     async def _observe_v3(self, last: Observation) -> Outcome:
         held = self._root if last.dialect is BackendKind.V3 else None
-        if self._peers is not None:
-            await self._peers.find(last.backend)
-        if self._peers is not None and self._peers.are_known:
-            answer: BackendRoot | NotModified | Failure = await self._peers.current()
-        else:
-            answer = await self._client.root(etag=held.etag if held else None)
-            if self._peers is not None and isinstance(answer, BackendRoot):
-                answer = await self._peers.settled(answer, held)
-        match answer:
-            case Failure():
-                return answer
-            case NotModified() if held is not None and self._is_settled(held, last):
-                self._missed_v3 = 0
-                return UnchangedOffers()
-            case NotModified() if held is not None:
-                root = held
-            case NotModified():
-                return Failure(Cause.UNEXPECTED_STATUS, "304 to a plain request")
-            case BackendRoot() if (
-                answer == held and self._servers() == last.servers and self._is_settled(answer, last)
-            ):
-                self._missed_v3 = 0
-                return UnchangedOffers()
-            case BackendRoot():
-                root = answer
+        root = await self._servers.root(last.backend)
+        if isinstance(root, Failure):
+            return root
         self._missed_v3 = 0
+        if root == held and self._servers.servers() == last.servers and self._is_settled(root, last):
+            return UnchangedOffers()
         outcome = await self._with_unhashed(last, root)
         if isinstance(outcome, BackendOffers):
             # Only now: a root that could not be published must not be "not modified" at the next check.
@@ -309,7 +277,7 @@ class HTTPOrigin:
             if body is not None:
                 bodies[group_version] = body
         self._unhashed = unhashed
-        return BackendOffers(BackendKind.V3, offers, bodies, tuple(notes), servers=self._servers())
+        return BackendOffers(BackendKind.V3, offers, bodies, tuple(notes), servers=self._servers.servers())
 
     async def _download_unhashed(
         self, group_version: GroupVersion, known: _UnhashedDocument | None

@@ -7,11 +7,10 @@ from specmux_aggregator.backend_sources.files import Folder
 from specmux_aggregator.backend_sources.folder import FolderOrigin
 from specmux_aggregator.backend_sources.http import HTTPOrigin
 from specmux_aggregator.backend_sources.origin import Origin
-from specmux_aggregator.backend_sources.peers import Peers
 from specmux_aggregator.backend_sources.release_files import ReleaseFiles
+from specmux_aggregator.backend_sources.servers import ServerSet
 from specmux_aggregator.config.settings import LimitSettings, PollingSettings
 from specmux_aggregator.model.backend import Backend, BackendKind
-from specmux_aggregator.upstream.client import BackendClient
 from specmux_aggregator.workers.worker import Worker
 
 
@@ -20,14 +19,12 @@ def origin_of(
     worker: Worker,
     *,
     manifests: Manifests | None,
-    client: BackendClient | None,
-    peers: Peers | None,
+    servers: ServerSet | None,
     polling: PollingSettings,
     limits: LimitSettings,
 ) -> Origin:
     """A new origin; the caller closes it. ``manifests``: those of the watched cluster, for the backend found
-    there. ``client``: of a backend with a URL; the origin closes it. ``peers``: the servers behind its
-    address."""
+    there. ``servers``: of a backend with a URL; the origin closes them."""
     match backend.kind:
         case BackendKind.DIRECTORY:
             return FolderOrigin(
@@ -42,16 +39,15 @@ def origin_of(
                 manifests = _folder(backend, limits)
             return CRDsOrigin(backend, manifests, worker, limits=limits.of_documents)
         case BackendKind.AUTO | BackendKind.V2 | BackendKind.V3:
-            if client is None:
+            if servers is None:
                 raise ValueError(f"backend {backend.name} has no URL")
             return HTTPOrigin(
                 backend,
-                client,
+                servers,
                 worker,
                 limits=limits.of_documents,
                 max_group_versions=limits.max_group_versions,
                 v3_probe_interval=polling.v3_probe_interval,
-                peers=peers,
             )
 
 

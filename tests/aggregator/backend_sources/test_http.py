@@ -6,12 +6,14 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from fakes.apiserver import FakeAPIServer, document, hash_of, serving, swagger
 from running.service import QUICK, backend
 from specmux_aggregator.aggregation.check_schedule import after
 from specmux_aggregator.backend_sources.http import HTTPOrigin
 from specmux_aggregator.backend_sources.outcome import BackendOffers, Outcome, UnchangedOffers
+from specmux_aggregator.backend_sources.servers import ServerSet
 from specmux_aggregator.config.settings import LimitSettings
 from specmux_aggregator.model.backend import BackendKind
 from specmux_aggregator.model.failure import Cause, Failure
@@ -54,9 +56,10 @@ async def watch(server: FakeAPIServer, *, kind: BackendKind = BackendKind.AUTO) 
     async with serving(server):
         configured = backend("a", server.url, kind=kind)
         polling = replace(QUICK, connect_timeout=2.0, idle_timeout=2.0, total_timeout=2.0)
+        connect = partial(BackendClient, configured, polling=polling, limits=LimitSettings())
         origin = HTTPOrigin(
             configured,
-            BackendClient(configured, polling=polling, limits=LimitSettings()),
+            ServerSet({configured.url: connect}),
             worker,
             limits=DocumentLimits(),
             max_group_versions=GROUP_VERSIONS_MAX,
