@@ -16,7 +16,7 @@ import shared_data
 from shared_data import DATA, needs
 from specmux_converters.group_versions import GroupVersion
 from specmux_tools.explanation.skeleton import skeleton
-from specmux_tools.inputs.validated_objects import MEDIA_TYPES, files_below, read_inputs
+from specmux_tools.inputs.validated_objects import MEDIA_TYPES, manifest_files, manifests_in
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.sources.releases import ReleaseSource
 from specmux_tools.validation import Validator
@@ -55,7 +55,7 @@ def test_verdicts_are_those_of_the_published_documents(
 
 def _files() -> Iterator[tuple[bytes, str]]:
     for folder in (DATA / "manifests", DATA / "defects/mistakes"):
-        for item in read_inputs(files_below([str(folder)])):
+        for item in manifests_in(manifest_files([str(folder)])):
             yield item.part.data, MEDIA_TYPES[item.part.format]
 
 

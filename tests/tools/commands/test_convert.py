@@ -22,8 +22,8 @@ from specmux_aggregator.command_line.progress import progress
 from specmux_converters import codecs, media_types
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.yaml.writer import to_yaml
+from specmux_tools.command_line.output_files import file_of
 from specmux_tools.commands.convert import convert
-from specmux_tools.sources.disk.document_files import file_of
 
 OK = {"200": {"description": "OK", "schema": {"$ref": "#/definitions/A"}}}
 SWAGGER: dict[str, Any] = {
@@ -202,6 +202,15 @@ def test_folder_without_documents_says_so(tmp_path: Path) -> None:
     assert result.exit_code == 3
     assert "no document in it can be read" in result.stderr
     assert "Chart.yaml" in result.stderr
+
+
+@pytest.mark.parametrize("form", ["json", "v2"])
+def test_a_kustomization_alone_is_no_document(form: str, tmp_path: Path) -> None:
+    file = tmp_path / "kustomization.yaml"
+    file.write_text("resources: [a.yaml]\n")
+    result = run(file, "--to", form)
+    assert result.exit_code == 3
+    assert "no document in it can be read" in result.stderr
 
 
 def test_folder_of_documents_is_split_together(path: Path, tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from specmux_converters.group_versions import GroupVersion
-from specmux_tools.sources.disk.document_files import FileRefused
-from specmux_tools.sources.disk.named_files import GivenFile, given_files
+from specmux_tools.sources.listing import inputs_at
+from specmux_tools.sources.source import FileRefused
 
 
 def test_files_folders_and_standard_input_come_in_the_order_in_which_they_are_named(
@@ -24,13 +24,15 @@ def test_files_folders_and_standard_input_come_in_the_order_in_which_they_are_na
     (tmp_path / "documents/README.md").write_bytes(b"no document")
     alone = tmp_path / "alone.txt"
     alone.write_bytes(b"alone")
-    assert given_files([alone, Path("-"), tmp_path / "documents"]) == [
-        GivenFile(str(alone), b"alone"),
-        GivenFile("standard input", b"piped"),
-        GivenFile(str(below), b"below", GroupVersion("apis/apps/v1"), "apis/apps/v1.json"),
+    words = (alone, Path("-"), tmp_path / "documents")
+    found = [each for word in words for each in inputs_at(str(word))]
+    assert [(each.name, each.read(), each.group_version, each.relative) for each in found] == [
+        (str(alone), b"alone", None, ""),
+        ("standard input", b"piped", None, ""),
+        (str(below), b"below", GroupVersion("apis/apps/v1"), "apis/apps/v1.json"),
     ]
 
 
 def test_folder_without_documents_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(FileRefused, match="no documents in it"):
-        given_files([tmp_path])
+    with pytest.raises(FileRefused, match="no document in it"):
+        list(inputs_at(str(tmp_path)))

@@ -17,7 +17,7 @@ from shared_data import DATA
 from specmux_aggregator.cli import main
 from specmux_converters.crd import build
 from specmux_converters.group_versions import GroupVersion
-from specmux_tools.inputs.validated_objects import Input, documents_for
+from specmux_tools.inputs.validated_objects import Manifest, documents_for
 from specmux_tools.mcp.library import Library
 from specmux_tools.queries import validate
 from specmux_tools.sources.disk.files import FileSource
@@ -116,7 +116,7 @@ def test_a_group_version_is_not_asked_for_where_its_definitions_have_every_kind(
 
     for kind in ("Alpha", "AlphaList", "Beta"):
         data = json.dumps(instance(kind, "v1")).encode()
-        documents_for([Input("one.json", part) for part in parts_of(data)], own, load)
+        documents_for([Manifest("one.json", part) for part in parts_of(data)], own, load)
     assert asked == [{"apis/pair.example.com/v1"}]  # for Beta
 
 

@@ -21,7 +21,7 @@ from specmux_converters.crd import build
 from specmux_converters.yaml.reader import parse_yaml_stream
 from specmux_tools.commands import validate as validate_module
 from specmux_tools.commands.validate import validate
-from specmux_tools.inputs.validated_objects import Input, ObjectVerdict, Rules, check
+from specmux_tools.inputs.validated_objects import Manifest, ObjectVerdict, VerdictOptions, check
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.reports import FORMS
 from specmux_tools.validation import Validator
@@ -281,7 +281,7 @@ def test_each_json_object_of_a_stream_is_one() -> None:
         (b'{"kind": "B"}', 1),
         (b"{", 1),
     ]
-    checked: list[Any] = check(Input("f", parts[2]), Validator(DocumentSet({})), Rules())
+    checked: list[Any] = check(Manifest("f", parts[2]), Validator(DocumentSet({})), VerdictOptions())
     assert checked[0].report.fatal.endswith("unexpected end of JSON input")
 
 

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 from converters.crd.widgets import widget
 from specmux_aggregator.cli import main
-from specmux_tools.sources.disk.document_files import FileRefused
 from specmux_tools.sources.disk.git_files import git_files
+from specmux_tools.sources.source import FileRefused
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 

@@ -10,17 +10,18 @@ import click
 from specmux_converters.counted_nouns import listed
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.inputs.validated_objects import (
-    Input,
+    Manifest,
     ObjectPatch,
     ObjectVerdict,
     ValidatedObject,
-    files_below,
+    manifest_files,
+    manifests_in,
     object_of,
     patch_bytes,
-    read_inputs,
     read_stored,
 )
 from specmux_tools.kinds import DocumentSet
+from specmux_tools.sources.input import Input
 from specmux_tools.sources.options import Command, SourceOptions, bundled
 from specmux_tools.validation.patching.patch_types import PatchType
 from specmux_tools.validation.stored_objects import StoredObjects
@@ -49,20 +50,20 @@ class OperationOptions:
     def applies(self) -> bool:
         return self.patch_type == "apply"
 
-    def inputs(self, files: Sequence[str]) -> list[Input]:
+    def manifests(self, files: Sequence[Input]) -> list[Manifest]:
         """The documents that are judged: of an apply, those of the patch. Raises SourceError."""
-        return read_inputs([self.patch] if self.applies and self.patch is not None else files)
+        return manifests_in(manifest_files([self.patch]) if self.applies and self.patch else files)
 
-    def stored(self, files: Sequence[str]) -> StoredObjects | None:
+    def stored(self, files: Sequence[Input]) -> StoredObjects | None:
         """The objects that are updated; of an apply, those of ``files``. Raises SourceError."""
         if self.applies:
-            return read_stored(files, ", ".join(files)) if files else None
+            return read_stored(files, ", ".join(each.name for each in files)) if files else None
         if self.old is None:
             return None
-        return read_stored(files_below([self.old]), self.old, are_required=self.operation == "update")
+        return read_stored(manifest_files([self.old]), self.old, are_required=self.operation == "update")
 
     def stored_in_cluster(
-        self, inputs: Sequence[Input], documents: DocumentSet, source: SourceOptions
+        self, manifests: Sequence[Manifest], documents: DocumentSet, source: SourceOptions
     ) -> StoredObjects | None:
         """Raises SourceError."""
         if not self.old_from_cluster:
@@ -71,7 +72,7 @@ class OperationOptions:
             stored_in_cluster,  # imports an event loop
         )
 
-        values = [value for item in inputs if (value := object_of(item)) is not None]
+        values = [value for item in manifests if (value := object_of(item)) is not None]
         return stored_in_cluster(values, documents, source, are_required=self.operation == "update")
 
     def read_patch(self) -> ObjectPatch | None:

@@ -15,8 +15,8 @@ from typing import Final
 
 from specmux_aggregator.console import is_coloured
 from specmux_aggregator.version import VERSION
+from specmux_tools.command_line.output_files import write_out
 from specmux_tools.reports import FindingReport, Suite, render
-from specmux_tools.sources.disk.document_files import write_out
 
 _WORKSPACES: Final = ("GITHUB_WORKSPACE", "CI_PROJECT_DIR")
 """Of GitHub and of GitLab: where a job has its checkout, which may lack ``.git``."""

@@ -212,7 +212,6 @@ def fetch(directory: Path, /, release: str, place: str | None, output: Output, s
     if not word.startswith(KUBERNETES):
         raise click.BadParameter(f"wants kubernetes:1.N; not {release!r}", param_hint="kubernetes:1.N")
     with failures(), progress("fetching"), store_of(directory) as store:
-        from specmux_tools.sources.disk.document_files import FileRefused
         from specmux_tools.sources.remote.published_documents import (
             PUBLISHED,
             DocumentKeeper,
@@ -220,6 +219,7 @@ def fetch(directory: Path, /, release: str, place: str | None, output: Output, s
             published_url,
             read_documents,
         )
+        from specmux_tools.sources.source import FileRefused
 
         keeper = DocumentKeeper(release_of(word), store)
         try:

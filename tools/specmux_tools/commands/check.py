@@ -22,8 +22,7 @@ from specmux_tools.sources import (
     group_versions_option,
     source_options,
 )
-from specmux_tools.sources.arguments import SourceWord, given
-from specmux_tools.sources.disk.document_files import reported_refusals
+from specmux_tools.sources.arguments import SourceWord, inputs_of
 from specmux_tools.sources.options import bundled
 from specmux_tools.sources.source import UnreadSource
 
@@ -92,13 +91,14 @@ def check(
     if group_versions and (paths or source.is_local):
         raise click.UsageError("--group-version is for servers; of files, name those to check")
     source = source.or_release(options.release)
-    with reported_errors(), reported_refusals():
+    with reported_errors():
         from specmux_tools.document_checks.findings import UNCHECKED, UNREAD, Subject, unread_document
 
         unread: list[UnreadSource] = []
         with progress("reading"):
-            files = given(paths, source, group_versions=[*map(GroupVersion, group_versions)], unread=unread)
-        subjects = [Subject(each.name, each.data, each.group_version, options.release) for each in files]
+            wanted = [*map(GroupVersion, group_versions)]
+            files = inputs_of(paths, source, group_versions=wanted, unread=unread)
+        subjects = [Subject(each.name, each.read(), each.group_version, options.release) for each in files]
         with progress(f"checking {counted(len(subjects), 'document')}"):
             checked = _checked(subjects, source, jobs=options.jobs, is_kept=not options.no_cache)
         checked += [unread_document(each.where, each.reason) for each in unread]

@@ -32,19 +32,12 @@ from specmux_converters.recognise import DocumentKind
 from specmux_converters.to_swagger2.conversion import joined, piece_of
 from specmux_converters.yaml.writer import to_yaml
 from specmux_tools.command_line.loss_report import counted, listed
+from specmux_tools.command_line.output_files import file_of, output_file_option, write_file, write_out
 from specmux_tools.sources import SourceOptions, source_options
-from specmux_tools.sources.arguments import SourceWord, given
-from specmux_tools.sources.disk.document_files import (
-    FileRefused,
-    file_of,
-    output_file_option,
-    refusals,
-    reported_refusals,
-    write_file,
-    write_out,
-)
-from specmux_tools.sources.disk.named_files import GivenFile
+from specmux_tools.sources.arguments import SourceWord, inputs_of
+from specmux_tools.sources.input import Input, refusals
 from specmux_tools.sources.options import bundled
+from specmux_tools.sources.source import FileRefused
 
 REASONS_NAMED: Final = 5
 """Files of a folder without documents that are named with what is wrong."""
@@ -215,8 +208,8 @@ def convert(words: tuple[str, ...], options: ConvertOptions, source: SourceOptio
     source = source.or_release(options.release)
     if not words and not source.names_one:
         raise click.UsageError("Missing argument 'SOURCE': a file, a folder, a URL; or --server, --context")
-    with reported_errors(), reported_refusals(), progress("converting"):
-        files = given(words, source)
+    with reported_errors(), progress("converting"):
+        files = inputs_of(words, source)
         where = ", ".join(words) or str(source.server or "the options")
         if options.form == SWAGGER:
             result = _swagger(files, where, options)
@@ -238,7 +231,7 @@ class _Result:
     """Keys of the documents that were v3 already: they keep their key order."""
 
 
-def _converted(files: Sequence[GivenFile], where: str, options: ConvertOptions, *, is_split: bool) -> _Result:
+def _converted(files: Sequence[Input], where: str, options: ConvertOptions, *, is_split: bool) -> _Result:
     """Raises FileRefused."""
     if len(files) == 1:
         return _converted_file(files[0], options, is_split=is_split)
@@ -264,7 +257,7 @@ def _converted(files: Sequence[GivenFile], where: str, options: ConvertOptions, 
     )
 
 
-def _converted_file(file: GivenFile, options: ConvertOptions, *, is_split: bool) -> _Result:
+def _converted_file(file: Input, options: ConvertOptions, *, is_split: bool) -> _Result:
     with refusals(file.name):
         found = file.recognised()
         match found.kind:
@@ -281,9 +274,9 @@ def _converted_file(file: GivenFile, options: ConvertOptions, *, is_split: bool)
                 return _published(found.documents, file.name, options, is_split=is_split, losses=found.losses)
 
 
-def _swagger(files: Sequence[GivenFile], where: str, options: ConvertOptions) -> _Result:
+def _swagger(files: Sequence[Input], where: str, options: ConvertOptions) -> _Result:
     """All documents as one of Swagger 2.0. Raises FileRefused."""
-    if len(files) > 1 or files[0].relative:
+    if len(files) != 1 or files[0].relative:
         converted = _converted(files, where, options, is_split=True)
     else:
         with refusals(where):
@@ -303,7 +296,7 @@ def _swagger(files: Sequence[GivenFile], where: str, options: ConvertOptions) ->
     return _Result({None: made.document}, (*converted.losses, *made.losses), frozenset({None}))
 
 
-def _joined(results: Sequence[tuple[GivenFile, _Result]], losses: Sequence[Loss]) -> _Result:
+def _joined(results: Sequence[tuple[Input, _Result]], losses: Sequence[Loss]) -> _Result:
     """What the files of a folder gave. Raises FileRefused where two of them gave one group-version."""
     documents: dict[GroupVersion | None, Document] = {}
     as_is: set[GroupVersion | None] = set()
@@ -318,7 +311,7 @@ def _joined(results: Sequence[tuple[GivenFile, _Result]], losses: Sequence[Loss]
     return _Result(documents, found, frozenset(as_is))
 
 
-def _manifests(files: Sequence[GivenFile]) -> tuple[list[Document], list[Loss]]:
+def _manifests(files: Sequence[Input]) -> tuple[list[Document], list[Loss]]:
     """The CustomResourceDefinitions of a folder. Files of other kinds lie beside them, a kustomization for
     one; only those that speak of CustomResourceDefinitions and cannot be read are losses."""
     manifests: list[Document] = []
@@ -327,7 +320,7 @@ def _manifests(files: Sequence[GivenFile]) -> tuple[list[Document], list[Loss]]:
         try:
             found = file.recognised()
         except ConverterError as error:
-            if b"CustomResourceDefinition" in file.data:
+            if b"CustomResourceDefinition" in file.read():
                 losses.append(Loss(error.pointer, "file", f"{Path(file.name).name}: {error.reason}"))
             continue
         if found.kind is DocumentKind.CRDS:
@@ -356,7 +349,7 @@ def _published(
     return _Result({None: next(iter(built.documents.values()))}, losses)
 
 
-def _key_of(file: GivenFile, document: Document) -> GroupVersion:
+def _key_of(file: Input, document: Document) -> GroupVersion:
     """The group-version of an OpenAPI v3 document: told by its name below the folder, else by its paths."""
     if file.group_version is not None:
         return file.group_version

@@ -15,19 +15,15 @@ from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.exits import FOUND, InputPath, fail_on_option, reported_errors
 from specmux_converters.errors import ConverterError
 from specmux_converters.lazy.dataclasses import dataclass
+from specmux_tools.command_line.output_files import write_file
 from specmux_tools.command_line.report_output import write_report
 from specmux_tools.differences import ServedSide
 from specmux_tools.differences.policy import NO_POLICY, Policy, baseline, read_policy
 from specmux_tools.reports import FORMS
 from specmux_tools.sources import SourceOptions, group_versions_option, side_options
-from specmux_tools.sources.disk.document_files import (
-    FileRefused,
-    read_file,
-    refusals,
-    reported_refusals,
-    write_file,
-)
+from specmux_tools.sources.input import Input, refusals
 from specmux_tools.sources.options import CONTEXT, bundled, is_given
+from specmux_tools.sources.source import FileRefused
 
 if TYPE_CHECKING:  # the help is shown without reading a document
     from specmux_tools.differences.comparison import Comparison
@@ -122,7 +118,7 @@ def diff(old: str, new: str, options: DiffOptions, source: SourceOptions) -> Non
         )
     if [old, new, str(options.policy), options.objects].count("-") > 1:
         raise click.UsageError("standard input (-) can be read once")
-    with reported_errors(), reported_refusals(), progress("comparing"):
+    with reported_errors(), progress("comparing"):
         rules = _policy(options.policy)
         compared = _compared(old, new, options, source)
         today = dt.datetime.now(tz=dt.UTC).date().isoformat()
@@ -203,7 +199,7 @@ def _policy(file: Path | None) -> Policy:
         return NO_POLICY
     from specmux_converters.yaml.reader import parse_yaml_stream
 
-    data = read_file(file)
+    data = Input.at(file).read()
     try:
         documents = parse_yaml_stream(data)
         return read_policy(documents[0] if documents else {})

@@ -77,8 +77,8 @@ def _print(group_version: str, output: str, profile: str | None, source: SourceO
     from specmux_converters.crd.keywords import without_defined_fields
     from specmux_converters.document import canonical
     from specmux_converters.yaml.writer import to_yaml
+    from specmux_tools.command_line.output_files import write_out
     from specmux_tools.sources import opened, report_unread
-    from specmux_tools.sources.disk.document_files import write_out
 
     with opened(source) as documents:
         known = documents.group_versions()

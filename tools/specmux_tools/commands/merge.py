@@ -22,17 +22,12 @@ from specmux_converters.merging.short_names import NameCollision, with_short_nam
 from specmux_converters.recognise import DocumentKind
 from specmux_converters.yaml.writer import to_yaml
 from specmux_tools.command_line.loss_report import counted
+from specmux_tools.command_line.output_files import output_file_option, write_out
 from specmux_tools.sources import SourceOptions, own_kinds_option, source_options
-from specmux_tools.sources.arguments import SourceWord, given, is_path
-from specmux_tools.sources.disk.document_files import (
-    FileRefused,
-    output_file_option,
-    refusals,
-    reported_refusals,
-    write_out,
-)
-from specmux_tools.sources.disk.named_files import GivenFile
+from specmux_tools.sources.arguments import SourceWord, inputs_of, is_path
+from specmux_tools.sources.input import Input, refusals
 from specmux_tools.sources.options import is_given
+from specmux_tools.sources.source import FileRefused
 
 
 @click.command(
@@ -69,8 +64,8 @@ def merge(
         raise click.UsageError(f"{named} are different sources; give one of them")
     if words and source.offline and all(map(is_path, words)):
         raise click.UsageError("--offline is for servers; a folder is read without one anyway")
-    with reported_errors(), reported_refusals(), progress("merging"):
-        documents = _documents(given(words, source))
+    with reported_errors(), progress("merging"):
+        documents = _documents(inputs_of(words, source))
         with refusals(", ".join(words) or "the cluster"):
             merged = merge_documents(documents)
         _report(merged)
@@ -84,7 +79,7 @@ def merge(
         write_out(data, output_file, is_text=True)
 
 
-def _documents(files: Iterable[GivenFile]) -> dict[GroupVersion, Document]:
+def _documents(files: Iterable[Input]) -> dict[GroupVersion, Document]:
     """The v3 documents, what those of Swagger 2.0 convert to, and what an apiserver publishes of all
     CustomResourceDefinitions together. Raises FileRefused."""
     documents: dict[GroupVersion, Document] = {}

@@ -33,8 +33,9 @@ from specmux_tools.sources import (
     source_options,
 )
 from specmux_tools.sources.access import has_cluster
-from specmux_tools.sources.disk.document_files import FileRefused, refusals, reported_refusals
+from specmux_tools.sources.input import refusals
 from specmux_tools.sources.options import is_url
+from specmux_tools.sources.source import FileRefused
 
 KUSTOMIZE: Final = "kustomize"
 """A layout of one file, of Swagger 2.0."""
@@ -116,7 +117,7 @@ def schemas(
         raise click.UsageError(f"--release is {known}, v1.35.0, or {MASTER}; not {release!r}")
     if KUSTOMIZE in layouts and (len(set(layouts)) > 1 or kinds):
         raise click.UsageError("--layout kustomize is of all kinds, and goes with no other layout")
-    with reported_errors(), reported_refusals(), progress("writing schemas"):
+    with reported_errors(), progress("writing schemas"):
         if KUSTOMIZE in layouts:
             _write_kustomize(Path(target), source)
             return

@@ -19,7 +19,6 @@ from specmux_tools.command_line.report_output import write_report
 from specmux_tools.command_line.validation_reports import LEVELS
 from specmux_tools.reports import FORMS, Case, FindingReport, ReportFinding, Suite, Where
 from specmux_tools.sources import SourceOptions, source_options
-from specmux_tools.sources.disk.document_files import reported_refusals
 from specmux_tools.sources.options import source_word
 
 if TYPE_CHECKING:  # the help is shown without reading a document
@@ -97,7 +96,7 @@ def upgrade(
 
     if not paths and not live:
         raise click.UsageError("name manifests as PATH, or ask for what a cluster stores with --live")
-    with reported_errors(), reported_refusals(), progress("judging"):
+    with reported_errors(), progress("judging"):
         target, origin = source_word(target), source_word(origin)
         if not origin and not live:
             origin = predecessor(target, source)

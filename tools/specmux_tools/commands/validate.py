@@ -29,24 +29,25 @@ from specmux_tools.command_line.operation_options import (
     operation_options,
     unmatched_hints,
 )
+from specmux_tools.command_line.output_files import write_out
 from specmux_tools.command_line.report_output import write_report
 from specmux_tools.command_line.validation_reports import OBJECT_FORMS, report_of, stored_text
 from specmux_tools.inputs.ignored_fields import IgnoredField
 from specmux_tools.inputs.validated_objects import (
-    Input,
+    Manifest,
     ObjectVerdict,
-    Rules,
     ValidatedObject,
+    VerdictOptions,
     check,
     documents_for,
-    files_below,
+    manifest_files,
     object_of,
     with_places,
 )
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.reports import FORMS, render
 from specmux_tools.sources import SourceOptions, opened, report_unread, source_options
-from specmux_tools.sources.disk.document_files import reported_refusals, write_out
+from specmux_tools.sources.input import Input
 from specmux_tools.sources.kind_lookup import known_kinds
 from specmux_tools.sources.options import STDIN, bundled
 from specmux_tools.validation import Directive, UnionAlgorithm, Validator
@@ -89,21 +90,21 @@ class ValidateOptions:
     summary: bool
     workers: int | None
 
-    def rules(self, operation: OperationOptions, files: Sequence[str]) -> Rules:
+    def rules(self, operation: OperationOptions, files: Sequence[Input]) -> VerdictOptions:
         """Raises SourceError."""
-        return Rules(
-            _DIRECTIVES[self.field_validation.lower()],
-            frozenset(kind for each in self.skip for kind in each.split(",") if kind),
-            self.ignore_missing_schemas,
-            UnionAlgorithm(self.unions),
-            self.release,
-            self.skip_non_objects,
-            self.allow_unchecked,
-            operation.stored(files),
-            operation.read_patch(),
-            self.fail_on == "warning",
-            self.output in OBJECT_FORMS,
-            tuple(map(_ignored_field, self.ignore_field)),
+        return VerdictOptions(
+            directive=_DIRECTIVES[self.field_validation.lower()],
+            skipped=frozenset(kind for each in self.skip for kind in each.split(",") if kind),
+            allows_unknown_kinds=self.ignore_missing_schemas,
+            unions=UnionAlgorithm(self.unions),
+            release=self.release,
+            skips_non_objects=self.skip_non_objects,
+            allows_unchecked=self.allow_unchecked,
+            stored=operation.stored(files),
+            patch=operation.read_patch(),
+            is_strict_of_warnings=self.fail_on == "warning",
+            keeps_objects=self.output in OBJECT_FORMS,
+            ignored=tuple(map(_ignored_field, self.ignore_field)),
         )
 
 
@@ -202,9 +203,9 @@ def validate(
     if "-" in paths and STDIN in source.files:
         raise click.UsageError("standard input (-) can be read once: as PATH, or with --file")
     with reported_errors(), progress("validating"):
-        files = files_below(paths, ignored=_any_of(options.ignore_filename_pattern))
+        files = manifest_files(paths, ignored=_any_of(options.ignore_filename_pattern))
         rules = options.rules(operation, files)
-        inputs = operation.inputs(files)
+        inputs = operation.manifests(files)
         definitions = definitions_in(item.part for item in inputs)
         described = list(definitions)
         documents = _documents(inputs, definitions, source, described)
@@ -218,7 +219,7 @@ def validate(
     for hint in (*places, *hints, *warnings, *_skip_hints(rules.skipped, checked), *unmatched):
         warn(hint)
     report = report_of(checked, has_summary=options.summary, has_notes=options.summary or output != "text")
-    with reported_refusals():
+    with reported_errors():
         if output in OBJECT_FORMS:
             click.echo(render(report, "text", is_coloured=False, version=VERSION), err=True, nl=False)
             write_out(stored_text(checked, output), is_text=True)
@@ -242,7 +243,7 @@ def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str] | None:
 
 
 def _hints(
-    inputs: list[Input], paths: Sequence[str], checked: list[ValidatedObject], places: Sequence[str]
+    inputs: list[Manifest], paths: Sequence[str], checked: list[ValidatedObject], places: Sequence[str]
 ) -> Iterator[str]:
     """What to do about that which no object can be blamed for."""
     others = [each.file for each in checked if each.outcome is ObjectVerdict.NO_OBJECT]
@@ -285,7 +286,7 @@ def _hints(
 
 
 def _object_warnings(
-    inputs: Iterable[Input],
+    inputs: Iterable[Manifest],
     checked: Iterable[ValidatedObject],
     definitions: Sequence[Document],
     release: str | None,
@@ -343,7 +344,7 @@ def _type(each: ValidatedObject) -> str:
 
 
 def _documents(
-    inputs: Iterable[Input],
+    inputs: Iterable[Manifest],
     definitions: Sequence[Document],
     options: SourceOptions,
     described: list[Document],
@@ -369,10 +370,10 @@ def _built(definitions: Sequence[Document]) -> dict[GroupVersion, Document]:
 
 
 def _run(
-    inputs: list[Input],
+    inputs: list[Manifest],
     documents: DocumentSet,
     definitions: list[Document],
-    rules: Rules,
+    rules: VerdictOptions,
     workers: int | None,
 ) -> list[ValidatedObject]:
     """In the order of the files, whoever checks them."""
@@ -389,7 +390,7 @@ def _run(
         return [each for found in pool.map(_check_chunk, chunks) for each in found]
 
 
-def _validator(documents: DocumentSet, definitions: list[Document], rules: Rules) -> Validator:
+def _validator(documents: DocumentSet, definitions: list[Document], rules: VerdictOptions) -> Validator:
     return Validator(
         documents,
         keeps_objects=rules.keeps_objects,
@@ -404,10 +405,10 @@ _process: dict[str, Any] = {}
 """Of a worker process: its validator and its rules."""
 
 
-def _start(documents: DocumentSet, definitions: list[Document], rules: Rules) -> None:
+def _start(documents: DocumentSet, definitions: list[Document], rules: VerdictOptions) -> None:
     _process["validator"] = _validator(documents, definitions, rules)
     _process["rules"] = rules
 
 
-def _check_chunk(chunk: list[Input]) -> list[ValidatedObject]:
+def _check_chunk(chunk: list[Manifest]) -> list[ValidatedObject]:
     return [each for item in chunk for each in check(item, _process["validator"], _process["rules"])]

@@ -7,8 +7,8 @@ of them does not say which versions are deprecated or stored.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import field
+from collections.abc import Iterable
+from dataclasses import field, replace
 from pathlib import Path, PurePath
 from typing import Any, Final
 
@@ -16,24 +16,21 @@ import click
 
 from specmux_aggregator.console import warn
 from specmux_aggregator.exits import UnreadableInput
-from specmux_aggregator.http.content_codings import BadCoding, TooLarge
 from specmux_aggregator.workers.file_names import group_version_of_file
 from specmux_converters.counted_nouns import listed
 from specmux_converters.crd.manifest import shown_name
 from specmux_converters.document import Document
 from specmux_converters.errors import ConverterError, NoDocument, cut
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_converters.recognise import DocumentKind, recognise
+from specmux_converters.recognise import DocumentKind
 from specmux_tools.differences import ServedSide, add_document, add_manifests
 from specmux_tools.sources import SourceOptions
-from specmux_tools.sources.arguments import is_document_url
-from specmux_tools.sources.disk.document_files import FileRefused
-from specmux_tools.sources.disk.files import unpacked
+from specmux_tools.sources.arguments import inputs_of, is_document_url, is_path
 from specmux_tools.sources.disk.git_files import PREFIX as GIT
-from specmux_tools.sources.disk.git_files import git_files
-from specmux_tools.sources.disk.kustomize import without_kustomize
-from specmux_tools.sources.disk.named_files import given_files
+from specmux_tools.sources.input import Input
+from specmux_tools.sources.listing import NotInRevision
 from specmux_tools.sources.options import CONTEXT, KUBERNETES, STDIN, is_url
+from specmux_tools.sources.source import FileRefused
 
 _HASH: Final = re.compile(r"[0-9A-Fa-f]{32,128}")
 _CUT_HASH: Final = re.compile(r"[0-9A-Fa-f]{8,31}…?")
@@ -64,9 +61,9 @@ class Side:
 class _SideDocuments:
     """Documents as they were found: v3 first, then what Swagger 2.0 converts to."""
 
-    documents: list[tuple[str, Document]] = field(default_factory=list)
-    swagger: list[tuple[str, Document]] = field(default_factory=list)
-    manifests: list[tuple[str, Document]] = field(default_factory=list)
+    documents: list[SourceDocument] = field(default_factory=list)
+    swagger: list[SourceDocument] = field(default_factory=list)
+    manifests: list[SourceDocument] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
     """Files that are no documents, with the reason."""
     unread: list[str] = field(default_factory=list)
@@ -87,12 +84,10 @@ def side_of(
         from specmux_tools.sources.remote.kept_documents import kept_document
 
         return Side(kept_document(word, group_versions[0], state))
-    if word.startswith((CONTEXT, KUBERNETES)) or is_url(word):
-        side = _of_server(word, source, allows_unread=allows_unread)
-    elif word.startswith(GIT):
-        side = _of_revision(word, allows_unread=allows_unread)
+    if word.startswith((CONTEXT, KUBERNETES)) or (is_url(word) and not is_document_url(word)):
+        side = side_of_source(source.at(word), allows_unread=allows_unread)
     else:
-        side = _of_path(word, allows_unread=allows_unread)
+        side = _side_of_files(word, source, allows_unread=allows_unread)
     if group_versions:
         named = side.served.group_versions
         for name in [key for key in named if key not in group_versions]:
@@ -117,43 +112,6 @@ def refuse_cut_hash(word: str) -> None:
         )
 
 
-def _of_path(word: str, *, allows_unread: bool) -> Side:
-    path = Path(word)
-    if path != STDIN and not path.exists():
-        refuse_cut_hash(word)
-        raise UnreadableInput(
-            f"{cut(word)}: no such file or folder, "
-            "nor http(s)://, git:REV:PATH, context:NAME or kubernetes:1.N"
-        )
-    files = given_files([path])
-    where = "standard input" if path == STDIN else word
-    return _of_files({each.name: each.data for each in files}, where=where, allows_unread=allows_unread)
-
-
-def _of_revision(word: str, *, allows_unread: bool) -> Side:
-    """A pull request that adds the first definitions is compared with nothing."""
-    files = git_files(word)
-    if files is None:
-        return Side(ServedSide(), (f"{cut(word)}: the revision has no such path, so this side is empty",))
-    folder = word.removeprefix(GIT).partition(":")[2].rstrip("/")
-    files = without_kustomize(files, are_on_disk=False)
-    named = {_path_of(name, word, folder): data for name, data in files.items()}
-    return _of_files(named, where=word, allows_unread=allows_unread)
-
-
-def _path_of(name: str, word: str, folder: str) -> str:
-    """As the file is called from here, which is what annotations name."""
-    return folder if name == word else str(PurePath(folder, name))
-
-
-def _of_server(word: str, source: SourceOptions, *, allows_unread: bool) -> Side:
-    if is_url(word) and is_document_url(word):
-        from specmux_tools.sources.remote.answers import download
-
-        return _of_files({word: download(source.at(word))}, where=word, allows_unread=allows_unread)
-    return side_of_source(source.at(word), allows_unread=allows_unread)
-
-
 def side_of_source(source: SourceOptions, *, allows_unread: bool = False) -> Side:
     """What a server serves, or files that options name."""
     from specmux_tools.sources import opened
@@ -169,25 +127,39 @@ def side_of_source(source: SourceOptions, *, allows_unread: bool = False) -> Sid
     return Side(served, tuple(f"{_NOT_COMPARED}{each.where}: {each.reason}" for each in loaded.unread))
 
 
-def _of_files(files: Mapping[str, bytes], *, where: str, allows_unread: bool) -> Side:
+def _side_of_files(word: str, source: SourceOptions, *, allows_unread: bool) -> Side:
     """Files that are no documents are told and skipped; there has to be one that is."""
+    if is_path(word) and word != str(STDIN) and not Path(word).exists():
+        refuse_cut_hash(word)
+        raise UnreadableInput(
+            f"{cut(word)}: no such file or folder, "
+            "nor http(s)://, git:REV:PATH, context:NAME or kubernetes:1.N"
+        )
+    try:
+        files = inputs_of([word], replace(source, files=(), directories=()))
+    except NotInRevision:  # a pull request that adds the first definitions is compared with nothing
+        return Side(ServedSide(), (f"{cut(word)}: the revision has no such path, so this side is empty",))
     read = _SideDocuments()
-    for name, data in files.items():
-        _recognise(name, data, read, is_only=len(files) == 1)
+    for file in files:
+        _recognise(file, _name_from_here(file, word), read, is_only=len(files) == 1)
     served = _served(read)
+    where = "standard input" if word == str(STDIN) else word
     if read.unread and not allows_unread:
         raise FileRefused(where if len(files) > 1 else "", _refusal(read.unread, len(files)))
     if not served.group_versions and not served.stored_versions:
         raise FileRefused(where, "; ".join([*read.unread, *read.others][:3]) or "nothing in it is served")
     for other in read.others:
         warn(other)
-    kinds = ((read.documents, False), (read.manifests, True))
-    sources = tuple(
-        SourceDocument(name, files[name], document, is_manifest)
-        for found, is_manifest in kinds
-        for name, document in found
+    return Side(
+        served, tuple(f"{_NOT_COMPARED}{each}" for each in read.unread), (*read.documents, *read.manifests)
     )
-    return Side(served, tuple(f"{_NOT_COMPARED}{each}" for each in read.unread), sources)
+
+
+def _name_from_here(file: Input, word: str) -> str:
+    """As a file of a revision is called in the working tree, which is what annotations name."""
+    if not word.startswith(GIT):
+        return file.name
+    return str(PurePath(word.removeprefix(GIT).partition(":")[2], file.relative))
 
 
 def _refusal(unread: list[str], files: int) -> str:
@@ -197,44 +169,47 @@ def _refusal(unread: list[str], files: int) -> str:
     return f"not all of it can be read: {shown}. Correct it, or pass --allow-unread to compare the rest"
 
 
-def _recognise(name: str, data: bytes, read: _SideDocuments, *, is_only: bool) -> None:
+def _recognise(file: Input, name: str, read: _SideDocuments, *, is_only: bool) -> None:
     try:
-        found = recognise(unpacked(data))
+        found = file.recognised()
     except NoDocument as error:
         read.others.append(str(error) if is_only else f"{cut(name)}: {error}")
         return
-    except (ConverterError, BadCoding, TooLarge) as error:
-        read.unread.append(f"{cut(name)}: {error}")
+    except (ConverterError, FileRefused) as error:
+        reason = error.reason if isinstance(error, FileRefused) else error
+        read.unread.append(f"{cut(name)}: {reason}")
         return
     into = {
         DocumentKind.OPENAPI_3: read.documents,
         DocumentKind.SWAGGER_2: read.swagger,
         DocumentKind.CRDS: read.manifests,
     }
-    into[found.kind].extend((name, document) for document in found.documents)
+    is_manifest = found.kind is DocumentKind.CRDS
+    data = file.read()
+    into[found.kind].extend(SourceDocument(name, data, each, is_manifest) for each in found.documents)
 
 
 def _served(read: _SideDocuments) -> ServedSide:
     served = ServedSide()
     seen = set()
-    for name, document in read.documents:
-        add_document(served, document)
-        seen.add(group_version_of_file(name))
-    for _, swagger in read.swagger:
-        _add_swagger(served, swagger, seen)
-    first: dict[Any, tuple[str, Document]] = {}
-    for name, manifest in read.manifests:
-        key = shown_name(manifest)
+    for each in read.documents:
+        add_document(served, each.document)
+        seen.add(group_version_of_file(each.file))
+    for each in read.swagger:
+        _add_swagger(served, each.document, seen)
+    first: dict[Any, SourceDocument] = {}
+    for each in read.manifests:
+        name, key = each.file, shown_name(each.document)
         if key in first:
-            if first[key][1].get("spec") != manifest.get("spec"):
-                other = cut(first[key][0])
+            if first[key].document.get("spec") != each.document.get("spec"):
+                other = cut(first[key].file)
                 read.unread.append(
                     f"{cut(name)}: {key} is defined otherwise in {other}, and one of them counts"
                 )
             continue
-        first[key] = name, manifest
+        first[key] = each
         try:
-            problems: Iterable[Any] = add_manifests(served, [manifest])
+            problems: Iterable[Any] = add_manifests(served, [each.document])
         except ConverterError as error:
             read.unread.append(f"{cut(name)}: {error}")
             continue

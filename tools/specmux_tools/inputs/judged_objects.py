@@ -19,13 +19,13 @@ from specmux_converters.json_values import array, mapping
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.resources import GroupVersionKind
 from specmux_tools.inputs.diff_sides import Side
-from specmux_tools.inputs.validated_objects import MEDIA_TYPES, files_below, read_inputs
+from specmux_tools.inputs.validated_objects import MEDIA_TYPES, manifest_files, manifests_in
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.sources import SourceOptions, opened
-from specmux_tools.sources.disk.document_files import FileRefused
 from specmux_tools.sources.disk.git_files import PREFIX as GIT
 from specmux_tools.sources.options import CONTEXT, KUBERNETES, release_of
 from specmux_tools.sources.remote.answers import answer_of
+from specmux_tools.sources.source import FileRefused
 from specmux_tools.validation import Severity, ValidationReport, Validator
 from specmux_tools.validation.decoding.manifests import defined_kind, preserving_kinds
 
@@ -156,7 +156,7 @@ def _keyed(side: Side) -> dict[GroupVersion, Document]:
 
 def objects_at(word: str, source: SourceOptions, side: Side) -> Iterator[tuple[bytes, str]]:
     if not word.startswith(CONTEXT):
-        for item in read_inputs(files_below([word])):
+        for item in manifests_in(manifest_files([word])):
             yield item.part.data, MEDIA_TYPES[item.part.format]
         return
     yield from stored_objects(source.at(word), side)

@@ -11,7 +11,7 @@ from specmux_converters.resources import GroupVersionKind
 from specmux_tools.differences import ServedSide, compare
 from specmux_tools.inputs.diff_sides import Side, side_of, side_of_source
 from specmux_tools.inputs.judged_objects import validator_of
-from specmux_tools.inputs.validated_objects import Input
+from specmux_tools.inputs.validated_objects import Manifest
 from specmux_tools.sources import SourceOptions
 from specmux_tools.upgrades.roles import resources_of
 from specmux_tools.upgrades.verdicts import UpgradeSides
@@ -58,7 +58,7 @@ def upgrade_sides(
     )
 
 
-def group_versions_of(inputs: Iterable[Input]) -> frozenset[GroupVersion]:
+def group_versions_of(inputs: Iterable[Manifest]) -> frozenset[GroupVersion]:
     return frozenset(joined(*each) for item in inputs for each in group_versions_in(item.part))
 
 

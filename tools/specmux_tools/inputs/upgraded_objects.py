@@ -12,7 +12,7 @@ from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.inputs.embedded_manifests import MARKS, EmbeddedManifest, embedded_manifests
 from specmux_tools.inputs.judged_objects import stored_objects
 from specmux_tools.inputs.upgrade_sides import group_versions_of, read_side, upgrade_sides
-from specmux_tools.inputs.validated_objects import MEDIA_TYPES, Input, files_below, read_inputs
+from specmux_tools.inputs.validated_objects import MEDIA_TYPES, Manifest, manifest_files, manifests_in
 from specmux_tools.sources import SourceOptions
 from specmux_tools.sources.arguments import is_path
 from specmux_tools.sources.disk.git_files import PREFIX as GIT
@@ -54,7 +54,7 @@ class Upgrade:
 
     def judged(self, paths: Sequence[str], *, live: bool) -> list[UpgradedObject]:
         """Raises FileRefused, SpecmuxError."""
-        given = read_inputs(files_below(paths)) if paths else []
+        given = manifests_in(manifest_files(paths))
         inputs = [item for item in given if not is_local_config(item.part)]
         if local := len(given) - len(inputs):
             warn(f"{counted(local, 'object')} with config.kubernetes.io/local-config: skipped")
@@ -80,7 +80,7 @@ class Upgrade:
         return judged
 
 
-def _of_input(item: Input, judge: UpgradeJudge) -> Iterator[UpgradedObject]:
+def _of_input(item: Manifest, judge: UpgradeJudge) -> Iterator[UpgradedObject]:
     part = item.part
     source = opened(part.data, body_format(MEDIA_TYPES[part.format]), Directive.STRICT)
     for verdict in _verdicts(source, judge):
@@ -123,5 +123,5 @@ def _placed(verdict: UpgradeVerdict, embedded: EmbeddedManifest) -> UpgradeVerdi
     return replace(verdict, report=replace(verdict.report, violations=found))
 
 
-def _may_embed(item: Input) -> bool:
+def _may_embed(item: Manifest) -> bool:
     return any(mark in item.part.data for mark in MARKS)

@@ -13,8 +13,7 @@ from typing import Any, Final
 import orjson
 
 from specmux_aggregator.errors import SourceError
-from specmux_aggregator.folders import walked
-from specmux_aggregator.http.content_codings import BadCoding, TooLarge
+from specmux_aggregator.http.content_codings import TooLarge
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion, api_version, joined
 from specmux_converters.lazy.dataclasses import dataclass
@@ -23,11 +22,10 @@ from specmux_converters.resources import GroupVersionKind
 from specmux_tools.inputs.ignored_fields import IgnoredField, without_fields
 from specmux_tools.kind_suggestions import KindPlace, place_of
 from specmux_tools.kinds import DocumentSet
-from specmux_tools.sources.disk.document_files import FileRefused
-from specmux_tools.sources.disk.files import read_bytes
-from specmux_tools.sources.disk.git_files import PREFIX as GIT
-from specmux_tools.sources.disk.git_files import git_files
-from specmux_tools.sources.disk.kustomize import without_kustomize
+from specmux_tools.sources.input import Input
+from specmux_tools.sources.listing import MANIFESTS, inputs_at, without_kustomize
+from specmux_tools.sources.options import STDIN
+from specmux_tools.sources.source import FileRefused
 from specmux_tools.validation import Directive, Severity, UnionAlgorithm, ValidationReport, Validator
 from specmux_tools.validation.decoding.json_syntax import syntax_error
 from specmux_tools.validation.decoding.lists import flattened, is_list, objects_in
@@ -44,9 +42,6 @@ from specmux_tools.validation.media_types import BodyFormat
 from specmux_tools.validation.patching.patch_types import PatchType
 from specmux_tools.validation.stored_objects import ObjectKey, StoredMatch, StoredObjects
 from specmux_tools.validation.validator import opened, with_refused_match
-
-STDIN: Final = "-"
-SUFFIXES: Final = (".yaml", ".yml", ".json", ".cbor")
 
 MEDIA_TYPES: Final = {
     BodyFormat.JSON: "application/json",
@@ -69,7 +64,7 @@ class ObjectVerdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Input:
+class Manifest:
     """One document of one file."""
 
     file: str
@@ -112,8 +107,8 @@ class ObjectPatch:
     data: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictOptions:
     """How objects are judged."""
 
     directive: Directive = Directive.STRICT
@@ -143,52 +138,46 @@ class Rules:
         )
 
 
-def files_below(paths: Iterable[str], *, ignored: re.Pattern[str] | None = None) -> list[str]:
+def manifest_files(paths: Iterable[str], *, ignored: re.Pattern[str] | None = None) -> list[Input]:
     """The files, and those below folders that may hold manifests, but for paths in which ``ignored`` is
-    found; revisions of git stay as they are. Raises SourceError."""
-    found: list[str] = []
-    for path in paths:
-        if path == STDIN or path.startswith(GIT) or Path(path).is_file():
-            found.append(path)
-        elif Path(path).is_dir():
-            below = [str(each) for each in walked(Path(path), _is_manifest, refuse=_refuse)]
-            if not below:
-                raise SourceError(f"{path}: no manifest in it: no file ends in {', '.join(SUFFIXES)}")
-            found += below
-        else:
-            raise SourceError(f"{path}: no such file or folder")
-    return [path for path in found if ignored is None or not ignored.search(path)]
+    found. Raises FileRefused."""
+
+    def is_wanted(name: str) -> bool:
+        return ignored is None or not ignored.search(name)
+
+    return [
+        each
+        for path in paths
+        if Path(path).is_dir() or is_wanted(path)
+        for each in inputs_at(path, MANIFESTS)
+        if not each.is_on_disk or is_wanted(each.name)
+    ]
 
 
-def _is_manifest(name: str) -> bool:
-    return name.endswith(SUFFIXES)
+def manifests_in(files: Iterable[Input]) -> list[Manifest]:
+    """Raises FileRefused for what cannot be read."""
+    try:
+        read = without_kustomize(files)
+    except FileRefused as error:
+        if isinstance(error.__cause__, TooLarge):
+            raise FileRefused("", f"{error}; give its objects in several files") from error
+        raise
+    return [
+        Manifest("stdin" if file.path == STDIN else file.name, part)
+        for file in read
+        for part in parts_of(file.read())
+    ]
 
 
-def _refuse(error: OSError) -> None:
-    """A folder that cannot be read may hold manifests: nothing is valid that was not looked at."""
-    raise SourceError(f"{error.filename}: {error.strerror or 'cannot be read'}") from error
-
-
-def read_inputs(paths: Iterable[str]) -> list[Input]:
-    """Raises SourceError for what cannot be read."""
-    inputs = []
-    files = [item for path in paths for item in _files(path).items()]
-    manifests = without_kustomize(dict(files))
-    for name, data in files:
-        if name in manifests:
-            inputs += [Input(name, part) for part in parts_of(data)]
-    return inputs
-
-
-def read_stored(files: Iterable[str], place: str, *, are_required: bool = False) -> StoredObjects:
+def read_stored(files: Iterable[Input], place: str, *, are_required: bool = False) -> StoredObjects:
     """The objects of all files. Raises SourceError for what cannot be read."""
-    values = [_value(item.file, item.part) for item in read_inputs(files)]
+    values = [_value(item.file, item.part) for item in manifests_in(files)]
     return StoredObjects(values, place, are_required=are_required)
 
 
 def patch_bytes(path: str) -> bytes:
     """The JSON of a patch: as it was written, or that of a YAML document. Raises SourceError."""
-    data = _bytes(path)
+    data = Input.at(Path(path)).read()
     if syntax_error(data) is None:
         return data
     parts = list(parts_of(data))
@@ -197,7 +186,7 @@ def patch_bytes(path: str) -> bytes:
     return orjson.dumps(_value(path, parts[0]), default=float)
 
 
-def object_of(item: Input) -> Any:
+def object_of(item: Manifest) -> Any:
     """None for what cannot be read."""
     try:
         return read(item.part.data, item.part.format).value
@@ -212,28 +201,7 @@ def _value(file: str, part: StreamPart) -> Any:
         raise SourceError(f"{file}: {error.text}") from error
 
 
-def _files(path: str) -> dict[str, bytes]:
-    if not path.startswith(GIT):
-        return {"stdin" if path == STDIN else path: _bytes(path)}
-    try:
-        files = git_files(path)
-    except FileRefused as error:
-        raise SourceError(str(error)) from error
-    if files is None:
-        raise SourceError(f"{path}: the revision has no such path")
-    return {name: data for name, data in files.items() if name == path or _is_manifest(name)}
-
-
-def _bytes(path: str) -> bytes:
-    try:
-        return read_bytes(Path(path))
-    except TooLarge as error:
-        raise SourceError(f"{path}: {error}; give its objects in several files") from error
-    except (BadCoding, OSError) as error:
-        raise SourceError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
-
-
-def check(item: Input, validator: Validator, rules: Rules) -> list[ValidatedObject]:
+def check(item: Manifest, validator: Validator, rules: VerdictOptions) -> list[ValidatedObject]:
     """The objects of one document: several where it is a List."""
     if rules.skips_non_objects and _is_no_object(item):
         report = ValidationReport(None, rules.directive)
@@ -244,7 +212,7 @@ def check(item: Input, validator: Validator, rules: Rules) -> list[ValidatedObje
     return checked
 
 
-def _reports(item: Input, validator: Validator, rules: Rules) -> Iterable[ValidationReport]:
+def _reports(item: Manifest, validator: Validator, rules: VerdictOptions) -> Iterable[ValidationReport]:
     data, form = item.part.data, item.part.format
     if rules.patch is None and rules.ignored:
         body = opened(data, form, rules.directive, plainly=False)
@@ -259,7 +227,7 @@ def _reports(item: Input, validator: Validator, rules: Rules) -> Iterable[Valida
         if not is_list(value):
             return [_applied(item, validator, rules, value)]
         parts = [StreamPart(orjson.dumps(each, default=float), BodyFormat.JSON) for each in objects_in(value)]
-        alone = [Input(item.file, part) for part in parts]
+        alone = [Manifest(item.file, part) for part in parts]
         return [_applied(each, validator, rules, object_of(each)) for each in alone]
     try:
         objects = objects_in(read(data, form).value)
@@ -268,7 +236,7 @@ def _reports(item: Input, validator: Validator, rules: Rules) -> Iterable[Valida
     return [validator.patch(each, rules.patch.data, rules.patch.type, rules.directive) for each in objects]
 
 
-def _applied(item: Input, validator: Validator, rules: Rules, value: Any) -> ValidationReport:
+def _applied(item: Manifest, validator: Validator, rules: VerdictOptions, value: Any) -> ValidationReport:
     """JSON is YAML, and CBOR has a media type of its own."""
     form = PatchType.APPLY_CBOR if item.part.format is BodyFormat.CBOR else PatchType.APPLY
     stored = rules.stored or StoredObjects((), "")
@@ -277,7 +245,7 @@ def _applied(item: Input, validator: Validator, rules: Rules, value: Any) -> Val
     return with_refused_match(report, match)
 
 
-def _is_no_object(item: Input) -> bool:
+def _is_no_object(item: Manifest) -> bool:
     is_template = b"{{" in item.part.data and _is_of_chart(Path(item.file).parent)
     return is_template or not is_object(item.part)
 
@@ -291,13 +259,13 @@ def _is_of_chart(folder: Path) -> bool:
     )
 
 
-def _checked(item: Input, report: ValidationReport, rules: Rules) -> ValidatedObject:
+def _checked(item: Manifest, report: ValidationReport, rules: VerdictOptions) -> ValidatedObject:
     part = item.part
     moved = report.moved(part.line)
     return ValidatedObject(item.file, part.line + 1, part.source, _outcome(report, rules), moved)
 
 
-def _outcome(report: ValidationReport, rules: Rules) -> ObjectVerdict:
+def _outcome(report: ValidationReport, rules: VerdictOptions) -> ObjectVerdict:
     if rules.skips(report.kind):
         return ObjectVerdict.SKIPPED
     if not report.is_known and rules.allows_unknown_kinds:
@@ -311,7 +279,7 @@ def _outcome(report: ValidationReport, rules: Rules) -> ObjectVerdict:
 
 
 def documents_for(
-    inputs: Iterable[Input],
+    inputs: Iterable[Manifest],
     own: Mapping[GroupVersion, Document],
     load: Callable[[Collection[GroupVersion]], Mapping[GroupVersion, Document]],
 ) -> DocumentSet:

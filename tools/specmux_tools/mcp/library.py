@@ -25,10 +25,10 @@ from specmux_tools.explanation.skeleton import skeleton
 from specmux_tools.explanation.text import text
 from specmux_tools.explanation.tree import find
 from specmux_tools.inputs.validated_objects import (
-    Input,
+    Manifest,
     ObjectVerdict,
-    Rules,
     ValidatedObject,
+    VerdictOptions,
     check,
     documents_for,
     with_places,
@@ -127,7 +127,7 @@ class Library:
         if len(manifest) > MANIFEST_CHARACTERS:
             raise InvalidPath(f"a manifest of {len(manifest)} characters; {MANIFEST_CHARACTERS} are allowed")
         data = _unfenced(manifest).encode("utf-8", "surrogatepass")
-        inputs = [Input("manifest", part) for part in parts_of(data)]
+        inputs = [Manifest("manifest", part) for part in parts_of(data)]
         if not inputs:
             raise InvalidPath("no object in the manifest")
         with self._now() as source:
@@ -146,12 +146,14 @@ class Library:
             **({"hints": list(places)} if places else {}),
         }
 
-    def _judged(self, source: Source, inputs: list[Input]) -> tuple[list[ValidatedObject], tuple[str, ...]]:
+    def _judged(
+        self, source: Source, inputs: list[Manifest]
+    ) -> tuple[list[ValidatedObject], tuple[str, ...]]:
         def documents_of(own: Mapping[GroupVersion, Document]) -> DocumentSet:
             return documents_for(inputs, own, lambda needed: source.load(needed).documents.documents)
 
         validator = validator_beside([each.part for each in inputs], documents_of)
-        checked = [each for item in inputs for each in check(item, validator, Rules())]
+        checked = [each for item in inputs for each in check(item, validator, VerdictOptions())]
         return with_places(checked, lambda: validator.documents.kinds_beside(known_kinds(source)))
 
     def diff(self, offset: int = 0) -> list[str]:

@@ -1,11 +1,11 @@
-"""The files that words and options name: of folders, git revisions, bundles, URLs, and servers.
+"""The inputs that words and options name: of folders, git revisions, bundles, URLs, and servers.
 
 The one way in for commands that read whole documents; those that ask for single kinds open a Source.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,15 +14,14 @@ import click
 from specmux_aggregator.errors import NoSource
 from specmux_aggregator.exits import UnreadableInput
 from specmux_aggregator.workers.file_names import is_document_name
-from specmux_converters.document import canonical
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
-from specmux_tools.sources.disk.document_files import FileRefused
 from specmux_tools.sources.disk.git_files import PREFIX as GIT
-from specmux_tools.sources.disk.named_files import GivenFile, files_of_path
+from specmux_tools.sources.input import Input
+from specmux_tools.sources.listing import inputs_at, without_kustomize
 from specmux_tools.sources.open_source import opened
 from specmux_tools.sources.options import CONTEXT, KUBERNETES, STDIN, SourceOptions, is_url, release_of
-from specmux_tools.sources.source import UnreadSource
+from specmux_tools.sources.source import FileRefused, UnreadSource
 
 _ROOT_PATHS: Final = ("/openapi/v3/", "/openapi/v2")
 _WORDS: Final = "nor http(s)://, git:REV:PATH, context:NAME or kubernetes:1.N"
@@ -51,14 +50,14 @@ def is_path(word: str) -> bool:
     return not is_url(word) and not word.startswith((CONTEXT, GIT, KUBERNETES))
 
 
-def given(
+def inputs_of(
     words: Iterable[str],
     source: SourceOptions,
     *,
     group_versions: Collection[GroupVersion] = (),
     unread: list[UnreadSource] | None = None,
-) -> list[GivenFile]:
-    """The files of the words and of the options; without any, the documents of the server that is meant.
+) -> list[Input]:
+    """The inputs of the words and of the options; without any, the documents of the server that is meant.
 
     ``group_versions``: those of a server. ``unread`` takes what a server does not give, which is refused
     where it is None. Raises FileRefused, SpecmuxError.
@@ -67,8 +66,18 @@ def given(
     if named.count(str(STDIN)) > 1:
         raise click.UsageError("standard input (-) can be read once")
     if not named:
-        return _of_server(source, group_versions, unread)
-    return [file for word in named for file in _of_word(word, source, group_versions, unread)]
+        return _documents_of(source, group_versions, unread)
+    found: list[Input] = []
+    for word in named:
+        if is_url(word) and is_document_url(word):
+            from specmux_tools.sources.remote.answers import download  # which imports an event loop
+
+            found.append(Input(word, data=download(source.at(word))))
+        elif is_url(word) or word.startswith((CONTEXT, KUBERNETES)):
+            found += _documents_of(source.at(word), group_versions, unread)
+        else:
+            found += inputs_at(word)
+    return without_kustomize(found)
 
 
 def is_document_url(url: str) -> bool:
@@ -77,25 +86,9 @@ def is_document_url(url: str) -> bool:
     return is_document_name(path) or any(part in path for part in _ROOT_PATHS)
 
 
-def _of_word(
-    word: str,
-    source: SourceOptions,
-    group_versions: Collection[GroupVersion],
-    unread: list[UnreadSource] | None,
-) -> Iterator[GivenFile]:
-    if is_url(word) and is_document_url(word):
-        from specmux_tools.sources.remote.answers import download  # which imports an event loop
-
-        yield GivenFile(word, download(source.at(word)))
-    elif word.startswith((CONTEXT, KUBERNETES)) or is_url(word):
-        yield from _of_server(source.at(word), group_versions, unread)
-    else:
-        yield from files_of_path(word)
-
-
-def _of_server(
+def _documents_of(
     source: SourceOptions, group_versions: Collection[GroupVersion], unread: list[UnreadSource] | None
-) -> list[GivenFile]:
+) -> list[Input]:
     with opened(source) as server:
         loaded = server.load([*group_versions] or None)
     if unread is not None:
@@ -103,6 +96,6 @@ def _of_server(
     for each in loaded.unread if unread is None else ():
         raise FileRefused(each.where, each.reason)
     return [
-        GivenFile(str(key), canonical(document), key, str(key), document)
+        Input(str(key), document=document, group_version=key, relative=str(key))
         for key, document in sorted(loaded.documents.documents.items())
     ]

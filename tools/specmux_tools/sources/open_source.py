@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from specmux_aggregator.console import warn
 from specmux_tools.sources.options import KUBERNETES, STDIN, SourceOptions
 
 if TYPE_CHECKING:  # the types bring the converters with them, which --help does not need
-    from specmux_tools.sources.disk.files import File
     from specmux_tools.sources.source import Source, UnreadSource
 
 NAMED_MAX: Final = 20
@@ -31,11 +29,12 @@ def opened(options: SourceOptions) -> Iterator[Source]:
         yield ReleaseSource(options.kubernetes, options.directory_of_cache)
         return
     if options.is_local:
-        from specmux_tools.sources.disk.files import FileSource, is_packed
+        from specmux_tools.sources.disk.files import FileSource
+        from specmux_tools.sources.listing import inputs_at, is_packed
 
         packed = [path for path in options.files if path != STDIN and is_packed(path)]
         plain = tuple(path for path in options.files if path not in packed)
-        others = _unpacked(packed) if packed else ()
+        others = [each for path in packed for each in inputs_at(str(path))]
         yield FileSource.of(directories=options.directories, files=plain, others=others)
         return
     from specmux_tools.sources.remote.servers import opened_server
@@ -50,15 +49,6 @@ def note_missing_descriptions(source: Source, options: SourceOptions) -> None:
         from specmux_tools.sources.releases import note_missing_descriptions as note
 
         note(source.where, options.directory_of_cache)
-
-
-def _unpacked(paths: Iterable[Path]) -> tuple[File, ...]:
-    from specmux_tools.sources.disk.files import File
-    from specmux_tools.sources.disk.named_files import given_files
-
-    return tuple(
-        File(Path(each.name), each.name, each.group_version, each.data) for each in given_files(paths)
-    )
 
 
 def report_unread(unread: Sequence[UnreadSource]) -> None:

@@ -8,11 +8,23 @@ from typing import Protocol
 
 import orjson
 
+from specmux_aggregator.errors import SourceError
 from specmux_converters.document import Document
+from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.resources import Resources
 from specmux_tools.kinds import DocumentSet
+
+
+class FileRefused(SourceError):
+    """A file or an answer that cannot be read, converted or written. ``where`` names it, unless
+    the reason does."""
+
+    def __init__(self, where: object, reason: object) -> None:
+        place = f"{cut(str(where))}: " if str(where) else ""
+        super().__init__(f"{place}{reason}" if reason else str(where))
+        self.reason = str(reason)
 
 
 @dataclass(frozen=True, slots=True)

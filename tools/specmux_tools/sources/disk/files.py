@@ -7,55 +7,34 @@ manifests; manifests are built all together, since a group's may lie in several 
 from __future__ import annotations
 
 import hashlib
-import sys
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Final, Self
 
 from specmux_aggregator.errors import SourceError
-from specmux_aggregator.folders import read_at_most, walked
-from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
-from specmux_aggregator.http.messages import Coding
-from specmux_aggregator.workers.file_names import group_version_of_file, is_document_name
 from specmux_converters.built_in_names import resources_of
-from specmux_converters.document import DEFAULT_LIMITS, Document, is_of_custom_resources
+from specmux_converters.document import Document, is_of_custom_resources
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion, group_version_of, split
 from specmux_converters.json_values import mapping
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_converters.recognise import DocumentKind, recognise
+from specmux_converters.recognise import DocumentKind
 from specmux_converters.references import schemas_of
 from specmux_converters.resources import ResourceNames, Resources
 from specmux_converters.synthesis import names_of
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.sources.disk.kustomize import KustomizeFiles, report_skipped
+from specmux_tools.sources.input import Input
+from specmux_tools.sources.listing import DOCUMENTS, inputs_below
 from specmux_tools.sources.options import STDIN
-from specmux_tools.sources.source import LoadedDocuments, UnreadSource, digest_of
+from specmux_tools.sources.source import FileRefused, LoadedDocuments, UnreadSource, digest_of
 
 SETTLED: Final = 2.0
 """Seconds: file systems tell times as coarsely."""
-
-ZIP: Final = b"PK\x03\x04"
-"""A bundle's first bytes."""
-_GIT: Final = "git:"
-_GZIP: Final = b"\x1f\x8b"
 _NO_KEY: Final = (
     "its paths are of no group-version; name the file as its group-version, such as apis/apps/v1.json"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class File:
-    """A file that may hold documents."""
-
-    path: Path
-    name: str
-    """For messages."""
-    key: GroupVersion | None = None
-    """The group-version that its name spells."""
-    data: bytes | None = None
-    """Its bytes, where they lie in no file of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,50 +54,51 @@ class FileSource:
 
     def __init__(
         self,
-        files: Iterable[File],
+        inputs: Iterable[Input],
         *,
         directories: tuple[Path, ...] = (),
         given: tuple[Path, ...] = (),
         unread: tuple[UnreadSource, ...] = (),
-        others: tuple[File, ...] = (),
+        others: tuple[Input, ...] = (),
     ) -> None:
-        """``directories`` and ``given``: the folders and files that were named. ``others``: of the files,
+        """``directories`` and ``given``: the folders and files that were named. ``others``: of the inputs,
         those that were read already."""
         self.where = ", ".join(map(str, (*directories, *given, *(file.name for file in others))))
         self._others = others
         self._directories = directories
         self._given = given
-        self._files = tuple(files)
+        self._inputs = tuple(inputs)
         self._unlisted = unread
-        self._contents: dict[Path, _Contents] = {}
-        names = [str(file.path) for file in self._files if file.data is None and file.path != STDIN]
-        self._kustomize = KustomizeFiles(names, lambda name: Path(name).read_bytes())
+        self._contents: dict[str, _Contents] = {}
+        self._kustomize = KustomizeFiles(self._inputs)
         self._is_skipping_reported = False
         self._loaded: dict[frozenset[GroupVersion] | None, LoadedDocuments] = {}
-        self._state = _state_of(self._files)
+        self._state = _state_of(self._inputs)
         """Before anything is read: what is read later may be newer, and is then read once more."""
 
     @classmethod
     def of(
-        cls, *, directories: Iterable[Path] = (), files: Iterable[Path] = (), others: Iterable[File] = ()
+        cls, *, directories: Iterable[Path] = (), files: Iterable[Path] = (), others: Iterable[Input] = ()
     ) -> Self:
         """All documents below folders, single files, and ``others``, which are read already.
 
-        Raises SourceError where there is no file.
+        Raises FileRefused where there is no file.
         """
-        found: list[File] = []
+        found: list[Input] = []
         unread: list[UnreadSource] = []
+
+        def refuse(error: OSError) -> None:
+            unread.append(UnreadSource(str(error.filename), error.strerror or "cannot be read"))
+
         for folder in directories:
-            found += _below(folder, unread)
-        found += [File(path, "standard input" if path == STDIN else str(path)) for path in files]
+            if not folder.is_dir():
+                raise FileRefused(folder, "not a folder, or it may not be read")
+            found += inputs_below(folder, refuse=refuse)
         others = tuple(others)
-        found += others
+        found += [*map(Input.at, files), *others]
         if not found:
             reasons = "".join(f"; {each}" for each in unread)
-            where = cut(", ".join(map(str, (*directories, *files))))
-            raise SourceError(
-                f"{where}: no document in it: no file ends in .json, .yaml, .yml, .cbor or .pb{reasons}"
-            )
+            raise FileRefused(", ".join(map(str, (*directories, *files))), DOCUMENTS.none_found + reasons)
         return cls(
             found, directories=tuple(directories), given=tuple(files), unread=tuple(unread), others=others
         )
@@ -168,13 +148,13 @@ class FileSource:
     def _contents_of(self, wanted: frozenset[GroupVersion] | None) -> list[_Contents]:
         """Of the files that may hold what is wanted: a name that spells another group-version holds it."""
         contents = []
-        for file in self._files:
-            if wanted is None or file.key is None or file.key in wanted:
-                if file.path not in self._contents:
-                    self._contents[file.path] = _read(file, self._kustomize)
-                contents.append(self._contents[file.path])
+        for file in self._inputs:
+            if wanted is None or file.group_version is None or file.group_version in wanted:
+                if file.name not in self._contents:
+                    self._contents[file.name] = _read(file, self._kustomize)
+                contents.append(self._contents[file.name])
         if not self._is_skipping_reported:
-            skipped = [str(path) for path, found in self._contents.items() if found.is_skipped]
+            skipped = [name for name, found in self._contents.items() if found.is_skipped]
             self._is_skipping_reported = bool(skipped)
             report_skipped(skipped)
         return contents
@@ -224,55 +204,34 @@ def _built(manifests: list[Document], unread: list[UnreadSource]) -> Mapping[Gro
     return built.documents
 
 
-def _state_of(files: Iterable[File]) -> str:
+def _state_of(inputs: Iterable[Input]) -> str:
     """ "" for standard input, for what cannot be looked at, and for a file that changed a moment ago: it may
     change again before its time does."""
     told = hashlib.sha256()
     settled = time.time() - SETTLED
-    for file in files:
+    for file in inputs:
+        if file.path is None or file.path == STDIN:
+            return ""
         try:
             found = file.path.stat()
         except OSError:
             return ""
-        if file.path == STDIN or file.data is not None or found.st_mtime > settled:
+        if found.st_mtime > settled:
             return ""
         said = (str(file.path.absolute()), found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
         told.update(repr(said).encode("utf-8", "surrogateescape"))
     return told.hexdigest()
 
 
-def is_packed(path: Path) -> bool:
-    """Whether it is a revision of git or a bundle, and no document of its own."""
-    if str(path).startswith(_GIT):
-        return True
+def _read(file: Input, kustomize: KustomizeFiles) -> _Contents:
     try:
-        with path.open("rb") as file:
-            return file.read(len(ZIP)) == ZIP
-    except OSError:
-        return False
-
-
-def _below(folder: Path, unread: list[UnreadSource]) -> Iterator[File]:
-    """Raises SourceError for a folder that is not there."""
-    if not folder.is_dir():
-        raise SourceError(f"{cut(str(folder))}: not a folder, or it may not be read")
-
-    def refuse(error: OSError) -> None:
-        unread.append(UnreadSource(str(error.filename), error.strerror or "cannot be read"))
-
-    for path in walked(folder, is_document_name, refuse=refuse):
-        yield File(path, str(path), group_version_of_file(path.relative_to(folder).as_posix()))
-
-
-def _read(file: File, kustomize: KustomizeFiles) -> _Contents:
-    try:
-        data = read_bytes(file.path) if file.data is None else unpacked(file.data)
-        if file.key is None and kustomize.has(str(file.path), data):
+        file = file.loaded()
+        if file.group_version is None and kustomize.has(file):
             return _Contents({}, {}, is_skipped=True)
-        found = recognise(data)
+        found = file.recognised()
         match found.kind:
             case DocumentKind.OPENAPI_3:
-                keys = [file.key] if file.key else _keys(found.documents[0])
+                keys = [file.group_version] if file.group_version else _keys(found.documents[0])
                 if not keys:
                     return _Contents({}, {}, unread=UnreadSource(file.name, _NO_KEY))
                 return _Contents(dict.fromkeys(keys, found.documents[0]), {})
@@ -283,32 +242,13 @@ def _read(file: File, kustomize: KustomizeFiles) -> _Contents:
                 return _Contents({}, dict(convert(found.documents[0]).documents))
             case DocumentKind.CRDS:
                 return _Contents({}, {}, manifests=found.documents)
-    except (ConverterError, BadCoding, TooLarge) as error:
+    except FileRefused as error:
+        return _Contents({}, {}, unread=UnreadSource(file.name, error.reason))
+    except ConverterError as error:
         return _Contents({}, {}, unread=UnreadSource(file.name, str(error)))
-    except OSError as error:
-        return _Contents({}, {}, unread=UnreadSource(file.name, error.strerror or "cannot be read"))
 
 
 def _keys(document: Document) -> list[GroupVersion]:
     """The group-versions whose paths a document has: one, or many where documents were merged."""
     keys = {key for path in document.get("paths") or () if (key := group_version_of(path)) is not None}
     return sorted(key for key in keys if split(key) is not None) or sorted(keys)
-
-
-def read_bytes(path: Path) -> bytes:
-    """The file's bytes, or those of standard input for ``-``, unpacked when gzipped.
-
-    Raises OSError, BadCoding, and TooLarge beyond what a document may have.
-    """
-    most = DEFAULT_LIMITS.max_bytes
-    data = sys.stdin.buffer.read(most + 1) if path == STDIN else read_at_most(path, most)
-    if len(data) > most:
-        raise TooLarge(f"more than {most} bytes")
-    return unpacked(data)
-
-
-def unpacked(data: bytes) -> bytes:
-    """The bytes, without gzip. Raises BadCoding, TooLarge."""
-    if not data.startswith(_GZIP):
-        return data
-    return decoded(data, Coding.GZIP, max_bytes=DEFAULT_LIMITS.max_bytes)

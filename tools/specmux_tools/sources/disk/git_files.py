@@ -15,7 +15,7 @@ from specmux_aggregator.folders import is_hidden
 from specmux_aggregator.workers.file_names import is_document_name
 from specmux_converters.document import DEFAULT_LIMITS
 from specmux_converters.errors import cut
-from specmux_tools.sources.disk.document_files import FileRefused
+from specmux_tools.sources.source import FileRefused
 
 PREFIX: Final = "git:"
 _SECONDS: Final = 60.0
@@ -78,7 +78,7 @@ def _documents(word: str, tree: str, folder: str) -> dict[str, bytes]:
     # Links to folders, and to nothing, are skipped in a working tree, too.
     documents = {name: _bounded(name, each.data) for name, each in found.items() if each.kind == "blob"}
     if not documents:
-        raise FileRefused(word, "no documents in it")
+        raise FileRefused(word, "no document in it")
     return documents
 
 

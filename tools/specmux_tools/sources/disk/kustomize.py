@@ -8,7 +8,7 @@ which pre-commit may give alone, is told by what it lacks.
 from __future__ import annotations
 
 import os.path
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +18,8 @@ from specmux_aggregator.console import warn
 from specmux_converters.counted_nouns import counted, listed
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.json_values import array, mapping
+from specmux_tools.sources.input import Input
+from specmux_tools.sources.source import FileRefused
 
 NAMES: Final = frozenset(("kustomization.yaml", "kustomization.yml", "Kustomization"))
 _GROUP: Final = "kustomize.config.k8s.io/"
@@ -36,14 +38,6 @@ _TRANSFORMED: Final = frozenset((
 """Members of a configuration of transformers (api/internal/plugins/builtinconfig in kustomize)."""
 
 
-def without_kustomize(files: Mapping[str, bytes], *, are_on_disk: bool = True) -> dict[str, bytes]:
-    """Those that are not kustomize's; the others are named in one line."""
-    found = KustomizeFiles(files, lambda name: files[name], are_on_disk=are_on_disk)
-    skipped = {name for name, data in files.items() if found.has(name, data)}
-    report_skipped(skipped)
-    return {name: data for name, data in files.items() if name not in skipped}
-
-
 def report_skipped(names: Iterable[str]) -> None:
     skipped = [cut(name) for name in sorted(names)]
     if skipped:
@@ -58,25 +52,24 @@ def report_skipped(names: Iterable[str]) -> None:
 
 
 class KustomizeFiles:
-    """Kustomize's among some files. Kustomizations are read here, other files only by their owner."""
+    """Kustomize's among some inputs. Kustomizations are read here, other files only by their owner."""
 
-    def __init__(
-        self, names: Iterable[str], read: Callable[[str], bytes], *, are_on_disk: bool = True
-    ) -> None:
-        """``read``: the bytes of one of the names. What cannot be read names no patch."""
-        self._named: set[str] = set()
+    def __init__(self, inputs: Iterable[Input]) -> None:
+        """What cannot be read names no patch."""
+        self._patches: set[str] = set()
         folders: dict[Path, None] = {}
-        for name in names:
-            if Path(name).name in NAMES:
-                self._add(name, read)
-            if name.endswith(_SUFFIXES):
-                folders[Path(name).absolute().parent] = None
-        for kustomization in _above(folders) if are_on_disk else ():
-            self._add(str(kustomization), lambda path: Path(path).read_bytes())
+        for each in inputs:
+            if Path(each.name).name in NAMES:
+                self._add_kustomization(each)
+            if each.is_on_disk and each.name.endswith(_SUFFIXES):
+                folders[Path(each.name).absolute().parent] = None
+        for kustomization in _above(folders):
+            self._add_kustomization(Input.at(kustomization))
 
-    def has(self, name: str, data: bytes) -> bool:
-        if Path(name).name in NAMES or _place(Path(name)) in self._named:
+    def has(self, file: Input) -> bool:
+        if Path(file.name).name in NAMES or _place(Path(file.name)) in self._patches:
             return True
+        data = file.read()
         may_be_patch = b"CustomResourceDefinition" in data and b"openAPIV3Schema" not in data
         may_be_configuration = b"Reference" in data and b"apiVersion:" not in data
         may_be_kustomization = _GROUP.encode() in data
@@ -87,12 +80,13 @@ class KustomizeFiles:
             _is_patch_of_definition(each) or _is_configuration(mapping(each)) for each in documents
         )
 
-    def _add(self, name: str, read: Callable[[str], bytes]) -> None:
+    def _add_kustomization(self, file: Input) -> None:
         try:
-            documents = _documents(read(name))
-        except OSError:
+            documents = _documents(file.read())
+        except FileRefused:
             return
-        self._named |= {_place(Path(name).parent / path) for each in documents for path in _paths(each)}
+        folder = Path(file.name).parent
+        self._patches |= {_place(folder / path) for each in documents for path in _paths(each)}
 
 
 def _place(path: Path) -> str:

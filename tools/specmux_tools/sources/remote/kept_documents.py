@@ -20,8 +20,9 @@ from specmux_tools.differences import Comparison, ServedSide, add_document
 from specmux_tools.differences.places import Place
 from specmux_tools.differences.reports.json_report import read_change
 from specmux_tools.sources import SourceOptions
-from specmux_tools.sources.disk.document_files import FileRefused, refusals
+from specmux_tools.sources.input import refusals
 from specmux_tools.sources.remote.answers import download
+from specmux_tools.sources.source import FileRefused
 
 
 def kept_document(hash: str, group_version: str, directory: Path) -> ServedSide:

@@ -29,9 +29,9 @@ from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.release_documents import facts_of
-from specmux_tools.sources.disk.document_files import FileRefused
-from specmux_tools.sources.disk.files import read_bytes, unpacked
+from specmux_tools.sources.input import read_bytes, unpacked
 from specmux_tools.sources.remote.fetching import asking
+from specmux_tools.sources.source import FileRefused
 
 FOLDER: Final = "api/openapi-spec/v3"
 """In the sources of Kubernetes."""

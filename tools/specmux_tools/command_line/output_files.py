@@ -1,82 +1,24 @@
-"""The files that commands read documents from and write them to."""
+"""The documents and reports that commands write: files of a folder, one file, or standard output."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 import click
 
-from specmux_aggregator.console import forget_standard_output, write_error
-from specmux_aggregator.errors import SpecmuxError
-from specmux_aggregator.exits import UNREADABLE
-from specmux_aggregator.folders import walked
-from specmux_aggregator.http.content_codings import BadCoding, TooLarge
-from specmux_aggregator.workers.file_names import is_document_name
-from specmux_converters.errors import ConverterError, cut
+from specmux_aggregator.console import forget_standard_output
 from specmux_converters.group_versions import GroupVersion
-from specmux_tools.sources.disk.files import read_bytes
-from specmux_tools.sources.options import STDIN
+from specmux_tools.sources.input import refusals
+from specmux_tools.sources.source import FileRefused
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 STDOUT: Final = Path("-")
 _IN_NAMES: Final = "!$&'()+,;=@{}"
-
-
-class FileRefused(SpecmuxError):
-    """A file or an answer that cannot be read, converted or written. ``where`` names it, unless
-    the reason does."""
-
-    def __init__(self, where: object, reason: object) -> None:
-        place = f"{cut(str(where))}: " if str(where) else ""
-        super().__init__(f"{place}{reason}" if reason else str(where))
-
-
-@contextmanager
-def refusals(where: object) -> Iterator[None]:
-    """Turns what can go wrong with one file into FileRefused."""
-    try:
-        yield
-    except (ConverterError, BadCoding, TooLarge) as error:
-        raise FileRefused(where, error) from error
-    except OSError as error:
-        raise FileRefused(where, error.strerror or "cannot be used") from error
-
-
-@contextmanager
-def reported_refusals() -> Iterator[None]:
-    """Inside a click command: FileRefused ends the process with its message and code."""
-    try:
-        yield
-    except FileRefused as error:
-        write_error(str(error))
-        raise click.exceptions.Exit(UNREADABLE) from error
-
-
-def read_file(path: Path) -> bytes:
-    """As ``sources.files.read_bytes``. Raises FileRefused."""
-    with refusals("standard input" if path == STDIN else path):
-        return read_bytes(path)
-
-
-def document_files(folder: Path) -> tuple[Path, ...]:
-    """The documents below a folder, told by their names, sorted.
-
-    Raises FileRefused when there is none, and for a folder that may not be read: it could hold some.
-    """
-    found = tuple(walked(folder, is_document_name, refuse=_refuse))
-    if not found:
-        raise FileRefused(folder, "no documents in it")
-    return tuple(sorted(found))
-
-
-def _refuse(error: OSError) -> None:
-    raise FileRefused(error.filename, error.strerror or "cannot be read") from error
 
 
 def file_of(folder: Path, group_version: GroupVersion, suffix: str) -> Path:
