@@ -43,6 +43,9 @@ from specmux_cache.reading.results import (
 from specmux_cache.store.keys import partition_of
 
 if TYPE_CHECKING:  # a client that is offline needs nothing of them
+    from concurrent.futures import ThreadPoolExecutor
+
+    from specmux_cache.http.transport import Transport
     from specmux_cache.http.unsupported_media_types import UnsupportedRequests
     from specmux_cache.reading.fetch import ExchangeResult
     from specmux_cache.reading.resources import KindResource
@@ -51,6 +54,8 @@ if TYPE_CHECKING:  # a client that is offline needs nothing of them
     from specmux_converters.resources import GroupVersionKind
 
 IS_OPEN: Final = "the cache is open already: it is closed before it is opened again"
+CONNECTIONS_MAX: Final = 16
+"""Requests of a client at the same time; each has a connection, and a thread."""
 WAIT_FIRST: Final = 0.2
 """Seconds before ``wait_for`` asks again; doubled each time."""
 WAIT_MAX: Final = 2.0
@@ -132,7 +137,6 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
         self._warn = warn
         self._clock = clock
         self._events = EventLog(on_event)
-        self._transport: Any = None
         self._opened: OpenCache | None = None
 
     @cached_property
@@ -149,7 +153,7 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
         return ByteBounded(self.options.decoded_max, size=lambda _: 1)
 
     # What is asked and done with, which a client without an event loop does by other means. Imported with the
-    # call: asyncio and the HTTP library take longer than most programs that read one document.
+    # call: asyncio takes longer than most programs that read one document.
 
     _calls: Calls = IN_THREADS
 
@@ -158,23 +162,29 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
 
         return SingleFlight()
 
-    def _new_transport(self) -> Any:
+    def _threads(self) -> ThreadPoolExecutor | None:
+        """Where requests run."""
+        from concurrent.futures import ThreadPoolExecutor
+
+        return ThreadPoolExecutor(CONNECTIONS_MAX, "specmux-cache-request")
+
+    @cached_property
+    def _transport(self) -> Transport:
+        """Made for the first request; gone when the client is closed."""
         from specmux_cache.http.transport import Transport
 
-        return Transport(proxy=self._access.proxy, **self._connecting)
-
-    @property
-    def _connecting(self) -> dict[str, Any]:
-        """What every transport takes."""
-        return {
-            "headers": self._headers,
-            "tls": self._access.tls,
-            "server_name": self._access.server_name,
-            "connect_timeout": self.options.connect_timeout,
-            "timeout": self.options.timeout,
-            "max_body_bytes": self.options.limits.max_body_bytes,
-            "clock": self._clock,
-        }
+        return Transport(
+            self.server,
+            headers=self._headers,
+            tls=self._access.tls,
+            server_name=self._access.server_name,
+            proxy=self._access.proxy,
+            connect_timeout=self.options.connect_timeout,
+            timeout=self.options.timeout,
+            max_body_bytes=self.options.limits.max_body_bytes,
+            clock=self._clock,
+            threads=self._threads(),
+        )
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.server}, {'closed' if self._opened is None else 'open'}>"
@@ -195,18 +205,15 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
     async def __aenter__(self) -> Self:
         if self._opened is not None:
             raise RuntimeError(IS_OPEN)
-        self._transport = self._new_transport()
-        made = await opened(
+        self._opened = await opened(
             self.options,
             self.server,
-            self._transport,
+            lambda: self._transport,
             partition=lambda secret: partition_of(
                 self._headers, identity=self._access.identity, secret=secret
             ),
             runtime=ClientRuntime(self._calls, self._flights(), self._events, self._warn, self._clock),
         )
-        await self._transport.__aenter__()
-        self._opened = made
         return self
 
     async def __aexit__(
@@ -216,7 +223,8 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
             return
         opened, self._opened = self._opened, None
         await opened.exchange.close()
-        await self._transport.__aexit__(kind, error, trace)
+        if (transport := self.__dict__.pop("_transport", None)) is not None:
+            await transport.close()
         await opened.entry_store.close()
 
     async def spec(self, group_version: str) -> Mapping[str, Any]:
@@ -344,17 +352,19 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
     ) -> PrefetchResult:
         """Fetch what is not stored yet; all of the root by default. A document that fails stops no other.
         ``media``: as for ``schema``."""
+        from specmux_cache.reading.prefetching import prefetch_documents, stored_documents
+
         root = await self._open.catalog.root()
         names = root.discovery.documents if group_versions is None else group_versions
-        accepted = None if media is None else accepted_for(media)
+        accepted = self.options.accepted if media is None else accepted_for(media)
+        stored = await stored_documents(self._open.entry_store, root.discovery, accepted)
 
-        async def fetch(group_version: str) -> bool:
-            found = await self._represented(root, root.document(group_version), accepted)
-            return found.from_cache
+        async def fetch(name: str) -> bool:
+            document = root.document(name)
+            return name in stored or (await self._represented(root, document, accepted)).from_cache
 
-        from specmux_cache.reading.prefetching import prefetched
-
-        return await prefetched(tuple(dict.fromkeys(names)), fetch, concurrency=concurrency)
+        wanted = tuple(dict.fromkeys(names))
+        return await prefetch_documents(wanted, fetch, calls=self._calls, concurrency=concurrency)
 
     async def merge(self, group_versions: Iterable[str] | None = None) -> MergedDocument:
         """These group-versions, or all of the root, as one OpenAPI document. Raises GroupVersionNotFound."""

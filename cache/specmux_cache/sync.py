@@ -10,17 +10,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
-from types import MappingProxyType, TracebackType
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, Unpack
 
 from specmux_cache.access.server_access import AccessArguments
 from specmux_cache.client import IS_OPEN, AsyncSchemaCache, ServerClient
-from specmux_cache.errors import CacheError
-from specmux_cache.http.media_types import accepted_for
-from specmux_cache.http.messages import Answer, Fields
 from specmux_cache.http.server import Server
 from specmux_cache.reading.client_runtime import IN_PLACE, Event, OwnFlights, finished
-from specmux_cache.reading.documents import NOT_OPEN, Root
+from specmux_cache.reading.documents import NOT_OPEN
 from specmux_cache.reading.options import CacheOptions
 from specmux_cache.reading.results import (
     CacheStats,
@@ -34,7 +31,6 @@ from specmux_cache.reading.results import (
 )
 
 if TYPE_CHECKING:  # what a client without a background does not need, or not before it asks
-    from specmux_cache.http.blocking_transport import BlockingTransport
     from specmux_cache.loop_thread import LoopThread
     from specmux_cache.reading.resources import KindResource
     from specmux_cache.store.compaction import CompactionReport
@@ -54,7 +50,7 @@ class SchemaCache(ServerClient):
 
     ``background=False`` is for a program that reads and ends, and starts in a third of the time: what may be
     used while it is asked for in the background is asked for at once, callers that want the same at the same
-    time may each ask for it, and ``follow`` is refused. It knows no proxies: with one, there is a background.
+    time may each ask for it, and ``follow`` is refused.
     """
 
     def __init__(
@@ -71,9 +67,8 @@ class SchemaCache(ServerClient):
         **access: Unpack[AccessArguments],
     ) -> None:
         """As of AsyncSchemaCache."""
-        is_offline = offline if offline is not None else options is not None and options.offline
-        self._has_background = background or (access.get("proxy") is not None and not is_offline)
-        kind = AsyncSchemaCache if self._has_background else _InPlace
+        self._has_background = background
+        kind = AsyncSchemaCache if background else _InPlace
         self._cache = kind(
             server,
             options,
@@ -150,7 +145,7 @@ class SchemaCache(ServerClient):
     def follow(self, *, interval: float = 2.0) -> Iterator[Publication]:
         """Blocks until something is published. Raises RuntimeError without a background."""
         if not self._has_background:
-            raise RuntimeError("documents are followed in the background, and there is none")
+            raise RuntimeError("follow() needs background=True")
         publications = self._cache.follow(interval=interval)
         try:
             while True:
@@ -246,73 +241,5 @@ class _InPlace(AsyncSchemaCache):
     def _flights(self) -> OwnFlights:
         return OwnFlights()
 
-    def _new_transport(self) -> _LazyTransport:
-        return _LazyTransport(self._asking)
-
-    def _asking(self) -> BlockingTransport:
-        from specmux_cache.http.blocking_transport import BlockingTransport
-
-        return BlockingTransport(self.server, **self._connecting)
-
-    async def prefetch(
-        self,
-        group_versions: Iterable[str] | None = None,
-        *,
-        media: str | None = None,
-        concurrency: int = CONCURRENCY,
-    ) -> PrefetchResult:
-        root = await self._open.catalog.root()
-        names = tuple(dict.fromkeys(root.discovery.documents if group_versions is None else group_versions))
-        accepted = self.options.accepted if media is None else accepted_for(media)
-        missing = () if self.options.offline else await self._missing(root, names, accepted)
-        failed: dict[str, CacheError] = {}
-
-        def fetch(name: str) -> None:
-            try:
-                finished(self._represented(root, root.document(name), accepted))
-            except CacheError as error:
-                failed[name] = error
-
-        if len(missing) == 1:
-            fetch(missing[0])
-        elif missing:
-            from concurrent.futures import ThreadPoolExecutor
-
-            with ThreadPoolExecutor(concurrency) as threads:
-                list(threads.map(fetch, missing))
-        return PrefetchResult(
-            fetched=tuple(name for name in missing if name not in failed),
-            present=tuple(name for name in names if name not in missing),
-            failed=MappingProxyType(failed),
-        )
-
-    async def _missing(
-        self, root: Root, names: tuple[str, ...], accepted: tuple[str, ...]
-    ) -> tuple[str, ...]:
-        """Those that are not stored with the hash that they have now, told without reading a body."""
-        keys = [row.key for row in await self._open.entry_store.rows()]
-        stored = {(key.group_version, key.hash) for key in keys if key.hash and key.media_type in accepted}
-        hashes = {key: document.hash for key, document in root.discovery.documents.items()}
-        return tuple(name for name in names if (name, hashes.get(name, "")) not in stored)
-
-
-class _LazyTransport:
-    """The transport, made for the first question."""
-
-    def __init__(self, make: Callable[[], BlockingTransport]) -> None:
-        self._make = make
-        self._transport: BlockingTransport | None = None
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._transport is not None:
-            self._transport.close()
-
-    async def get(self, url: str, fields: Fields) -> Answer:
-        if self._transport is None:
-            self._transport = self._make()
-        return await self._transport.get(url, fields)
+    def _threads(self) -> None:
+        return None

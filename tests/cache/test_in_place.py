@@ -1,4 +1,5 @@
-"""SchemaCache without a background says what it says with one, whatever the server does."""
+"""SchemaCache without a background says what it says with one, whatever the server does; how answers are read
+from a connection is tested in ``http/test_transport.py``."""
 
 from __future__ import annotations
 
@@ -47,10 +48,6 @@ def packed(body: bytes, coding: str) -> Reply:
     return Reply(200, body, [JSON, ("Content-Encoding", coding)])
 
 
-def chunks(*pieces: bytes) -> bytes:
-    return b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces)
-
-
 FAULTS: dict[str, Any] = {
     "none": None,
     "forbidden": Reply(403, b'{"kind":"Status","message":"no right to that"}', [JSON]),
@@ -89,27 +86,6 @@ FAULTS: dict[str, Any] = {
     "gzip cut off": packed(gzip.compress(CORE)[:-9], "gzip"),
     "gzip that is none": packed(zlib.compress(CORE), "gzip"),
     "slow": slow,
-    "no HTTP": b"SSH-2.0-OpenSSH_9.2\r\n",
-    "closed at once": b"",
-    "half a status line": b"HTTP/1.1 20",
-    "a head without its end": OK,
-    "half a head": OK + b"Content-Le",
-    "no length": OK + b"Connection: close\r\n\r\n" + CORE,
-    "HTTP/1.0": b"HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n" + CORE,
-    "chunks": OK + b"Transfer-Encoding: chunked\r\n\r\n" + chunks(CORE[:9], CORE[9:], b""),
-    "chunks cut off": OK + b"Transfer-Encoding: chunked\r\n\r\n" + chunks(CORE[:9], CORE[9:]),
-    "chunks cut off within": OK + b"Transfer-Encoding: chunked\r\n\r\n" + chunks(CORE)[:-9],
-    "chunks of no size": OK + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n",
-    "hints before": b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
-    + OK
-    + b"Content-Length: %d\r\n\r\n" % len(CORE)
-    + CORE,
-    "two lengths": OK + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{} ",
-    "a length and chunks": OK
-    + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n"
-    + chunks(CORE, b""),
-    "a length that is none": OK + b"Content-Length: -2\r\n\r\n{}",
-    "a line that is no field": OK + b"no field\r\nContent-Length: 2\r\n\r\n{}",
 }
 
 
@@ -169,7 +145,7 @@ def test_a_document_that_moved_is_followed(root_ttl: float, tmp_path: Path) -> N
 
 
 def test_a_transfer_coding_that_nobody_asked_for_is_refused(tmp_path: Path) -> None:
-    """aiohttp takes what is still packed for the body."""
+    """What is still packed is not the body."""
     answer = OK + b"Transfer-Encoding: gzip\r\n\r\n" + gzip.compress(CORE)
     with (
         serving_in_thread(lambda _: answer) as server,

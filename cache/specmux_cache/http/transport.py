@@ -1,166 +1,281 @@
-"""Send a GET over HTTP; the answer is complete or an error.
+"""Send a GET over HTTP; the answer is complete or an error. Blocking: an event loop calls it in threads.
 
-Invariant: aiohttp's exceptions do not leave this module, and no answer is read beyond its limit, compressed
-or not.
+Invariants: no answer is read beyond its limit, compressed or not; a connection is used again only if every
+byte that came on it belonged to an answer; nothing goes to the server that its caller did not name, or to
+the proxy that stands for it.
+
+Without a library, and without ``ssl`` where nothing is encrypted: aiohttp takes 0.2 s to import.
 """
 
 from __future__ import annotations
 
-import asyncio
-import ssl
+import socket
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
-from types import TracebackType
-from typing import Final, Self
-
-import aiohttp
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote, unquote, urlsplit
 
 from specmux_cache.errors import BadAnswer, ServerUnreachable
+from specmux_cache.http.answer_reader import (
+    AnswerHead,
+    EarlyEnd,
+    MalformedAnswer,
+    read_body,
+    read_head,
+    send_head,
+)
 from specmux_cache.http.connection_faults import by_proxy, reason_of
-from specmux_cache.http.connections.connector import CheckedConnector
-from specmux_cache.http.messages import Answer, Fields, fields_of
+from specmux_cache.http.messages import Answer, Fields
+from specmux_cache.http.server import Server
 from specmux_cache.http.unpacking import ACCEPT_ENCODING, is_packed, unpacked
-from specmux_converters.lazy.dataclasses import dataclass
+from specmux_cache.http.wire import Address, Wire
 
-CHUNK: Final = 64 * 1024
-INLINE: Final = 128 * 1024
-"""Bytes of a compressed body up to which decompressing it is faster than passing it to a thread."""
+if TYPE_CHECKING:  # TLS takes longer to import than a warm command takes, threads a part of it
+    import ssl
+    from concurrent.futures import ThreadPoolExecutor
+
+SENT_AS_IT_IS: Final = "/:@!$&'()*+,;=-._~%?"
+USUAL_PORTS: Final = {"http": 80, "https": 443}
+IDLE_MAX: Final = 15.0
+"""Seconds after which a connection is not used again: what stands between may have forgotten it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Streaming:
-    """An answer with an endless body. ``lines`` raises ServerUnreachable and BadAnswer."""
+class _ConnectionTimeoutError(TimeoutError):
+    """No connection within ``connect_timeout``."""
 
-    status: int
-    media_type: str
-    lines: AsyncIterator[bytes]
+
+class _ProxyRefusal(Exception):
+    """The proxy opens no tunnel. Its text says why."""
 
 
 class Transport:
-    """Connections to one server. Raises ServerUnreachable and BadAnswer; returns any status."""
+    """Connections to one server; calls from several threads have one each. Raises ServerUnreachable and
+    BadAnswer; returns any status."""
 
     def __init__(
         self,
+        server: Server,
         *,
-        headers: Mapping[str, str],
-        tls: ssl.SSLContext | None,
-        proxy: str | None = None,
+        headers: Mapping[str, str] = MappingProxyType({}),
+        tls: ssl.SSLContext | None = None,
         server_name: str | None = None,
+        proxy: str | None = None,
         connect_timeout: float,
         timeout: float,
         max_body_bytes: int,
         clock: Callable[[], float] = time.time,
+        threads: ThreadPoolExecutor | None = None,
     ) -> None:
-        self._headers = dict(headers)
+        """Times are seconds; ``timeout`` is for a whole answer. ``threads``: where an event loop's requests
+        run, shut down by ``close``; None: where they are made."""
+        self._server = server
+        self._headers = {
+            "accept": "*/*",
+            "user-agent": "specmux-cache",
+            **{name.lower(): value for name, value in headers.items()},
+        }
         self._tls = tls
-        self._proxy = proxy
         self._server_name = server_name
-        self._timeout = aiohttp.ClientTimeout(total=timeout, sock_connect=connect_timeout)
-        self._max_body_bytes = max_body_bytes
+        self._proxy = proxy
+        self._connect_timeout = connect_timeout
+        self._timeout = timeout
+        self.max_body_bytes = max_body_bytes
         self._clock = clock
-        self._session: aiohttp.ClientSession | None = None
+        self.threads = threads
+        self._kept: list[Wire] = []
+        self._busy: set[Wire] = set()
+        self._is_closed = False
+        self._is_distrusted = False
+        """The server was seen to send more than its answers: none of its connections is used twice."""
 
-    async def __aenter__(self) -> Self:
-        self._session = aiohttp.ClientSession(
-            headers={"User-Agent": "specmux-cache", **self._headers},
-            connector=CheckedConnector(ssl=self._tls, limit=16),
-            timeout=self._timeout,
-            auto_decompress=False,
-            cookie_jar=aiohttp.DummyCookieJar(),
-        )
-        return self
+    async def close(self) -> None:
+        """End what runs, and wait for it."""
+        self._is_closed = True
+        for wire in tuple(self._busy):
+            wire.abort()
+        if self.threads is not None:
+            from asyncio import to_thread
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._session is not None:
-            await self._session.close()
+            await to_thread(self.threads.shutdown, cancel_futures=True)
+        while self._kept:
+            self._kept.pop().close()
 
     async def get(self, url: str, fields: Fields) -> Answer:
-        """Follows no redirect. The body is decompressed, and header fields about its coding are removed."""
-        if self._session is None:
-            raise RuntimeError("the cache is not open: use it as a context manager")
+        """Follows no redirect. The body is unpacked, and the fields that described its packing are gone.
+        ``url`` is one of the server's."""
+        if self.threads is None:
+            return self._get(url, fields)
+        from asyncio import get_running_loop
+
+        return await get_running_loop().run_in_executor(self.threads, self._get, url, fields)
+
+    def _get(self, url: str, fields: Fields) -> Answer:
         requested_at = self._clock()
+        with self.reporting(url, late=f"no whole answer within {self._timeout:g} s"):
+            deadline = time.monotonic() + self._timeout
+            headers = {**self._headers, **dict(fields), "accept-encoding": ACCEPT_ENCODING}
+            wire = self._kept_wire()
+            answer = None
+            if wire is not None:
+                with suppress(ConnectionError):  # it was closed as we asked
+                    answer = self._exchange(wire, deadline, url, headers)
+            if answer is None:
+                answer = self._exchange(Wire(deadline), deadline, url, headers)
+            head, body = answer
+        received = Answer(head.status, head.fields, body, requested_at, self._clock())
+        return unpacked(received, self.max_body_bytes, url) if is_packed(received) else received
+
+    def begin(self, wire: Wire, url: str, fields: Mapping[str, str]) -> AnswerHead:
+        """Connect a wire, unless it is, send a GET and read the head of the answer; the wire is its caller's.
+        Raises OSError, ValueError, EarlyEnd, MalformedAnswer."""
+        host, port = self._host_and_port()
+        if not wire.is_connected:
+            self._connect(wire, host, port)
+        is_usual = port == USUAL_PORTS[self._server.scheme]
+        headers = {"host": host if is_usual else f"{host}:{port}", **self._headers, **fields}
+        origin = f"{self._server.scheme}://{self._server.authority}"
+        target = quote(url.removeprefix(origin), safe=SENT_AS_IT_IS)
+        if self._proxy is not None and self._server.scheme == "http":
+            target, headers = f"{origin}{target}", headers | self._proof()
         try:
-            async with self._session.get(
-                url,
-                headers={**dict(fields), "Accept-Encoding": ACCEPT_ENCODING},
-                allow_redirects=False,
-                proxy=self._proxy,
-                server_hostname=self._server_name,
-            ) as response:
-                received = fields_of(response.headers.items())
-                status, body = response.status, await self._body(response, url)
-        except aiohttp.ClientHttpProxyError as error:
-            raise ServerUnreachable(by_proxy(self._proxy, f"it answered {error.status}"), url=url) from error
-        except (aiohttp.ClientPayloadError, aiohttp.ClientResponseError) as error:
-            raise BadAnswer("the response was cut off or is not HTTP", url=url) from error
-        except aiohttp.ConnectionTimeoutError as error:
-            reason = f"no connection within {self._timeout.sock_connect:g} s"
+            send_head(wire, f"GET {target}", headers)
+        except OSError as error:
+            # Who refuses a certificate, with TLS 1.3, says so and ends while the request is written.
+            if not isinstance(error, BrokenPipeError) and type(error).__name__ != "SSLEOFError":
+                raise
+        return read_head(wire)
+
+    def claim(self, wire: Wire) -> None:
+        """``close`` aborts it until its ``release``. Raises TimeoutError if that has begun."""
+        self._busy.add(wire)
+        if self._is_closed:
+            raise TimeoutError
+
+    def release(self, wire: Wire) -> None:
+        self._busy.discard(wire)
+
+    @contextmanager
+    def reporting(self, url: str, *, late: str) -> Iterator[None]:
+        """Raise what a caller is told of a request that failed. ``late``: why it was given up in the end."""
+        try:
+            yield
+        except _ProxyRefusal as error:
+            raise ServerUnreachable(by_proxy(self._proxy, str(error)), url=url) from error
+        except _ConnectionTimeoutError as error:
+            reason = f"no connection within {self._connect_timeout:g} s"
             raise ServerUnreachable(by_proxy(self._proxy, reason), url=url) from error
         except TimeoutError as error:
-            reason = f"no whole answer within {self._timeout.total:g} s"
+            raise ServerUnreachable(by_proxy(self._proxy, late), url=url) from error
+        except EarlyEnd as error:
+            reason = "it closed the connection before it answered"
             raise ServerUnreachable(by_proxy(self._proxy, reason), url=url) from error
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise ServerUnreachable(by_proxy(self._proxy, _reason(error)), url=url) from error
-        return await self._unpacked(Answer(status, received, body, requested_at, self._clock()), url)
-
-    @asynccontextmanager
-    async def stream(self, url: str, *, accept: str, silence: float) -> AsyncIterator[Streaming]:
-        """A GET whose body is read as it arrives. ``silence``: seconds without a byte after which it ends."""
-        if self._session is None:
-            raise RuntimeError("the cache is not open: use it as a context manager")
-        timeout = aiohttp.ClientTimeout(
-            total=None, sock_connect=self._timeout.sock_connect, sock_read=silence
-        )
-        try:
-            async with self._session.get(
-                url,
-                headers={"Accept": accept, "Accept-Encoding": "identity"},
-                allow_redirects=False,
-                proxy=self._proxy,
-                server_hostname=self._server_name,
-                timeout=timeout,
-            ) as response:
-                yield Streaming(response.status, response.content_type, self._lines(response, url))
-        except aiohttp.ClientHttpProxyError as error:
-            raise ServerUnreachable(by_proxy(self._proxy, f"it answered {error.status}"), url=url) from error
-        except (aiohttp.ClientPayloadError, aiohttp.ClientResponseError) as error:
+        except MalformedAnswer as error:
             raise BadAnswer("the response was cut off or is not HTTP", url=url) from error
-        except TimeoutError as error:
-            raise ServerUnreachable("timed out: no data arrived", url=url) from error
-        except (aiohttp.ClientError, OSError) as error:
-            raise ServerUnreachable(by_proxy(self._proxy, _reason(error)), url=url) from error
+        except OverflowError as error:
+            raise BadAnswer("the body is larger than max_body_bytes", url=url) from error
+        except (OSError, ValueError) as error:
+            raise ServerUnreachable(by_proxy(self._proxy, reason_of(error)), url=url) from error
 
-    async def _lines(self, response: aiohttp.ClientResponse, url: str) -> AsyncIterator[bytes]:
-        """An unterminated line at the end of the body is dropped."""
-        rest = b""
-        async for piece in response.content.iter_any():
-            *lines, rest = (rest + piece).split(b"\n")
-            for line in lines:
-                yield line
-            if len(rest) > self._max_body_bytes:
-                raise BadAnswer("a line is longer than max_body_bytes", url=url)
+    def _exchange(
+        self, wire: Wire, deadline: float, url: str, headers: Mapping[str, str]
+    ) -> tuple[AnswerHead, bytes]:
+        """Raises ConnectionError where no answer came at all."""
+        try:
+            self.claim(wire)
+            wire.begin(deadline)
+            head = self.begin(wire, url, headers)
+            body = read_body(head.pieces, self.max_body_bytes)
+        except BaseException:
+            wire.close()
+            raise
+        finally:
+            self.release(wire)
+        if not head.is_last and wire.is_quiet() and not self._is_distrusted:
+            self._kept.append(wire)
+        else:
+            self._is_distrusted = self._is_distrusted or (wire.has_stray and not head.is_last)
+            wire.close()
+        return head, body
 
-    async def _body(self, response: aiohttp.ClientResponse, url: str) -> bytes:
-        chunks, size = [], 0
-        async for chunk in response.content.iter_chunked(CHUNK):
-            size += len(chunk)
-            if size > self._max_body_bytes:
-                raise BadAnswer("the body is larger than max_body_bytes", url=url)
-            chunks.append(chunk)
-        return b"".join(chunks)
+    def _kept_wire(self) -> Wire | None:
+        while True:
+            try:
+                wire = self._kept.pop()
+            except IndexError:
+                return None
+            is_recent = time.monotonic() - wire.used_at < IDLE_MAX
+            if is_recent and not self._is_distrusted and wire.is_quiet():
+                return wire
+            self._is_distrusted = self._is_distrusted or wire.has_stray
+            wire.close()
 
-    async def _unpacked(self, answer: Answer, url: str) -> Answer:
-        if not is_packed(answer):
-            return answer
-        if len(answer.body) <= INLINE:
-            return unpacked(answer, self._max_body_bytes, url)
-        return await asyncio.to_thread(unpacked, answer, self._max_body_bytes, url)
+    def _host_and_port(self) -> tuple[str, int]:
+        """Raises ValueError for a name that is none."""
+        host, _, port = self._server.authority.rpartition(":")
+        return host if host.isascii() else host.encode("idna").decode("ascii"), int(port)
+
+    def _connect(self, wire: Wire, host: str, port: int) -> None:
+        """Raises OSError and ValueError, and _ProxyRefusal."""
+        begun = time.monotonic()
+        name, is_encrypted = host.strip("[]"), self._server.scheme == "https"
+        first, first_port = name, port
+        if self._proxy is not None:
+            proxy = urlsplit(self._proxy)
+            first, first_port = proxy.hostname or "", proxy.port or USUAL_PORTS[proxy.scheme]
+        untried = _addresses(first, first_port)
+        while True:
+            try:
+                address = wire.connect(untried, begun + self._connect_timeout)
+            except TimeoutError as error:
+                raise _ConnectionTimeoutError from error
+            try:
+                if self._proxy is not None:
+                    if self._proxy.startswith("https:"):
+                        wire.encrypt(self._context(), first)
+                    if is_encrypted:
+                        self._open_tunnel(wire, f"{host}:{port}")
+                if is_encrypted:
+                    wire.encrypt(self._context(), self._server_name or name)
+                break
+            except OSError as error:
+                wire.close()
+                untried.remove(address)  # another may succeed
+                if not untried or isinstance(error, TimeoutError):
+                    raise
+        if not is_encrypted and not wire.is_quiet() and wire.has_stray:
+            raise ValueError("the server sent data before the request")
+
+    def _context(self) -> ssl.SSLContext:
+        import ssl
+
+        if self._tls is None:
+            self._tls = ssl.create_default_context()
+        return self._tls
+
+    def _open_tunnel(self, wire: Wire, target: str) -> None:
+        """Through the proxy (RFC 9110, section 9.3.6)."""
+        send_head(wire, f"CONNECT {target}", {"host": target, **self._proof()})
+        head = read_head(wire, is_tunnel=True)
+        if not 200 <= head.status < 300:
+            raise _ProxyRefusal(f"it answered {head.status}")
+        if wire.has_stray:
+            raise ValueError("the proxy sent data before the request")
+
+    def _proof(self) -> dict[str, str]:
+        """The field that authenticates to the proxy."""
+        proxy = urlsplit(self._proxy or "")
+        if proxy.username is None and proxy.password is None:
+            return {}
+        from base64 import b64encode
+
+        pair = f"{unquote(proxy.username or '')}:{unquote(proxy.password or '')}".encode("latin-1")
+        return {"Proxy-Authorization": f"Basic {b64encode(pair).decode()}"}
 
 
-def _reason(error: Exception) -> str:
-    if isinstance(error, aiohttp.ServerDisconnectedError) and error.__cause__ is None:
-        return "it closed the connection before it answered"
-    return reason_of(error)
+def _addresses(host: str, port: int) -> list[Address]:
+    """Raises OSError for a name that does not resolve."""
+    # As bytes: text is encoded as IDNA, whose tables take a millisecond to import.
+    found = socket.getaddrinfo(host.encode("ascii"), port, type=socket.SOCK_STREAM)
+    return [(socket.AddressFamily(family), where) for family, _, _, _, where in found]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Hashable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, Generic, Literal, Protocol, TypeAlias, TypeVar, get_args
 
@@ -22,6 +22,9 @@ class Calls(Protocol):
 
     async def run(self, work: Callable[..., T], *arguments: Any) -> T: ...
     async def pause(self, seconds: float) -> None: ...
+    async def each(
+        self, work: Callable[[str], Coroutine[Any, Any, None]], names: Sequence[str], *, concurrency: int
+    ) -> None: ...
 
 
 class InThreads:
@@ -37,6 +40,21 @@ class InThreads:
 
         await sleep(seconds)
 
+    async def each(
+        self, work: Callable[[str], Coroutine[Any, Any, None]], names: Sequence[str], *, concurrency: int
+    ) -> None:
+        from asyncio import Semaphore, TaskGroup
+
+        turns = Semaphore(concurrency)
+
+        async def take_turn(name: str) -> None:
+            async with turns:
+                await work(name)
+
+        async with TaskGroup() as group:
+            for name in names:
+                group.create_task(take_turn(name))
+
 
 class InPlace:
     """For a thread that may block."""
@@ -46,6 +64,15 @@ class InPlace:
 
     async def pause(self, seconds: float) -> None:
         time.sleep(seconds)  # noqa: ASYNC251  # there is no event loop to hold up
+
+    async def each(
+        self, work: Callable[[str], Coroutine[Any, Any, None]], names: Sequence[str], *, concurrency: int
+    ) -> None:
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(concurrency) as threads:
+            for run in threads.map(lambda name: finished(work(name)), names):
+                assert run is None
 
 
 IN_THREADS: Final = InThreads()

@@ -93,11 +93,12 @@ class Exchange:
         server: Server,
         entry_store: EntryStore,
         *,
-        transport: GetTransport,
+        transport: Callable[[], GetTransport],
         locks: FlightLocks,
         options: CacheOptions,
         runtime: ClientRuntime[ExchangeResult],
     ) -> None:
+        """``transport``: called for each request, so that a client that needs none makes none."""
         self._server = server
         self._entry_store = entry_store
         self._transport = transport
@@ -261,7 +262,7 @@ class Exchange:
             fields += (("accept", accept_field(accepted)),)
         if entry is not None:
             fields += conditions(entry.held, wanted.rule)
-        return await self._transport.get(self._server.url(wanted.target), fields)
+        return await self._transport().get(self._server.url(wanted.target), fields)
 
     async def _find(self, wanted: ExchangeRequest) -> Entry | None:
         """The stored entry in the best available media type."""

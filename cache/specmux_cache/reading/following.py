@@ -13,6 +13,7 @@ from typing import Any, Final
 import orjson
 
 from specmux_cache.errors import BadAnswer, CacheError, RequestError
+from specmux_cache.http.streams import open_stream
 from specmux_cache.http.transport import Transport
 from specmux_cache.reading.results import Publication
 
@@ -74,8 +75,8 @@ class Follower:
     async def _streamed(self) -> AsyncIterator[Publication]:
         """Ends with the stream. Raises NoStream, RequestError."""
         since = "" if self._since is None else f"&since={self._since}"
-        async with self._transport.stream(
-            f"{self._url}?kind=publications{since}", accept=FORM, silence=SILENCE_MAX
+        async with open_stream(
+            self._transport, f"{self._url}?kind=publications{since}", accept=FORM, silence=SILENCE_MAX
         ) as answer:
             if answer.status in (429, 503):
                 raise BadAnswer(f"the server answered {answer.status}", url=self._url)

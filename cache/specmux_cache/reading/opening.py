@@ -18,7 +18,7 @@ from specmux_cache.store.opening import Store, open_store
 async def opened(
     options: CacheOptions,
     server: Server,
-    transport: GetTransport,
+    transport: Callable[[], GetTransport],
     *,
     partition: Callable[[bytes], str],
     runtime: ClientRuntime[ExchangeResult],

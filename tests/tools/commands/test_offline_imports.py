@@ -80,7 +80,7 @@ def test_offline_explain_imports_what_it_needs(stored: list[str]) -> None:
 def test_a_server_is_asked_without_an_event_loop(stored: list[str], command: tuple[str, ...]) -> None:
     modules = imported(*command, *stored)
     # A root of less than two seconds ago is not asked for again; explain asks for discovery in any case.
-    assert command[0] == "search" or "specmux_cache.http.blocking_transport" in modules
+    assert command[0] == "search" or "specmux_cache.http.transport" in modules
     below = tuple(f"{each}." for each in ABSENT)
     assert [name for name in modules if name in ABSENT or name.startswith(below)] == []
 
@@ -100,9 +100,10 @@ def test_a_token_takes_no_event_loop(stored: list[str], tmp_path: Path) -> None:
     assert {"aiohttp", "asyncio", "yaml"}.isdisjoint(modules)
 
 
-def test_behind_a_proxy_the_whole_client_asks(stored: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_takes_no_event_loop(stored: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     address = stored[1].replace("127.0.0.1", "server.invalid")
     done = run("explain", "beds.spec.name", "--server", address, *stored[2:])
     assert done.returncode == 4
-    assert "aiohttp" in modules_of(done)
+    assert "by the proxy http://127.0.0.1:9: connection refused" in done.stderr
+    assert {"aiohttp", "asyncio", "yaml"}.isdisjoint(modules_of(done))

@@ -1,5 +1,6 @@
-"""One request written to a ``Wire``, and its answer read from it, by RFC 9112 and without a library:
-``http.client`` imports ``email`` and ``ssl``, a tenth of what a command on a warm cache takes.
+"""Write a request to a ``Wire`` and read its answer, by RFC 9112 and without a library: ``http.client``
+imports ``email`` and ``ssl``, a tenth of what a command on a warm cache takes, and accepts eleven malformed
+framings.
 
 Invariant: an answer of which one cannot say where it ends is refused (RFC 9112 6.3).
 """
@@ -9,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from specmux_cache.http.connections.wire import PIECE, Wire
 from specmux_cache.http.messages import Fields, fields_of, joined, listed
+from specmux_cache.http.wire import PIECE, Wire
 
 LINE_MAX: Final = 64 * 1024
 FIELDS_MAX: Final = 100
@@ -30,18 +31,19 @@ class EarlyEnd(ConnectionError):
     """The connection ended before there was an answer."""
 
 
-class WholeAnswer(NamedTuple):
-    """One answer. ``is_last``: none comes after it on its connection."""
+class AnswerHead(NamedTuple):
+    """The head of a final answer, and its body as it comes. ``is_last``: none comes after it on its
+    connection."""
 
     status: int
     fields: Fields
-    body: bytes
+    pieces: Iterator[bytes]
     is_last: bool
 
 
-def send(wire: Wire, target: str, fields: Mapping[str, str]) -> None:
-    """A GET. Raises ValueError for what does not belong into a header field."""
-    head = [f"GET {target} HTTP/1.1".encode("ascii")]
+def send_head(wire: Wire, request: str, fields: Mapping[str, str]) -> None:
+    """``request``: method and target. Raises ValueError for what does not belong into a header field."""
+    head = [f"{request} HTTP/1.1".encode("ascii")]
     for name, value in fields.items():
         pair = name.encode("ascii"), value.encode()
         if not pair[0] or NOT_IN_NAMES.intersection(pair[0]) or NOT_IN_VALUES.intersection(pair[1]):
@@ -50,32 +52,22 @@ def send(wire: Wire, target: str, fields: Mapping[str, str]) -> None:
     wire.sendall(b"\r\n".join([*head, b"", b""]))
 
 
-def received(wire: Wire, max_body_bytes: int) -> WholeAnswer:
-    """The final answer. Raises MalformedAnswer, EarlyEnd, or OverflowError for a larger body."""
+def read_head(wire: Wire, *, is_tunnel: bool = False) -> AnswerHead:
+    """The head of the final answer. Raises MalformedAnswer, EarlyEnd; its pieces raise MalformedAnswer.
+
+    ``is_tunnel``: it answers CONNECT, where a success has no body (RFC 9110 9.3.6).
+    """
     for _ in range(INTERIM_MAX):
-        version, status = _status(wire)
-        fields = _fields(wire)
+        version, status = _read_status(wire)
+        fields = _read_fields(wire)
         if status >= 200:
-            return _with_body(wire, version, status, fields, max_body_bytes)
+            is_bodiless = status in (204, 304) or (is_tunnel and status < 300)
+            return _frame(wire, version, status, fields, is_bodiless=is_bodiless)
     raise MalformedAnswer("interim answers without end")
 
 
-def _with_body(wire: Wire, version: bytes, status: int, fields: Fields, max_body_bytes: int) -> WholeAnswer:
-    length, coding = joined(fields, "content-length"), joined(fields, "transfer-encoding")
-    if length is not None and (coding is not None or not (length.isascii() and length.isdigit())):
-        raise MalformedAnswer("a head that does not say where its body ends")
-    if coding is not None and coding.lower() != "chunked":
-        raise MalformedAnswer("another transfer coding than chunked")
-    options = listed(fields, "connection")
-    is_last = "close" in options or version != b"HTTP/1.1"
-    if status in (204, 304):
-        return WholeAnswer(status, fields, b"", is_last)
-    if coding is not None:
-        pieces = _chunks(wire)
-    elif length is not None:
-        pieces = _counted(wire, int(length[:20]))
-    else:
-        pieces, is_last = iter(lambda: wire.read(PIECE), b""), True
+def read_body(pieces: Iterator[bytes], max_body_bytes: int) -> bytes:
+    """Raises OverflowError for a larger body, and what the pieces raise."""
     body = []
     size = 0
     for piece in pieces:
@@ -83,11 +75,28 @@ def _with_body(wire: Wire, version: bytes, status: int, fields: Fields, max_body
         if size > max_body_bytes:
             raise OverflowError
         body.append(piece)
-    return WholeAnswer(status, fields, b"".join(body), is_last)
+    return b"".join(body)
 
 
-def _status(wire: Wire) -> tuple[bytes, int]:
-    line = _line(wire)
+def _frame(wire: Wire, version: bytes, status: int, fields: Fields, *, is_bodiless: bool) -> AnswerHead:
+    """Decide where the body ends (RFC 9112 6.3)."""
+    length, coding = joined(fields, "content-length"), joined(fields, "transfer-encoding")
+    if length is not None and (coding is not None or not (length.isascii() and length.isdigit())):
+        raise MalformedAnswer("a head that does not say where its body ends")
+    if coding is not None and coding.lower() != "chunked":
+        raise MalformedAnswer("another transfer coding than chunked")
+    is_last = "close" in listed(fields, "connection") or version != b"HTTP/1.1"
+    if is_bodiless:
+        return AnswerHead(status, fields, iter(()), is_last)
+    if coding is not None:
+        return AnswerHead(status, fields, _read_chunks(wire), is_last)
+    if length is not None:
+        return AnswerHead(status, fields, _read_counted(wire, int(length[:20])), is_last)
+    return AnswerHead(status, fields, iter(lambda: wire.read(PIECE), b""), True)
+
+
+def _read_status(wire: Wire) -> tuple[bytes, int]:
+    line = _read_line(wire)
     version, _, rest = line.partition(b" ")
     status, _, _ = rest.partition(b" ")
     if (
@@ -100,21 +109,21 @@ def _status(wire: Wire) -> tuple[bytes, int]:
     return version, int(status)
 
 
-def _fields(wire: Wire) -> Fields:
+def _read_fields(wire: Wire) -> Fields:
     """Raises MalformedAnswer for lines that are no fields; a folded one is none any more (RFC 9112 5.2)."""
     pairs: list[tuple[str, str]] = []
-    while line := _line(wire):
+    while line := _read_line(wire):
         name, colon, value = line.partition(b":")
         if not (name and colon) or NOT_IN_NAMES.intersection(name) or NOT_IN_VALUES.intersection(value):
             raise MalformedAnswer("a line that is no field")
-        # As aiohttp reads it, so that both store the same.
+        # As aiohttp reads it, which stored what is in caches.
         pairs.append((name.decode("ascii"), value.strip(b" \t").decode("utf-8", "surrogateescape")))
         if len(pairs) > FIELDS_MAX:
             raise MalformedAnswer("too many fields")
     return fields_of(pairs)
 
 
-def _line(wire: Wire) -> bytes:
+def _read_line(wire: Wire) -> bytes:
     """One of a head. Raises EarlyEnd where it did not come whole."""
     try:
         line = wire.line(LINE_MAX)
@@ -125,41 +134,41 @@ def _line(wire: Wire) -> bytes:
     return line.removesuffix(b"\n").removesuffix(b"\r")
 
 
-def _counted(wire: Wire, left: int) -> Iterator[bytes]:
+def _read_counted(wire: Wire, left: int) -> Iterator[bytes]:
     while left:
-        piece = _piece(wire, left)
+        piece = _read_piece(wire, left)
         left -= len(piece)
         yield piece
 
 
-def _chunks(wire: Wire) -> Iterator[bytes]:
+def _read_chunks(wire: Wire) -> Iterator[bytes]:
     """RFC 9112 7.1; extensions and trailers are read, and mean nothing."""
-    while size := _chunk_size(wire):
-        yield from _counted(wire, size)
-        if _part(wire):
+    while size := _read_chunk_size(wire):
+        yield from _read_counted(wire, size)
+        if _read_part(wire):
             raise MalformedAnswer("a chunk of another size than it says")
     for _ in range(FIELDS_MAX):
-        if not _part(wire):
+        if not _read_part(wire):
             return
     raise MalformedAnswer("trailers without end")
 
 
-def _chunk_size(wire: Wire) -> int:
-    digits = _part(wire).partition(b";")[0].rstrip(b" \t")
+def _read_chunk_size(wire: Wire) -> int:
+    digits = _read_part(wire).partition(b";")[0].rstrip(b" \t")
     if not 0 < len(digits) <= 16 or not HEXADECIMAL.issuperset(digits):
         raise MalformedAnswer("not a chunk's size")
     return int(digits, 16)
 
 
-def _part(wire: Wire) -> bytes:
+def _read_part(wire: Wire) -> bytes:
     """A line within a body."""
     try:
-        return _line(wire)
+        return _read_line(wire)
     except ConnectionError as error:
         raise MalformedAnswer("cut off") from error
 
 
-def _piece(wire: Wire, size: int) -> bytes:
+def _read_piece(wire: Wire, size: int) -> bytes:
     try:
         piece = wire.read(size)
     except ConnectionError as error:

@@ -3,24 +3,28 @@ answers."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
 
 from specmux_cache.errors import BadAnswer, ServerUnreachable
-from specmux_cache.http.blocking_transport import BlockingTransport
+from specmux_cache.http import transport
 from specmux_cache.http.messages import Answer
 from specmux_cache.http.server import Server
+from specmux_cache.http.transport import Transport
 from specmux_cache.reading.client_runtime import finished
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 NOT_MODIFIED = b"HTTP/1.1 304 Not Modified\r\n\r\n"
 OTHER = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nother"
+HEAD_OF_MUCH = b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n"
 PAUSE = 0.1
 """Seconds after which what was sent is in the other side's socket."""
 
@@ -73,6 +77,9 @@ def _answered(connection: socket.socket, answer: tuple[bytes | float | None, ...
             return False
         if isinstance(piece, bytes):
             connection.sendall(piece)
+        elif piece > 60:  # until the client goes
+            connection.recv(1)
+            return False
         else:
             time.sleep(piece)
     return True
@@ -82,11 +89,11 @@ def _answered(connection: socket.socket, answer: tuple[bytes | float | None, ...
 def asking(peer: Peer, **options: float) -> Iterator[Callable[[str], Answer]]:
     server = Server.parse(f"http://127.0.0.1:{peer.port}/base")
     given = {"connect_timeout": 2.0, "timeout": 5.0, **options}
-    transport = BlockingTransport(server, headers={"X-One": "1"}, max_body_bytes=10_000, **given)
+    own = Transport(server, headers={"X-One": "1"}, max_body_bytes=10_000, **given)
     try:
-        yield lambda target: finished(transport.get(server.url(target), (("accept", "a/b"),)))
+        yield lambda target: finished(own.get(server.url(target), (("accept", "a/b"),)))
     finally:
-        transport.close()
+        finished(own.close())
         peer.close()
 
 
@@ -132,6 +139,69 @@ def test_a_server_that_sends_more_than_its_answers_is_not_trusted_again() -> Non
     assert peer.connections == 3
 
 
+def test_a_connection_that_the_server_closed_while_idle_costs_it_no_trust() -> None:
+    peer = Peer((OK, None), (OK,), (OK,), (OK,))
+    with asking(peer) as ask:
+        ask("/api")
+        time.sleep(3 * PAUSE)
+        assert [ask("/api").body for _ in range(3)] == [b"ok"] * 3
+    assert peer.connections == 2
+
+
+def test_a_connection_that_was_idle_for_long_is_not_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What stands between may have forgotten it, and would drop the request."""
+    monkeypatch.setattr(transport, "IDLE_MAX", 0.0)
+    peer = Peer((OK,), (OK,))
+    with asking(peer) as ask:
+        assert [ask("/api").body for _ in range(2)] == [b"ok"] * 2
+    assert peer.connections == 2
+
+
+def test_every_address_of_a_name_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """RFC 8305: one refuses, one never answers, the last is the server."""
+    peer = Peer((OK,))
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as deaf, contextlib.ExitStack() as filling:
+        for _ in range(4):  # a full backlog: the kernel drops what comes then
+            waiting = filling.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(deaf.getsockname())
+        refusing = socket.create_server(("127.0.0.1", 0))
+        ports = [refusing.getsockname()[1], deaf.getsockname()[1], peer.port]
+        refusing.close()
+        found = [(socket.AF_INET, socket.SOCK_STREAM, 0, "", ("127.0.0.1", port)) for port in ports]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+        with asking(peer, connect_timeout=60.0, timeout=60.0) as ask:
+            assert ask("/api").body == b"ok"
+
+
+@pytest.mark.parametrize("answer", [(), (OK[:20],), (HEAD_OF_MUCH, b"x" * 9)], ids=["head", "half", "body"])
+def test_close_ends_what_runs(answer: tuple[bytes, ...]) -> None:
+    """Long before its timeout, and every thread with it."""
+    peer = Peer((*answer, 3600.0))
+
+    async def scenario() -> None:
+        server = Server.parse(f"http://127.0.0.1:{peer.port}")
+        own = Transport(
+            server,
+            connect_timeout=1800,
+            timeout=1800,
+            max_body_bytes=10_000,
+            threads=ThreadPoolExecutor(1),
+        )
+        running, queued = (asyncio.create_task(own.get(server.url("/api"), ())) for _ in range(2))
+        while not peer.heads:
+            await asyncio.sleep(0.01)
+        async with asyncio.timeout(60):
+            await own.close()
+        with pytest.raises((ServerUnreachable, BadAnswer)):
+            await running
+        with pytest.raises((ServerUnreachable, asyncio.CancelledError)):
+            await queued
+
+    asyncio.run(scenario())
+    peer.close()
+
+
 def test_a_connection_that_ends_as_it_is_asked_is_replaced_once() -> None:
     peer = Peer((OK,), (None,), (OK,), (None,), (None,), (OK,))
     with asking(peer) as ask:
@@ -159,10 +229,10 @@ def test_a_field_that_would_be_two_is_not_sent(value: str) -> None:
     peer = Peer((OK,))
     with asking(peer):
         server = Server.parse(f"http://127.0.0.1:{peer.port}")
-        transport = BlockingTransport(server, connect_timeout=1, timeout=1, max_body_bytes=100)
+        own = Transport(server, connect_timeout=1, timeout=1, max_body_bytes=100)
         with pytest.raises(ServerUnreachable):
-            finished(transport.get(server.url("/api"), (("accept", value),)))
-        transport.close()
+            finished(own.get(server.url("/api"), (("accept", value),)))
+        finished(own.close())
     assert peer.heads == []
 
 
