@@ -19,7 +19,7 @@ from running.wire_client import connected
 from specmux_aggregator.auth import token_file
 from specmux_aggregator.config.settings import AuthSettings, KubernetesSettings
 from specmux_aggregator.proxy import exchanges, response
-from specmux_cache.http.connections import connector
+from specmux_aggregator.upstream.connections import connector
 
 WATCH = f"{THINGS}?watch=1"
 ALICE = "Authorization: Bearer alice-token"

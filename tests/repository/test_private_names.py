@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from aiohttp.client_proto import ResponseHandler
 
-from specmux_cache.http.connections.response_reader import ResponseReader
+from specmux_aggregator.upstream.connections.response_reader import ResponseReader
 
 PRODUCT = Path(__file__).parents[2]
 

@@ -12,8 +12,8 @@ import aiohttp
 from fakes.misframing_backend import Misframing, misframing
 from specmux_aggregator.config.settings import PollingSettings
 from specmux_aggregator.model.backend import Backend, BackendName
+from specmux_aggregator.upstream.connections.whole_body import whole_body
 from specmux_aggregator.upstream.transport import BackendTransport
-from specmux_cache.http.connections.whole_body import whole_body
 
 AT_ONCE: Final = 20
 EACH: Final = 10

@@ -15,7 +15,7 @@ import aiohttp
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from running.exchanges import by_session, by_transport, exchanges_that_went_wrong
-from specmux_cache.http.connections.connector import CheckedConnector
+from specmux_aggregator.upstream.connections.connector import CheckedConnector
 
 
 async def main(count: int) -> int:

@@ -48,7 +48,7 @@ from specmux_aggregator.upstream.client import (
     Payload,
     fresh_client,
 )
-from specmux_cache.http.connections.addresses import Address, is_literal
+from specmux_aggregator.upstream.connections.addresses import Address, is_literal
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON
 

@@ -23,10 +23,10 @@ from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.snapshot import Snapshot
 from specmux_aggregator.proxy.header_fields import Field, asker_of
 from specmux_aggregator.proxy.routes import without_credentials
+from specmux_aggregator.upstream.connections.connector import ServerRecord
 from specmux_aggregator.upstream.credentials import Identities, Unusable
 from specmux_aggregator.upstream.failures import TRANSPORT_ERRORS, failure_of
 from specmux_aggregator.upstream.transport import BackendTransport
-from specmux_cache.http.connections.connector import ServerRecord
 
 logger: Final = logging.getLogger(__name__)
 

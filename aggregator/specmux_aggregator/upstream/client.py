@@ -33,6 +33,8 @@ from specmux_aggregator.model.document_urls import (
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash
 from specmux_aggregator.upstream.body_budget import BODIES, BodyBudget, Share
+from specmux_aggregator.upstream.connections.addresses import Address
+from specmux_aggregator.upstream.connections.direct import UnreadAnswer
 from specmux_aggregator.upstream.credentials import Identities, Unusable
 from specmux_aggregator.upstream.failures import TRANSPORT_ERRORS, failure_of
 from specmux_aggregator.upstream.responses import (
@@ -45,8 +47,6 @@ from specmux_aggregator.upstream.responses import (
     too_large,
 )
 from specmux_aggregator.upstream.transport import CLOSED, BackendTransport
-from specmux_cache.http.connections.addresses import Address
-from specmux_cache.http.connections.direct import UnreadAnswer
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion, key_fault
 from specmux_converters.json_text import may_have_more_values

@@ -21,8 +21,8 @@ from specmux_aggregator.http.response_fields import (
 )
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.upstream.body_budget import SMALL, Share
-from specmux_cache.http.connections.direct import UnreadAnswer
-from specmux_cache.http.connections.whole_body import whole_body
+from specmux_aggregator.upstream.connections.direct import UnreadAnswer
+from specmux_aggregator.upstream.connections.whole_body import whole_body
 from specmux_converters.json_text import may_have_more_values
 from specmux_converters.media_types import essence
 

@@ -21,13 +21,13 @@ from yarl import URL
 from specmux_aggregator.config.settings import PollingSettings
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.upstream.connections.addresses import Address
+from specmux_aggregator.upstream.connections.connector import CheckedConnector, ServerRecord
+from specmux_aggregator.upstream.connections.direct import DirectAnswer, UnreadAnswer, asked
+from specmux_aggregator.upstream.connections.opening import stream_socket
+from specmux_aggregator.upstream.connections.request_heads import head_of, is_sendable
 from specmux_aggregator.upstream.credentials import Identities, RequestIdentity, Unusable
 from specmux_aggregator.upstream.resolver import DaemonResolver
-from specmux_cache.http.connections.addresses import Address
-from specmux_cache.http.connections.connector import CheckedConnector, ServerRecord
-from specmux_cache.http.connections.direct import DirectAnswer, UnreadAnswer, asked
-from specmux_cache.http.connections.opening import stream_socket
-from specmux_cache.http.connections.request_heads import head_of, is_sendable
 
 CONNECTIONS: Final = 16
 """Open connections to one backend."""

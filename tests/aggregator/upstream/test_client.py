@@ -31,7 +31,7 @@ from specmux_aggregator.upstream.client import (
     NotModified,
     Payload,
 )
-from specmux_cache.http.connections.connector import CheckedConnector
+from specmux_aggregator.upstream.connections.connector import CheckedConnector
 from specmux_converters.group_versions import GroupVersion
 
 APPS = GroupVersion("apis/apps/v1")

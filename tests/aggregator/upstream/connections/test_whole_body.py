@@ -17,10 +17,10 @@ import pytest
 import trustme
 from aiohttp.connector import Connection
 
-from specmux_cache.http.connections import response_reader
-from specmux_cache.http.connections.connector import CheckedConnector
-from specmux_cache.http.connections.response_reader import reader_of
-from specmux_cache.http.connections.whole_body import Filling, whole_body
+from specmux_aggregator.upstream.connections import response_reader
+from specmux_aggregator.upstream.connections.connector import CheckedConnector
+from specmux_aggregator.upstream.connections.response_reader import reader_of
+from specmux_aggregator.upstream.connections.whole_body import Filling, whole_body
 
 Serve = Callable[[asyncio.StreamWriter], Awaitable[bool | None]]
 

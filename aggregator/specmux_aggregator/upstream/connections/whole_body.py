@@ -12,7 +12,7 @@ import io
 from aiohttp.connector import Connection
 from aiohttp.streams import StreamReader
 
-from specmux_cache.http.connections.response_reader import ResponseReader, reader_of
+from specmux_aggregator.upstream.connections.response_reader import ResponseReader, reader_of
 
 
 async def whole_body(connection: Connection | None, content: StreamReader, length: int) -> bytes:

@@ -21,9 +21,9 @@ from aiohttp import hdrs
 from aiohttp.http_exceptions import HttpProcessingError
 from yarl import URL
 
-from specmux_cache.http.connections.addresses import Address, Addresses
-from specmux_cache.http.connections.request_heads import head_of
-from specmux_cache.http.connections.response_reader import ResponseReader
+from specmux_aggregator.upstream.connections.addresses import Address, Addresses
+from specmux_aggregator.upstream.connections.request_heads import head_of
+from specmux_aggregator.upstream.connections.response_reader import ResponseReader
 
 STAGGER: Final = 0.25
 """Seconds after which the next address is tried concurrently (RFC 8305, section 5)."""

@@ -16,8 +16,8 @@ import aiohttp
 import pytest
 
 from fakes.failed_handshakes import FAILURES, handshakes_that, hang
-from specmux_cache.http.connections import opening
-from specmux_cache.http.connections.connector import CheckedConnector
+from specmux_aggregator.upstream.connections import opening
+from specmux_aggregator.upstream.connections.connector import CheckedConnector
 
 HANDSHAKES = 160
 AT_ONCE = 16

@@ -16,7 +16,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.streams import StreamReader
 from multidict import CIMultiDictProxy
 
-from specmux_cache.http.connections.response_reader import ResponseReader, reader_of
+from specmux_aggregator.upstream.connections.response_reader import ResponseReader, reader_of
 from specmux_converters.lazy.dataclasses import dataclass
 
 

@@ -16,7 +16,7 @@ import aiohttp
 import pytest
 import trustme
 
-from specmux_cache.http.connections.connector import CheckedConnector
+from specmux_aggregator.upstream.connections.connector import CheckedConnector
 
 BODY = bytes(range(256)) * 1200
 FOR_EVER = 1 << 50

@@ -17,9 +17,9 @@ from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
 from fakes.sending import send
 from running.exchanges import by_session, exchanges_that_went_wrong
-from specmux_cache.http.connections import response_reader
-from specmux_cache.http.connections.connector import CheckedConnector
-from specmux_cache.http.connections.response_reader import ResponseReader, told_length
+from specmux_aggregator.upstream.connections import response_reader
+from specmux_aggregator.upstream.connections.connector import CheckedConnector
+from specmux_aggregator.upstream.connections.response_reader import ResponseReader, told_length
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 OTHER = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nother"

@@ -15,7 +15,7 @@ from aiohttp.http import HttpResponseParser, RawResponseMessage
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
-from specmux_cache.http.connections.silence_timer import SilenceTimer
+from specmux_aggregator.upstream.connections.silence_timer import SilenceTimer
 
 _WITHOUT_BODY: Final = (204, 304)
 

@@ -25,9 +25,9 @@ from aiohttp.abc import AbstractResolver
 from aiohttp.connector import Connection
 from aiohttp.tracing import Trace
 
-from specmux_cache.http.connections.addresses import Address, Addresses
-from specmux_cache.http.connections.opening import NewSocket, opened, stream_socket
-from specmux_cache.http.connections.response_reader import ResponseReader, reader_of
+from specmux_aggregator.upstream.connections.addresses import Address, Addresses
+from specmux_aggregator.upstream.connections.opening import NewSocket, opened, stream_socket
+from specmux_aggregator.upstream.connections.response_reader import ResponseReader, reader_of
 
 logger: Final = logging.getLogger(__name__)
 

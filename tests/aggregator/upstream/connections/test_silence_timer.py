@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from specmux_cache.http.connections.silence_timer import EARLY, SilenceTimer
+from specmux_aggregator.upstream.connections.silence_timer import EARLY, SilenceTimer
 
 
 class Timer:
