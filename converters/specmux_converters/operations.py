@@ -52,13 +52,15 @@ class KindOperation:
         return "}/" in self.path.rpartition("{namespace}/")[2]
 
 
-def kinds_named_by(holder: Any) -> Iterator[tuple[str, str, str]]:
+def kinds_named_by(holder: Any) -> list[tuple[str, str, str]]:
     """Group, version and kind that a component or an operation names; malformed ones are skipped."""
+    found = []
     named = mapping(holder).get(GROUP_VERSION_KIND)
     for entry in named if isinstance(named, list) else [named]:
         match entry:
             case {"group": str(group), "version": str(version), "kind": str(kind)}:
-                yield group, version, kind
+                found.append((group, version, kind))
+    return found
 
 
 def operations_of(document: Document, group: str, version: str, kind: str) -> Iterator[KindOperation]:

@@ -189,7 +189,7 @@ def _answered_kinds(document: Document, operation: Document) -> set[GroupVersion
         for _, content in members(response.get("content") if status.startswith("2") else None):
             schema = content.get("schema")
             name = component_of(schema) if isinstance(schema, dict) else None
-            kinds = [*kinds_named_by(schemas.get(name) if name is not None else None)]
+            kinds = kinds_named_by(schemas.get(name) if name is not None else None)
             found |= {GroupVersionKind(*kind) for kind in kinds if len(kinds) == 1 and kind[2]}
     return found
 

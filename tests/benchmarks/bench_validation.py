@@ -45,10 +45,10 @@ from specmux_aggregator.config.settings import ListenSettings, Settings, Validat
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName  # noqa: E402
 from specmux_converters.group_versions import GroupVersion  # noqa: E402
 from specmux_tools.kinds import DocumentSet  # noqa: E402
-from specmux_tools.validation import Directive, ValidationReport, Validator  # noqa: E402
-from specmux_tools.validation.decoding.objects import Body  # noqa: E402
+from specmux_tools.validation import ValidationReport, Validator  # noqa: E402
+from specmux_tools.validation.decoding.body import Body  # noqa: E402
 from specmux_tools.validation.media_types import BodyFormat  # noqa: E402
-from specmux_tools.validation.validator import opened  # noqa: E402
+from specmux_tools.validation.operation import Operation  # noqa: E402
 
 PEERS = Path.home() / ".cache" / "specmux-peers"
 MODULES = {
@@ -101,11 +101,10 @@ def report_library(rounds: int) -> None:
     apps = GroupVersion("apis/apps/v1")
     validator = Validator(DocumentSet({apps: load(documents("1.35")[apps])}))
     body = orjson.dumps(deployment())
-    parsed = opened(body, BodyFormat.JSON, Directive.STRICT)
-    assert isinstance(parsed, Body)
+    parsed = Body.sent(body, BodyFormat.JSON)
     text = yaml.safe_dump(deployment()).encode()
     calls: dict[str, Callable[[], ValidationReport]] = {
-        f"{len(body)} bytes of JSON, parsed": lambda: validator.validate_body(parsed, Directive.STRICT),
+        f"{len(body)} bytes of JSON, parsed": lambda: validator.judge(parsed, Operation()),
         f"{len(body)} bytes of JSON": lambda: validator.validate(body),
         f"{len(text)} bytes of YAML": lambda: validator.validate(text, "application/yaml"),
     }

@@ -22,9 +22,9 @@ from specmux_converters.releases import minor_release
 from specmux_converters.synthesis import synthesise
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.validation import Directive, ValidationReport, Validator
+from specmux_tools.validation.decoding.body import read
 from specmux_tools.validation.media_types import BodyFormat
 from specmux_tools.validation.messages import report_warnings, status_of, warning_fields
-from specmux_tools.validation.validator import opened
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -104,9 +104,8 @@ class Server:
 
     def sent_by_kubectl(self, manifest: str, directive: Directive) -> ValidationReport:
         """kubectl sends JSON: it lets go of what YAML said twice."""
-        source = opened(manifest.encode(), BodyFormat.YAML, directive)
-        assert not isinstance(source, ValidationReport)
-        return self.validator.validate(json.dumps(source.value).encode(), "application/json", directive)
+        body = read(manifest.encode(), BodyFormat.YAML)
+        return self.validator.validate(json.dumps(body.value).encode(), "application/json", directive)
 
 
 @pytest.fixture(scope="module")

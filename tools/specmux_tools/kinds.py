@@ -14,7 +14,7 @@ from typing import Any
 from specmux_converters.document import Document, is_of_custom_resources
 from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_converters.operations import kinds_named_by
+from specmux_converters.operations import GROUP_VERSION_KIND, kinds_named_by
 from specmux_converters.order import BUILT_IN_GROUPS
 from specmux_converters.references import schemas_of
 from specmux_converters.resources import GroupVersionKind
@@ -107,7 +107,7 @@ def kinds_of(document: Document, group_version: GroupVersion) -> Iterator[KindSc
     """The kinds of a document that belong to its own group-version, in the order of its components."""
     own = split(group_version)
     for component, schema in schemas_of(document).items():
-        if not isinstance(schema, dict):
+        if not isinstance(schema, dict) or GROUP_VERSION_KIND not in schema:
             continue
         for kind in group_version_kinds(schema):
             if (kind.group, kind.version) == own:

@@ -181,4 +181,4 @@ def test_a_list_that_is_nested_too_deeply_is_an_error_at_every_door(folder: Path
     assert isinstance(question, ObjectQuestion)
     from specmux_tools.kinds import DocumentSet
 
-    assert question.judge(Validator(DocumentSet({}))).fatal == TOO_DEEP
+    assert Validator(DocumentSet({})).judge(question.body, question.operation).fatal == TOO_DEEP

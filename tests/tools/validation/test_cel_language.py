@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from specmux_tools.validation.rules.cel.checking.types import DYN, STRING, list_of
 from specmux_tools.validation.rules.cel.compiling import NotInstantiable, compile_expression
 from specmux_tools.validation.rules.cel.libraries.times import (
     any_timestamp,
@@ -32,7 +33,6 @@ from specmux_tools.validation.rules.cel.values.arithmetic import (
 )
 from specmux_tools.validation.rules.cel.values.comparison import compare, equal
 from specmux_tools.validation.rules.cel.values.maps import LiteralMap
-from specmux_tools.validation.rules.cel.values.types import DYN, STRING, list_of
 from specmux_tools.validation.rules.cel.values.values import (
     INT_MAX,
     INT_MIN,

@@ -11,10 +11,11 @@ import pytest
 from specmux_converters.crd import build
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.validation import Check, Directive, Severity, Validator, Violation
-from specmux_tools.validation.decoding.objects import read
+from specmux_tools.validation.decoding.body import read
 from specmux_tools.validation.decoding.positions import Places
 from specmux_tools.validation.media_types import BodyFormat
 from specmux_tools.validation.messages import status_of
+from specmux_tools.validation.operation import Operation
 from specmux_tools.validation.report import MOST_VIOLATIONS, bounded
 
 ITEM = {"type": "integer", "oneOf": [{"minimum": 5}, {"maximum": 0}]}
@@ -117,10 +118,10 @@ def test_what_is_listed_is_bounded_and_the_rest_counted(validator: Validator, na
 def test_memory_is_bounded_too(validator: Validator) -> None:
     body = BODIES["required"].replace(b"{}", b"{},{},{},{}")
     source = read(body, BodyFormat.JSON)
-    validator.validate_body(source, Directive.STRICT)
+    validator.judge(source, Operation())
     tracemalloc.start()
     try:
-        validator.validate_body(source, Directive.STRICT)
+        validator.judge(source, Operation())
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -13,8 +13,8 @@ import pytest
 from specmux_converters.go.text import Number
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.validation import Validator
+from specmux_tools.validation.decoding.body import read
 from specmux_tools.validation.decoding.manifests import group_versions_in, is_object
-from specmux_tools.validation.decoding.objects import read
 from specmux_tools.validation.decoding.streams import parts_of
 from specmux_tools.validation.errors import Undecodable
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from specmux_converters import ConverterError
 from specmux_converters.go.text import Number
 from specmux_converters.yaml.reader import parse_yaml_stream
-from specmux_tools.validation.decoding.objects import BodyFormat, read, type_meta_of
+from specmux_tools.validation.decoding.body import BodyFormat, read
 from specmux_tools.validation.decoding.yaml_reader import read_yaml
 from specmux_tools.validation.errors import Undecodable
 
@@ -129,7 +129,7 @@ def test_a_document_is_the_body_that_an_apiserver_reads(text: str | bytes) -> No
 def test_a_list_is_no_object_at_either_door() -> None:
     assert as_document("- 1\n") == "refused: not a YAML mapping"
     with pytest.raises(Undecodable, match="cannot unmarshal array into Go value"):
-        type_meta_of(read(b"- 1\n", BodyFormat.YAML))
+        read(b"- 1\n", BodyFormat.YAML).type_meta()
 
 
 @given(

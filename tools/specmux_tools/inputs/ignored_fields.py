@@ -8,8 +8,8 @@ from typing import Any
 
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.losses import unescape
+from specmux_tools.validation.decoding.body import Body
 from specmux_tools.validation.decoding.json_reader import Repeats, pairs_of
-from specmux_tools.validation.decoding.objects import Body
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,9 @@ class IgnoredField:
 def without_fields(body: Body, fields: Sequence[IgnoredField]) -> Body:
     """The body as if the object were written without the fields."""
     value = body.value
-    for field in fields if isinstance(value, dict) else ():
+    if not fields or not isinstance(value, dict):
+        return body
+    for field in fields:
         if field.is_of(value):
             value = _without_path(value, field.path)
     return replace(body, value=value)

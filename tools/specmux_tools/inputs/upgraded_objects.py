@@ -12,18 +12,17 @@ from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.inputs.embedded_manifests import MARKS, EmbeddedManifest, embedded_manifests
 from specmux_tools.inputs.judged_objects import stored_objects
 from specmux_tools.inputs.upgrade_sides import group_versions_of, read_side, upgrade_sides
-from specmux_tools.inputs.validated_objects import MEDIA_TYPES, Manifest, manifest_files, manifests_in
+from specmux_tools.inputs.validated_objects import Manifest, manifest_files, manifests_in
 from specmux_tools.sources import SourceOptions
 from specmux_tools.sources.arguments import is_path
 from specmux_tools.sources.disk.git_files import PREFIX as GIT
-from specmux_tools.upgrades.verdicts import UpgradeJudge, UpgradeOutcome, UpgradeVerdict, unread
+from specmux_tools.upgrades.verdicts import UpgradeJudge, UpgradeOutcome, UpgradeVerdict
 from specmux_tools.validation import Check, Directive, Severity, ValidationReport, Violation
+from specmux_tools.validation.decoding.body import Body
 from specmux_tools.validation.decoding.lists import flattened, is_list, is_too_deep
 from specmux_tools.validation.decoding.manifests import definitions_in, is_local_config
-from specmux_tools.validation.decoding.objects import Body
 from specmux_tools.validation.decoding.streams import parts_of
 from specmux_tools.validation.media_types import body_format
-from specmux_tools.validation.validator import opened
 
 CLUSTER = "cluster"
 
@@ -75,27 +74,21 @@ class Upgrade:
             for data, media_type in stored_objects(cluster, self._before.side):
                 judged += (
                     UpgradedObject(CLUSTER, 1, each)
-                    for each in _verdicts(opened(data, body_format(media_type), Directive.STRICT), judge)
+                    for each in _verdicts(Body.sent(data, body_format(media_type)), judge)
                 )
         return judged
 
 
 def _of_input(item: Manifest, judge: UpgradeJudge) -> Iterator[UpgradedObject]:
     part = item.part
-    source = opened(part.data, body_format(MEDIA_TYPES[part.format]), Directive.STRICT)
-    for verdict in _verdicts(source, judge):
+    for verdict in _verdicts(Body.sent(part.data, part.format), judge):
         moved = replace(verdict, report=verdict.report.moved(part.line))
         yield UpgradedObject(item.file, part.line + 1, moved)
 
 
-def _verdicts(
-    source: Body | ValidationReport, judge: UpgradeJudge, *, is_embedded: bool = False
-) -> Iterator[UpgradeVerdict]:
-    """Of an object, or of those in a list."""
-    if isinstance(source, ValidationReport):
-        yield unread(source)
-        return
-    for each in flattened(source):
+def _verdicts(body: Body, judge: UpgradeJudge, *, is_embedded: bool = False) -> Iterator[UpgradeVerdict]:
+    """The verdict on an object, or on each in a list."""
+    for each in flattened(body):
         if not is_list(each.value) or is_too_deep(each):
             yield judge.verdict(each)
             if not is_embedded:
@@ -110,7 +103,7 @@ def _within(body: Body, judge: UpgradeJudge) -> Iterator[UpgradeVerdict]:
             report = replace(ValidationReport(None, Directive.STRICT), violations=(fault,))
             yield _placed(UpgradeVerdict(UpgradeOutcome.NOT_CHECKED, report), embedded)
         for part in parts_of(embedded.data):
-            found = opened(part.data, body_format(MEDIA_TYPES[part.format]), Directive.STRICT)
+            found = Body.sent(part.data, part.format)
             yield from (_placed(each, embedded) for each in _verdicts(found, judge, is_embedded=True))
 
 

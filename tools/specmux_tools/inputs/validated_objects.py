@@ -27,6 +27,7 @@ from specmux_tools.sources.listing import MANIFESTS, inputs_at, without_kustomiz
 from specmux_tools.sources.options import STDIN
 from specmux_tools.sources.source import FileRefused
 from specmux_tools.validation import Directive, Severity, UnionAlgorithm, ValidationReport, Validator
+from specmux_tools.validation.decoding.body import Body, read
 from specmux_tools.validation.decoding.json_syntax import syntax_error
 from specmux_tools.validation.decoding.lists import flattened, is_list, objects_in
 from specmux_tools.validation.decoding.manifests import (
@@ -35,13 +36,12 @@ from specmux_tools.validation.decoding.manifests import (
     is_local_config,
     is_object,
 )
-from specmux_tools.validation.decoding.objects import read
 from specmux_tools.validation.decoding.streams import StreamPart, parts_of
 from specmux_tools.validation.errors import Undecodable
-from specmux_tools.validation.media_types import BodyFormat
-from specmux_tools.validation.patching.patch_types import PatchType
+from specmux_tools.validation.media_types import BodyFormat, PatchType
+from specmux_tools.validation.operation import Operation
 from specmux_tools.validation.stored_objects import ObjectKey, StoredMatch, StoredObjects
-from specmux_tools.validation.validator import opened, with_refused_match
+from specmux_tools.validation.validator import with_refused_match
 
 MEDIA_TYPES: Final = {
     BodyFormat.JSON: "application/json",
@@ -213,35 +213,33 @@ def check(item: Manifest, validator: Validator, rules: VerdictOptions) -> list[V
 
 
 def _reports(item: Manifest, validator: Validator, rules: VerdictOptions) -> Iterable[ValidationReport]:
-    data, form = item.part.data, item.part.format
-    if rules.patch is None and rules.ignored:
-        body = opened(data, form, rules.directive, plainly=False)
-        if isinstance(body, ValidationReport):
-            return [body]
-        bodies = (without_fields(each, rules.ignored) for each in flattened(body))
-        return validator.validate_each(bodies, rules.directive, rules.stored)
+    # Read plainly it would be read again for its errors, with the ignored fields.
+    body = Body.sent(item.part.data, item.part.format, plainly=not rules.ignored)
     if rules.patch is None:
-        return validator.validate_all(data, MEDIA_TYPES[form], rules.directive, rules.stored)
+        return [
+            validator.judge_beside(without_fields(each, rules.ignored), rules.directive, rules.stored)
+            for each in flattened(body)
+        ]
     if rules.patch.type is PatchType.APPLY:
-        value = object_of(item)
-        if not is_list(value):
-            return [_applied(item, validator, rules, value)]
-        parts = [StreamPart(orjson.dumps(each, default=float), BodyFormat.JSON) for each in objects_in(value)]
-        alone = [Manifest(item.file, part) for part in parts]
-        return [_applied(each, validator, rules, object_of(each)) for each in alone]
-    try:
-        objects = objects_in(read(data, form).value)
-    except Undecodable:
-        return [validator.validate(data, MEDIA_TYPES[form], rules.directive)]
-    return [validator.patch(each, rules.patch.data, rules.patch.type, rules.directive) for each in objects]
+        if not is_list(body.value):
+            return [_applied(body, validator, rules)]
+        return [
+            _applied(Body(orjson.dumps(each, default=float), BodyFormat.JSON, each), validator, rules)
+            for each in objects_in(body.value)
+        ]
+    if body.fault is not None:
+        return [validator.judge(body, Operation(rules.directive))]
+    patch = Body(rules.patch.data, BodyFormat.JSON)
+    operations = (Operation(rules.directive, each, patch=rules.patch.type) for each in objects_in(body.value))
+    return [validator.judge(patch, operation) for operation in operations]
 
 
-def _applied(item: Manifest, validator: Validator, rules: VerdictOptions, value: Any) -> ValidationReport:
+def _applied(body: Body, validator: Validator, rules: VerdictOptions) -> ValidationReport:
     """JSON is YAML, and CBOR has a media type of its own."""
-    form = PatchType.APPLY_CBOR if item.part.format is BodyFormat.CBOR else PatchType.APPLY
+    form = PatchType.APPLY_CBOR if body.format is BodyFormat.CBOR else PatchType.APPLY
     stored = rules.stored or StoredObjects((), "")
-    match = stored.match(value) if isinstance(value, dict) else StoredMatch()
-    report = validator.patch(match.old, item.part.data, form, rules.directive)
+    match = stored.match(body.value) if isinstance(body.value, dict) else StoredMatch()
+    report = validator.judge(body, Operation(rules.directive, match.old, patch=form))
     return with_refused_match(report, match)
 
 

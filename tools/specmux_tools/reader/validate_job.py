@@ -38,7 +38,7 @@ from specmux_tools.validation import (
     Validator,
 )
 from specmux_tools.validation.compiled_kinds import LIST
-from specmux_tools.validation.decoding.objects import protobuf_text
+from specmux_tools.validation.decoding.body import protobuf_text
 from specmux_tools.validation.media_types import READ, BodyFormat, body_format
 from specmux_tools.validation.messages import (
     BLOCKED,
@@ -108,13 +108,11 @@ def _validated(state: ReaderState, request: ValidationRequest) -> Judgement | Qu
 
 
 def _judge_of(
-    state: ReaderState, question: ObjectQuestion | ValidationReport, release: str | None
-) -> Validator | QuestionRefusal | Wants | None:
-    """The validator of the kind; None if the question is already answered."""
-    if isinstance(question, ValidationReport):
-        return None
+    state: ReaderState, question: ObjectQuestion, release: str | None
+) -> Validator | QuestionRefusal | Wants:
+    """The validator of the kind. Without a kind, and for a List, it needs no document."""
     kind = question.kind
-    if kind == LIST:
+    if kind is None or kind == LIST:
         return Validator(DocumentSet({}))
     group_version = joined(kind.group, kind.version)
     hash = state.published.get(group_version)
@@ -129,12 +127,10 @@ def _judge_of(
 
 
 def _answer(
-    question: ObjectQuestion | ValidationReport, judge: Validator | QuestionRefusal | Wants | None
+    question: ObjectQuestion, judge: Validator | QuestionRefusal | Wants
 ) -> ValidationReport | QuestionRefusal:
-    if isinstance(question, ValidationReport):
-        return question
     if isinstance(judge, Validator):
-        return question.judge(judge).moved(question.lines)
+        return judge.judge(question.body, question.operation).moved(question.lines)
     return judge if isinstance(judge, QuestionRefusal) else QuestionRefusal(503, "no document is there")
 
 

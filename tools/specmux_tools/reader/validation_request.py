@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import orjson
 
 from specmux_converters.json_values import mapping
 from specmux_converters.resources import GroupVersionKind
-from specmux_tools.validation import (
-    Directive,
-    InvalidDirective,
-    UnsupportedMediaType,
-    ValidationReport,
-    Validator,
-)
+from specmux_tools.validation import Directive, InvalidDirective, UnsupportedMediaType
+from specmux_tools.validation.decoding.body import Body
 from specmux_tools.validation.decoding.lists import flattened, is_list, is_too_deep
-from specmux_tools.validation.decoding.objects import Body
 from specmux_tools.validation.decoding.streams import parts_of
-from specmux_tools.validation.media_types import BodyFormat
+from specmux_tools.validation.media_types import APPLIES, BodyFormat, patch_type
 from specmux_tools.validation.messages import parse_directive
-from specmux_tools.validation.patching.patch_types import APPLIES, PatchType, patch_type
+from specmux_tools.validation.operation import Operation
 from specmux_tools.validation.patching.patched_object import PatchRefusal, read_applied
-from specmux_tools.validation.validator import kind_in, opened
 
 REVIEW: Final = GroupVersionKind("specmux", "v1", "ValidationReview")
 
@@ -36,10 +29,10 @@ _OPTIONS: Final = {"CREATE": "CreateOptions", "UPDATE": "UpdateOptions", "PATCH"
 
 @dataclass(frozen=True, slots=True)
 class ObjectQuestion:
-    """``kind`` names the document that is needed; ``judge`` is called with its validator."""
-
-    kind: GroupVersionKind
-    judge: Callable[[Validator], ValidationReport]
+    body: Body
+    operation: Operation
+    kind: GroupVersionKind | None
+    """Names the document that is needed; None where the body does not say it."""
     lines: int = 0
     """Number of lines before the object in the body."""
 
@@ -52,49 +45,30 @@ class BadReview(Exception):
         self.status = status
 
 
-def questions_in(
-    body: bytes, form: BodyFormat, directive: Directive
-) -> tuple[list[ObjectQuestion | ValidationReport], bool]:
-    """Questions, or reports on objects that cannot be parsed, in the order of the body; and whether it holds
-    several objects. Raises BadReview."""
+def questions_in(body: bytes, form: BodyFormat, directive: Directive) -> tuple[list[ObjectQuestion], bool]:
+    """Questions in the order of the body; and whether it holds several objects. Raises BadReview."""
     parts = list(parts_of(body)) if form is BodyFormat.YAML else []
     if len(parts) <= 1:
         return _of_part(body, form, directive)
-    found: list[ObjectQuestion | ValidationReport] = []
+    found: list[ObjectQuestion] = []
     for part in parts:
-        found += (_moved(each, part.line) for each in _of_part(part.data, part.format, directive)[0])
+        questions, _ = _of_part(part.data, part.format, directive)
+        found += (replace(each, lines=part.line) for each in questions)
     return found, True
 
 
-def _moved(question: ObjectQuestion | ValidationReport, lines: int) -> ObjectQuestion | ValidationReport:
-    if isinstance(question, ValidationReport):
-        return question.moved(lines)
-    return ObjectQuestion(question.kind, question.judge, lines)
+def _of_part(data: bytes, form: BodyFormat, directive: Directive) -> tuple[list[ObjectQuestion], bool]:
+    body = Body.sent(data, form)
+    if body.kind == REVIEW:
+        return [_reviewed(body, directive)], False
+    objects = [each for each in flattened(body) if is_too_deep(each) or not is_list(each.value)]
+    operation = Operation(directive)
+    return [ObjectQuestion(each, operation, each.kind) for each in objects], is_list(body.value)
 
 
-def _of_part(
-    body: bytes, form: BodyFormat, directive: Directive
-) -> tuple[list[ObjectQuestion | ValidationReport], bool]:
-    source = opened(body, form, directive)
-    if isinstance(source, ValidationReport):
-        return [source], False
-    if kind_in(source, directive) == REVIEW:
-        return [_reviewed(source, directive)], False
-    objects = [each for each in flattened(source) if is_too_deep(each) or not is_list(each.value)]
-    return [_plain(each, kind_in(each, directive), directive) for each in objects], is_list(source.value)
-
-
-def _plain(
-    source: Body, kind: GroupVersionKind | ValidationReport, directive: Directive
-) -> ObjectQuestion | ValidationReport:
-    if isinstance(kind, ValidationReport):
-        return kind
-    return ObjectQuestion(kind, lambda validator: validator.validate_body(source, directive))
-
-
-def _reviewed(source: Body, directive: Directive) -> ObjectQuestion | ValidationReport:
+def _reviewed(body: Body, directive: Directive) -> ObjectQuestion:
     """The request described by a ValidationReview. Raises BadReview."""
-    review = source.value
+    review = body.value
     for name in review:
         if name not in _FIELDS:
             raise BadReview(f'ValidationReview: unknown field "{name}"')
@@ -112,12 +86,8 @@ def _reviewed(source: Body, directive: Directive) -> ObjectQuestion | Validation
         raise BadReview(f"ValidationReview: {wrong}")
     if operation == "PATCH":
         return _patch(review, directive)
-    inside = source.inside("object")
-    kind = kind_in(inside, directive)
-    if isinstance(kind, ValidationReport):
-        return kind
-    old = review.get("oldObject")
-    return ObjectQuestion(kind, lambda validator: validator.validate_body(inside, directive, old))
+    inside = body.inside("object")
+    return ObjectQuestion(inside, Operation(directive, review.get("oldObject")), inside.kind)
 
 
 def _wrong_fields(review: Mapping[str, Any], operation: str) -> Iterator[str]:
@@ -135,29 +105,19 @@ def _wrong_fields(review: Mapping[str, Any], operation: str) -> Iterator[str]:
             yield f"{name} must be an object"
 
 
-def _patch(review: Mapping[str, Any], directive: Directive) -> ObjectQuestion | ValidationReport:
-    """The patch: a string is taken as the bytes of the request, anything else as their JSON."""
+def _patch(review: Mapping[str, Any], directive: Directive) -> ObjectQuestion:
+    """The patch: a string is taken as the bytes of the request, anything else as their JSON. Its kind is that
+    of the stored object, else of the applied one."""
     patch, old = review["patch"], review.get("oldObject")
     try:
         form = patch_type(str(review["patchType"]))
     except UnsupportedMediaType as error:
         raise BadReview(f"ValidationReview: patchType: {error}") from error
-    body = patch.encode() if isinstance(patch, str) else orjson.dumps(patch, default=float)
+    data = patch.encode() if isinstance(patch, str) else orjson.dumps(patch, default=float)
     if old is None and form not in APPLIES:
         raise BadReview(f"ValidationReview: a patch of {form} needs oldObject")
-    kind = _kind_of_patch(body, form, old, directive)
-    if isinstance(kind, ValidationReport):
-        return kind
-    return ObjectQuestion(kind, lambda validator: validator.patch(old, body, form, directive))
-
-
-def _kind_of_patch(
-    body: bytes, form: PatchType, old: dict[str, Any] | None, directive: Directive
-) -> GroupVersionKind | ValidationReport:
-    """The kind of the stored object, else of the applied one."""
-    if old is not None:
-        return kind_in(Body(b"", BodyFormat.JSON, old), directive)
     try:
-        return kind_in(read_applied(body, form), directive)
+        named = Body(b"", BodyFormat.JSON, old) if old is not None else read_applied(data, form)
     except PatchRefusal as refusal:
         raise BadReview(refusal.text, refusal.status) from refusal
+    return ObjectQuestion(Body(data, BodyFormat.JSON), Operation(directive, old, patch=form), named.kind)

@@ -20,11 +20,11 @@ from specmux_tools.differences.impacts import ChangeSeverity
 from specmux_tools.differences.places import Place
 from specmux_tools.kind_suggestions import REMOVED, place_of
 from specmux_tools.upgrades.roles import gone_resources, is_role
-from specmux_tools.validation import Check, Directive, Severity, ValidationReport, Validator, Violation
-from specmux_tools.validation.decoding.located import located
-from specmux_tools.validation.decoding.objects import Body
+from specmux_tools.validation import Check, Severity, ValidationReport, Validator, Violation
+from specmux_tools.validation.decoding.body import Body
 from specmux_tools.validation.definitions.definition_fault import DEFINITION
 from specmux_tools.validation.definitions.faults import definition_faults
+from specmux_tools.validation.operation import Operation
 from specmux_tools.validation.report import Path
 
 
@@ -66,8 +66,8 @@ class UpgradeJudge:
         self._changes = by_kind(sides.places)
 
     def verdict(self, body: Body) -> UpgradeVerdict:
-        was = self._sides.old.validate_body(body, Directive.STRICT)
-        now = self._sides.new.validate_body(body, Directive.STRICT)
+        was = self._sides.old.judge(body, Operation())
+        now = self._sides.new.judge(body, Operation())
         if now.kind is None:
             return unread(now)
         found = list(self._found(body, was, now))
@@ -86,7 +86,7 @@ class UpgradeJudge:
     def _found(self, body: Body, was: ValidationReport, now: ValidationReport) -> Iterator[Violation]:
         assert now.kind is not None
         if not now.is_known:
-            yield from located([self._gone(now.kind, is_known=was.is_known)], body)
+            yield from body.located([self._gone(now.kind, is_known=was.is_known)])
             return
         told = {_without_bounds(each) for each in was.violations} if was.is_known else set()
         yield from (
@@ -94,8 +94,8 @@ class UpgradeJudge:
             for each in now.violations
             if each.severity is Severity.ERROR and _without_bounds(each) not in told
         )
-        yield from located(_leaving(now.kind), body)
-        yield from located([*self._differing(body.value, now.kind)], body)
+        yield from body.located(_leaving(now.kind))
+        yield from body.located([*self._differing(body.value, now.kind)])
 
     def _gone(self, kind: GroupVersionKind, *, is_known: bool) -> Violation:
         version = api_version(kind.group, kind.version)

@@ -10,11 +10,10 @@ from specmux_converters.json_values import array
 from specmux_tools.validation.compiled_kinds import TypedKind
 from specmux_tools.validation.decoding.types.typed_nodes import Node, Struct
 from specmux_tools.validation.definitions.definition_fault import DEFINITION
-from specmux_tools.validation.metadata.field_errors import field_path, invalid
+from specmux_tools.validation.field_errors import FieldError, field_path, invalid
 from specmux_tools.validation.metadata.generated_names import generated_name
 from specmux_tools.validation.metadata.kind_names import length_faults, name_rule
 from specmux_tools.validation.metadata.object_metadata import (
-    MetadataError,
     metadata_errors,
     template_errors,
 )
@@ -64,23 +63,23 @@ def check_typed(
             yield Violation(Severity.ERROR, Check.DEFINITION, fault.path, fault.text)
 
 
-def _finalizer_errors(metadata: Mapping[str, Any], kind: TypedKind) -> Iterator[MetadataError]:
+def _finalizer_errors(metadata: Mapping[str, Any], kind: TypedKind) -> Iterator[FieldError]:
     """Of names without a domain (core ValidateObjectMeta, which not all groups call)."""
     if kind.kind.group not in _CHECKS_FINALIZERS or kind.kind.kind == "Event":
         return
     for index, name in enumerate(array(metadata.get("finalizers"))):
         if isinstance(name, str) and "/" not in name and name not in _FINALIZERS:
             place = f"metadata.finalizers[{index}]"
-            yield MetadataError(("metadata", "finalizers", index), invalid(place, name, _UNQUALIFIED))
+            yield FieldError(("metadata", "finalizers", index), invalid(place, name, _UNQUALIFIED))
 
 
-def _length_errors(metadata: Mapping[str, Any], kind: TypedKind) -> Iterator[MetadataError]:
+def _length_errors(metadata: Mapping[str, Any], kind: TypedKind) -> Iterator[FieldError]:
     name = metadata.get("name") or generated_name(metadata)
     for fault in length_faults(kind.kind.group, kind.kind.kind, name) if isinstance(name, str) else ():
-        yield MetadataError(("metadata", "name"), invalid("metadata.name", name, fault))
+        yield FieldError(("metadata", "name"), invalid("metadata.name", name, fault))
 
 
-def _template_errors(value: Any, node: Node, path: Path = ()) -> Iterator[MetadataError]:
+def _template_errors(value: Any, node: Node, path: Path = ()) -> Iterator[FieldError]:
     """Of templates of pods wherever they are; no template holds another."""
     if isinstance(node, Struct) and isinstance(value, dict):
         if node.name == _POD_TEMPLATE:

@@ -13,9 +13,10 @@ from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.validation.compiled_kinds import CustomKind
 from specmux_tools.validation.decoding.defaulting import settled
 from specmux_tools.validation.decoding.embedded import marshalled, without_empty_metadata
+from specmux_tools.validation.field_errors import FieldError
 from specmux_tools.validation.metadata.embedded_errors import embedded_errors
 from specmux_tools.validation.metadata.names import qualified_name_faults
-from specmux_tools.validation.metadata.object_metadata import MetadataError, metadata_errors
+from specmux_tools.validation.metadata.object_metadata import metadata_errors
 from specmux_tools.validation.metadata.updated_metadata import metadata_of, update_errors
 from specmux_tools.validation.report import Check, Severity, Violation
 from specmux_tools.validation.schema.errors import SchemaError
@@ -92,9 +93,7 @@ def _left(found: list[SchemaError], correlation: Correlation | None) -> list[Sch
     return [error for error in found if not lies_in_unchanged(correlation, error.place)]
 
 
-def _list_errors(
-    value: dict[str, Any], old: dict[str, Any] | None, schema: Structural
-) -> list[MetadataError]:
+def _list_errors(value: dict[str, Any], old: dict[str, Any] | None, schema: Structural) -> list[FieldError]:
     """No errors for an update whose stored object already has some."""
     return [] if old is not None and list_errors(old, schema) else list_errors(value, schema)
 
@@ -137,13 +136,13 @@ def _with_metadata(value: dict[str, Any]) -> dict[str, Any]:
     return {**value, "metadata": {}} if value.get("metadata", "") is None else value
 
 
-def _metadata_errors(metadata: Any, old: dict[str, Any] | None) -> list[MetadataError]:
+def _metadata_errors(metadata: Any, old: dict[str, Any] | None) -> list[FieldError]:
     decoded = marshalled(metadata) if isinstance(metadata, dict) else {}
     found = list(metadata_errors(decoded))
     return found if old is None else [*found, *update_errors(decoded, metadata_of(old))]
 
 
-def _violations(check: Check, errors: list[MetadataError]) -> list[Violation]:
+def _violations(check: Check, errors: list[FieldError]) -> list[Violation]:
     return [Violation(Severity.ERROR, check, error.path, error.text) for error in errors]
 
 

@@ -26,7 +26,7 @@ from specmux_tools.unions import (
     validate,
 )
 from specmux_tools.unions.seed import Reason
-from specmux_tools.validation.metadata.field_errors import (
+from specmux_tools.validation.field_errors import (
     field_path,
     invalid,
     not_supported,

@@ -15,27 +15,19 @@ from specmux_converters.resources import GroupVersionKind
 from specmux_tools.kinds import DocumentSet, KindSchema
 from specmux_tools.validation.built_in_kind import check_typed
 from specmux_tools.validation.compiled_kinds import LIST, CustomKind, Kinds, TypedKind
+from specmux_tools.validation.decoded_object import DecodedObject, decode_custom, decode_typed, unregistered
+from specmux_tools.validation.decoding.body import Body
 from specmux_tools.validation.decoding.decoding_state import StrictError
 from specmux_tools.validation.decoding.defaulting import settled
 from specmux_tools.validation.decoding.lists import TOO_DEEP, flattened, is_list, is_too_deep
-from specmux_tools.validation.decoding.located import located
-from specmux_tools.validation.decoding.objects import (
-    Body,
-    DecodedObject,
-    decode_custom,
-    decode_typed,
-    read,
-    shown_body,
-    type_meta_of,
-    unregistered,
-)
 from specmux_tools.validation.decoding.pruning import prune
-from specmux_tools.validation.decoding.types.known_fields import known_fields
+from specmux_tools.validation.decoding.type_meta import TypeMeta, read_type_meta
+from specmux_tools.validation.decoding.types.typed_nodes import known_fields
 from specmux_tools.validation.definitions.definition_fault import DEFINITION
 from specmux_tools.validation.definitions.refusals import RefusedDefinitions
 from specmux_tools.validation.errors import Undecodable
 from specmux_tools.validation.hints import hint_for
-from specmux_tools.validation.media_types import BodyFormat, body_format
+from specmux_tools.validation.media_types import BodyFormat, body_format, patch_type
 from specmux_tools.validation.messages import BLOCKED, bad_request, conflict_status
 from specmux_tools.validation.metadata.generated_names import judge_with_names
 from specmux_tools.validation.metadata.updated_metadata import (
@@ -44,8 +36,8 @@ from specmux_tools.validation.metadata.updated_metadata import (
     metadata_of,
     storage_prefix,
 )
+from specmux_tools.validation.operation import Operation
 from specmux_tools.validation.report import Check, Directive, Severity, ValidationReport, Violation, bounded
-from specmux_tools.validation.schema.type_meta import TypeMeta, read_type_meta
 from specmux_tools.validation.stored_objects import StoredMatch, StoredObjects
 from specmux_tools.validation.union_algorithm import UnionAlgorithm
 
@@ -102,12 +94,7 @@ class Validator:
         ``old`` is the object as it is stored: then this is an update. ``kind`` is what an endpoint takes,
         where it is known; else the body's own counts. Raises UnsupportedMediaType.
         """
-        source = opened(body, body_format(media_type), directive)
-        return (
-            source
-            if isinstance(source, ValidationReport)
-            else self.validate_body(source, directive, old, kind)
-        )
+        return self.judge(Body.sent(body, body_format(media_type)), Operation(directive, old, kind))
 
     def update(
         self,
@@ -133,9 +120,8 @@ class Validator:
 
         Raises UnsupportedMediaType for what is no media type of a patch, ValueError for a patch of nothing.
         """
-        from specmux_tools.validation.patching.patch_report import judged_patch
-
-        return judged_patch(self, old, patch, media_type, directive)
+        body = Body(patch, BodyFormat.JSON)
+        return self.judge(body, Operation(directive, old, patch=patch_type(media_type)))
 
     def validate_all(
         self,
@@ -146,41 +132,57 @@ class Validator:
     ) -> list[ValidationReport]:
         """The reports on an object and, of a list, on the objects in it, which may be lists: updates of
         those that are ``stored``."""
-        source = opened(body, body_format(media_type), directive)
-        if isinstance(source, ValidationReport):
-            return [source]
-        return self.validate_each(flattened(source), directive, stored)
+        sent = Body.sent(body, body_format(media_type))
+        return [self.judge_beside(each, directive, stored) for each in flattened(sent)]
 
-    def validate_each(
-        self, bodies: Iterable[Body], directive: Directive, stored: StoredObjects | None = None
-    ) -> list[ValidationReport]:
-        """As ``validate_all``, of bodies that were read."""
-        return [self._validate_beside(each, directive, stored) for each in bodies]
-
-    def _validate_beside(
-        self, source: Body, directive: Directive, stored: StoredObjects | None
+    def judge_beside(
+        self, body: Body, directive: Directive, stored: StoredObjects | None
     ) -> ValidationReport:
-        if is_list(source.value):
-            return self._validate_list(source, directive)
-        if stored is None or not isinstance(source.value, dict):
-            return self.validate_body(source, directive)
-        match = stored.match(source.value)
-        return with_refused_match(self.validate_body(source, directive, match.old), match)
+        """The report on a body of ``flattened``: on what is around the items of a list, else on an object, an
+        update if it is ``stored``."""
+        if is_list(body.value):
+            return self._judge_list(body, Operation(directive))
+        if stored is None or not isinstance(body.value, dict):
+            return self.judge(body, Operation(directive))
+        match = stored.match(body.value)
+        return with_refused_match(self.judge(body, Operation(directive, match.old)), match)
 
-    def _validate_list(self, source: Body, directive: Directive) -> ValidationReport:
-        """The report on what is around the items: as on a ``List``, if the kind is one of lists."""
-        kind = self._kinds.find(LIST)
-        found = kind_in(source, directive)
-        if isinstance(found, ValidationReport):
-            return found
-        if is_too_deep(source) or not (found.kind.endswith(LIST.kind) or self._is_of_lists(found)):
-            return replace(self.validate_body(source, directive), is_list=True)
-        assert isinstance(kind, TypedKind)
-        meta = TypeMeta(found.group, found.version, found.kind)
+    def judge(self, body: Body, operation: Operation) -> ValidationReport:
+        """The report on one object, or one patch. Every other way ends here."""
+        if operation.patch is not None:
+            from specmux_tools.validation.patching.patch_report import judge_patch
+
+            return judge_patch(self, body.data, operation.patch, operation)
+        found: TypeMeta | None = None
         try:
-            report = self._report(source, meta, kind, self._decode(source, meta, kind), directive, None)
+            if is_too_deep(body):
+                raise Undecodable(TOO_DEEP, path=("items",))
+            found, wanted = self._wanted(body, operation.kind)
+            refusal = self._refusal(found.as_kind())
+            if refusal is not None:
+                note = Violation(Severity.NOTE, Check.NOT_CHECKED, (), refusal)
+                return _report(body, operation, found, body.located([note]))
+            if wanted is None:
+                error = Undecodable(unregistered(found), path=("kind",))
+                return replace(_fatal(error, body, operation, found), is_known=False)
+            decoded = self._decode(body, found, wanted)
         except Undecodable as error:
-            report = _fatal(error, source, meta, directive)
+            return _fatal(error, body, operation, found)
+        return self._judge_decoded(body, operation, found, wanted, decoded)
+
+    def _judge_list(self, body: Body, operation: Operation) -> ValidationReport:
+        """The report on what is around the items: as on a ``List``, if the kind is one of lists."""
+        kind = body.kind
+        if (
+            kind is None
+            or is_too_deep(body)
+            or not (kind.kind.endswith(LIST.kind) or self._is_of_lists(kind))
+        ):
+            return replace(self.judge(body, operation), is_list=kind is not None)
+        wanted = self._kinds.find(LIST)
+        assert isinstance(wanted, TypedKind)
+        meta = TypeMeta(kind.group, kind.version, kind.kind)
+        report = self._judge_decoded(body, operation, meta, wanted, decode_typed(body, wanted))
         around = tuple(each for each in report.violations if each.path[:1] != ("items",))
         told = report.strict_errors if len(around) == len(report.violations) else ()
         return replace(report, violations=around, strict_errors=told, is_list=True)
@@ -192,33 +194,14 @@ class Validator:
         parts = (metadata, *array(metadata.get("allOf")))
         return any(str(mapping(each).get("$ref")).endswith(".ListMeta") for each in parts)
 
-    def validate_body(
-        self, source: Body, directive: Directive, old: Any = None, kind: GroupVersionKind | None = None
-    ) -> ValidationReport:
-        """As ``validate``, of a body that was read."""
-        found: TypeMeta | None = None
-        try:
-            if is_too_deep(source):
-                raise Undecodable(TOO_DEEP, path=("items",))
-            found, wanted = self._wanted(source, kind)
-            refusal = self._refusal(found.as_kind())
-            if refusal is not None:
-                return _of_refused(source, found, refusal, directive)
-            if wanted is None:
-                return _unknown_kind(source, found, directive)
-            decoded = self._decode(source, found, wanted)
-        except Undecodable as error:
-            return _fatal(error, source, found, directive)
-        return self._report(source, found, wanted, decoded, directive, old)
-
     @property
     def documents(self) -> DocumentSet:
         return self._documents
 
-    def described(self, source: Body) -> tuple[TypeMeta, KindSchema | None]:
+    def described(self, body: Body) -> tuple[TypeMeta, KindSchema | None]:
         """What the body says it is, and its schema; None for a kind that is not known, or refused.
         Raises Undecodable."""
-        found = type_meta_of(source)
+        found = body.type_meta()
         kind = found.as_kind()
         if self._refusal(kind) is not None or self._kinds.find(kind) is None:
             return found, None
@@ -246,41 +229,46 @@ class Validator:
         return self._apply_types[key]
 
     def _wanted(
-        self, source: Body, kind: GroupVersionKind | None
+        self, body: Body, kind: GroupVersionKind | None
     ) -> tuple[TypeMeta, TypedKind | CustomKind | None]:
-        """What the body says it is, and what it is decoded as."""
+        """What the body says it is, and what it is decoded as. Raises Undecodable."""
         wanted = self._kinds.find(kind) if kind is not None else None
-        if isinstance(wanted, CustomKind):
+        if isinstance(wanted, CustomKind) and body.fault is None:
             # Unstructured: the kind is asked for after decoding, and no version is.
-            found = read_type_meta(source.value)
-            return (_of_custom(source, found if found.kind else type_meta_of(source)), wanted)
-        found = type_meta_of(source)
-        wanted = self._kinds.find(found.as_kind())
-        return _of_custom(source, found) if isinstance(wanted, CustomKind) else found, wanted
+            found = read_type_meta(body.value)
+            found = found if found.kind else body.type_meta()
+        else:
+            found = body.type_meta()
+            wanted = self._kinds.find(found.as_kind())
+        # ``kind`` has its name in lower case: a custom resource is decoded without a type, and so is not
+        # found as Go finds fields.
+        if isinstance(wanted, CustomKind) and not body.value.get("kind"):
+            raise Undecodable(f"Object 'Kind' is missing in '{body.shown()}'")
+        return found, wanted
 
-    def _decode(self, source: Body, found: TypeMeta, wanted: TypedKind | CustomKind) -> DecodedObject:
+    def _decode(self, body: Body, found: TypeMeta, wanted: TypedKind | CustomKind) -> DecodedObject:
         if isinstance(wanted, TypedKind):
-            return decode_typed(source, wanted)
-        version = source.value.get("apiVersion", "")
+            return decode_typed(body, wanted)
+        version = body.value.get("apiVersion", "")
         if version is None:  # unstructured/helpers.go, NestedString
             text = ".apiVersion accessor error: <nil> is of the type <nil>, expected string"
             raise Undecodable(text, path=("apiVersion",))
         # An apiVersion in another case is none to what prunes: the object is of no known group there.
         if not version or (found.group, found.kind) != (wanted.kind.group, wanted.kind.kind):
-            return decode_custom(source, found, wanted, None)
+            return decode_custom(body, wanted, None)
         same = wanted if found.version == wanted.kind.version else self._kinds.find(found.as_kind())
-        return decode_custom(source, found, wanted, same.structural if isinstance(same, CustomKind) else None)
+        return decode_custom(body, wanted, same.structural if isinstance(same, CustomKind) else None)
 
-    def _report(
+    def _judge_decoded(
         self,
-        source: Body,
+        body: Body,
+        operation: Operation,
         found: TypeMeta,
         wanted: TypedKind | CustomKind,
         decoded: DecodedObject,
-        directive: Directive,
-        old: Any,
     ) -> ValidationReport:
-        status, refusals = _refusals(decoded.value, old, wanted)
+        directive = operation.directive
+        status, refusals = _refusals(decoded.value, operation.stored, wanted)
         if decoded.faults or (decoded.strict_errors and directive is Directive.STRICT):
             status = None  # what cannot be decoded is refused first
         violations = chain(
@@ -288,42 +276,40 @@ class Validator:
             _strict(decoded.strict, directive, wanted),
             refusals,
             decoded.schema,
-            self._object(found, wanted, decoded, old) if not decoded.faults else (),
+            self._object(operation, found, wanted, decoded) if not decoded.faults else (),
         )
         is_strict = directive is not Directive.IGNORE
         left_out = decoded.left_out + (decoded.strict_left_out if is_strict else 0)
-        name, namespace = names_of(source.value)
-        listed = located(bounded(violations, left_out), source)  # judges the object
-        return ValidationReport(
-            kind=found.as_kind(),
-            directive=directive,
-            violations=listed,
+        listed = body.located(bounded(violations, left_out))  # judges the object
+        return _report(
+            body,
+            operation,
+            found,
+            listed,
             fatal=decoded.faults[0].message if decoded.faults else None,
             strict_errors=tuple(decoded.strict_errors) if is_strict and not decoded.faults else (),
-            name=name,
-            namespace=namespace,
-            is_update=isinstance(old, dict),
+            is_update=operation.stored is not None,
             stored=decoded.stored,
             status=status,
             is_built_in=isinstance(wanted, TypedKind) and wanted.kind not in (LIST, DEFINITION),
         )
 
     def _object(
-        self, found: TypeMeta, wanted: TypedKind | CustomKind, decoded: DecodedObject, old: Any
+        self, operation: Operation, found: TypeMeta, wanted: TypedKind | CustomKind, decoded: DecodedObject
     ) -> Iterable[Violation]:
         """What is wrong with an object that could be decoded."""
+        old = operation.stored
         if isinstance(wanted, TypedKind):
-            stored = old if isinstance(old, dict) else None
             value, unions = self._unions_of(wanted, decoded.value, old)
             if self._keeps_objects:
                 decoded.stored = known_fields(value, wanted.node)
-            return chain(check_typed(decoded.value, wanted, stored, minor=self._minor), unions)
+            return chain(check_typed(decoded.value, wanted, old, minor=self._minor), unions)
         described = self._kinds.find(found.as_kind())
         if not isinstance(described, CustomKind):
             return ()
         from specmux_tools.validation.custom_resource import check_custom
 
-        older = _stored(old, described) if isinstance(old, dict) else None
+        older = _stored(old, described) if old is not None else None
         left_out = decoded.left_out
 
         def judge(name: str) -> list[Violation]:
@@ -339,14 +325,14 @@ class Validator:
         return judge_with_names(metadata_of(decoded.value), judge, reads_name=described.reads_name)
 
     def _unions_of(
-        self, kind: TypedKind | CustomKind, value: Any, old: Any
+        self, kind: TypedKind | CustomKind, value: Any, old: dict[str, Any] | None
     ) -> tuple[Mapping[str, Any], list[Violation]]:
         if self._unions is UnionAlgorithm.OFF:
             return value, []
         from specmux_tools.validation.union_checks import judge_unions
 
         is_custom = isinstance(kind, CustomKind)
-        if isinstance(kind, CustomKind) and isinstance(old, dict):
+        if isinstance(kind, CustomKind) and old is not None:
             old = settled(old, kind.structural)
         described = self._documents.find(kind.kind)
         if described is None:
@@ -379,37 +365,11 @@ def with_refused_match(report: ValidationReport, match: StoredMatch) -> Validati
     return replace(report, violations=(*report.violations, note))
 
 
-def opened(
-    body: bytes, form: BodyFormat, directive: Directive, *, plainly: bool = True
-) -> Body | ValidationReport:
-    """A body that can be read, or the report on one that cannot."""
-    try:
-        return read(body, form, plainly=plainly)
-    except Undecodable as error:
-        return _fatal(error, Body(body, form, None), None, directive)
-
-
-def kind_in(source: Body, directive: Directive) -> GroupVersionKind | ValidationReport:
-    """The kind that a body says it is, or the report on one that does not."""
-    try:
-        return type_meta_of(source).as_kind()
-    except Undecodable as error:
-        return _fatal(error, source, None, directive)
-
-
-def _of_custom(source: Body, found: TypeMeta) -> TypeMeta:
-    """A custom resource's ``kind`` has its name in lower case: it is decoded without a type, and so is not
-    found as Go finds fields. Raises Undecodable."""
-    if not source.value.get("kind"):
-        raise Undecodable(f"Object 'Kind' is missing in '{shown_body(source)}'")
-    return found
-
-
 def _refusals(
-    value: Any, old: Any, kind: TypedKind | CustomKind
+    value: Any, old: dict[str, Any] | None, kind: TypedKind | CustomKind
 ) -> tuple[dict[str, Any] | None, list[Violation]]:
     """Why an apiserver does not look at the object of an update at all."""
-    if not isinstance(old, dict):
+    if old is None:
         return None, []
     new, stored = metadata_of(value), metadata_of(old)
     fault = address_fault(new, stored)
@@ -449,51 +409,20 @@ def _stored(old: dict[str, Any], kind: CustomKind) -> dict[str, Any]:
     return found
 
 
-def names_of(value: Any) -> tuple[str, str]:
-    """Name and namespace of an object, "" for what it does not say."""
-    metadata = mapping(value).get("metadata")
-    if not isinstance(metadata, dict):
-        return "", ""
+def _report(
+    body: Body, operation: Operation, found: TypeMeta | None, violations: tuple[Violation, ...], **more: Any
+) -> ValidationReport:
+    metadata = mapping(mapping(body.value).get("metadata"))
     names = (metadata.get("name") or metadata.get("generateName"), metadata.get("namespace"))
     name, namespace = (each if isinstance(each, str) else "" for each in names)
-    return name, namespace
+    kind = found.as_kind() if found is not None else None
+    return ValidationReport(kind, operation.directive, violations, name=name, namespace=namespace, **more)
 
 
-def _of_refused(source: Body, found: TypeMeta, reason: str, directive: Directive) -> ValidationReport:
-    name, namespace = names_of(source.value)
-    note = Violation(Severity.NOTE, Check.NOT_CHECKED, (), reason)
-    violations = located([note], source)
-    return ValidationReport(found.as_kind(), directive, violations, name=name, namespace=namespace)
-
-
-def _unknown_kind(source: Body, found: TypeMeta, directive: Directive) -> ValidationReport:
-    text = unregistered(found)
-    name, namespace = names_of(source.value)
-    violation = Violation(Severity.ERROR, Check.DECODING, ("kind",), text)
-    return ValidationReport(
-        kind=found.as_kind(),
-        directive=directive,
-        violations=located([violation], source),
-        fatal=text,
-        name=name,
-        namespace=namespace,
-        is_known=False,
-    )
-
-
-def _fatal(
-    error: Undecodable, source: Body, found: TypeMeta | None, directive: Directive
-) -> ValidationReport:
+def _fatal(error: Undecodable, body: Body, operation: Operation, found: TypeMeta | None) -> ValidationReport:
     violation = Violation(
         Severity.ERROR, Check.DECODING, error.path, error.text, line=error.line, column=error.column
     )
     others = [Violation(Severity.ERROR, Check.DECODING, path, text) for text, path in error.others]
-    name, namespace = names_of(source.value)
-    return ValidationReport(
-        kind=found.as_kind() if found is not None else None,
-        directive=directive,
-        violations=located(bounded([violation, *others]), source, offset=error.offset),
-        fatal=error.text,
-        name=name,
-        namespace=namespace,
-    )
+    listed = body.located(bounded([violation, *others]), offset=error.offset)
+    return _report(body, operation, found, listed, fatal=error.text)

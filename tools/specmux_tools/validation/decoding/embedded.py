@@ -14,7 +14,7 @@ from specmux_tools.validation.decoding.decoding_state import Decoding
 from specmux_tools.validation.decoding.types.typed import TypedSchemas
 from specmux_tools.validation.decoding.types.typed_nodes import Node, mismatch_text
 from specmux_tools.validation.errors import Undecodable
-from specmux_tools.validation.metadata.field_errors import invalid
+from specmux_tools.validation.field_errors import invalid
 from specmux_tools.validation.report import Path, path_text
 from specmux_tools.validation.schema.structural import Structural
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from specmux_tools.validation.decoding.objects import Body, Head, with_head
+from specmux_tools.validation.decoding.body import Body, Head, with_head
 
 MOST_NESTED: Final = 32
 """Lists within lists that are opened."""

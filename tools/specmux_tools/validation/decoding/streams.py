@@ -11,8 +11,8 @@ from specmux_converters.go.text import SPACES
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.lazy.patterns import pattern
 from specmux_converters.media_types import ENVELOPE_MAGIC, SELF_DESCRIBED_CBOR
+from specmux_tools.validation.decoding.body import is_broken_separator, read
 from specmux_tools.validation.decoding.json_reader import JSON_DECODER
-from specmux_tools.validation.decoding.objects import is_broken_separator, read
 from specmux_tools.validation.errors import Undecodable
 from specmux_tools.validation.media_types import BodyFormat
 

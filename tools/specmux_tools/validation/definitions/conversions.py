@@ -9,7 +9,7 @@ from typing import Any, Final
 from specmux_converters.go.text import quoted
 from specmux_tools.validation.definitions.ca_bundles import bundle_fault
 from specmux_tools.validation.definitions.definition_fault import DefinitionFault, fault
-from specmux_tools.validation.metadata.field_errors import shown
+from specmux_tools.validation.field_errors import shown
 from specmux_tools.validation.metadata.names import label_1035_faults, subdomain_faults
 from specmux_tools.validation.report import Path
 from specmux_tools.validation.rules.cel.libraries.url_reader import BadUrl, read_url

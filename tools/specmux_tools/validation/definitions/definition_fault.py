@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.resources import GroupVersionKind
-from specmux_tools.validation.metadata.field_errors import field_path
+from specmux_tools.validation.field_errors import field_path
 from specmux_tools.validation.report import Path
 
 DEFINITION: Final = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")

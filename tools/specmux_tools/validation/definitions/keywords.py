@@ -14,7 +14,7 @@ from specmux_converters.json_values import array
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.validation.definitions.definition_fault import DefinitionFault
 from specmux_tools.validation.definitions.internal_version import items_in_memory, written
-from specmux_tools.validation.metadata.field_errors import not_supported, shown
+from specmux_tools.validation.field_errors import not_supported, shown
 from specmux_tools.validation.report import Path
 from specmux_tools.validation.rules.rule_faults import BAD_PATH, RULES, rule_faults
 from specmux_tools.validation.rules.rule_tree import rule_tree

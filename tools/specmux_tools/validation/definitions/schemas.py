@@ -23,8 +23,8 @@ from specmux_tools.validation.definitions.definition_fault import DefinitionFaul
 from specmux_tools.validation.definitions.internal_version import GO_NAMES, said, schema_in_memory, written
 from specmux_tools.validation.definitions.keywords import UNCONVERTED, keyword_faults, schema_place
 from specmux_tools.validation.errors import Undecodable
+from specmux_tools.validation.field_errors import field_path, shown
 from specmux_tools.validation.metadata.embedded_errors import embedded_errors
-from specmux_tools.validation.metadata.field_errors import field_path, shown
 from specmux_tools.validation.report import Path, Severity
 from specmux_tools.validation.rules.checking import MISSING, check_rules
 from specmux_tools.validation.rules.compiled_rule import RuleCompiler

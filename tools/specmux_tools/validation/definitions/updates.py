@@ -17,7 +17,7 @@ from specmux_tools.validation.definitions.keywords import LIST_KEYS, LIST_TYPE, 
 from specmux_tools.validation.definitions.schemas import schema_faults, unsound
 from specmux_tools.validation.definitions.selectable_fields import MOST
 from specmux_tools.validation.definitions.version_fields import schema_of
-from specmux_tools.validation.metadata.field_errors import shown
+from specmux_tools.validation.field_errors import shown
 from specmux_tools.validation.report import Path
 
 _STRUCTURAL_KEYWORDS: Final = (

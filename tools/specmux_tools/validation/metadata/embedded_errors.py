@@ -6,21 +6,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from specmux_tools.validation.decoding.type_meta import parse_group_version
 from specmux_tools.validation.errors import Undecodable
-from specmux_tools.validation.metadata.field_errors import invalid
+from specmux_tools.validation.field_errors import FieldError, invalid
 from specmux_tools.validation.metadata.kind_names import NameRule
 from specmux_tools.validation.metadata.names import label_1035_faults
-from specmux_tools.validation.metadata.object_metadata import MetadataError, metadata_errors
+from specmux_tools.validation.metadata.object_metadata import metadata_errors
 from specmux_tools.validation.report import Path
 from specmux_tools.validation.schema.structural import Structural
-from specmux_tools.validation.schema.type_meta import parse_group_version
 
 
-def embedded_errors(value: Any, schema: Structural) -> list[MetadataError]:
+def embedded_errors(value: Any, schema: Structural) -> list[FieldError]:
     return list(_walk(value, schema, (), "")) if schema.has_embedded else []
 
 
-def _walk(value: Any, schema: Structural | None, path: Path, place: str) -> Iterator[MetadataError]:
+def _walk(value: Any, schema: Structural | None, path: Path, place: str) -> Iterator[FieldError]:
     """``place``: the path in the form of messages, with keys of maps in brackets."""
     if schema is None or not schema.has_embedded:
         return
@@ -38,15 +38,15 @@ def _walk(value: Any, schema: Structural | None, path: Path, place: str) -> Iter
             yield from _walk(item, schema.items, (*path, index), f"{place}[{index}]")
 
 
-def _embedded(value: dict[str, Any], path: Path, place: str) -> Iterator[MetadataError]:
+def _embedded(value: dict[str, Any], path: Path, place: str) -> Iterator[FieldError]:
     prefix = f"{place}." if place else ""
     for name, faults in (("apiVersion", _version_faults), ("kind", _kind_faults)):
         if name not in value:
-            yield MetadataError((*path, name), f"{prefix}{name}: Required value")
+            yield FieldError((*path, name), f"{prefix}{name}: Required value")
         elif isinstance(value[name], str):
             detail = faults(value[name])
             if detail:
-                yield MetadataError((*path, name), invalid(f"{prefix}{name}", value[name], detail))
+                yield FieldError((*path, name), invalid(f"{prefix}{name}", value[name], detail))
     metadata = value.get("metadata")
     if isinstance(metadata, dict):
         is_namespaced = True if metadata.get("namespace") else None

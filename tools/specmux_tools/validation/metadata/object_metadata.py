@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from specmux_converters.go.text import json_text, size_of
-from specmux_converters.lazy.dataclasses import dataclass
+from specmux_tools.validation.decoding.type_meta import parse_group_version
 from specmux_tools.validation.errors import Undecodable
-from specmux_tools.validation.metadata.field_errors import field_path, shown
+from specmux_tools.validation.field_errors import FieldError, field_path, shown
 from specmux_tools.validation.metadata.kind_names import NameRule, name_faults
 from specmux_tools.validation.metadata.names import label_faults, label_value_faults, qualified_name_faults
 from specmux_tools.validation.report import Path
-from specmux_tools.validation.schema.type_meta import parse_group_version
 
 MOST_ANNOTATIONS: Final = 256 * 1024
 """Bytes of all keys and values."""
@@ -26,12 +25,6 @@ _EVENT_OWNS: Final = "/v1, Kind=Event is disallowed from being an owner"
 _OWNER_TEXTS: Final = ("kind", "name", "uid")
 
 
-@dataclass(frozen=True, slots=True)
-class MetadataError:
-    path: Path
-    text: str
-
-
 Faults = Callable[[str], list[str]]
 
 
@@ -43,7 +36,7 @@ def metadata_errors(
     is_namespaced: bool | None = None,
     needs_name: bool = True,
     rule: NameRule | None = NameRule.SUBDOMAIN,
-) -> Iterator[MetadataError]:
+) -> Iterator[FieldError]:
     """Of metadata that was decoded as ObjectMeta; ``place`` is how messages call ``path``.
 
     ``is_namespaced`` is None where the scope is not known: then a namespace may be there or not.
@@ -61,7 +54,7 @@ def metadata_errors(
     yield from checks.managed_fields()
 
 
-def template_errors(metadata: Mapping[str, Any], path: Path, place: str) -> Iterator[MetadataError]:
+def template_errors(metadata: Mapping[str, Any], path: Path, place: str) -> Iterator[FieldError]:
     """Labels and annotations of the metadata of a template at ``place`` (core ValidatePodTemplateSpec)."""
     checks = _Checks(metadata, path, place)
     yield from checks.labels()
@@ -74,7 +67,7 @@ class _Checks:
         self._path = path
         self._place = place
 
-    def names(self, rule: NameRule, *, needs_name: bool) -> Iterator[MetadataError]:
+    def names(self, rule: NameRule, *, needs_name: bool) -> Iterator[FieldError]:
         prefix, name = self._text("generateName"), self._text("name")
         if prefix:
             yield from self._invalid(("generateName",), prefix, name_faults(rule, prefix, is_prefix=True))
@@ -84,24 +77,24 @@ class _Checks:
             detail = "Required value: name or generateName is required"
             yield self._error(("name",), detail)
 
-    def namespace(self, is_namespaced: bool | None) -> Iterator[MetadataError]:
+    def namespace(self, is_namespaced: bool | None) -> Iterator[FieldError]:
         namespace = self._text("namespace")
         if is_namespaced is False and namespace:
             yield self._error(("namespace",), "Forbidden: not allowed on this type")
         elif namespace:
             yield from self._invalid(("namespace",), namespace, label_faults(namespace))
 
-    def generation(self) -> Iterator[MetadataError]:
+    def generation(self) -> Iterator[FieldError]:
         value = self._metadata.get("generation")
         if isinstance(value, int) and value < 0:
             yield from self._invalid(("generation",), value, ["must be greater than or equal to 0"])
 
-    def labels(self) -> Iterator[MetadataError]:
+    def labels(self) -> Iterator[FieldError]:
         for key, value in self._texts("labels").items():
             yield from self._invalid(("labels",), key, qualified_name_faults(key), at=key)
             yield from self._invalid(("labels",), value, label_value_faults(value), at=key)
 
-    def annotations(self) -> Iterator[MetadataError]:
+    def annotations(self) -> Iterator[FieldError]:
         annotations = self._texts("annotations")
         for key in annotations:
             yield from self._invalid(("annotations",), key, qualified_name_faults(key.lower()), at=key)
@@ -109,7 +102,7 @@ class _Checks:
         if size > MOST_ANNOTATIONS:
             yield self._error(("annotations",), f"Too long: may not be more than {MOST_ANNOTATIONS} bytes")
 
-    def owners(self) -> Iterator[MetadataError]:
+    def owners(self) -> Iterator[FieldError]:
         owners = self._objects("ownerReferences")
         # Said once for each controller: of thousands the end is left out.
         listed = ",".join(map(_owner_text, owners[:_MOST_OWNERS]))
@@ -124,7 +117,7 @@ class _Checks:
                     detail = f'{_ONE_CONTROLLER}. Found "true" in references for {names}'
                     yield self._invalid_owners(f"[{listed}]", detail)
 
-    def _owner(self, owner: Mapping[str, Any], place: Path) -> Iterator[MetadataError]:
+    def _owner(self, owner: Mapping[str, Any], place: Path) -> Iterator[FieldError]:
         text = owner.get("apiVersion") or ""
         try:
             group, version = parse_group_version(text)
@@ -138,10 +131,10 @@ class _Checks:
         if (group, version, owner.get("kind")) == ("", "v1", "Event"):
             yield self._error(place, f"Invalid value: {_owner_text(owner)}: {_EVENT_OWNS}")
 
-    def _invalid_owners(self, owners: str, detail: str) -> MetadataError:
+    def _invalid_owners(self, owners: str, detail: str) -> FieldError:
         return self._error(("ownerReferences",), f"Invalid value: {owners}: {detail}")
 
-    def finalizers(self) -> Iterator[MetadataError]:
+    def finalizers(self) -> Iterator[FieldError]:
         listed = self._metadata.get("finalizers")
         finalizers = [each or "" for each in listed] if isinstance(listed, list) else []
         for finalizer in finalizers:
@@ -150,11 +143,11 @@ class _Checks:
             detail = f"finalizer {_ORPHAN} and {_FOREGROUND} cannot be both set"
             yield from self._invalid(("finalizers",), finalizers, [detail])
 
-    def managed_fields(self) -> Iterator[MetadataError]:
+    def managed_fields(self) -> Iterator[FieldError]:
         for index, entry in enumerate(self._objects("managedFields")):
             yield from self._managed(("managedFields", index), entry)
 
-    def _managed(self, place: Path, entry: Mapping[str, Any]) -> Iterator[MetadataError]:
+    def _managed(self, place: Path, entry: Mapping[str, Any]) -> Iterator[FieldError]:
         operation = entry.get("operation") or ""
         if operation not in ("Apply", "Update"):
             supported = f'Unsupported value: {shown(operation)}: supported values: "Apply", "Update"'
@@ -175,14 +168,14 @@ class _Checks:
 
     def _invalid(
         self, field: Path, value: Any, faults: list[str], at: str | None = None
-    ) -> Iterator[MetadataError]:
+    ) -> Iterator[FieldError]:
         """``at`` is the key below the field that is meant; the message does not name it."""
         for fault in faults:
             yield self._error(field, f"Invalid value: {shown(value)}: {fault}", at)
 
-    def _error(self, field: Path, text: str, at: str | None = None) -> MetadataError:
+    def _error(self, field: Path, text: str, at: str | None = None) -> FieldError:
         path = (*self._path, *field) if at is None else (*self._path, *field, at)
-        return MetadataError(path, f"{self._place}.{field_path(field)}: {text}")
+        return FieldError(path, f"{self._place}.{field_path(field)}: {text}")
 
     def _text(self, name: str) -> str:
         value = self._metadata.get(name)

@@ -8,8 +8,7 @@ from typing import Any, Final
 
 from specmux_converters.go.text import quoted
 from specmux_converters.json_values import text, texts, within
-from specmux_tools.validation.metadata.field_errors import invalid
-from specmux_tools.validation.metadata.object_metadata import MetadataError
+from specmux_tools.validation.field_errors import FieldError, invalid
 
 _IMMUTABLE: Final = "field is immutable"
 _NATIVE_PREFIXES: Final[Mapping[str, str]] = {
@@ -24,7 +23,7 @@ _NATIVE_PREFIXES: Final[Mapping[str, str]] = {
 _SET_BY_SERVER: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
 
 
-def address_fault(new: Mapping[str, Any], old: Mapping[str, Any]) -> MetadataError | None:
+def address_fault(new: Mapping[str, Any], old: Mapping[str, Any]) -> FieldError | None:
     """Why an object is no new state of the stored one: the URL has its name.
 
     Of metadata each; what the stored one does not say, such as a manifest's namespace, is not compared.
@@ -32,15 +31,15 @@ def address_fault(new: Mapping[str, Any], old: Mapping[str, Any]) -> MetadataErr
     namespace, stored_namespace = text(new.get("namespace")), text(old.get("namespace"))
     if namespace and stored_namespace and namespace != stored_namespace:
         said = "the namespace of the provided object does not match the namespace sent on the request"
-        return MetadataError(("metadata", "namespace"), said)
+        return FieldError(("metadata", "namespace"), said)
     name, stored_name = text(new.get("name")), text(old.get("name"))
     if stored_name and name != stored_name:
         said = f"the name of the object ({name}) does not match the name on the URL ({stored_name})"
-        return MetadataError(("metadata", "name"), said)
+        return FieldError(("metadata", "name"), said)
     return None
 
 
-def conflict(new: Mapping[str, Any], old: Mapping[str, Any], prefix: str) -> MetadataError | None:
+def conflict(new: Mapping[str, Any], old: Mapping[str, Any], prefix: str) -> FieldError | None:
     """Why the stored object is not the one that the update means (HTTP 409). ``prefix``: see
     ``storage_prefix``."""
     uid, stored = text(new.get("uid")), text(old.get("uid"))
@@ -50,11 +49,11 @@ def conflict(new: Mapping[str, Any], old: Mapping[str, Any], prefix: str) -> Met
             f"StorageError: invalid object, Code: 4, Key: /{key}, ResourceVersion: 0, AdditionalErrorMsg:"
             f" Precondition failed: UID in precondition: {uid}, UID in object meta: {stored}"
         )
-        return MetadataError(("metadata", "uid"), said)
+        return FieldError(("metadata", "uid"), said)
     version, stored = text(new.get("resourceVersion")), text(old.get("resourceVersion"))
     if version and stored and version != stored:
         said = "the object has been modified; please apply your changes to the latest version and try again"
-        return MetadataError(("metadata", "resourceVersion"), said)
+        return FieldError(("metadata", "resourceVersion"), said)
     return None
 
 
@@ -64,7 +63,7 @@ def storage_prefix(group: str, resource: str, *, is_custom: bool) -> str:
     return _NATIVE_PREFIXES.get(resource, resource) if is_native else f"{group}/{resource}"
 
 
-def update_errors(new: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[MetadataError]:
+def update_errors(new: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[FieldError]:
     """Of metadata each. A resourceVersion that is left out is no error: manifests have none."""
     if old.get("deletionTimestamp") is not None:
         extra = sorted(set(texts(new.get("finalizers"))) - set(texts(old.get("finalizers"))))
@@ -87,5 +86,5 @@ def metadata_of(value: Any) -> Mapping[str, Any]:
     return within(value, "metadata")
 
 
-def _error(field: str, text: str) -> MetadataError:
-    return MetadataError(("metadata", field), text)
+def _error(field: str, text: str) -> FieldError:
+    return FieldError(("metadata", field), text)

@@ -1,4 +1,4 @@
-"""Validates a patch: combines the reports of its decoding and of the resulting update."""
+"""Judge a patch: combine the reports of its decoding and of the resulting update."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from specmux_converters.errors import ConverterError
 from specmux_converters.resources import GroupVersionKind
 from specmux_tools.kinds import KindSchema
 from specmux_tools.validation.compiled_kinds import CustomKind, TypedKind
-from specmux_tools.validation.decoding.objects import Body, type_meta_of
+from specmux_tools.validation.decoding.body import Body
+from specmux_tools.validation.decoding.type_meta import TypeMeta, read_type_meta
 from specmux_tools.validation.errors import Undecodable
-from specmux_tools.validation.media_types import BodyFormat
+from specmux_tools.validation.media_types import APPLIES, BodyFormat, PatchType
 from specmux_tools.validation.messages import (
     bad_request,
     patch_status,
@@ -22,8 +23,8 @@ from specmux_tools.validation.messages import (
     unclassified,
     warning_texts,
 )
+from specmux_tools.validation.operation import Operation
 from specmux_tools.validation.patching.apply_types import ApplyTypes
-from specmux_tools.validation.patching.patch_types import APPLIES, PatchType, patch_type
 from specmux_tools.validation.patching.patched_object import (
     PatchedObject,
     PatchRefusal,
@@ -34,7 +35,6 @@ from specmux_tools.validation.patching.patched_object import (
     read_applied,
 )
 from specmux_tools.validation.report import Check, Directive, Severity, ValidationReport, Violation
-from specmux_tools.validation.schema.type_meta import TypeMeta, read_type_meta
 from specmux_tools.validation.stored_objects import key_of
 
 _SEVERITIES: Final = {Directive.STRICT: Severity.ERROR, Directive.WARN: Severity.WARNING}
@@ -49,14 +49,14 @@ class ObjectValidator(Protocol):
 
     def apply_types(self, described: KindSchema) -> ApplyTypes: ...
 
-    def validate_body(self, source: Body, directive: Directive, old: Any = None) -> ValidationReport: ...
+    def judge(self, body: Body, operation: Operation) -> ValidationReport: ...
 
 
-def judged_patch(
-    validator: ObjectValidator, old: dict[str, Any] | None, body: bytes, media_type: str, directive: Directive
+def judge_patch(
+    validator: ObjectValidator, body: bytes, form: PatchType, operation: Operation
 ) -> ValidationReport:
-    """Raises UnsupportedMediaType, ValueError."""
-    form = patch_type(media_type)
+    """Raises ValueError for a patch of nothing."""
+    old, directive = operation.stored, operation.directive
     if old is None and form not in APPLIES:
         raise ValueError(f"{form} needs a stored object")
     source = None
@@ -67,7 +67,7 @@ def judged_patch(
             _check_kind(source, old)
         found, described = validator.described(stored)
         if described is None:
-            return validator.validate_body(stored, directive)
+            return validator.judge(stored, Operation(directive))
         made = _made(validator, old, body, form, source, found, described)
     except Undecodable as error:
         refused = _refused(error.text, bad_request(error.text), directive, old)
@@ -101,7 +101,7 @@ def _made(
 
 def _check_kind(source: Body, old: dict[str, Any]) -> None:
     """The kind must be that of the URL. Raises PatchRefusal, Undecodable."""
-    given = type_meta_of(source)
+    given = source.type_meta()
     if given != read_type_meta(old):
         text = f"invalid object type: {kind_text(given)}"
         raise PatchRefusal(text, bad_request(text))
@@ -117,7 +117,7 @@ def _judged(
     is_lenient = made.is_converted or form in APPLIES
     # Go serialized it with sorted keys; read it in that order.
     made_body = _as_body(made.value, is_sorted=not is_lenient)
-    report = validator.validate_body(made_body, Directive.IGNORE if is_lenient else directive, old)
+    report = validator.judge(made_body, Operation(Directive.IGNORE if is_lenient else directive, old))
     own = () if directive is Directive.IGNORE else made.strict
     strict = (*own, *report.strict_errors)
     violations = [

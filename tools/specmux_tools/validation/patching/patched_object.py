@@ -16,13 +16,14 @@ from specmux_converters.references import schemas_of
 from specmux_converters.schema_references import reference_to
 from specmux_tools.kinds import KindSchema
 from specmux_tools.validation.compiled_kinds import CustomKind, TypedKind
+from specmux_tools.validation.decoding.body import Body, read
 from specmux_tools.validation.decoding.json_reader import read_json
 from specmux_tools.validation.decoding.json_syntax import syntax_error
-from specmux_tools.validation.decoding.objects import Body, read
+from specmux_tools.validation.decoding.type_meta import TypeMeta, kind_of
 from specmux_tools.validation.decoding.types.typed_nodes import Interface, Node
 from specmux_tools.validation.decoding.yaml_reader import strict_yaml_error
 from specmux_tools.validation.errors import PatchError, Undecodable
-from specmux_tools.validation.media_types import BodyFormat
+from specmux_tools.validation.media_types import BodyFormat, PatchType
 from specmux_tools.validation.messages import (
     UNPROCESSABLE,
     bad_request,
@@ -36,14 +37,12 @@ from specmux_tools.validation.patching.apply_merge import merged
 from specmux_tools.validation.patching.apply_types import ApplyTypes
 from specmux_tools.validation.patching.json_patch import MOST_OPERATIONS, apply_json_patch
 from specmux_tools.validation.patching.patch_schemas import PatchSchema
-from specmux_tools.validation.patching.patch_types import PatchType
 from specmux_tools.validation.patching.strict import (
     strict_errors_of_converted,
     strict_errors_of_json_patch,
     strict_errors_of_merge_patch,
 )
 from specmux_tools.validation.patching.typed_objects import faults_text, type_faults
-from specmux_tools.validation.schema.type_meta import TypeMeta, kind_of
 
 
 def apply_merge_patch(document: dict[str, Any], patch: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from specmux_tools.validation.decoding.decoding_state import Decoding
 from specmux_tools.validation.decoding.embedded import marshalled
 from specmux_tools.validation.decoding.json_reader import read_json
+from specmux_tools.validation.decoding.type_meta import kind_of
 from specmux_tools.validation.decoding.types.typed_nodes import (
     Boolean,
     Bytes,
@@ -28,7 +29,6 @@ from specmux_tools.validation.decoding.types.typed_nodes import (
 )
 from specmux_tools.validation.errors import Undecodable
 from specmux_tools.validation.report import Path, path_text
-from specmux_tools.validation.schema.type_meta import kind_of
 
 _JSON_PATCH: Final = List(
     Struct(

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_tools.validation.metadata.field_errors import shown
+from specmux_tools.validation.field_errors import shown
 from specmux_tools.validation.report import Check, Path, Severity, Violation
 from specmux_tools.validation.rules.cel.costs.metering import OBJECT_BUDGET, PER_CALL_LIMIT
 from specmux_tools.validation.rules.cel.values.values import (

@@ -9,6 +9,7 @@ from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.releases import NEWEST
 from specmux_tools.validation.report import Path
 from specmux_tools.validation.rules.cel.checking.declarations import Environment
+from specmux_tools.validation.rules.cel.checking.types import BOOL, STRING, CelType, optional_of
 from specmux_tools.validation.rules.cel.compiling import (
     CompiledExpression,
     NotInstantiable,
@@ -17,7 +18,6 @@ from specmux_tools.validation.rules.cel.compiling import (
 )
 from specmux_tools.validation.rules.cel.parsing.issues import InvalidExpression
 from specmux_tools.validation.rules.cel.releases import environment
-from specmux_tools.validation.rules.cel.values.types import BOOL, STRING, CelType, optional_of
 from specmux_tools.validation.rules.field_paths import BadFieldPath, read_field_path
 from specmux_tools.validation.rules.rule_tree import RuleNode, ValidationRule
 from specmux_tools.validation.rules.schema_types import SELF_TYPE, Declaration, Declarations

@@ -13,7 +13,7 @@ from typing import Any, Final
 from specmux_converters.go.text import json_text, quoted
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.releases import NEWEST
-from specmux_tools.validation.metadata.field_errors import shown
+from specmux_tools.validation.field_errors import shown
 from specmux_tools.validation.report import Path
 from specmux_tools.validation.rules.cel.compiling import CompiledExpression
 from specmux_tools.validation.rules.cel.costs.estimates import estimate

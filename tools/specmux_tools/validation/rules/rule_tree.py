@@ -12,7 +12,7 @@ from specmux_converters.crd.keywords import DEFINED_FIELDS
 from specmux_converters.json_values import mapping, text, texts
 from specmux_converters.schema_references import resolved
 from specmux_tools.validation.rules.cel.parsing.syntax import RESERVED
-from specmux_tools.validation.schema.structural import MOST_DEPTH
+from specmux_tools.validation.schema.structural import MAP_KEYS, MOST_DEPTH
 
 MOST_NAME: Final = 253
 """Characters of a DNS subdomain."""
@@ -119,7 +119,7 @@ def rule_tree(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> RuleNo
         items=rule_tree(items, schemas, depth + 1) if isinstance(items, Mapping) else None,
         nested=tuple(rule_tree(each, schemas, depth + 1) for each in _objects(schema.get("allOf"))),
         list_type=text(schema.get("x-kubernetes-list-type")),
-        list_keys=texts(schema.get("x-kubernetes-list-map-keys")),
+        list_keys=texts(schema[MAP_KEYS]) if MAP_KEYS in schema else (),
         map_type=schema.get("x-kubernetes-map-type"),
         is_nullable=schema.get("nullable") is True,
         is_int_or_string=schema.get("x-kubernetes-int-or-string") is True,
@@ -128,7 +128,7 @@ def rule_tree(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> RuleNo
         most_length=_count(schema.get("maxLength")),
         most_items=_count(schema.get("maxItems")),
         most_properties=_count(schema.get("maxProperties")),
-        required=frozenset(texts(schema.get("required"))),
+        required=frozenset(texts(schema["required"])) if "required" in schema else frozenset(),
         choices=tuple(choices) if isinstance(choices := schema.get("enum"), list) else (),
         has_default=schema.get("default") is not None,
     )

@@ -11,7 +11,7 @@ from typing import Final
 
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.releases import BOUNDED_INT_OR_STRING, NEWEST, SHORT_NAMES
-from specmux_tools.validation.rules.cel.values.types import (
+from specmux_tools.validation.rules.cel.checking.types import (
     BOOL,
     BYTES,
     DOUBLE,

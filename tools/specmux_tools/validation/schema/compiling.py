@@ -13,7 +13,7 @@ from typing import Any, Final
 from specmux_converters.crd.keywords import DEFINED_FIELDS, EMBEDDED_RESOURCE, INT_OR_STRING
 from specmux_converters.crd.nested import EITHER
 from specmux_converters.go.regexp_match import Pattern
-from specmux_converters.json_values import array, mapping
+from specmux_converters.json_values import mapping
 from specmux_converters.releases import NEWEST, NUMERIC_FORMATS
 from specmux_converters.schema_references import resolved
 from specmux_tools.validation.schema.formats import StringFormat, find_format
@@ -29,6 +29,11 @@ from specmux_tools.validation.schema.numeric_formats import numeric_format, nume
 from specmux_tools.validation.schema.structural import META_FIELDS, MOST_DEPTH
 
 _EITHER_TYPE: Final = ("integer", "string")
+_LIST_KEYWORDS: Final = frozenset({"items", "maxItems", "minItems", "uniqueItems"})
+_OBJECT_KEYWORDS: Final = frozenset(
+    {"properties", "additionalProperties", "required", "maxProperties", "minProperties"}
+)
+_BRANCH_KEYWORDS: Final = frozenset({"anyOf", "oneOf", "allOf", "not"})
 
 
 class SchemaCompiler:
@@ -39,6 +44,8 @@ class SchemaCompiler:
     def __init__(self, schemas: Mapping[str, Any], *, minor: int = NEWEST, is_published: bool = True) -> None:
         self._schemas = schemas
         self._minor = minor
+        self._has_numeric_formats = NUMERIC_FORMATS.is_in(minor)
+        self._is_whole = whole_numbers(minor)
         self._is_published = is_published
         self._patterns: dict[str, Pattern] = {}
 
@@ -58,48 +65,48 @@ class SchemaCompiler:
         is_either = self._is_published and schema.get(INT_OR_STRING) is True
         is_embedded = is_embedded or schema.get(EMBEDDED_RESOURCE) is True
         kind = schema.get("type")
-        form = self._text_format(schema)
+        form = self._text_format(schema) if "format" in schema else None
+        numeric = numeric_format(schema) if self._has_numeric_formats and form is None else ""
         return SchemaNode(
             types=_EITHER_TYPE if is_either else (kind,) if isinstance(kind, str) and kind else (),
-            format=form.name if form else self._numeric_format(schema),
+            format=form.name if form else numeric,
             is_nullable=schema.get("nullable") is True,
             enum=_list(schema, "enum"),
-            text=self._text(schema),
+            text=self._text(schema, form),
             number=self._number(schema),
             items=self._items(schema, depth),
             fields=self._fields(schema, depth, META_FIELDS if is_embedded else frozenset()),
             branches=self._branches(schema, depth, is_either=is_either),
-            is_whole=whole_numbers(self._minor),
+            is_whole=self._is_whole,
         )
 
-    def _text(self, schema: Mapping[str, Any]) -> TextLimits | None:
-        form = self._text_format(schema)
-        limits = TextLimits(
-            _count(schema, "maxLength"), _count(schema, "minLength"), self._pattern(schema), form
-        )
-        return None if limits == TextLimits() else limits
+    def _text(self, schema: Mapping[str, Any], form: StringFormat | None) -> TextLimits | None:
+        most, least = _count(schema, "maxLength"), _count(schema, "minLength")
+        pattern = self._pattern(schema)
+        if most is None and least is None and pattern is None and form is None:
+            return None
+        return TextLimits(most, least, pattern, form)
 
     def _text_format(self, schema: Mapping[str, Any]) -> StringFormat | None:
-        if NUMERIC_FORMATS.is_in(self._minor) and schema.get("type") not in (None, "", "string"):
+        if self._has_numeric_formats and schema.get("type") not in (None, "", "string"):
             return None
         form = find_format(schema.get("format"))
         return form if form is None or form.since is None or form.since.is_in(self._minor) else None
 
     def _number(self, schema: Mapping[str, Any]) -> NumberLimits | None:
-        limits = NumberLimits(
-            _bound(schema, "multipleOf"),
-            _bound(schema, "maximum"),
-            _bound(schema, "minimum"),
+        numeric = numeric_type(schema) if self._has_numeric_formats else None
+        multiple, most, least = (_bound(schema, name) for name in ("multipleOf", "maximum", "minimum"))
+        if multiple is None and most is None and least is None and numeric is None:
+            return None
+        return NumberLimits(
+            multiple,
+            most,
+            least,
             schema.get("exclusiveMaximum") is True,
             schema.get("exclusiveMinimum") is True,
-            numeric_type(schema, self._minor),
-            whole_numbers(self._minor),
+            numeric,
+            self._is_whole,
         )
-        bounds = (limits.multiple_of, limits.most, limits.least, limits.numeric)
-        return None if all(each is None for each in bounds) else limits
-
-    def _numeric_format(self, schema: Mapping[str, Any]) -> str:
-        return numeric_format(schema) if NUMERIC_FORMATS.is_in(self._minor) else ""
 
     def _pattern(self, schema: Mapping[str, Any]) -> Pattern | None:
         text = schema.get("pattern")
@@ -111,6 +118,8 @@ class SchemaCompiler:
         return found
 
     def _items(self, schema: Mapping[str, Any], depth: int) -> ListLimits | None:
+        if _LIST_KEYWORDS.isdisjoint(schema):
+            return None
         items = schema.get("items")
         limits = ListLimits(
             self._node(items, depth + 1) if isinstance(items, Mapping) else None,
@@ -123,6 +132,8 @@ class SchemaCompiler:
     def _fields(
         self, schema: Mapping[str, Any], depth: int, unchecked: frozenset[str]
     ) -> ObjectLimits | None:
+        if _OBJECT_KEYWORDS.isdisjoint(schema):
+            return None
         properties = schema.get("properties")
         defined = mapping(schema.get(DEFINED_FIELDS) if self._is_published else properties)
         values = schema.get("additionalProperties")
@@ -145,6 +156,8 @@ class SchemaCompiler:
         return limits if has_bounds or has_fields or required else None
 
     def _branches(self, schema: Mapping[str, Any], depth: int, *, is_either: bool) -> Branches | None:
+        if _BRANCH_KEYWORDS.isdisjoint(schema):
+            return None
         any_of, all_of = _list(schema, "anyOf"), _list(schema, "allOf")
         if is_either and any_of == EITHER:
             any_of = []
@@ -174,4 +187,5 @@ def _bound(schema: Mapping[str, Any], keyword: str) -> float | None:
 
 
 def _list(schema: Mapping[str, Any], keyword: str) -> list[Any]:
-    return array(schema.get(keyword))
+    value = schema.get(keyword)
+    return value if isinstance(value, list) else []

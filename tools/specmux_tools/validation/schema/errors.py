@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from specmux_converters.go.text import general_text, json_text, quoted
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_tools.validation.metadata.field_errors import field_path, invalid, not_supported
+from specmux_tools.validation.field_errors import field_path, invalid, not_supported
 from specmux_tools.validation.report import Path
 
 OMITTED: Final = ""

@@ -7,17 +7,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from specmux_converters.go.text import json_text
-from specmux_tools.validation.metadata.field_errors import duplicate, invalid
-from specmux_tools.validation.metadata.object_metadata import MetadataError as PlacedError
+from specmux_tools.validation.field_errors import FieldError, duplicate, invalid
 from specmux_tools.validation.report import Path
 from specmux_tools.validation.schema.structural import Structural
 
 
-def list_errors(value: Mapping[str, Any], schema: Structural) -> list[PlacedError]:
+def list_errors(value: Mapping[str, Any], schema: Structural) -> list[FieldError]:
     return list(_object(value, schema, (), "")) if schema.has_lists else []
 
 
-def _object(value: Mapping[str, Any], schema: Structural, path: Path, place: str) -> Iterator[PlacedError]:
+def _object(value: Mapping[str, Any], schema: Structural, path: Path, place: str) -> Iterator[FieldError]:
     for key, item in value.items():
         if schema.additional is not None:
             yield from _inner(item, schema.additional, (*path, key), f"{place}[{key}]")
@@ -26,7 +25,7 @@ def _object(value: Mapping[str, Any], schema: Structural, path: Path, place: str
             yield from _inner(item, inner, (*path, key), f"{place}.{key}" if place else key)
 
 
-def _inner(value: Any, schema: Structural, path: Path, place: str) -> Iterator[PlacedError]:
+def _inner(value: Any, schema: Structural, path: Path, place: str) -> Iterator[FieldError]:
     if not schema.has_lists:
         return
     if isinstance(value, dict):
@@ -35,10 +34,10 @@ def _inner(value: Any, schema: Structural, path: Path, place: str) -> Iterator[P
         yield from _list(value, schema, path, place)
 
 
-def _list(value: list[Any], schema: Structural, path: Path, place: str) -> Iterator[PlacedError]:
+def _list(value: list[Any], schema: Structural, path: Path, place: str) -> Iterator[FieldError]:
     if schema.list_type == "set":
         for index in _repeated(value):
-            yield PlacedError((*path, index), duplicate(f"{place}[{index}]", value[index]))
+            yield FieldError((*path, index), duplicate(f"{place}[{index}]", value[index]))
     elif schema.list_type == "map":
         yield from _map(value, schema.list_keys, path, place)
     if schema.items is not None:
@@ -46,15 +45,15 @@ def _list(value: list[Any], schema: Structural, path: Path, place: str) -> Itera
             yield from _inner(item, schema.items, (*path, index), f"{place}[{index}]")
 
 
-def _map(value: list[Any], names: tuple[str, ...], path: Path, place: str) -> Iterator[PlacedError]:
+def _map(value: list[Any], names: tuple[str, ...], path: Path, place: str) -> Iterator[FieldError]:
     for index, item in enumerate(value):
         if item is not None and not isinstance(item, dict):
             text = invalid(f"{place}[{index}]", item, "must be an object for an array of list-type map")
-            yield PlacedError((*path, index), text)
+            yield FieldError((*path, index), text)
             return
     keys = [{name: item[name] for name in names if name in item} if item else {} for item in value]
     for index in _repeated(keys):
-        yield PlacedError((*path, index), duplicate(f"{place}[{index}]", keys[index]))
+        yield FieldError((*path, index), duplicate(f"{place}[{index}]", keys[index]))
 
 
 def _repeated(items: list[Any]) -> Iterator[int]:

@@ -12,7 +12,7 @@ from struct import pack
 from typing import Any, Final, TypeAlias
 
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_converters.releases import NEARLY_WHOLE, NUMERIC_FORMATS
+from specmux_converters.releases import NEARLY_WHOLE
 
 _FORMATS: Final[Mapping[str, tuple[str, ...]]] = {
     "integer": ("int32", "int64"),
@@ -66,12 +66,10 @@ def was_whole(value: float) -> bool:
     return value == nearest or (nearest > 0 and (value - nearest) / (value + nearest) < _NEAR)
 
 
-def numeric_type(schema: Mapping[str, Any], minor: int) -> NumericType | None:
-    """None if the range of the number is not restricted."""
+def numeric_type(schema: Mapping[str, Any]) -> NumericType | None:
+    """None if the range of the number is not restricted, as always before ``NUMERIC_FORMATS``."""
     kind, form = schema.get("type"), numeric_format(schema)
-    if NUMERIC_FORMATS.is_in(minor) and (kind == "integer" or (kind == "number" and form == "float")):
-        return NumericType(kind, form)
-    return None
+    return NumericType(kind, form) if kind == "integer" or (kind == "number" and form == "float") else None
 
 
 def numeric_format(schema: Mapping[str, Any]) -> str:

@@ -17,6 +17,7 @@ from specmux_converters.schema_references import resolved
 MOST_DEPTH: Final = 100
 """Of a schema: references may be circular. Deeper levels accept anything."""
 
+MAP_KEYS: Final = "x-kubernetes-list-map-keys"
 META_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata"})
 
 
@@ -77,7 +78,7 @@ def structural(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> Struc
         is_nullable=schema.get("nullable") is True,
         default=schema.get("default", NO_DEFAULT),
         list_type=text(schema.get("x-kubernetes-list-type")),
-        list_keys=texts(schema.get("x-kubernetes-list-map-keys")),
+        list_keys=texts(schema[MAP_KEYS]) if MAP_KEYS in schema else (),
     )
     inner = [*node.properties.values(), *(each for each in (node.additional, node.items) if each is not None)]
     node.has_embedded = node.is_embedded or any(each.has_embedded for each in inner)

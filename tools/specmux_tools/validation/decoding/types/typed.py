@@ -87,7 +87,8 @@ class TypedSchemas:
         """``place`` is the struct's name and the field's, for names that OpenAPI does not tell."""
         if not isinstance(schema, dict):
             return Anything()
-        component = component_of(schema)
+        # Most schemas have a type and no reference.
+        component = component_of(schema) if "$ref" in schema or "allOf" in schema else None
         if component is not None:
             return self.node(component)
         match schema.get("type"):

@@ -14,11 +14,11 @@ from specmux_converters.go.text import INT64_MAX, Number, number_text
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.validation.decoding.decoding_state import Decoding, Mismatch
 from specmux_tools.validation.decoding.json_reader import EscapedText, Repeats
+from specmux_tools.validation.decoding.type_meta import kind_of
 from specmux_tools.validation.decoding.types.untyped import decode_untyped
-from specmux_tools.validation.metadata.field_errors import not_supported, required
+from specmux_tools.validation.field_errors import not_supported, required
 from specmux_tools.validation.report import Check, Severity, Violation
 from specmux_tools.validation.schema.scalars import base64_fault, quantity_fault, time_fault
-from specmux_tools.validation.schema.type_meta import kind_of
 
 
 class Node(Protocol):
@@ -318,3 +318,20 @@ def mismatch_text(root: Node, mismatch: Mismatch) -> str:
 
 def _schema(state: Decoding, message: str) -> None:
     state.schema.append(Violation(Severity.ERROR, Check.SCHEMA, tuple(state.path), message))
+
+
+def known_fields(value: Any, node: Node) -> Any:
+    """Reduce a decoded value to the fields of its Go type. Nulls are dropped like unset fields."""
+    match node:
+        case Struct() if isinstance(value, dict):
+            fields = node.fields
+            return {
+                key: known_fields(item, fields[key]) if key in fields else item
+                for key, item in value.items()
+                if item is not None and (key in fields or node.is_open)
+            }
+        case Map() if isinstance(value, dict):
+            return {key: known_fields(item, node.value) for key, item in value.items()}
+        case List() if isinstance(value, list):
+            return [known_fields(item, node.item) for item in value]
+    return value

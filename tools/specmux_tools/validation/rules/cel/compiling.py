@@ -9,6 +9,7 @@ from specmux_converters.go.regexp import pattern_fault
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.validation.rules.cel.checking.checker import CheckedExpression, Structs, check
 from specmux_tools.validation.rules.cel.checking.declarations import Environment
+from specmux_tools.validation.rules.cel.checking.types import CelType, unwrapped
 from specmux_tools.validation.rules.cel.evaluation.planning import Program, plan
 from specmux_tools.validation.rules.cel.libraries.conversions import at_second, is_in_range
 from specmux_tools.validation.rules.cel.libraries.formatting import WANTED, BadClause, clauses
@@ -23,7 +24,6 @@ from specmux_tools.validation.rules.cel.parsing.syntax import (
     MapLiteral,
     children,
 )
-from specmux_tools.validation.rules.cel.values.types import CelType, unwrapped
 from specmux_tools.validation.rules.cel.values.values import CelError
 
 _READS: Final[dict[str, Callable[[str], bool]]] = {

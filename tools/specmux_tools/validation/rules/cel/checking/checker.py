@@ -7,23 +7,7 @@ from dataclasses import field
 
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.validation.rules.cel.checking.declarations import Environment, Message, Overload
-from specmux_tools.validation.rules.cel.checking.unification import Bindings, most_general
-from specmux_tools.validation.rules.cel.parsing.issues import Issue
-from specmux_tools.validation.rules.cel.parsing.syntax import (
-    RESERVED,
-    Call,
-    Comprehension,
-    Expression,
-    Identifier,
-    ListLiteral,
-    Literal,
-    MapEntry,
-    MapLiteral,
-    Select,
-    StructLiteral,
-    qualified_name,
-)
-from specmux_tools.validation.rules.cel.values.types import (
+from specmux_tools.validation.rules.cel.checking.types import (
     BOOL,
     BYTES,
     DOUBLE,
@@ -45,6 +29,22 @@ from specmux_tools.validation.rules.cel.values.types import (
     signature,
     type_of,
     unwrapped,
+)
+from specmux_tools.validation.rules.cel.checking.unification import Bindings, most_general
+from specmux_tools.validation.rules.cel.parsing.issues import Issue
+from specmux_tools.validation.rules.cel.parsing.syntax import (
+    RESERVED,
+    Call,
+    Comprehension,
+    Expression,
+    Identifier,
+    ListLiteral,
+    Literal,
+    MapEntry,
+    MapLiteral,
+    Select,
+    StructLiteral,
+    qualified_name,
 )
 from specmux_tools.validation.rules.cel.values.values import UInt
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 from specmux_converters.lazy.dataclasses import dataclass
+from specmux_tools.validation.rules.cel.checking.types import PARAM_KIND, CelType
 from specmux_tools.validation.rules.cel.parsing.macros import Macro
-from specmux_tools.validation.rules.cel.values.types import PARAM_KIND, CelType
 
 Apply = Callable[..., Any]
 
@@ -22,7 +23,17 @@ class Overload:
     result: CelType
     apply: Apply | None = None
     is_member: bool = False
-    parameters: tuple[str, ...] = ()
+
+    @property
+    def parameters(self) -> list[str]:
+        """The names of the types that a call decides."""
+        return sorted({name for each in (*self.arguments, self.result) for name in _parameters(each)})
+
+
+def _parameters(of: CelType) -> set[str]:
+    if of.kind == PARAM_KIND:
+        return {of.name}
+    return {name for each in of.params for name in _parameters(each)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,27 +56,7 @@ class CelLibrary:
     constants: Mapping[str, int] = field(default_factory=dict)
 
 
-def overload(
-    name: str,
-    arguments: Iterable[CelType],
-    result: CelType,
-    apply: Apply | None = None,
-    *,
-    member: bool = False,
-) -> Overload:
-    arguments = tuple(arguments)
-    names = {each for argument in (*arguments, result) for each in _parameters(argument)}
-    return Overload(name, arguments, result, apply, member, tuple(sorted(names)))
-
-
-def member(name: str, arguments: Iterable[CelType], result: CelType, apply: Apply | None = None) -> Overload:
-    return overload(name, arguments, result, apply, member=True)
-
-
-def _parameters(of: CelType) -> set[str]:
-    if of.kind == PARAM_KIND:
-        return {of.name}
-    return {name for each in of.params for name in _parameters(each)}
+member: Final = partial(Overload, is_member=True)
 
 
 class Environment:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specmux_tools.validation.rules.cel.values.types import (
+from specmux_tools.validation.rules.cel.checking.types import (
     DYN,
     LIST_KIND,
     MAP_KIND,

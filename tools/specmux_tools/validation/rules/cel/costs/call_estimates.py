@@ -8,9 +8,9 @@ from math import ceil
 from typing import Any, Final, TypeAlias
 
 from specmux_converters.lazy.dataclasses import dataclass
+from specmux_tools.validation.rules.cel.checking.types import CelType
 from specmux_tools.validation.rules.cel.costs.metering import COMPARABLE, LIST, PATTERN, TRAVERSAL
 from specmux_tools.validation.rules.cel.costs.ranges import MOST, NOTHING, ONE, UNKNOWN, Range, fixed
-from specmux_tools.validation.rules.cel.values.types import CelType
 from specmux_tools.validation.rules.cel.values.values import MISSING
 
 _MOST_FORMAT: Final = 64

@@ -10,6 +10,14 @@ from typing import Final, TypeAlias
 
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.validation.rules.cel.checking.checker import CheckedExpression
+from specmux_tools.validation.rules.cel.checking.types import (
+    LIST_KIND,
+    MAP_KIND,
+    PARAM_KIND,
+    SCALAR_KINDS,
+    STRUCT_KIND,
+    CelType,
+)
 from specmux_tools.validation.rules.cel.costs.call_estimates import CallEstimate, SizedPart, call_estimate
 from specmux_tools.validation.rules.cel.costs.ranges import (
     EMPTY_UNION,
@@ -29,14 +37,6 @@ from specmux_tools.validation.rules.cel.parsing.syntax import (
     MapLiteral,
     Select,
     StructLiteral,
-)
-from specmux_tools.validation.rules.cel.values.types import (
-    LIST_KIND,
-    MAP_KIND,
-    PARAM_KIND,
-    SCALAR_KINDS,
-    STRUCT_KIND,
-    CelType,
 )
 from specmux_tools.validation.rules.cel.values.values import MISSING
 

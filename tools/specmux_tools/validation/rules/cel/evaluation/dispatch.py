@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from specmux_tools.validation.rules.cel.checking.declarations import Apply, Overload
-from specmux_tools.validation.rules.cel.values.types import DYN_KIND, LIST_KIND, PARAM_KIND, CelType
+from specmux_tools.validation.rules.cel.checking.types import DYN_KIND, LIST_KIND, PARAM_KIND, CelType
 from specmux_tools.validation.rules.cel.values.values import CelError, no_such_overload, type_name
 
 _OF_TEXTS: Final = frozenset(("contains", "endsWith", "startsWith"))

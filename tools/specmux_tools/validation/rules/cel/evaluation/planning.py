@@ -13,6 +13,7 @@ from typing import Any, Final
 from specmux_converters.go.regexp import pattern_fault
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.validation.rules.cel.checking.checker import CheckedExpression
+from specmux_tools.validation.rules.cel.checking.types import ANY, BOOL, BYTES, INT, STRING, TYPE_KIND
 from specmux_tools.validation.rules.cel.costs.metering import (
     NEEDS_RESULT,
     NO_LIST,
@@ -49,7 +50,6 @@ from specmux_tools.validation.rules.cel.parsing.syntax import (
     StructLiteral,
 )
 from specmux_tools.validation.rules.cel.values.comparison import compare, equal, is_ordered
-from specmux_tools.validation.rules.cel.values.types import ANY, BOOL, BYTES, INT, STRING, TYPE_KIND
 from specmux_tools.validation.rules.cel.values.values import (
     MISSING,
     CelError,

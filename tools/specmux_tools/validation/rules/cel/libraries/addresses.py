@@ -9,14 +9,14 @@ from typing import Any, Final
 
 from specmux_converters.go.text import quoted
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, member, overload
+from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, Overload, member
+from specmux_tools.validation.rules.cel.checking.types import BOOL, INT, STRING, opaque
 from specmux_tools.validation.rules.cel.libraries.address_reader import (
     Address,
     BadAddress,
     read_address,
     read_prefix,
 )
-from specmux_tools.validation.rules.cel.values.types import BOOL, INT, STRING, opaque
 from specmux_tools.validation.rules.cel.values.values import CelError, Opaque, no_such_overload
 
 IP: Final = opaque("net.IP")
@@ -151,12 +151,12 @@ def _test(name: str, apply: Callable[[IpValue], bool]) -> Any:
 ADDRESSES: Final = CelLibrary(
     {
         "ip": (
-            overload("string_to_ip", (STRING,), IP, _ip),
+            Overload("string_to_ip", (STRING,), IP, _ip),
             member("cidr_ip", (CIDR,), IP, lambda value: IpValue(value.address)),
         ),
-        "isIP": (overload("is_ip", (STRING,), BOOL, _is(_ip)),),
+        "isIP": (Overload("is_ip", (STRING,), BOOL, _is(_ip)),),
         "ip.isCanonical": (
-            overload("ip_is_canonical", (STRING,), BOOL, lambda text: str(_ip(text).address) == text),
+            Overload("ip_is_canonical", (STRING,), BOOL, lambda text: str(_ip(text).address) == text),
         ),
         "family": (member("ip_family", (IP,), INT, lambda value: value.address.version),),
         "isUnspecified": _test("ip_is_unspecified", _is_unspecified),
@@ -164,8 +164,8 @@ ADDRESSES: Final = CelLibrary(
         "isLinkLocalMulticast": _test("ip_is_link_local_multicast", _is_link_local_multicast),
         "isLinkLocalUnicast": _test("ip_is_link_local_unicast", _is_link_local_unicast),
         "isGlobalUnicast": _test("ip_is_global_unicast", _is_global_unicast),
-        "cidr": (overload("string_to_cidr", (STRING,), CIDR, _cidr),),
-        "isCIDR": (overload("is_cidr", (STRING,), BOOL, _is(_cidr)),),
+        "cidr": (Overload("string_to_cidr", (STRING,), CIDR, _cidr),),
+        "isCIDR": (Overload("is_cidr", (STRING,), BOOL, _is(_cidr)),),
         "containsIP": (
             member("cidr_contains_ip_string", (CIDR, STRING), BOOL, _contains_text),
             member("cidr_contains_ip_ip", (CIDR, IP), BOOL, lambda net, ip: net.contains(ip.address)),
@@ -187,8 +187,8 @@ ADDRESSES: Final = CelLibrary(
         "prefixLength": (member("cidr_prefix_length", (CIDR,), INT, lambda value: value.bits),),
         "masked": (member("cidr_masked", (CIDR,), CIDR, _masked),),
         "string": (
-            overload("ip_to_string", (IP,), STRING, lambda value: str(value.address)),
-            overload("cidr_to_string", (CIDR,), STRING, _cidr_text),
+            Overload("ip_to_string", (IP,), STRING, lambda value: str(value.address)),
+            Overload("cidr_to_string", (CIDR,), STRING, _cidr_text),
         ),
     },
     types={IP.name: IP, CIDR.name: CIDR},

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, member
-from specmux_tools.validation.rules.cel.values.types import BOOL, STRING, struct
+from specmux_tools.validation.rules.cel.checking.types import BOOL, STRING, struct
 
 _AUTHORIZER, _PATH, _GROUP, _RESOURCE, _DECISION = (
     struct(f"kubernetes.authorization.{name}")

@@ -7,20 +7,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from specmux_converters.go.text import general_text
-from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, overload
-from specmux_tools.validation.rules.cel.libraries.times import (
-    duration_text,
-    read_duration,
-    read_timestamp,
-    timestamp_text,
-)
-from specmux_tools.validation.rules.cel.values.arithmetic import (
-    MAX_SECONDS,
-    MIN_SECONDS,
-    checked,
-    checked_uint,
-)
-from specmux_tools.validation.rules.cel.values.types import (
+from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, Overload
+from specmux_tools.validation.rules.cel.checking.types import (
     BOOL,
     BYTES,
     DOUBLE,
@@ -33,6 +21,18 @@ from specmux_tools.validation.rules.cel.values.types import (
     CelType,
     param,
     type_of,
+)
+from specmux_tools.validation.rules.cel.libraries.times import (
+    duration_text,
+    read_duration,
+    read_timestamp,
+    timestamp_text,
+)
+from specmux_tools.validation.rules.cel.values.arithmetic import (
+    MAX_SECONDS,
+    MIN_SECONDS,
+    checked,
+    checked_uint,
 )
 from specmux_tools.validation.rules.cel.values.values import (
     INT_MAX,
@@ -158,7 +158,7 @@ def _same(value: Any) -> Any:
 
 
 def _readers(wanted: CelType, *of: tuple[str, CelType, Callable[[Any], Any]]) -> tuple[Any, ...]:
-    return tuple(overload(name, (given,), wanted, apply) for name, given, apply in of)
+    return tuple(Overload(name, (given,), wanted, apply) for name, given, apply in of)
 
 
 TEXTS: Final[dict[str, Callable[[Any], str]]] = {
@@ -177,9 +177,9 @@ TEXTS: Final[dict[str, Callable[[Any], str]]] = {
 CONVERSIONS: Final = CelLibrary(
     {
         "type": (
-            overload("type", (param("A"),), type_of(param("A")), lambda value: TypeValue(type_name(value))),
+            Overload("type", (param("A"),), type_of(param("A")), lambda value: TypeValue(type_name(value))),
         ),
-        "dyn": (overload("to_dyn", (param("A"),), DYN, _same),),
+        "dyn": (Overload("to_dyn", (param("A"),), DYN, _same),),
         "bool": _readers(BOOL, ("bool_to_bool", BOOL, _same), ("string_to_bool", STRING, _bool_of_text)),
         "bytes": _readers(BYTES, ("bytes_to_bytes", BYTES, _same), ("string_to_bytes", STRING, str.encode)),
         "double": _readers(

@@ -6,12 +6,8 @@ from collections.abc import Callable, Iterator
 from functools import cmp_to_key
 from typing import Any, Final
 
-from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, Overload, member, overload
-from specmux_tools.validation.rules.cel.libraries.standard import contained
-from specmux_tools.validation.rules.cel.parsing import macros
-from specmux_tools.validation.rules.cel.values.arithmetic import add
-from specmux_tools.validation.rules.cel.values.comparison import compare, is_ordered, is_same
-from specmux_tools.validation.rules.cel.values.types import (
+from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, Overload, member
+from specmux_tools.validation.rules.cel.checking.types import (
     BOOL,
     BYTES,
     DOUBLE,
@@ -25,6 +21,10 @@ from specmux_tools.validation.rules.cel.values.types import (
     list_of,
     param,
 )
+from specmux_tools.validation.rules.cel.libraries.standard import contained
+from specmux_tools.validation.rules.cel.parsing import macros
+from specmux_tools.validation.rules.cel.values.arithmetic import add
+from specmux_tools.validation.rules.cel.values.comparison import compare, is_ordered, is_same
 from specmux_tools.validation.rules.cel.values.values import (
     CelError,
     CostExceeded,
@@ -37,7 +37,10 @@ from specmux_tools.validation.rules.cel.values.values import (
 
 _A, _T = param("A"), param("T")
 _LIST: Final = list_of(_T)
-_COMPARABLE: Final = (INT, UINT, DOUBLE, BOOL, DURATION, TIMESTAMP, STRING, BYTES)
+_COMPARABLE: Final = tuple(
+    (of, list_of(of)) for of in (INT, UINT, DOUBLE, BOOL, DURATION, TIMESTAMP, STRING, BYTES)
+)
+"""Types whose values are ordered, and lists of them."""
 _ZEROES: Final[tuple[tuple[CelType, Any], ...]] = (
     (INT, 0),
     (UINT, UInt(0)),
@@ -106,7 +109,7 @@ def _includes(target: Any, wanted: Any) -> bool:
 
 
 def _each(name: str, apply: Callable[[Any], Any], result: CelType | None = None) -> tuple[Overload, ...]:
-    return tuple(member(f"list_{of.kind}_{name}", (list_of(of),), result or of, apply) for of in _COMPARABLE)
+    return tuple(member(f"list_{of.kind}_{name}", (items,), result or of, apply) for of, items in _COMPARABLE)
 
 
 LISTS: Final = CelLibrary(
@@ -193,7 +196,7 @@ def _unlimited_range(count: int) -> tuple[int, ...]:
 
 
 def _ranges(make: Callable[[int], tuple[int, ...]]) -> dict[str, tuple[Overload, ...]]:
-    return {"lists.range": (overload("lists_range", (INT,), list_of(INT), make),)}
+    return {"lists.range": (Overload("lists_range", (INT,), list_of(INT), make),)}
 
 
 def _distinct(items: Any) -> Any:
@@ -213,12 +216,10 @@ EXTENDED_LISTS: Final = CelLibrary(
             member("list_flatten", (list_of(_LIST),), _LIST, _flatten),
             member("list_flatten_int", (list_of(DYN), INT), list_of(DYN), _flatten),
         ),
-        "sort": tuple(
-            member(f"list_{of.name}_sort", (list_of(of),), list_of(of), _sorted) for of in _COMPARABLE
-        ),
+        "sort": tuple(member(f"list_{of.name}_sort", (items,), items, _sorted) for of, items in _COMPARABLE),
         "@sortByAssociatedKeys": tuple(
-            member(f"list_{of.name}_sortByAssociatedKeys", (_LIST, list_of(of)), _LIST, _sorted_by)
-            for of in _COMPARABLE
+            member(f"list_{of.name}_sortByAssociatedKeys", (_LIST, items), _LIST, _sorted_by)
+            for of, items in _COMPARABLE
         ),
         "reverse": (member("list_reverse", (_LIST,), _LIST, lambda items: tuple(items)[::-1]),),
         "distinct": (member("list_distinct", (_LIST,), _LIST, _distinct),),
@@ -238,9 +239,9 @@ def _contains(items: Any, others: Any) -> bool:
 
 SETS: Final = CelLibrary(
     {
-        "sets.contains": (overload("list_sets_contains_list", (_LIST, _LIST), BOOL, _contains),),
+        "sets.contains": (Overload("list_sets_contains_list", (_LIST, _LIST), BOOL, _contains),),
         "sets.equivalent": (
-            overload(
+            Overload(
                 "list_sets_equivalent_list",
                 (_LIST, _LIST),
                 BOOL,
@@ -248,7 +249,7 @@ SETS: Final = CelLibrary(
             ),
         ),
         "sets.intersects": (
-            overload(
+            Overload(
                 "list_sets_intersects_list",
                 (_LIST, _LIST),
                 BOOL,

@@ -8,7 +8,7 @@ from typing import Final
 from specmux_converters.go.regexp import pattern_fault
 from specmux_converters.go.regexp_match import Pattern, UndecidedMatch
 from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, member
-from specmux_tools.validation.rules.cel.values.types import INT, STRING, list_of
+from specmux_tools.validation.rules.cel.checking.types import INT, STRING, list_of
 from specmux_tools.validation.rules.cel.values.values import CelError, UndecidedRule
 
 _compiled = lru_cache(maxsize=256)(Pattern)

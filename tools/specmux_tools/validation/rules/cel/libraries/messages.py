@@ -10,9 +10,7 @@ from typing import Any, Final
 
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, Message
-from specmux_tools.validation.rules.cel.libraries.times import duration_text, timestamp_text
-from specmux_tools.validation.rules.cel.values.maps import LiteralMap
-from specmux_tools.validation.rules.cel.values.types import (
+from specmux_tools.validation.rules.cel.checking.types import (
     ANY,
     BOOL,
     BYTES,
@@ -30,6 +28,8 @@ from specmux_tools.validation.rules.cel.values.types import (
     map_of,
     wrapper_of,
 )
+from specmux_tools.validation.rules.cel.libraries.times import duration_text, timestamp_text
+from specmux_tools.validation.rules.cel.values.maps import LiteralMap
 from specmux_tools.validation.rules.cel.values.values import (
     INT_MAX,
     INT_MIN,

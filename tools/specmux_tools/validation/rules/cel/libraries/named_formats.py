@@ -14,9 +14,9 @@ from specmux_tools.validation.metadata.names import (
     subdomain_faults,
     without_trailing_dash,
 )
-from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, member, overload
+from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, Overload, member
+from specmux_tools.validation.rules.cel.checking.types import STRING, list_of, optional_of, struct
 from specmux_tools.validation.rules.cel.libraries.url_reader import url_fault
-from specmux_tools.validation.rules.cel.values.types import STRING, list_of, optional_of, struct
 from specmux_tools.validation.rules.cel.values.values import NONE, Opaque, Optional, no_such_overload
 from specmux_tools.validation.schema.formats import find_format
 
@@ -96,9 +96,9 @@ def named_formats() -> CelLibrary:
         return NONE if found is None else Optional(found)
 
     functions = {
-        f"format.{name}": (overload(f"format.{name}", (), FORMAT, _constant(form)),)
+        f"format.{name}": (Overload(f"format.{name}", (), FORMAT, _constant(form)),)
         for name, form in formats.items()
     }
-    functions["format.named"] = (overload("format-named", (STRING,), optional_of(FORMAT), named),)
+    functions["format.named"] = (Overload("format-named", (STRING,), optional_of(FORMAT), named),)
     validate = member("format-validate", (FORMAT, STRING), optional_of(list_of(STRING)), _validated)
     return CelLibrary({**functions, "validate": (validate,)})

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, member, overload
-from specmux_tools.validation.rules.cel.evaluation.qualifiers import at
-from specmux_tools.validation.rules.cel.parsing import macros
-from specmux_tools.validation.rules.cel.values.maps import LiteralMap
-from specmux_tools.validation.rules.cel.values.types import (
+from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, Overload, member
+from specmux_tools.validation.rules.cel.checking.types import (
     BOOL,
     DYN,
     INT,
@@ -18,6 +15,9 @@ from specmux_tools.validation.rules.cel.values.types import (
     optional_of,
     param,
 )
+from specmux_tools.validation.rules.cel.evaluation.qualifiers import at
+from specmux_tools.validation.rules.cel.parsing import macros
+from specmux_tools.validation.rules.cel.values.maps import LiteralMap
 from specmux_tools.validation.rules.cel.values.values import (
     MISSING,
     NONE,
@@ -64,32 +64,32 @@ def _unwrapped(value: Any) -> tuple[Any, ...]:
 
 OPTIONAL: Final = CelLibrary(
     {
-        "optional.of": (overload("optional_of", (_V,), _OPTIONAL, Optional),),
+        "optional.of": (Overload("optional_of", (_V,), _OPTIONAL, Optional),),
         "optional.ofNonZeroValue": (
-            overload(
+            Overload(
                 "optional_ofNonZeroValue",
                 (_V,),
                 _OPTIONAL,
                 lambda value: NONE if _is_zero(value) else Optional(value),
             ),
         ),
-        "optional.none": (overload("optional_none", (), _OPTIONAL, lambda: NONE),),
+        "optional.none": (Overload("optional_none", (), _OPTIONAL, lambda: NONE),),
         "value": (member("optional_value", (_OPTIONAL,), _V, Optional.get),),
         "hasValue": (
             member("optional_hasValue", (_OPTIONAL,), BOOL, lambda value: value.value is not MISSING),
         ),
         "or": (member("optional_or_optional", (_OPTIONAL, _OPTIONAL), _OPTIONAL),),
         "orValue": (member("optional_orValue_value", (_OPTIONAL, _V), _V),),
-        "_?._": (overload("select_optional_field", (DYN, STRING), _OPTIONAL),),
+        "_?._": (Overload("select_optional_field", (DYN, STRING), _OPTIONAL),),
         "_[?_]": (
-            overload("list_optindex_optional_int", (_LIST, INT), _OPTIONAL),
-            overload("optional_list_optindex_optional_int", (optional_of(_LIST), INT), _OPTIONAL),
-            overload("map_optindex_optional_value", (_MAP, _K), _OPTIONAL),
-            overload("optional_map_optindex_optional_value", (optional_of(_MAP), _K), _OPTIONAL),
+            Overload("list_optindex_optional_int", (_LIST, INT), _OPTIONAL),
+            Overload("optional_list_optindex_optional_int", (optional_of(_LIST), INT), _OPTIONAL),
+            Overload("map_optindex_optional_value", (_MAP, _K), _OPTIONAL),
+            Overload("optional_map_optindex_optional_value", (optional_of(_MAP), _K), _OPTIONAL),
         ),
         "_[_]": (
-            overload("optional_list_index_int", (optional_of(_LIST), INT), _OPTIONAL),
-            overload("optional_map_index_value", (optional_of(_MAP), _K), _OPTIONAL),
+            Overload("optional_list_index_int", (optional_of(_LIST), INT), _OPTIONAL),
+            Overload("optional_map_index_value", (optional_of(_MAP), _K), _OPTIONAL),
         ),
     },
     {("optMap", 2, True): macros.opt_map, ("optFlatMap", 2, True): macros.opt_flat_map},
@@ -100,7 +100,7 @@ OPTIONAL_LISTS: Final = CelLibrary(
     {
         "first": (member("list_first", (_LIST,), _OPTIONAL, _first),),
         "last": (member("list_last", (_LIST,), _OPTIONAL, _last),),
-        "optional.unwrap": (overload("optional_unwrap", (list_of(_OPTIONAL),), _LIST, _unwrapped),),
+        "optional.unwrap": (Overload("optional_unwrap", (list_of(_OPTIONAL),), _LIST, _unwrapped),),
         "unwrapOpt": (member("optional_unwrapOpt", (list_of(_OPTIONAL),), _LIST, _unwrapped),),
     }
 )

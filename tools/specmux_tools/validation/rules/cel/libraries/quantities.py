@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, member, overload
-from specmux_tools.validation.rules.cel.values.types import BOOL, DOUBLE, INT, STRING, struct
+from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, Overload, member
+from specmux_tools.validation.rules.cel.checking.types import BOOL, DOUBLE, INT, STRING, struct
 from specmux_tools.validation.rules.cel.values.values import (
     INT_MAX,
     INT_MIN,
@@ -189,10 +189,10 @@ def _order(test: Callable[[int], Any]) -> Callable[[QuantityValue, QuantityValue
 _TWO: Final = (QUANTITY, QUANTITY)
 QUANTITIES: Final = CelLibrary(
     {
-        "quantity": (overload("string_to_quantity", (STRING,), QUANTITY, read_quantity),),
-        "isQuantity": (overload("is_quantity_string", (STRING,), BOOL, _is_quantity),),
+        "quantity": (Overload("string_to_quantity", (STRING,), QUANTITY, read_quantity),),
+        "isQuantity": (Overload("is_quantity_string", (STRING,), BOOL, _is_quantity),),
         "sign": (
-            overload("quantity_sign", (QUANTITY,), INT, lambda value: (value.value > 0) - (value.value < 0)),
+            Overload("quantity_sign", (QUANTITY,), INT, lambda value: (value.value > 0) - (value.value < 0)),
         ),
         "isGreaterThan": (member("quantity_is_greater_than", _TWO, BOOL, _order(lambda order: order > 0)),),
         "isLessThan": (member("quantity_is_less_than", _TWO, BOOL, _order(lambda order: order < 0)),),

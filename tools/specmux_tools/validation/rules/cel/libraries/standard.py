@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, Overload, member, overload
-from specmux_tools.validation.rules.cel.libraries.matching import matches
-from specmux_tools.validation.rules.cel.parsing import macros
-from specmux_tools.validation.rules.cel.values import arithmetic
-from specmux_tools.validation.rules.cel.values.comparison import equal, is_same
-from specmux_tools.validation.rules.cel.values.types import (
+from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, Overload, member
+from specmux_tools.validation.rules.cel.checking.types import (
     BOOL,
     BYTES,
     DOUBLE,
@@ -27,6 +23,10 @@ from specmux_tools.validation.rules.cel.values.types import (
     map_of,
     param,
 )
+from specmux_tools.validation.rules.cel.libraries.matching import matches
+from specmux_tools.validation.rules.cel.parsing import macros
+from specmux_tools.validation.rules.cel.values import arithmetic
+from specmux_tools.validation.rules.cel.values.comparison import equal, is_same
 from specmux_tools.validation.rules.cel.values.values import (
     MISSING,
     CelError,
@@ -56,13 +56,13 @@ _ORDERED: Final[tuple[tuple[str, CelType, CelType], ...]] = (
 
 
 def _orders(name: str) -> tuple[Overload, ...]:
-    return tuple(overload(f"{name}_{kind}", (left, right), BOOL) for kind, left, right in _ORDERED)
+    return tuple(Overload(f"{name}_{kind}", (left, right), BOOL) for kind, left, right in _ORDERED)
 
 
 def _binary(
     apply: Callable[..., Any], *signatures: tuple[str, CelType, CelType, CelType]
 ) -> tuple[Overload, ...]:
-    return tuple(overload(name, (left, right), result, apply) for name, left, right, result in signatures)
+    return tuple(Overload(name, (left, right), result, apply) for name, left, right, result in signatures)
 
 
 def _not(value: Any) -> bool:
@@ -105,13 +105,13 @@ def _numbers(name: str) -> tuple[tuple[str, CelType, CelType, CelType], ...]:
 _SIZED: Final = (("bytes", BYTES), ("list", _LIST), ("map", _MAP), ("string", STRING))
 
 _FUNCTIONS: Final[dict[str, tuple[Overload, ...]]] = {
-    "_?_:_": (overload("conditional", (BOOL, A, A), A),),
-    "_&&_": (overload("logical_and", (BOOL, BOOL), BOOL),),
-    "_||_": (overload("logical_or", (BOOL, BOOL), BOOL),),
-    "!_": (overload("logical_not", (BOOL,), BOOL, _not),),
-    "@not_strictly_false": (overload("not_strictly_false", (BOOL,), BOOL, lambda value: value),),
-    "_==_": (overload("equals", (A, A), BOOL),),
-    "_!=_": (overload("not_equals", (A, A), BOOL),),
+    "_?_:_": (Overload("conditional", (BOOL, A, A), A),),
+    "_&&_": (Overload("logical_and", (BOOL, BOOL), BOOL),),
+    "_||_": (Overload("logical_or", (BOOL, BOOL), BOOL),),
+    "!_": (Overload("logical_not", (BOOL,), BOOL, _not),),
+    "@not_strictly_false": (Overload("not_strictly_false", (BOOL,), BOOL, lambda value: value),),
+    "_==_": (Overload("equals", (A, A), BOOL),),
+    "_!=_": (Overload("not_equals", (A, A), BOOL),),
     "_+_": _binary(
         arithmetic.add,
         ("add_bytes", BYTES, BYTES, BYTES),
@@ -128,7 +128,7 @@ _FUNCTIONS: Final[dict[str, tuple[Overload, ...]]] = {
     "_%_": _binary(arithmetic.modulo, *_numbers("modulo")[1:]),
     "_*_": _binary(arithmetic.multiply, *_numbers("multiply")),
     "-_": tuple(
-        overload(f"negate_{name}", (of,), of, arithmetic.negate)
+        Overload(f"negate_{name}", (of,), of, arithmetic.negate)
         for name, of in (("double", DOUBLE), ("int64", INT))
     ),
     "_-_": _binary(
@@ -142,16 +142,16 @@ _FUNCTIONS: Final[dict[str, tuple[Overload, ...]]] = {
     "_<=_": _orders("less_equals"),
     "_>_": _orders("greater"),
     "_>=_": _orders("greater_equals"),
-    "_[_]": (overload("index_list", (_LIST, INT), A), overload("index_map", (_MAP, A), B)),
+    "_[_]": (Overload("index_list", (_LIST, INT), A), Overload("index_map", (_MAP, A), B)),
     "@in": (
-        overload("in_list", (A, _LIST), BOOL, contained),
-        overload("in_map", (A, _MAP), BOOL, contained),
+        Overload("in_list", (A, _LIST), BOOL, contained),
+        Overload("in_map", (A, _MAP), BOOL, contained),
     ),
     "size": tuple(
         each
         for name, of in _SIZED
         for each in (
-            overload(f"size_{name}", (of,), INT, _size),
+            Overload(f"size_{name}", (of,), INT, _size),
             member(f"{name}_size", (of,), INT, _size),
         )
     ),
@@ -159,7 +159,7 @@ _FUNCTIONS: Final[dict[str, tuple[Overload, ...]]] = {
     "endsWith": (member("ends_with_string", (STRING, STRING), BOOL, str.endswith),),
     "startsWith": (member("starts_with_string", (STRING, STRING), BOOL, str.startswith),),
     "matches": (
-        overload("matches", (STRING, STRING), BOOL, matches),
+        Overload("matches", (STRING, STRING), BOOL, matches),
         member("matches_string", (STRING, STRING), BOOL, matches),
     ),
 }
@@ -185,12 +185,12 @@ STANDARD: Final = CelLibrary(
 TWO_VARIABLES: Final = CelLibrary(
     {
         "cel.@mapInsert": (
-            overload(
+            Overload(
                 "@mapInsert_map_key_value",
                 (map_of(param("K"), param("V")), param("K"), param("V")),
                 map_of(param("K"), param("V")),
             ),
-            overload(
+            Overload(
                 "@mapInsert_map_map",
                 (map_of(param("K"), param("V")), map_of(param("K"), param("V"))),
                 map_of(param("K"), param("V")),

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, member, overload
+from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, Overload, member
+from specmux_tools.validation.rules.cel.checking.types import DYN, INT, STRING, list_of
 from specmux_tools.validation.rules.cel.libraries.formatting import formatted
-from specmux_tools.validation.rules.cel.values.types import DYN, INT, STRING, list_of
 from specmux_tools.validation.rules.cel.values.values import MOST_TEXT, CelError, CostExceeded, shown
 
 _TEXTS: Final = list_of(STRING)
@@ -138,7 +138,7 @@ STRINGS: Final = CelLibrary(
         ),
         "trim": (member("string_trim", (STRING,), STRING, lambda text: text.strip(_SPACE)),),
         "format": (member("string_format", (STRING, list_of(DYN)), STRING, formatted),),
-        "strings.quote": (overload("strings_quote", (STRING,), STRING, quote),),
+        "strings.quote": (Overload("strings_quote", (STRING,), STRING, quote),),
         "join": (
             member("list_join", (_TEXTS,), STRING, _join),
             member("list_join_string", (_TEXTS, STRING), STRING, _join),

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from specmux_converters.go.text import quoted
 from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, Overload, member
-from specmux_tools.validation.rules.cel.values.types import DURATION, INT, STRING, TIMESTAMP
+from specmux_tools.validation.rules.cel.checking.types import DURATION, INT, STRING, TIMESTAMP
 from specmux_tools.validation.rules.cel.values.values import (
     INT_MAX,
     NANOS,

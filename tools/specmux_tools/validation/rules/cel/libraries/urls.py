@@ -6,10 +6,10 @@ from typing import Any, Final
 
 from specmux_converters.go.text import quoted
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, member, overload
+from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, Overload, member
+from specmux_tools.validation.rules.cel.checking.types import BOOL, STRING, list_of, map_of, struct
 from specmux_tools.validation.rules.cel.libraries.url_reader import BadUrl, GoUrl, read_url, url_fault
 from specmux_tools.validation.rules.cel.values.maps import LiteralMap
-from specmux_tools.validation.rules.cel.values.types import BOOL, STRING, list_of, map_of, struct
 from specmux_tools.validation.rules.cel.values.values import CelError, Opaque, no_such_overload
 
 URL: Final = struct("kubernetes.URL")
@@ -46,8 +46,8 @@ def _part(name: str, getter: Any) -> Any:
 
 URLS: Final = CelLibrary(
     {
-        "url": (overload("string_to_url", (STRING,), URL, _url),),
-        "isURL": (overload("is_url_string", (STRING,), BOOL, lambda text: url_fault(text) is None),),
+        "url": (Overload("string_to_url", (STRING,), URL, _url),),
+        "isURL": (Overload("is_url_string", (STRING,), BOOL, lambda text: url_fault(text) is None),),
         "getScheme": _part("url_get_scheme", lambda value: value.url.scheme),
         "getHost": _part("url_get_host", lambda value: value.url.host),
         "getHostname": _part("url_get_hostname", lambda value: value.url.hostname),

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from specmux_converters.go.text import quoted
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, member, overload
-from specmux_tools.validation.rules.cel.values.types import BOOL, INT, STRING, struct
+from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, Overload, member
+from specmux_tools.validation.rules.cel.checking.types import BOOL, INT, STRING, struct
 from specmux_tools.validation.rules.cel.values.values import (
     INT_MAX,
     UINT_MAX,
@@ -141,12 +141,12 @@ _TWO: Final = (SEMVER, SEMVER)
 VERSIONS: Final = CelLibrary(
     {
         "semver": (
-            overload("string_to_semver", (STRING,), SEMVER, _semver),
-            overload("string_bool_to_semver", (STRING, BOOL), SEMVER, _semver),
+            Overload("string_to_semver", (STRING,), SEMVER, _semver),
+            Overload("string_bool_to_semver", (STRING, BOOL), SEMVER, _semver),
         ),
         "isSemver": (
-            overload("is_semver_string", (STRING,), BOOL, _is_semver),
-            overload("is_semver_string_bool", (STRING, BOOL), BOOL, _is_semver),
+            Overload("is_semver_string", (STRING,), BOOL, _is_semver),
+            Overload("is_semver_string_bool", (STRING, BOOL), BOOL, _is_semver),
         ),
         "isGreaterThan": (member("semver_is_greater_than", _TWO, BOOL, _order(lambda order: order > 0)),),
         "isLessThan": (member("semver_is_less_than", _TWO, BOOL, _order(lambda order: order < 0)),),

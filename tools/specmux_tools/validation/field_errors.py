@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any
 
 from specmux_converters.go.text import Number, general_text, json_text, quoted
-from specmux_converters.lazy.patterns import pattern
+from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.validation.report import Path
 
-_PLAIN_KEY: Final = pattern(r"[^\[\].]+")
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """``text``: an apiserver's message, with the path in its form."""
+
+    path: Path
+    text: str
 
 
 def field_path(path: Path) -> str:

@@ -1,0 +1,124 @@
+"""Strict decoding of one body (KEP-2885): what an apiserver says before it looks at what the object means.
+
+Built-in kinds are decoded as their Go types. Custom resources are decoded as plain JSON, their metadata as
+ObjectMeta, and what their schema does not know is pruned (apiextensions, customresource_handler.go).
+"""
+
+from __future__ import annotations
+
+from dataclasses import field
+from heapq import nsmallest
+from typing import Any
+
+from specmux_converters.go.text import quoted
+from specmux_converters.group_versions import api_version
+from specmux_converters.lazy.dataclasses import dataclass
+from specmux_tools.validation.compiled_kinds import CustomKind, TypedKind
+from specmux_tools.validation.decoding import embedded
+from specmux_tools.validation.decoding.body import Body
+from specmux_tools.validation.decoding.cbor_reader import unknown_field_text
+from specmux_tools.validation.decoding.decoding_state import Decoding, StrictError, duplicate_field
+from specmux_tools.validation.decoding.pruning import prune
+from specmux_tools.validation.decoding.type_meta import TypeMeta
+from specmux_tools.validation.decoding.types.typed_nodes import mismatch_text
+from specmux_tools.validation.decoding.types.untyped import decode_untyped
+from specmux_tools.validation.decoding.yaml_reader import strict_yaml_error
+from specmux_tools.validation.errors import Undecodable
+from specmux_tools.validation.media_types import BodyFormat
+from specmux_tools.validation.report import MOST_VIOLATIONS, Check, Path, Severity, Violation, path_text
+from specmux_tools.validation.schema.structural import Structural
+
+
+@dataclass(slots=True)
+class DecodedObject:
+    """``value`` is the object without its unknown fields, where it is a custom one."""
+
+    value: Any
+    strict: list[StrictError] = field(default_factory=list)
+    strict_errors: list[str] = field(default_factory=list)
+    """Texts as an apiserver groups them."""
+    schema: list[Violation] = field(default_factory=list)
+    faults: list[Violation] = field(default_factory=list)
+    """Values of a wrong type in a built-in object, first what an apiserver fails with."""
+    left_out: int = 0
+    """Errors that are not listed."""
+    strict_left_out: int = 0
+    """Of ``strict``."""
+    stored: Any = None
+    """The object as it would be stored, once it was checked."""
+
+
+def decode_typed(body: Body, kind: TypedKind) -> DecodedObject:
+    """Of an object that cannot be decoded, ``fatal`` says what an apiserver says; the rest is found, too."""
+    state = Decoding()
+    kind.node.decode(body.value, state)
+    if body.is_plain and (state.mismatch is not None or state.strict):
+        return decode_typed(body.exact(), kind)
+    # Creating ignores a status; manifests that tools write have an empty one.
+    schema = [each for each in state.schema if each.path[:1] != ("status",)]
+    decoded = DecodedObject(body.value, state.strict, schema=schema, left_out=state.left_out)
+    if state.mismatch is not None:
+        others = [each for each in state.mismatches if each != state.mismatch]
+        decoded.faults = [
+            Violation(Severity.ERROR, Check.DECODING, each.path, mismatch_text(kind.node, each))
+            for each in (state.mismatch, *others)
+        ]
+    decoded = _finished(body, decoded)
+    if body.format is BodyFormat.CBOR and decoded.strict:
+        decoded.strict_errors = [unknown_field_text(body.data, (*body.prefix, *decoded.strict[0].path))]
+    return decoded
+
+
+def decode_custom(body: Body, kind: CustomKind, schema: Structural | None) -> DecodedObject:
+    """``schema`` is that of the body's version, None where the body is of another group or kind.
+
+    Raises Undecodable.
+    """
+    state = Decoding()
+    if not body.is_plain:
+        decode_untyped(body.value, state)
+        if state.mismatch is not None:
+            text = f"json: cannot unmarshal {state.mismatch.value} into Go value of type float64"
+            raise Undecodable(text, path=state.mismatch.path)
+    value = body.value
+    unknown = embedded.unknown_in_metadata(value["metadata"]) if "metadata" in value else []
+    errors = [*state.strict, *(_unknown(each.path, each.place) for each in unknown)]
+    left_out = 0
+    if schema is not None:
+        if not kind.preserves_unknown:
+            value, pruned = prune(value, schema)
+            if body.is_plain and (errors or pruned):
+                return decode_custom(body.exact(), kind, schema)
+            texts = nsmallest(MOST_VIOLATIONS, ((f'{path_text(path)}"', path) for path in pruned))
+            errors += [_unknown(path, text[:-1]) for text, path in texts]
+            left_out = len(pruned) - len(texts)
+        errors += (_unknown(each.path, each.place) for each in embedded.unknown_in_embedded(value, schema))
+    if body.is_plain and errors:
+        return decode_custom(body.exact(), kind, schema)
+    return _finished(body, DecodedObject(value, errors, strict_left_out=left_out))
+
+
+def _unknown(path: Path, place: str) -> StrictError:
+    """Here nothing is escaped (customresource_handler.go)."""
+    return StrictError(Check.UNKNOWN_FIELD, path, f'unknown field "{place}"')
+
+
+def _finished(body: Body, decoded: DecodedObject) -> DecodedObject:
+    """With the texts of the errors as an apiserver groups them, and YAML's duplicates."""
+    texts = [error.text for error in decoded.strict]
+    duplicates = body.duplicates
+    if duplicates:
+        listed = duplicates[:MOST_VIOLATIONS]
+        decoded.strict_left_out += len(duplicates) - len(listed)
+        # Told as those of JSON are, which name the field; go-yaml's words are in ``strict_errors``.
+        repeated = [duplicate_field(each.path) for each in listed]
+        decoded.strict = [*repeated, *decoded.strict]
+        texts = [strict_yaml_error(listed), *texts]
+    decoded.strict_errors = texts
+    return decoded
+
+
+def unregistered(found: TypeMeta) -> str:
+    """Of a kind that no schema describes; an apiserver adds the place of its scheme."""
+    version = api_version(found.group, found.version)
+    return f"no kind {quoted(found.kind)} is registered for version {quoted(version)}"
