@@ -1,8 +1,10 @@
-"""``specmux conformance``: what KEP-2896 promises, tried against a server."""
+"""``specmux conformance``: KEP-2896 tried against a server, or recorded answers against a command."""
 
 from __future__ import annotations
 
 import asyncio
+import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -27,9 +29,19 @@ ANSWER_MAX = 64 * 1024 * 1024
         ("a service on this machine", "specmux conformance http://127.0.0.1:8080"),
         ("the current context's cluster, for CI", "specmux conformance -o junit > conformance.xml"),
         ("three documents alone", "specmux conformance http://127.0.0.1:8001 --documents 3"),
+        ("a validator of your own", "specmux conformance --vectors ./my-validator vectors/"),
     )
 )
 @click.argument("url", required=False)
+@click.option(
+    "--vectors",
+    "command",
+    metavar="COMMAND",
+    help="Put the recorded answers of URL, a file or folder of vectors, to this command.",
+)
+@click.option(
+    "--as", "name", metavar="NAME", default="", help="Accept the known disagreements of this implementation."
+)
 @click.option(
     "--documents", metavar="N", type=click.IntRange(min=1), help="Number of documents to try.  [default: all]"
 )
@@ -39,6 +51,8 @@ ANSWER_MAX = 64 * 1024 * 1024
 @service_options
 def conformance(
     url: str | None,
+    command: str | None,
+    name: str,
     documents: int | None,
     fail_on: str,
     allow_untested: bool,
@@ -51,10 +65,15 @@ def conformance(
     root, each document in JSON and Protobuf, a stale hash, entity tags and caching. A promise that could
     not be tested is reported as not kept.
 
+    With --vectors it judges any implementation instead: COMMAND gets recorded cases as lines of JSON and
+    answers with lines of JSON (vectors/README.md has the protocol).
+
     Exit codes: 0 every promise kept, 1 some broken (see --fail-on), 2 usage, 3 unreadable, 4 no answer,
     5 some not tested (see --allow-untested).
     """
     with reported_errors():
+        if command is not None:
+            return _judge_command(command, Path(url or "vectors"), name, fail_on, allow_untested, output)
         from specmux_tools.conformance import report_of, tried
         from specmux_tools.sources.remote.fetching import asking
 
@@ -79,4 +98,30 @@ def conformance(
     if any(verdict.faults for verdict in failing):
         raise click.exceptions.Exit(FOUND)
     if failing and not allow_untested:
+        raise click.exceptions.Exit(NOT_CHECKED)
+    return None
+
+
+def _judge_command(
+    command: str, place: Path, name: str, fail_on: str, allow_untested: bool, output: str
+) -> None:
+    from specmux_tools.sources.input import Input
+    from specmux_tools.vectors import answers_of, judge, read_vectors, report_of
+
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise click.UsageError(f"--vectors: {error}") from error
+    if not words:
+        raise click.UsageError("--vectors: no command")
+    paths = sorted(place.glob("*.json*")) if place.is_dir() else [place]
+    inputs = [Input.at(path) for path in paths if ".schema." not in path.name]
+    sets = [read_vectors(each.read(), each.name) for each in inputs]
+    answers = answers_of(words, (each for found in sets for each in found.vectors))
+    judged = [(found, [judge(each, answers.get(each.id), name) for each in found.vectors]) for found in sets]
+    write_report(report_of(command, judged), output)
+    every = [each for _, found in judged for each in found]
+    if fail_on != "never" and any(each.is_different for each in every):
+        raise click.exceptions.Exit(FOUND)
+    if not allow_untested and (not every or not all(each.answer for each in every)):
         raise click.exceptions.Exit(NOT_CHECKED)
