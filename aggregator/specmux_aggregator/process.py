@@ -20,10 +20,10 @@ from typing import Final
 from prometheus_client import disable_created_metrics
 
 from specmux_aggregator.app import App
-from specmux_aggregator.config.settings import LogSettings, Settings
+from specmux_aggregator.config.settings import KubernetesSettings, LogSettings, Settings
 from specmux_aggregator.documents.archive import open_state
 from specmux_aggregator.errors import CannotListen, InvalidConfig
-from specmux_aggregator.kubernetes.cluster_access import chosen
+from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.tasks import log_failure
 
 logger = logging.getLogger(__name__)
@@ -61,10 +61,7 @@ async def run(
         find_temporary_directory()
     stop, reread = asyncio.Event(), asyncio.Event()
     with handled_signals(stop, reread, is_last=is_whole_process):
-        access = await asyncio.to_thread(chosen, settings.kubernetes, os.environ)
-        if access is not None:
-            logger.info("cluster: %s at %s", access.context, access.server.url)
-        cluster = None if access is None else access.server
+        cluster = await asyncio.to_thread(_find_cluster, settings.kubernetes)
         app = App(
             settings,
             await open_state(settings),
@@ -83,6 +80,19 @@ async def run(
             notify("STOPPING=1")
             await app.stop()
             logger.info("stopped")
+
+
+def _find_cluster(settings: KubernetesSettings) -> Backend | None:
+    """The apiserver of the cluster that the settings select. Blocks."""
+    if not settings.in_cluster and not settings.is_meant:
+        return None
+    from specmux_aggregator.kubernetes.cluster_access import chosen
+
+    access = chosen(settings, os.environ)
+    if access is None:
+        return None
+    logger.info("cluster: %s at %s", access.context, access.server.url)
+    return access.server
 
 
 def favour_the_loop() -> None:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import orjson
 
@@ -26,7 +26,6 @@ from specmux_aggregator.api_discovery.backend_knowledge import (
 )
 from specmux_aggregator.api_discovery.legacy import parse_core_versions, parse_groups, parse_resources
 from specmux_aggregator.api_discovery.parsing import BadList
-from specmux_aggregator.backend_sources.servers import ServerSet
 from specmux_aggregator.backend_sources.sightings import Sightings
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
 from specmux_aggregator.http.messages import Coding
@@ -42,6 +41,9 @@ from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.media_types import JSON
 from specmux_converters.resources import Resources
+
+if TYPE_CHECKING:  # imported where a backend has a URL
+    from specmux_aggregator.backend_sources.servers import ServerSet
 
 
 def digest_of_told(told: BackendListings) -> str:

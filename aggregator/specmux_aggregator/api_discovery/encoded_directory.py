@@ -17,8 +17,8 @@ from specmux_aggregator.api_discovery import accept, render
 from specmux_aggregator.api_discovery.accept import DiscoveryForm
 from specmux_aggregator.api_discovery.directory import Directory, Group, ListedVersion
 from specmux_aggregator.api_discovery.streamed_json import (
-    CBOR_WRITER,
     JSON_WRITER,
+    CBORWriter,
     Steps,
     done,
     is_longer,
@@ -126,7 +126,7 @@ class DiscoveryIndex:
                 # Forms of one version share the hash of their content.
                 plain = yield from self.steps(path, subject, replace(form, media_type=JSON))
                 digest = plain.json_digest
-                body = self_described((yield from written(self._tree(subject, form), CBOR_WRITER)))
+                body = self_described((yield from written(self._tree(subject, form), CBORWriter())))
             self._renderings[key] = Rendering(digest, body)
         return self._renderings[key]
 

@@ -6,13 +6,10 @@ longer than a few resources, so the event loop can write a list of all with turn
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from typing import Any, Final, Protocol, TypeVar
 
-import cbor2
 import orjson
-
-from specmux_converters.codecs.cbor import SELF_DESCRIBED
 
 T = TypeVar("T")
 
@@ -42,21 +39,30 @@ class JSONWriter:
 
 
 class CBORWriter:
-    """Deterministic, like the codec of documents (RFC 8949, section 4.2.1)."""
+    """Deterministic, like the codec of documents (RFC 8949, section 4.2.1). Imported when made, since most
+    clients ask for JSON."""
+
+    def __init__(self) -> None:
+        from cbor2 import dumps
+
+        self._dumps: Callable[..., bytes] = dumps
 
     def leaf(self, value: Any) -> bytes:
-        return cbor2.dumps(value, canonical=True)
+        return self._dumps(value, canonical=True)
 
     def array(self, items: list[bytes]) -> bytes:
-        return b"".join((_head(4, len(items)), *items))
+        return b"".join((self._head(4, len(items)), *items))
 
     def object(self, members: list[tuple[str, bytes]]) -> bytes:
-        written = sorted((cbor2.dumps(name), value) for name, value in members)
-        return b"".join((_head(5, len(written)), *(part for member in written for part in member)))
+        written = sorted((self._dumps(name), value) for name, value in members)
+        return b"".join((self._head(5, len(written)), *(part for member in written for part in member)))
+
+    def _head(self, major: int, argument: int) -> bytes:
+        head = self._dumps(argument)
+        return bytes((head[0] | major << 5,)) + head[1:]
 
 
 JSON_WRITER: Final = JSONWriter()
-CBOR_WRITER: Final = CBORWriter()
 
 
 def written(tree: Any, writer: Writer) -> Steps[bytes]:
@@ -84,6 +90,8 @@ def has_iterator(members: Mapping[str, Any]) -> bool:
 
 def self_described(item: bytes) -> bytes:
     """A complete CBOR document."""
+    from specmux_converters.codecs.cbor import SELF_DESCRIBED
+
     return SELF_DESCRIBED + item
 
 
@@ -100,8 +108,3 @@ def done(steps: Steps[T]) -> T:
 def is_longer(items: Iterable[object], most: int) -> bool:
     """Whether there are more than ``most`` items; consumes no more than that."""
     return any(number > most for number, _ in enumerate(items, 1))
-
-
-def _head(major: int, argument: int) -> bytes:
-    head: bytes = cbor2.dumps(argument)
-    return bytes((head[0] | major << 5,)) + head[1:]

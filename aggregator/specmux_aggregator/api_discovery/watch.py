@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from specmux_aggregator.aggregation.first_look import BOUND
 from specmux_aggregator.aggregation.loop import Pace
@@ -19,13 +19,15 @@ from specmux_aggregator.api_discovery.encoded_directory import Asked, DiscoveryI
 from specmux_aggregator.api_discovery.follower import DiscoveryFollower
 from specmux_aggregator.api_discovery.merge import merge
 from specmux_aggregator.api_discovery.synthesis import Synthesis
-from specmux_aggregator.backend_sources.servers import ServerSet
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.model.snapshot import Snapshot
 from specmux_aggregator.tasks import Coalescer, in_turns
 from specmux_cache.reading.single_flight import SingleFlight
+
+if TYPE_CHECKING:  # imported where a backend has a URL
+    from specmux_aggregator.backend_sources.servers import ServerSet
 
 logger = logging.getLogger(__name__)
 

@@ -21,8 +21,9 @@ import asyncio
 import time
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
+from specmux_aggregator.backend_sources.manifests import Manifests, Unreadable
 from specmux_aggregator.backend_sources.outcome import BackendOffers, Outcome, UnchangedOffers
 from specmux_aggregator.errors import NoWorker, WorkerFailed
 from specmux_aggregator.model.backend import Backend, BackendKind
@@ -59,29 +60,6 @@ PROBLEMS_NAMED: Final = 50
 PAUSE_MIN: Final = 10.0
 PAUSE_MAX: Final = 600.0
 """Seconds until a group is tried again at which the worker failed, doubled each time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    """Why a manifest cannot be read."""
-
-    reason: str
-
-
-class Manifests(Protocol):
-    """A collection of named manifests."""
-
-    async def scan(self) -> Mapping[str, Hashable] | Failure:
-        """All manifests, in order of precedence. A value changes whenever its manifest does."""
-        ...
-
-    async def templates(self) -> Templates:
-        """The templates shared by the documents of the cluster."""
-        ...
-
-    def manifest(self, name: str) -> ManifestFile | ManifestObject | Unreadable:
-        """A manifest named by ``scan``, with its bytes. Blocks."""
-        ...
 
 
 _UNREAD: Final = "not read"

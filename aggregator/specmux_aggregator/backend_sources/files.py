@@ -14,14 +14,16 @@ import stat
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from specmux_aggregator.backend_sources.crds import Unreadable
+from specmux_aggregator.backend_sources.manifests import Unreadable
 from specmux_aggregator.folders import is_hidden, read_at_most
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.workers.built import ManifestFile
 from specmux_aggregator.workers.file_names import is_document_name
-from specmux_converters.crd import BUNDLED, Templates
+
+if TYPE_CHECKING:  # imported where there are manifests
+    from specmux_converters.crd import Templates
 
 Fingerprint = tuple[int, int, int]
 """Size, modification time in nanoseconds, inode: changes when a file is written or replaced."""
@@ -61,6 +63,8 @@ class Folder:
 
     async def templates(self) -> Templates:
         """The newest known ones: files belong to no cluster."""
+        from specmux_converters.crd import BUNDLED
+
         return BUNDLED
 
     def manifest(self, name: str) -> ManifestFile | Unreadable:

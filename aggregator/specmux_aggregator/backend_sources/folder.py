@@ -9,22 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from specmux_aggregator.backend_sources.crds import CRDsOrigin, Unreadable
 from specmux_aggregator.backend_sources.directory import DirectoryOrigin
 from specmux_aggregator.backend_sources.files import Fingerprint, Folder
+from specmux_aggregator.backend_sources.manifests import Unreadable
 from specmux_aggregator.backend_sources.outcome import BackendOffers, Outcome, UnchangedOffers
-from specmux_aggregator.backend_sources.release_files import ReleaseFiles
 from specmux_aggregator.model.backend import Backend, BackendKind
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Observation
 from specmux_aggregator.upstream.client import MovedDocument, Payload
 from specmux_aggregator.workers.built import ManifestFile
 from specmux_aggregator.workers.worker import Worker
-from specmux_converters.crd import Templates
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
+
+if TYPE_CHECKING:  # imported where there are manifests, or a release
+    from specmux_aggregator.backend_sources.crds import CRDsOrigin
+    from specmux_aggregator.backend_sources.release_files import ReleaseFiles
+    from specmux_converters.crd import Templates
 
 _NOTHING: Final = BackendOffers(BackendKind.DIRECTORY, {})
 
@@ -44,7 +47,12 @@ class FolderOrigin:
         self._documents = DirectoryOrigin(
             backend, folder, worker, limits=limits, max_group_versions=max_group_versions
         )
-        self._manifests = CRDsOrigin(backend, _Manifests(folder, self._documents), worker, limits=limits)
+        self._backend = backend
+        self._folder = folder
+        self._worker = worker
+        self._limits = limits
+        self._manifests: CRDsOrigin | None = None
+        """None until there are any."""
         self._seen = (_NOTHING, _NOTHING)
         """The last documents and manifests, without bytes."""
 
@@ -80,13 +88,19 @@ class FolderOrigin:
 
     async def close(self) -> None:
         await self._documents.close()
-        await self._manifests.close()
+        if self._manifests is not None:
+            await self._manifests.close()
         self._seen = (_NOTHING, _NOTHING)
 
     async def _built(self, last: Observation) -> Outcome:
         """Skips the worker if there are no manifests now and there were none before."""
         if not self._documents.manifests and not self._seen[1].offers:
             return UnchangedOffers()
+        if self._manifests is None:
+            from specmux_aggregator.backend_sources.crds import CRDsOrigin
+
+            manifests = _Manifests(self._folder, self._documents)
+            self._manifests = CRDsOrigin(self._backend, manifests, self._worker, limits=self._limits)
         return await self._manifests.observe(last)
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from specmux_aggregator.backend_sources.crds import CRDsOrigin, Manifests
+from typing import TYPE_CHECKING
+
 from specmux_aggregator.backend_sources.files import Folder
 from specmux_aggregator.backend_sources.folder import FolderOrigin
-from specmux_aggregator.backend_sources.http import HTTPOrigin
+from specmux_aggregator.backend_sources.manifests import Manifests
 from specmux_aggregator.backend_sources.origin import Origin
-from specmux_aggregator.backend_sources.release_files import ReleaseFiles
-from specmux_aggregator.backend_sources.servers import ServerSet
 from specmux_aggregator.config.settings import LimitSettings, PollingSettings
 from specmux_aggregator.model.backend import Backend, BackendKind
 from specmux_aggregator.workers.worker import Worker
+
+if TYPE_CHECKING:  # imported where a backend is of that kind
+    from specmux_aggregator.backend_sources.release_files import ReleaseFiles
+    from specmux_aggregator.backend_sources.servers import ServerSet
 
 
 def origin_of(
@@ -35,12 +38,16 @@ def origin_of(
                 max_group_versions=limits.max_group_versions,
             )
         case BackendKind.CRDS:
+            from specmux_aggregator.backend_sources.crds import CRDsOrigin
+
             if backend.found is None or manifests is None:
                 manifests = _folder(backend, limits)
             return CRDsOrigin(backend, manifests, worker, limits=limits.of_documents)
         case BackendKind.AUTO | BackendKind.V2 | BackendKind.V3:
             if servers is None:
                 raise ValueError(f"backend {backend.name} has no URL")
+            from specmux_aggregator.backend_sources.http import HTTPOrigin
+
             return HTTPOrigin(
                 backend,
                 servers,
@@ -53,6 +60,8 @@ def origin_of(
 
 def _folder(backend: Backend, limits: LimitSettings) -> Folder | ReleaseFiles:
     if backend.kubernetes is not None:
+        from specmux_aggregator.backend_sources.release_files import ReleaseFiles
+
         return ReleaseFiles(backend.kubernetes, backend.directory, max_files=limits.max_group_versions)
     if backend.directory is None:
         raise ValueError(f"backend {backend.name} has no directory")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import orjson
 
-from specmux_aggregator.backend_sources.crds import Unreadable
 from specmux_aggregator.backend_sources.files import Fingerprint
+from specmux_aggregator.backend_sources.manifests import Unreadable
 from specmux_aggregator.built_in_releases import PublishedDocuments, built_in_releases
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.workers.built import ManifestFile

@@ -38,7 +38,6 @@ from specmux_aggregator.model.observation import Hash
 from specmux_aggregator.mounts import CHANGES_AS_TEXT, NamedFunction
 from specmux_aggregator.workers.worker import Worker
 from specmux_converters.change_severity import ChangeSeverity
-from specmux_converters.codecs import cbor
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import CBOR, JSON, MediaType
 
@@ -240,5 +239,9 @@ def comparison_body(name: GroupVersion, hashes: tuple[Hash, Hash], found: Findin
 
 
 def _made(make: Callable[[], bytes], media_type: MediaType, coding: Coding) -> tuple[bytes, bytes]:
-    plain = make() if media_type != CBOR else cbor.encode(orjson.loads(make()))
+    plain = make()
+    if media_type == CBOR:
+        from specmux_converters.codecs import cbor
+
+        plain = cbor.encode(orjson.loads(plain))
     return plain, encoded(plain, coding)

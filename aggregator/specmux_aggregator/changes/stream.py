@@ -15,7 +15,6 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import parse_qsl
 
-import cbor2
 import orjson
 from aiohttp import HttpVersion10
 from aiohttp.http import RawRequestMessage
@@ -254,8 +253,11 @@ def written(event: StreamEvent, form: MediaType) -> bytes:
         mark = b"" if event.name == "reset" and not event.id else b"id: %d\n" % event.id
         return b"event: %b\n%bdata: %b\n\n" % (event.name.encode(), mark, event.data)
     if form == CBOR_SEQUENCE:
+        from cbor2 import dumps
+
         value = {"event": event.name, "id": event.id, "data": orjson.loads(event.data)}
-        return cbor2.dumps(value)
+        sequenced: bytes = dumps(value)
+        return sequenced
     return b'{"event":"%b","id":%d,"data":%b}\n' % (event.name.encode(), event.id, event.data)
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
 import logging
 import os
 from collections.abc import Callable, Iterator
@@ -190,6 +189,8 @@ class MemoryWatch:
 def return_to_system() -> None:
     """Make the C library return free pages inside its heap, which it keeps otherwise and the kernel counts as
     used."""
+    import ctypes
+
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # present in glibc, absent in musl
     if trim is not None:
         trim(0)

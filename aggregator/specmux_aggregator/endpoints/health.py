@@ -35,7 +35,6 @@ from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.snapshot import Snapshot
 from specmux_aggregator.version import VERSION
 from specmux_cache.reading.single_flight import SingleFlight
-from specmux_converters.codecs import cbor
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import CBOR, JSON
 
@@ -207,6 +206,8 @@ class Pages:
 
     async def _make_status_cbor(self) -> bytes:
         body = await self.status()
+        from specmux_converters.codecs import cbor
+
         return await asyncio.to_thread(lambda: cbor.encode(orjson.loads(body)))
 
     def _checks_report(self) -> Mapping[str, Any] | None:

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from specmux_aggregator.backend_sources.crds import Unreadable
+from specmux_aggregator.backend_sources.manifests import Unreadable
 from specmux_aggregator.kubernetes.watch import WatchState
 from specmux_aggregator.kubernetes.watch_events import Object, identity_of
 from specmux_aggregator.model.failure import Cause, Failure

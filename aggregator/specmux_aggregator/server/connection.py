@@ -20,12 +20,11 @@ from aiohttp import HttpVersion10
 from aiohttp.http import RawRequestMessage
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
-from aiohttp.web import RequestPayloadError
 
 from specmux_aggregator.config.settings import ListenSettings
 from specmux_aggregator.server.deadlines import Deadlines, Overdue
 from specmux_aggregator.server.dispatch import Dispatch, ends
-from specmux_aggregator.server.incoming import RECEIVE, Incoming, Parsed
+from specmux_aggregator.server.incoming import RECEIVE, BrokenBody, Incoming, Parsed
 from specmux_aggregator.server.input_limits import HeadTooLarge
 from specmux_aggregator.server.memo import Slot
 from specmux_aggregator.server.outgoing import CLOSE, KEEP_ALIVE, Outgoing
@@ -337,7 +336,7 @@ class Connection(asyncio.Protocol):
             async with asyncio.timeout(LINGER):
                 while not payload.is_eof():
                     await payload.readany()
-        except (TimeoutError, RequestPayloadError):
+        except (TimeoutError, BrokenBody):
             is_last = True
         self.task = None
         self._settle(is_last=is_last)

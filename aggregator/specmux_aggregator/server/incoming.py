@@ -18,7 +18,6 @@ from aiohttp import hdrs
 from aiohttp.http import HttpRequestParser, RawRequestMessage
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
-from aiohttp.web import RequestPayloadError
 
 from specmux_aggregator.server.input_limits import (
     END_OF_HEAD,
@@ -257,8 +256,12 @@ class Incoming:
         if isinstance(error, HeadTooLarge):
             self.held.clear()
         if not self._payload.is_eof():
-            self._payload.set_exception(RequestPayloadError("the framing of the body is broken"))
+            self._payload.set_exception(BrokenBody("the framing of the body is broken"))
         self.messages.append((error, EMPTY_PAYLOAD))
+
+
+class BrokenBody(Exception):
+    """The framing of a request's body is invalid."""
 
 
 def _parser_for(connection: Any) -> HttpRequestParser:
@@ -269,6 +272,6 @@ def _parser_for(connection: Any) -> HttpRequestParser:
         max_line_size=LINE_MAX,
         max_field_size=LINE_MAX,
         max_headers=HEADERS_MAX,
-        payload_exception=RequestPayloadError,
+        payload_exception=BrokenBody,
         auto_decompress=False,  # bodies are passed on unchanged, or dropped
     )

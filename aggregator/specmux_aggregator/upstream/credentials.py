@@ -11,16 +11,18 @@ import logging
 import ssl
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import urlsplit
 
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_cache.access.credentials import FileIdentity, HeaderFields, plugin_of
-from specmux_cache.access.exec_plugin import ExecCredentials, IssuedCredential
 from specmux_cache.access.field_values import is_loopback
 from specmux_cache.access.server_access import Credentials, ServerTLS
 from specmux_cache.errors import UnusableCredentials
+
+if TYPE_CHECKING:  # imported where a program is configured
+    from specmux_cache.access.exec_plugin import ExecCredentials, IssuedCredential
 
 _Key: TypeAlias = tuple[BackendName, str, ServerTLS, Credentials, str | None]
 
@@ -89,7 +91,11 @@ class Identity:
         credentials = backend.credentials
         plugin = plugin_of(credentials)
         self._files = FileIdentity(backend.access)
-        self._plugin = None if plugin is None else ExecCredentials(plugin, backend.access)
+        self._plugin: ExecCredentials | None = None
+        if plugin is not None:
+            from specmux_cache.access.exec_plugin import ExecCredentials
+
+            self._plugin = ExecCredentials(plugin, backend.access)
         self._has_files = self._files.has_files
         self._fixed = RequestIdentity(*self._files.read()) if plugin is None and not self._has_files else None
         """The parts that depend on no file or program."""

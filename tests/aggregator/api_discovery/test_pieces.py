@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specmux_aggregator.api_discovery.streamed_json import (
-    CBOR_WRITER,
     JSON_WRITER,
+    CBORWriter,
     done,
     is_longer,
     self_described,
@@ -55,7 +55,7 @@ def as_pieces(tree: Any) -> Any:
 def test_pieces_are_the_whole(members: dict[str, Any]) -> None:
     tree = {**members, "items": []}
     assert done(written(as_pieces(tree), JSON_WRITER)) == orjson.dumps(tree)
-    assert self_described(done(written(as_pieces(tree), CBOR_WRITER))) == codecs.encode(tree, CBOR)
+    assert self_described(done(written(as_pieces(tree), CBORWriter()))) == codecs.encode(tree, CBOR)
 
 
 @pytest.mark.parametrize("count", [0, 1, 23, 24, 255, 256, 65_535, 65_536])
@@ -63,7 +63,7 @@ def test_arrays_and_objects_of_every_size(count: int) -> None:
     numbers, names = range(count), [f"k{number}" for number in range(count)]
     tree = {"list": [*numbers], "map": {name: [] for name in names}}
     pieces = {"list": iter(numbers), "map": {name: iter(()) for name in names}}
-    assert self_described(done(written(pieces, CBOR_WRITER))) == codecs.encode(tree, CBOR)
+    assert self_described(done(written(pieces, CBORWriter()))) == codecs.encode(tree, CBOR)
 
 
 def test_writing_stops_after_each_leaf() -> None:
