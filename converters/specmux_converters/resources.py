@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final, TypeGuard
 
 from specmux_converters.lazy.dataclasses import dataclass
+from specmux_converters.lazy.patterns import pattern
+
+_NAME: Final = pattern(r"[A-Za-z0-9](?:[A-Za-z0-9._~:-]{0,251}[A-Za-z0-9])?")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -53,3 +56,9 @@ class ResourceNames:
     singular: str
     short_names: tuple[str, ...]
     categories: tuple[str, ...]
+
+
+def is_name(value: Any) -> TypeGuard[str]:
+    """Whether it fits into one segment of a URL; names of groups, versions and resources are restricted
+    further."""
+    return isinstance(value, str) and _NAME.fullmatch(value) is not None

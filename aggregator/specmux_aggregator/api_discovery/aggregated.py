@@ -9,7 +9,6 @@ from specmux_aggregator.api_discovery.parsing import (
     BadList,
     Complaints,
     group_version_in,
-    is_name,
     kind_in,
     objects,
     read_document,
@@ -19,7 +18,7 @@ from specmux_aggregator.api_discovery.parsing import (
 from specmux_converters.document import Document, Limits
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_converters.resources import APIResource, Resources, Subresource
+from specmux_converters.resources import APIResource, Resources, Subresource, is_name
 
 KIND: Final = "APIGroupDiscoveryList"
 API_VERSIONS: Final = ("apidiscovery.k8s.io/v2", "apidiscovery.k8s.io/v2beta1")

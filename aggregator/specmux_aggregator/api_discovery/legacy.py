@@ -8,7 +8,6 @@ from specmux_aggregator.api_discovery.parsing import (
     BadList,
     Complaints,
     group_version_in,
-    is_name,
     objects,
     read_document,
     text,
@@ -17,7 +16,14 @@ from specmux_aggregator.api_discovery.parsing import (
 from specmux_converters.document import Document, Limits
 from specmux_converters.group_versions import GroupVersion, api_version, split
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_converters.resources import NO_KIND, APIResource, GroupVersionKind, Resources, Subresource
+from specmux_converters.resources import (
+    NO_KIND,
+    APIResource,
+    GroupVersionKind,
+    Resources,
+    Subresource,
+    is_name,
+)
 
 
 def parse_core_versions(

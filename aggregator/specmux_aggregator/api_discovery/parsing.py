@@ -7,21 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import field
-from typing import Any, Final, TypeGuard
+from typing import Any, Final
 
 from specmux_converters.document import Document, Limits, parse
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion, joined, key_fault
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_converters.lazy.patterns import pattern
-from specmux_converters.resources import NO_KIND, GroupVersionKind
+from specmux_converters.resources import NO_KIND, GroupVersionKind, is_name
 
 NOTES_NAMED: Final = 20
 """Complaints of one document that are named; further ones are counted."""
-
-_NAME: Final = pattern(r"[A-Za-z0-9](?:[A-Za-z0-9._~:-]{0,251}[A-Za-z0-9])?")
-"""A name that fits into one segment of a URL; names of groups, versions and resources are restricted
-further."""
 
 
 class BadList(ValueError):
@@ -68,10 +63,6 @@ def group_version_in(group: str, version: str, notes: Complaints) -> GroupVersio
         notes.add(key, fault)
         return None
     return key
-
-
-def is_name(value: Any) -> TypeGuard[str]:
-    return isinstance(value, str) and _NAME.fullmatch(value) is not None
 
 
 def objects(parent: Document, name: str, where: str, notes: Complaints) -> Iterator[Document]:
