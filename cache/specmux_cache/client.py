@@ -62,7 +62,7 @@ WAIT_MAX: Final = 2.0
 
 
 class ServerClient:
-    """What clients of one server have in common."""
+    """The common part of the clients of one server."""
 
     @classmethod
     def from_kubeconfig(
@@ -73,11 +73,11 @@ class ServerClient:
         options: CacheOptions | None = None,
         **more: Any,
     ) -> Self:
-        """Of the server of a kubeconfig's context, as kubectl finds it: $KUBECONFIG, else ~/.kube/config, and
-        the current context. ``more``: as for the class.
+        """Create a client from a kubeconfig context, found as kubectl finds it: $KUBECONFIG, else
+        ~/.kube/config, and the current context. ``more``: other arguments of the class.
 
-        Entries are the context's, so that a token that is exchanged keeps what was stored. Reads files and
-        may run the program that prints credentials: it blocks. Raises KubeconfigError.
+        Entries belong to the context, so they survive a new token. Blocks: reads files, and may run the
+        program that prints credentials. Raises KubeconfigError.
         """
         # Here and below: what a call alone needs is imported with it, for each takes as long as a request.
         from specmux_cache.kubeconfig import read_access
@@ -91,11 +91,11 @@ class ServerClient:
 
 
 class AsyncSchemaCache(ServerClient, ServerDocuments):
-    """Use as an asynchronous context manager, in one event loop. Calls may run at the same time.
+    """A client of one server, for one event loop; an asynchronous context manager. Calls may run at the same
+    time.
 
-    Raises, beside what each call says: RequestError when the server gave nothing to use and nothing stored
-    may stand in, NotCached when offline. A store that cannot be used is no error: see
-    ``CacheOptions.directory``.
+    Every call may raise RequestError if the server returned nothing usable and no stored answer may replace
+    it, and NotCached when offline. An unusable store is no error: the client warns and uses memory.
     """
 
     def __init__(
@@ -110,14 +110,13 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
         offline: bool | None = None,
         **access: Unpack[AccessArguments],
     ) -> None:
-        """``server`` may have a base path. ``timeout``: seconds for a whole answer, and ``offline``: whether
-        no server is asked; both in place of the options'.
+        """``server``: an http(s) URL, with a base path if it has one. ``timeout`` (seconds for a complete
+        answer) and ``offline`` override the options. ``on_event`` runs on the event loop and must not block.
 
-        ``access``: ``headers`` go with every request and are never stored. ``identity`` names who a client
-        certificate in ``tls`` is for: it and the headers decide whose entries are used, unless there is a
-        ``partition``. ``proxy`` is an http(s) URL; ``server_name`` what the certificate has to name where
-        that is not the URL's host. Raises ValueError for a server that is no http(s) URL, and for a header
-        field that HTTP has no form for.
+        ``access``: ``headers`` go with every request and are never stored. ``identity`` names the holder of
+        the client certificate in ``tls``; it and the headers select the partition of the cache, unless
+        ``partition`` does. ``proxy``: an http(s) URL. ``server_name``: the name in the server's certificate,
+        if it differs from the URL's host. Raises ValueError for another URL and for an invalid header field.
         """
         self.server = Server.parse(server)
         self._access = ClientAccess(url=server, **access)
@@ -147,7 +146,7 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
 
     @cached_property
     def _decoded(self) -> ByteBounded[str, Mapping[str, Any]]:
-        """As many documents as the options say."""
+        """Decoded documents by digest, ``CacheOptions.decoded_max`` of them."""
         from specmux_converters.byte_bounded import ByteBounded
 
         return ByteBounded(self.options.decoded_max, size=lambda _: 1)
@@ -163,7 +162,7 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
         return SingleFlight()
 
     def _threads(self) -> ThreadPoolExecutor | None:
-        """Where requests run."""
+        """The threads of requests; None: requests run in place."""
         from concurrent.futures import ThreadPoolExecutor
 
         return ThreadPoolExecutor(CONNECTIONS_MAX, "specmux-cache-request")
@@ -191,15 +190,15 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
 
     @property
     def partition(self) -> str:
-        """Whose entries are used: the name that options give, else one of what is shown. While it is open."""
+        """The cache partition of this client's credentials, or the options'. Available while it is open."""
         return self._open.entry_store.partition
 
     async def open(self) -> Self:
-        """For use without ``async with``; ``close`` ends it."""
+        """Open without ``async with``; ``close`` ends it. Raises RuntimeError if it is open."""
         return await self.__aenter__()
 
     async def close(self) -> None:
-        """Finishes what runs, and lets go of connections and the store. Again does nothing."""
+        """Cancel running calls and close connections and the store. Does nothing if closed."""
         await self.__aexit__(None, None, None)
 
     async def __aenter__(self) -> Self:
@@ -228,14 +227,14 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
         await opened.entry_store.close()
 
     async def spec(self, group_version: str) -> Mapping[str, Any]:
-        """The document decoded; read-only, for all callers share it. Raises GroupVersionNotFound."""
+        """The decoded document. Read-only: callers share it. Raises GroupVersionNotFound."""
         return await self._decode(await self.schema(group_version))
 
     async def wait_for(self, group_version: str, *, within: float = 30.0) -> Schema:
-        """The document as soon as the server publishes it, such as after a CRD was created.
+        """Wait until the server publishes the document, such as after a CRD was created, and return it.
 
-        Raises GroupVersionNotFound, or the server's last failure, after ``within`` seconds; a request that is
-        under way by then has its own ``timeout``.
+        Raises GroupVersionNotFound, or the last RequestError, after ``within`` seconds; a request running by
+        then has its own ``timeout``.
         """
         deadline, pause = time.monotonic() + within, WAIT_FIRST
         while True:
@@ -253,11 +252,11 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
             pause = min(2 * pause, WAIT_MAX)
 
     async def follow(self, *, interval: float = 2.0) -> AsyncGenerator[Publication, None]:
-        """What the server publishes now, and then whatever is published, as soon as it is; for ever.
+        """Yield the published documents, then each new publication as it happens. Never ends.
 
-        Each hash comes once. Without polling where the server streams publications (specmux does); others
-        are asked for their list every ``interval`` seconds. A server that does not answer is asked until it
-        does. Close the generator (``contextlib.aclosing``) when it is left before its end.
+        Each hash comes once. A server that streams publications (specmux does) is not polled; the list of
+        others is requested every ``interval`` seconds. Failures are retried. Close the generator
+        (``contextlib.aclosing``) if it is left early.
         """
         from specmux_cache.reading.following import PATH, Follower
 
@@ -274,10 +273,10 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
             yield found
 
     async def resources(self) -> Mapping[GroupVersionKind, KindResource]:
-        """The kinds of the server and how they are served: plural, scope, verbs; from its aggregated
-        discovery, stored as other answers.
+        """The kinds of the server with plural, scope and verbs, from its aggregated discovery, cached
+        like other answers.
 
-        Raises BadAnswer for a server without aggregated discovery (Kubernetes before 1.26).
+        Raises BadAnswer for a server without aggregated discovery (Kubernetes before 1.26), UnexpectedStatus.
         """
         from specmux_cache.reading.resources import HEADERS, PATHS, resources_in
 
@@ -296,11 +295,11 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
     async def supports(
         self, group_version: str, kind: str, parameter: str = "fieldValidation", *, is_custom: bool = False
     ) -> bool:
-        """Whether PATCH of this kind takes this query parameter; kubectl asks so for ``fieldValidation``.
+        """Return whether PATCH of this kind accepts this query parameter, by kubectl's rule for
+        ``fieldValidation``.
 
-        ``is_custom``: of a kind that a CustomResourceDefinition declares, whose document may not be there
-        yet, a Namespace answers in its place. Raises GroupVersionNotFound and KindNotFound for what is not
-        there.
+        ``is_custom``: a CustomResourceDefinition declares the kind. Its document may not be published yet;
+        then Namespace answers for it. Raises GroupVersionNotFound and KindNotFound.
         """
         from specmux_cache.reading.query_parameters import has_kind, takes_parameter
 
@@ -315,8 +314,9 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
         return takes_parameter(document, group_version, kind, parameter)
 
     async def media_types(self, group_version: str, kind: str, verb: str) -> MediaTypes:
-        """What a verb of a kind takes and gives, as the document states it: create, update, patch, get, list,
-        watch, delete, deletecollection. Raises GroupVersionNotFound; KindNotFound without such an operation.
+        """The media types of an operation, as its document states them. ``verb``: create, update, patch, get,
+        list, watch, delete or deletecollection. Raises GroupVersionNotFound; KindNotFound without such an
+        operation.
         """
         from specmux_cache.reading.query_parameters import media_types_of
 
@@ -326,8 +326,9 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
         return found
 
     async def media_type_to_send(self, group_version: str, kind: str, verb: str) -> str:
-        """CBOR where it is preferred, its document does not say otherwise and ``note_unsupported`` was not
-        told of it; else JSON. A patch has types of its own: choose by ``media_types``. Raises as that."""
+        """CBOR if the options prefer it, the document does not exclude it and ``note_unsupported`` did not
+        record a refusal; else JSON. Patches have types of their own: choose from ``media_types``. Raises what
+        ``media_types`` raises."""
         if self.options.accepted[0] != CBOR:
             return JSON
         from specmux_cache.reading.query_parameters import request_name
@@ -337,8 +338,8 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
         return CBOR if is_taken and stated.may_take(CBOR) else JSON
 
     def note_unsupported(self, group_version: str = "", kind: str = "", verb: str = "") -> None:
-        """That the server answered 415 to CBOR: for this verb of this kind; without them for all. Forgotten
-        after ``CacheOptions.refusal_ttl``."""
+        """Record that the server rejected CBOR (415), for one verb of a kind or, without arguments, for all.
+        Expires after ``CacheOptions.refusal_ttl``."""
         from specmux_cache.reading.query_parameters import request_name
 
         self._unsupported.note(request_name(group_version, kind, verb) if group_version else "")
@@ -350,8 +351,8 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
         media: str | None = None,
         concurrency: int = 4,
     ) -> PrefetchResult:
-        """Fetch what is not stored yet; all of the root by default. A document that fails stops no other.
-        ``media``: as for ``schema``."""
+        """Fetch the documents that are not stored yet, by default all. A failure does not stop the others and
+        is part of the result. ``media``: see ``schema``. ``concurrency``: requests at a time, at most 16."""
         from specmux_cache.reading.prefetching import prefetch_documents, stored_documents
 
         root = await self._open.catalog.root()
@@ -367,7 +368,8 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
         return await prefetch_documents(wanted, fetch, calls=self._calls, concurrency=concurrency)
 
     async def merge(self, group_versions: Iterable[str] | None = None) -> MergedDocument:
-        """These group-versions, or all of the root, as one OpenAPI document. Raises GroupVersionNotFound."""
+        """Merge these group-versions, by default all, into one OpenAPI document. Raises GroupVersionNotFound
+        and MergeRefused."""
         from specmux_cache.reading.merging import merge_documents
 
         root = await self._open.catalog.root()
@@ -377,7 +379,8 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
         return await self._calls.run(merge_documents, specs)
 
     async def invalidate(self, group_version: str | None = None) -> int:
-        """Forget a group-version, or all of this server's in this partition; how many entries went."""
+        """Remove a group-version's entries, or all entries of this server in this partition. Returns the
+        number removed."""
         from specmux_cache.reading.query_parameters import group_and_version
 
         entry_store = self._open.entry_store
@@ -395,7 +398,8 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
     async def compact(
         self, *, max_bytes: int | None = None, max_age: float | None = None, dry_run: bool = False
     ) -> CompactionReport:
-        """Shrink the directory, of all clients that share it, as ``DiskStore.compact``. Raises StoreError."""
+        """Shrink the directory now, for all clients that share it; see ``DiskStore.compact``. Raises
+        StoreError."""
         from specmux_cache.store.compaction import CompactionReport
 
         entry_store = self._open.entry_store
@@ -405,7 +409,7 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
         )
 
     async def stats(self) -> CacheStats:
-        """What this client did since it was made, and how its directory is."""
+        """Counters since this client was created, and the state of its directory."""
         entry_store = self._open.entry_store
         try:
             store = await entry_store.on_disk(lambda disk: disk.stats(), None)
@@ -414,13 +418,15 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
         return CacheStats(self._events.counts(), self._events.bytes_fetched, len(self._decoded), store)
 
     async def export(self, path: str | os.PathLike[str]) -> int:
-        """Write what is current of this server into a bundle; how many entries. Raises BundleError."""
+        """Write the current entries of this server into a bundle file. Returns their number. Raises
+        BundleError."""
         from specmux_cache.reading.bundle import export_bundle
 
         return await export_bundle(Path(path), str(self.server), self._open.entry_store)
 
     async def import_(self, path: str | os.PathLike[str]) -> int:
-        """Store a bundle as this server's, wherever it is from; how many entries. Raises BundleError."""
+        """Store the entries of a bundle as this server's, wherever it was exported. Returns their number.
+        Raises BundleError."""
         from specmux_cache.reading.bundle import import_bundle
 
         stored = await import_bundle(Path(path), self._open.entry_store, limits=self.options.limits)

@@ -40,7 +40,7 @@ class CacheError(Exception):
 
 
 class RequestError(CacheError):
-    """``url`` is what was asked for; the message cuts its hash."""
+    """The server returned nothing usable. ``url``: the requested one; the message cuts its hash."""
 
     def __init__(self, reason: str, *, url: str) -> None:
         super().__init__(f"{_HASH.sub(_CUT, cut(url))}: {reason}")
@@ -49,11 +49,11 @@ class RequestError(CacheError):
 
 
 class ServerUnreachable(RequestError):
-    """Nobody answered."""
+    """There was no connection, or no complete answer in time."""
 
 
 class BadAnswer(RequestError):
-    """Nothing of it was used or stored."""
+    """An answer that is malformed, truncated or of another type. None of it was used or stored."""
 
 
 class RedirectRefused(RequestError):
@@ -101,7 +101,8 @@ class KindNotFound(CacheError):
 
 
 class AccessError(CacheError):
-    """How a server is reached cannot be made out. ``where`` names the file or variable; never a value."""
+    """Settings or files do not determine how to reach a server. ``where`` names the file or variable, never
+    a value."""
 
     def __init__(self, reason: str, *, where: str = "") -> None:
         super().__init__(f"{where}: {reason}" if where else reason)
@@ -110,7 +111,7 @@ class AccessError(CacheError):
 
 
 class KubeconfigError(AccessError):
-    """The message names the file and what is missing."""
+    """A kubeconfig that describes no server. The message names the file and what is missing."""
 
 
 class UnusableCredentials(AccessError):
@@ -122,7 +123,7 @@ class UnusableCredentials(AccessError):
 
 
 class NotCached(CacheError):
-    """``name`` is not stored, and offline nothing is fetched."""
+    """``name`` is not stored, and the client is offline."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"{cut(name)} is not in the cache, and the cache is offline")
@@ -130,7 +131,7 @@ class NotCached(CacheError):
 
 
 class BundleError(CacheError):
-    """``path`` is the bundle's."""
+    """A file that is no bundle, or a damaged one. ``path``: of the file."""
 
     def __init__(self, reason: str, *, path: str) -> None:
         super().__init__(f"bundle {cut(path)}: {reason}")

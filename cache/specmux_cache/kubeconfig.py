@@ -12,7 +12,7 @@ from specmux_cache.errors import AccessError, KubeconfigError
 
 
 def read_access(path: Path | None, *, context: str | None, environ: Mapping[str, str]) -> ClientAccess:
-    """For the context of this name, or the current one. Runs its credential program, if any.
+    """The access of the context of this name, or of the current one. Runs its credential program, if any.
 
     Raises KubeconfigError; blocks.
     """

@@ -43,14 +43,15 @@ CONCURRENCY: Final = 4
 
 
 class SchemaCache(ServerClient):
-    """Use as a context manager; safe to call from any thread while open. Not across a fork.
+    """A blocking client of one server; a context manager. Safe to call from any thread while open, not across
+    a fork.
 
-    What each call does and raises is said at ``AsyncSchemaCache``. ``on_event`` and ``warn`` are called in
-    the cache's own thread.
+    ``AsyncSchemaCache`` describes what each call does and raises. ``on_event`` and ``warn`` run in the
+    cache's own thread.
 
-    ``background=False`` is for a program that reads and ends, and starts in a third of the time: what may be
-    used while it is asked for in the background is asked for at once, callers that want the same at the same
-    time may each ask for it, and ``follow`` is refused.
+    ``background=False`` suits a program that reads and ends: it starts in a third of the time. Then stale
+    answers are revalidated before they are returned, concurrent calls for the same document may each fetch
+    it, and ``follow`` raises RuntimeError.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class SchemaCache(ServerClient):
         offline: bool | None = None,
         **access: Unpack[AccessArguments],
     ) -> None:
-        """As of AsyncSchemaCache."""
+        """See AsyncSchemaCache."""
         self._has_background = background
         kind = AsyncSchemaCache if background else _InPlace
         self._cache = kind(
@@ -85,11 +86,11 @@ class SchemaCache(ServerClient):
         return repr(self._cache).replace(type(self._cache).__name__, type(self).__name__, 1)
 
     def open(self) -> Self:
-        """For use without ``with``; ``close`` ends it."""
+        """Open without ``with``; ``close`` ends it. Raises RuntimeError if it is open."""
         return self.__enter__()
 
     def close(self) -> None:
-        """Finishes what runs, and lets go of connections and the store. Again does nothing."""
+        """Cancel running calls and close connections and the store. Does nothing if closed."""
         self.__exit__(None, None, None)
 
     def __enter__(self) -> Self:
@@ -118,32 +119,34 @@ class SchemaCache(ServerClient):
 
     @property
     def server(self) -> Server:
-        """Where it is; ``str`` gives its URL."""
+        """The server. ``str(server)`` is its URL."""
         return self._cache.server
 
     @property
     def partition(self) -> str:
-        """Whose entries are used. While it is open."""
+        """The cache partition of this client's credentials. Available while the client is open."""
         return self._cache.partition
 
     def paths(self, *, refresh: bool = False) -> Paths:
-        """The discovery root: group-versions, where their documents lie, their hashes."""
+        """The discovery root: group-versions with the URLs and hashes of their documents. ``refresh`` asks
+        the server even within ``root_ttl``."""
         return self._run(self._cache.paths(refresh=refresh))
 
     def schema(self, group_version: str, *, media: str | None = None) -> Schema:
-        """The document as bytes, and what is known of it."""
+        """The document as bytes, with its media type, hash and age. Raises GroupVersionNotFound."""
         return self._run(self._cache.schema(group_version, media=media))
 
     def spec(self, group_version: str) -> Mapping[str, Any]:
-        """The document decoded; read-only, for all callers share it."""
+        """The decoded document. Read-only: callers share it. Raises GroupVersionNotFound."""
         return self._run(self._cache.spec(group_version))
 
     def wait_for(self, group_version: str, *, within: float = 30.0) -> Schema:
-        """The document as soon as the server publishes it, such as after a CRD was created."""
+        """Wait until the server publishes the document, such as after a CRD was created, and return it.
+        Raises GroupVersionNotFound after ``within`` seconds."""
         return self._run(self._cache.wait_for(group_version, within=within))
 
     def follow(self, *, interval: float = 2.0) -> Iterator[Publication]:
-        """Blocks until something is published. Raises RuntimeError without a background."""
+        """Yield each publication, blocking until the next. Raises RuntimeError with ``background=False``."""
         if not self._has_background:
             raise RuntimeError("follow() needs background=True")
         publications = self._cache.follow(interval=interval)
@@ -154,25 +157,27 @@ class SchemaCache(ServerClient):
             self._run(publications.aclose())
 
     def resources(self) -> Mapping[GroupVersionKind, KindResource]:
-        """The kinds of the server and how they are served: plural, scope, verbs."""
+        """The kinds of the server with plural, scope and verbs. Raises BadAnswer without aggregated
+        discovery."""
         return self._run(self._cache.resources())
 
     def supports(
         self, group_version: str, kind: str, parameter: str = "fieldValidation", *, is_custom: bool = False
     ) -> bool:
-        """Whether PATCH of this kind takes this query parameter, by kubectl's rule. Raises KindNotFound."""
+        """Return whether PATCH of this kind accepts this query parameter. Raises KindNotFound."""
         return self._run(self._cache.supports(group_version, kind, parameter, is_custom=is_custom))
 
     def media_types(self, group_version: str, kind: str, verb: str) -> MediaTypes:
-        """What the server says that a verb of a kind takes and gives. Raises KindNotFound."""
+        """The media types of an operation, as its document states them. Raises KindNotFound."""
         return self._run(self._cache.media_types(group_version, kind, verb))
 
     def media_type_to_send(self, group_version: str, kind: str, verb: str) -> str:
-        """CBOR where it is preferred, stated and not known as unsupported; else JSON. Raises KindNotFound."""
+        """CBOR if preferred, stated and not recorded as unsupported; else JSON. Raises KindNotFound."""
         return self._run(self._cache.media_type_to_send(group_version, kind, verb))
 
     def note_unsupported(self, group_version: str = "", kind: str = "", verb: str = "") -> None:
-        """That the server answered 415 to CBOR: for this verb of this kind, without them for all."""
+        """Record that the server rejected CBOR (415), for one verb of a kind or, without arguments, for
+        all."""
         self._cache.note_unsupported(group_version, kind, verb)
 
     def prefetch(
@@ -182,37 +187,38 @@ class SchemaCache(ServerClient):
         media: str | None = None,
         concurrency: int = CONCURRENCY,
     ) -> PrefetchResult:
-        """Fetch what is not stored yet; all of the root by default. A document that fails stops no other."""
+        """Fetch the documents that are not stored yet, by default all. A failure does not stop the others."""
         return self._run(self._cache.prefetch(group_versions, media=media, concurrency=concurrency))
 
     def merge(self, group_versions: Iterable[str] | None = None) -> MergedDocument:
-        """These group-versions, or all of the root, as one OpenAPI document."""
+        """Merge these group-versions, by default all, into one OpenAPI document."""
         return self._run(self._cache.merge(group_versions))
 
     def resource(self, path: str, *, headers: Mapping[str, str] | None = None) -> Resource:
-        """Any GET below /api, /apis or /openapi, by RFC 9111."""
+        """GET any path below /api, /apis or /openapi, cached by RFC 9111. Any status is a result; raises
+        ValueError for another path and for credentials in ``headers``."""
         return self._run(self._cache.resource(path, headers=headers or {}))
 
     def invalidate(self, group_version: str | None = None) -> int:
-        """Forget a group-version, or all of this server's in this partition; how many entries went."""
+        """Remove a group-version's entries, or all entries of this server. Returns the number removed."""
         return self._run(self._cache.invalidate(group_version))
 
     def compact(
         self, *, max_bytes: int | None = None, max_age: float | None = None, dry_run: bool = False
     ) -> CompactionReport:
-        """Shrink the directory now, of all clients that share it."""
+        """Shrink the directory now, for all clients that share it. Raises StoreError."""
         return self._run(self._cache.compact(max_bytes=max_bytes, max_age=max_age, dry_run=dry_run))
 
     def stats(self) -> CacheStats:
-        """What this client did since it was made, and how its directory is."""
+        """Counters since this client was created, and the state of its directory."""
         return self._run(self._cache.stats())
 
     def export(self, path: str | os.PathLike[str]) -> int:
-        """Write what is current of this server into a bundle; how many entries."""
+        """Write the current entries of this server into a bundle file. Returns their number."""
         return self._run(self._cache.export(path))
 
     def import_(self, path: str | os.PathLike[str]) -> int:
-        """Store a bundle as this server's, wherever it is from; how many entries."""
+        """Store the entries of a bundle as this server's. Returns their number."""
         return self._run(self._cache.import_(path))
 
     def _run(self, call: Coroutine[Any, Any, T]) -> T:

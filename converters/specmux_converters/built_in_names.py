@@ -22,7 +22,7 @@ _NO_NAMES: Final[Names] = {}
 
 
 def built_in_names(group: str) -> Mapping[str, ResourceNames]:
-    """By plural; empty for a group that does not belong to Kubernetes."""
+    """The names by plural; empty for a group that does not belong to Kubernetes."""
     return _by_group().get(group, _NO_NAMES)
 
 

@@ -40,7 +40,7 @@ class ByteBounded(Generic[K, V]):
         return iter(self._values)
 
     def peek(self, key: K) -> V | None:
-        """As ``get``, without marking the value as used."""
+        """The value like ``get``, without marking it as used."""
         return self._values.get(key)
 
     def get(self, key: K) -> V | None:

@@ -21,7 +21,7 @@ class DocumentForm:
     """Short name: of options, of metric labels, and in ETags."""
     media_type: MediaType
     suffix: str
-    """Of files, with its dot."""
+    """Suffix of files, with its dot."""
     codec: str
     is_text: bool = False
     is_of_roots: bool = True
@@ -29,7 +29,7 @@ class DocumentForm:
 
     @property
     def etag_suffix(self) -> str:
-        """What follows the hash in an ETag; JSON has the hash alone."""
+        """The suffix of the hash in an ETag; "" for JSON."""
         return "" if self.media_type == JSON else f"-{self.name}"
 
 
@@ -45,4 +45,4 @@ FORMS: Final[Mapping[MediaType, DocumentForm]] = MappingProxyType(
         )
     }
 )
-"""By media type, the preferred one first."""
+"""The forms by media type, the preferred one first."""

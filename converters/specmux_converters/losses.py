@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 
 class Grade(StrEnum):
-    """How important it is to a reader of the result."""
+    """The importance of a loss to a reader of the result."""
 
     NOTE = "note"
     """Nothing is missing: it was meaningless for readers of the result, or is expressed differently."""

@@ -27,7 +27,7 @@ VERBS: Final = {
     "watch": "watch",
     "watchlist": "watch",
 }
-"""By ``x-kubernetes-action``."""
+"""The verbs by ``x-kubernetes-action``."""
 
 METHODS: Final = {"get": "get", "post": "create", "put": "update", "patch": "patch", "delete": "delete"}
 """Verbs of single objects, and of connections (``pods/exec``)."""

@@ -25,7 +25,7 @@ ENTRY_COST = 64
 
 @dataclass(slots=True)
 class DocumentPart:
-    """``refs``: the components that the part refers to ("schemas/Pod")."""
+    """A path or component as canonical JSON. ``refs``: the components that it refers to ("schemas/Pod")."""
 
     json: bytes
     refs: frozenset[str]
@@ -36,7 +36,7 @@ class DocumentPart:
         self.json = in_own_memory(self.json)
 
     def value(self) -> dict[str, Any]:
-        """The same dict every time: read-only."""
+        """The part as a tree; the same dict every time, so read-only."""
         if self.tree is None:
             self.tree = orjson.loads(self.json)
         return self.tree

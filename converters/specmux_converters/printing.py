@@ -24,7 +24,7 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """As ``printable``, for several lines: escapes only what a terminal interprets, or what changes the
+    """Text of several lines for a terminal: escapes only what a terminal interprets, or what changes the
     visual order of the text. White space and letters of all scripts remain, as in kubectl."""
     return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text) if _OBEYED.search(text) else text
 

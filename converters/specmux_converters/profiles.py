@@ -109,7 +109,7 @@ def with_shared_components(document: Document) -> Document:
 PROFILES: Final[Mapping[MediaType, Callable[[Document], Document]]] = MappingProxyType(
     {JSON_SCHEMAS: schemas_only, JSON_COMPONENTS: with_shared_components}
 )
-"""By the media type that requests them."""
+"""The profiles by the media type that requests them."""
 
 
 def media_type_of(profile: str) -> MediaType:

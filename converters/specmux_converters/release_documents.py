@@ -55,7 +55,7 @@ class PublishedRelease:
 
 
 class ReleaseDocuments:
-    """What ``packed`` packed. A line is unpacked and parsed when a document has it."""
+    """The documents that ``packed`` packed. A line is unpacked and parsed when a document has it."""
 
     def __init__(self, data: bytes) -> None:
         first = lzma.LZMADecompressor()
@@ -196,7 +196,7 @@ class _Pack:
             self._count(item)
 
     def add_documents(self, documents: Iterable[Document]) -> list[int]:
-        """Of one group-version: first all schemas, which many others have, then all paths."""
+        """Add a group-version's documents: first all schemas, which many others have, then all paths."""
         drafts = []
         for document in documents:
             components = dict(document.get("components") or {})

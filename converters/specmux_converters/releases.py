@@ -46,7 +46,7 @@ def nearest_minor(version: Any) -> int:
 
 
 def newer_note(version: Any) -> str | None:
-    """What to say where the rules of a newer release are asked for than are known."""
+    """The note for a release that is newer than the rules known here."""
     release = release_in(version)
     if release is None or int(release.removeprefix("v1.")) <= NEWEST:
         return None

@@ -1,4 +1,4 @@
-"""How to reach a server, and as whom: kubeconfigs, a pod's service account, proxies, credentials.
+"""The ways to reach a server, and credentials: kubeconfigs, a pod's service account, proxies.
 
 These are the only parsers: service, commands and clients read the same server from the same file.
 """

@@ -1,4 +1,4 @@
-"""What one server is shown of us, and how we check it, from files that are read again when they change.
+"""Credentials for one server and the means to verify it, from files that are read again when they change.
 
 A file that is unusable while it is being replaced costs no connection: what was read before stays in use.
 """

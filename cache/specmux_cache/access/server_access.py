@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # values alone do without TLS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerTLS:
-    """How to verify a server's certificate, and the client certificate to present. All in PEM."""
+    """The CA that verifies a server's certificate, and the client certificate to present. All in PEM."""
 
     ca_file: Path | None = None
     cert_file: Path | None = None
@@ -66,7 +66,7 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerAccess:
-    """How to reach one server, and as whom."""
+    """The address of one server, and the credentials for it."""
 
     url: str
     """Origin and base path without a trailing slash."""
@@ -86,7 +86,7 @@ class ServerAccess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientAccess:
-    """How a client of the cache reaches one server."""
+    """The address and credentials with which a client of the cache reaches one server."""
 
     url: str
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)

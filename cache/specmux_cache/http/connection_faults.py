@@ -47,14 +47,14 @@ def by_proxy(proxy: str | None, reason: str) -> str:
 
 
 def proxy_step(reason: str) -> str | None:
-    """What a user can do about a connection that went through a proxy; None for others."""
+    """Advice for a connection that failed through a proxy; None for others."""
     if not reason.startswith("by the proxy "):
         return None
     return "is it running? HTTPS_PROXY, HTTP_PROXY or the kubeconfig names it, NO_PROXY avoids it"
 
 
 def tls_step(reason: str) -> str | None:
-    """What a user can do about a TLS connection that failed for this reason; None for other reasons."""
+    """Advice for a TLS connection that failed for this reason; None for other reasons."""
     if "certificate was refused" in reason:
         if "mismatch" in reason:
             return "the certificate is of another name: use that name, or give it with --tls-server-name"

@@ -53,7 +53,7 @@ class FreshnessRule(Enum):
 
 
 class Use(Enum):
-    """How to use a stored answer."""
+    """The use that may be made of a stored answer."""
 
     FRESH = "fresh"
     STALE_WHILE_REVALIDATE = "stale while revalidate"
@@ -90,7 +90,7 @@ class Tolerance:
 
 
 def usage(held: StoredHead, rule: FreshnessRule, tolerance: Tolerance, *, now: float) -> Use:
-    """Whether a stored answer may be used without a request."""
+    """The use that may be made of a stored answer, at a time by the client's clock."""
     if rule is FreshnessRule.HASHED:
         return Use.FRESH
     if rule is FreshnessRule.REVALIDATED:

@@ -29,7 +29,7 @@ class NestedTLS:
         self._run(lambda: self._tls.write(data))
 
     def recv(self, size: int) -> bytes:
-        """As an SSLSocket's: an end without a goodbye is an end."""
+        """Receive at most ``size`` bytes; none at the end, with or without a TLS goodbye."""
         try:
             return self._run(lambda: self._tls.read(size))
         except (ssl.SSLEOFError, ssl.SSLZeroReturnError):

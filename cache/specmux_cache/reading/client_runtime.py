@@ -1,4 +1,4 @@
-"""What a client runs with: how blocking calls run, how runs are shared, and the log of its events.
+"""The runtime of a client: how blocking calls run, how runs are shared, and the log of its events.
 
 The rules of the cache are written once, as coroutines. With ``InPlace`` they never wait for an event loop, so
 a program without one runs them with ``finished``.
@@ -28,7 +28,7 @@ class Calls(Protocol):
 
 
 class InThreads:
-    """For an event loop, which continues meanwhile."""
+    """Blocking calls in threads: an event loop continues meanwhile."""
 
     async def run(self, work: Callable[..., T], *arguments: Any) -> T:
         from asyncio import to_thread
@@ -57,7 +57,7 @@ class InThreads:
 
 
 class InPlace:
-    """For a thread that may block."""
+    """Blocking calls in the calling thread."""
 
     async def run(self, work: Callable[..., T], *arguments: Any) -> T:
         return work(*arguments)
@@ -137,7 +137,7 @@ class EventLog:
 
 @dataclass(frozen=True, slots=True)
 class ClientRuntime(Generic[T]):
-    """What a client runs with: calls, events, and its clock."""
+    """The runtime of a client: calls, flights, events, and its clock."""
 
     calls: Calls
     flights: Flights[T]

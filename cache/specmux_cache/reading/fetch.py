@@ -3,6 +3,28 @@
 Invariant: only a complete 200 of the stated type is stored; errors never are.
 """
 
+# Theory of operation
+#
+# A caller's request becomes a run. Callers with equal requests share one (``Flights``), the look into the
+# store included: a caller that looked while another's answer was being stored would fetch it again. A run
+# continues when its callers are gone, for its answer is stored. Among processes, a lock per document does
+# the same for URLs with a hash; it only saves work, and who waits too long fetches as well.
+#
+# ``freshness`` decides, without I/O, what a stored answer may be used for and what a received one means.
+# This module only acts: it sends at most one request for each kind of repetition. A 304 about another
+# representation is asked again without conditions, a refused media type is replaced by the next one, one
+# redirect within the server is followed. None of these is repeated, so no server can keep a run going.
+#
+# A redirect moves a request to another hash of the same path. Its target was not asked for by a caller, so
+# it is looked up in the store first: a server that has moved on costs one small answer, not a document.
+#
+# Failures are divided by who could know better. A server that does not answer, or answers 408, 429 or 5xx,
+# may be replaced by a stored answer, marked stale, within ``stale_if_error``. A refusal (401, 403, 404)
+# never is: it is the server's answer.
+#
+# What must never happen: an answer stored that is truncated, of another type than stated, or not a 200; a
+# request to another origin or path than the caller's; an entry of one partition given to another.
+
 from __future__ import annotations
 
 import hashlib

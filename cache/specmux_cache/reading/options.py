@@ -1,4 +1,4 @@
-"""How a client behaves, in one value."""
+"""The settings of a client, in one value."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ from specmux_converters.lazy.dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class CacheOptions:
-    """Times are seconds."""
+    """Settings of a client. Times are seconds; ValueError for a negative value, and for a timeout of 0."""
 
     directory: str | os.PathLike[str] | None = field(default_factory=lambda: default_directory(os.environ))
-    """None keeps everything in memory, for this client alone."""
+    """The cache directory, shared with other processes. None keeps everything in memory, for this client."""
     limits: StoreLimits = field(default_factory=StoreLimits)
     partition: str | None = None
-    """Clients with the same name share entries whatever they authenticate as. Default: a name derived from
-    the credentials, so that a new token begins with an empty cache."""
+    """Clients with the same name share entries, whatever their credentials. Default: a name derived from the
+    credentials, so a new token starts with an empty cache."""
     offline: bool = False
-    """Ask no server; use what is stored, however old."""
+    """Send no requests; use stored answers of any age."""
     root_ttl: float = 0.0
-    """How long the discovery root is trusted without being asked for."""
+    """Lifetime of the stored discovery root, and of documents without a hash. 0: request them every time."""
     stale_while_revalidate: float = 0.0
-    """How long after that it is used, marked stale, while it is asked for in the background."""
+    """Time after that in which they are used, marked stale, while a background request renews them."""
     stale_if_error: float = 86400.0
-    """How long a stored answer may stand in, marked stale, for a server that fails."""
+    """Time for which a stored answer, marked stale, replaces that of a failing server."""
     not_found_ttl: float = 2.0
-    """How long a group-version that was not in the root is not looked for again."""
+    """Time for which a group-version missing in the root is not looked for again."""
     allow_cbor: bool = False
     """KEP-4222: CBOR is accepted."""
     prefer_cbor: bool = False
     """KEP-4222: CBOR is preferred where allow_cbor accepts it."""
     refusal_ttl: float = 600.0
-    """How long a media type that a server refused for a document is not asked for there."""
+    """Time for which a media type that a server refused for a document is not requested again."""
     connect_timeout: float = 5.0
     timeout: float = 60.0
-    """For a whole answer. Neither can be 0."""
+    """Limit for a complete answer; above 0, as ``connect_timeout``."""
     flight_timeout: float = 10.0
-    """How long to wait for another process that fetches the same; then it is fetched twice."""
+    """Longest wait for another process that fetches the same document; after that, fetch it as well."""
     decoded_max: int = 16
     """Decoded documents kept in memory."""
 

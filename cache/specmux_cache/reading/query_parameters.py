@@ -1,4 +1,4 @@
-"""What an operation accepts: a query parameter, as kubectl checks before server-side validation; media types.
+"""The query parameters that an operation accepts, as kubectl checks them, and its media types.
 
 For parameters, the first PATCH of the kind decides, as in cli-runtime
 (pkg/resource/query_param_verifier_v3.go).

@@ -25,7 +25,7 @@ HEADERS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class KindResource:
-    """Where objects of a kind are found, and what may be done with them."""
+    """How a server serves a kind: plural, scope, verbs."""
 
     name: str
     """The plural, as used in URLs."""

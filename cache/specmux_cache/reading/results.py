@@ -63,7 +63,7 @@ class Schema:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """Another answer below /api, /apis, /openapi."""
+    """An answer to a GET below /api, /apis or /openapi; any status."""
 
     status: int
     fields: Fields
@@ -80,7 +80,7 @@ class PrefetchResult:
 
     fetched: tuple[str, ...]
     present: tuple[str, ...]
-    """Those already stored."""
+    """Group-versions already stored."""
     failed: Mapping[str, CacheError]
 
 
@@ -117,12 +117,12 @@ class MediaTypes:
     """The media types of an operation, as its document states them."""
 
     consumes: tuple[str, ...]
-    """Of the request body; ``*/*`` is unspecific."""
+    """Media types of request bodies; ``*/*`` is unspecific."""
     produces: tuple[str, ...]
 
     def may_take(self, media_type: str) -> bool:
-        """Whether the operation may accept a body of this type: apiservers state ``*/*`` for create and
-        update, and accept the types that they produce."""
+        """Return whether the operation may accept a body of this type. Apiservers state ``*/*`` for create
+        and update, and accept the types that they produce."""
         if "*/*" in self.consumes:
             return media_type in self.produces
         return media_type in self.consumes

@@ -1,9 +1,32 @@
-"""What to remove when the store is too large or too old, and in which order.
+"""Remove entries of a store that is too large or too old, in a fixed order.
 
 1. revisions beyond those kept, 2. entries not used for max_age, 3. down to the bound: superseded revisions,
 then the least recently used, 4. leftovers of killed writers, 5. empty directories, 6. free pages and the WAL.
-In batches with pauses: readers do not wait, writers wait for one batch.
+Invariant: readers do not wait, writers wait for one batch.
 """
+
+# Theory of operation
+#
+# A compaction runs beside readers and writers, of this process and of others. One runs at a time: its
+# caller holds the directory's compaction lock. Each batch is a transaction of its own, of BATCH entries,
+# and between batches it sleeps PAUSE. SQLite's lock is not fair: without the pause a waiting writer would
+# lose every race until the end.
+#
+# The order is that of usefulness. Revisions beyond ``keep_superseded`` and entries unused for ``max_age``
+# go whatever the size. Only while the store is above its goal do superseded revisions go, and then the
+# least recently used. The current revision of a document in use is the last to go.
+#
+# Each batch is chosen within its transaction: an entry that was used or replaced a moment ago is judged as
+# it is now. The goal is compared with ``bytes_needed``, which leaves out pages and log that are returned at
+# the end; compared with ``bytes_used``, a compaction would remove entries for space that is free already.
+#
+# Clocks lie. Uses in the future are set to now at the beginning, and the clock is read again for each
+# batch, so a clock that is set back does not make new entries old. Leftovers are judged by the file
+# system's clock, for another machine may have written them; ten minutes are longer than any put takes.
+#
+# What must never happen: a file removed that a row names, or that a living writer is about to name; a run
+# without an end (it stops after as many entries as there were at its start); a compaction that fails
+# because the disk is full (see ``Contents.drop``).
 
 from __future__ import annotations
 
@@ -135,7 +158,7 @@ class Compaction:
         return self._report(removed, before, contents.bytes_used(), leftovers=leftovers)
 
     def preview(self) -> CompactionReport:
-        """What ``run`` would remove, by the sizes in the index; without leftovers."""
+        """The entries that ``run`` would remove, by the sizes in the index; without leftovers."""
         index, removed = self._contents.index, Counter[Reason]()
         before = self._contents.bytes_used()
         excess = self._contents.bytes_needed() - self._goal.max_bytes

@@ -39,7 +39,7 @@ UNTOUCHED: Final = "?mode=ro&immutable=1"
 """URI parameters for opening the index read-only."""
 SCHEMA_VERSION: Final = 1
 OWN_PREFIX: Final = "specmux_"
-"""Of our rows in diskcache's table of settings."""
+"""Prefix of our rows in diskcache's table of settings."""
 LAYOUT_KEY: Final = f"{OWN_PREFIX}layout"
 SETTINGS_WITHOUT_COUNTS: Final = (
     "SELECT key, CASE WHEN key IN ('count', 'hits', 'misses', 'size') THEN 0 ELSE value END FROM Settings"
@@ -66,7 +66,7 @@ PRAGMAS: Final = (
     "wal_autocheckpoint = 256",
 )
 FORMAT: Final = (("auto_vacuum", 2, "INCREMENTAL"), ("journal_mode", "wal", "wal"))
-"""Of the file: pragma, value, how to set it. INCREMENTAL: it shrinks when compaction says so."""
+"""The format of the file: pragma, value, how to set it. INCREMENTAL: it shrinks when compaction says so."""
 RETRY_SECONDS: Final = 0.0005
 """Between two tries for the write lock. SQLite's own back-off sleeps up to 100 ms."""
 
@@ -222,7 +222,7 @@ class Database:
         return self._turn
 
     def free_bytes(self) -> int:
-        """Of pages that ``shrink`` can give back."""
+        """Bytes in pages that ``shrink`` can give back."""
         [(pages,)] = self.execute("PRAGMA freelist_count")
         [(size,)] = self.execute("PRAGMA page_size")
         return int(pages) * int(size)

@@ -1,5 +1,34 @@
 """DiskStore: a bounded, compactable, crash-safe store of bodies under keys, shared by processes."""
 
+# Theory of operation
+#
+# The directory holds an SQLite index, in the file format of diskcache, and files of bodies named by their
+# sha256. Every process that uses it opens it for itself. There is no daemon and no owner: what one process
+# knows of the others it knows from the index and from three advisory locks.
+#
+# Small bodies stand in the row of their entry, others in a file that any number of entries name. A file is
+# announced in the index as pending before it is written under a temporary name; it is renamed, and then the
+# row is committed. A process killed in between leaves a pending row or an unnamed file, which counts
+# towards the bound and which a later compaction sweeps. Nothing is synced: after a power failure a file may
+# be short, and its reader notices.
+#
+# Nothing on disk is believed. A checksum covers each row with its key and digest. A body is verified
+# against its sha256 each time it is read. What fails is removed and is a miss: a client fetches it again.
+# An index that SQLite cannot read is renamed aside, by whoever notices first; the directory starts empty,
+# and the files found are adopted as pending.
+#
+# ``_attempt`` is the one way into the index. It reopens the index when another process replaced the file,
+# sets a damaged one aside, returns the write-ahead log's space to a full disk, and then tries once more.
+#
+# The bound counts allocated bytes of everything in the directory. A put that finds the store above
+# ``high_bytes`` starts a compaction in a thread of this process and waits ``room_timeout`` for room; then
+# it fails with StoreFull, and the caller has its answer all the same. A reserve file is given up when the
+# disk is full, since deleting needs space as well.
+#
+# What must never happen: bytes returned that are not those that were put; a directory above its bound
+# without a compaction to come; a directory changed that is not a cache of ours; a failure that costs more
+# than a request.
+
 from __future__ import annotations
 
 import contextlib
@@ -76,13 +105,13 @@ DUE_POLL: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class StoreStats:
-    """What the directory holds, and what this object has seen since it was opened."""
+    """The contents of the directory, and counters of this object since it was opened."""
 
     entries: int
     superseded: int
     bodies: int
     bytes_used: int
-    """Allocated bytes of all in the directory."""
+    """Allocated bytes of everything in the directory."""
     high_bytes: int
     hits: int
     misses: int
@@ -91,12 +120,11 @@ class StoreStats:
 
 
 class DiskStore:
-    """Synchronous; safe across threads and processes. In an event loop, call it in threads.
+    """A bounded store of bodies in a directory. Blocking; safe across threads and processes.
 
-    Raises StoreError and nothing else: StoreFull and StoreBusy when a call could not be done,
-    StoreUnavailable when the directory cannot be used any more or the store is closed, StoreReadOnly for a
-    change to a directory that can only be read. What is damaged is
-    removed, and is a miss.
+    Raises only StoreError: StoreFull and StoreBusy if a call could not be completed, StoreUnavailable if the
+    directory became unusable or the store is closed, StoreReadOnly for a change to a read-only directory.
+    A damaged entry is removed and counts as a miss.
     """
 
     def __init__(

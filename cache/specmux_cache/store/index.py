@@ -189,13 +189,13 @@ class Index:
         self._among("DELETE FROM Cache WHERE key IN", gone)
 
     def unreferenced(self, digests: Iterable[str]) -> list[str]:
-        """Those whose file no entry names."""
+        """The digests whose file no entry names."""
         asked = list(dict.fromkeys(digests))
         rows = self._among("SELECT tag FROM Cache WHERE filename IS NULL AND tag IN", asked)
         return list(dict.fromkeys(asked).keys() - {tag for (tag,) in rows})
 
     def unknown(self, digests: Iterable[str]) -> list[str]:
-        """Those without a body in the index."""
+        """The digests without a body in the index."""
         asked = [_body_key(digest) for digest in digests]
         rows = self._among("SELECT key FROM Cache WHERE key IN", asked)
         return [
@@ -216,7 +216,7 @@ class Index:
         return int(rows[0][0])
 
     def error_of_sum(self) -> int:
-        """By how many bytes the sum kept by diskcache's triggers is too large. Scans every row."""
+        """Bytes by which the sum kept by diskcache's triggers is too large. Scans every row."""
         [(kept, actual)] = self.database.execute(
             "SELECT (SELECT value FROM Settings WHERE key = 'size'), COALESCE(SUM(size), 0) FROM Cache"
             " WHERE typeof(size) = 'integer' AND size BETWEEN 0 AND ?",

@@ -17,7 +17,8 @@ INNOCENT: Final = frozenset({"accept-language", "user-agent", "x-request-id", "t
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """Not the URL: kubectl adds ``timeout=32s`` to it and a redirect drops it, for the same bytes.
+    """The identity of an entry. Not its URL: kubectl adds ``timeout=32s`` and a redirect drops it, for the
+    same bytes.
 
     ``hash`` is the server's, opaque; "" for documents without one. Hashes that differ for one (server,
     partition, group_version, media_type) are revisions of one document; the one used last is current.

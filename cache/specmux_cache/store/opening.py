@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # a command that reads a stored document needs it not
     from specmux_cache.store.memory_store import MemoryStore
 
 MEMORY_BYTES: Final = 32 * 1024 * 1024
-"""Of bodies, in a client without a directory."""
+"""Most bytes of bodies in a client without a directory."""
 FLIGHTS: Final = "flights"
 PARTITION_KEY: Final = "partition.key"
 SECRET_BYTES: Final = 32
@@ -105,7 +105,7 @@ def _secret(path: Path) -> bytes:
 
 
 class OverlaidStore:
-    """For one process. Thread-safe: a concurrent call sees either state."""
+    """The store of one process. Thread-safe: a concurrent call sees either state."""
 
     def __init__(self, disk: DiskStore, above: MemoryStore) -> None:
         self.disk = disk

@@ -50,7 +50,7 @@ _READ: Final = json.JSONDecoder().raw_decode
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """An entry. Times are seconds since the epoch by the store's clock."""
+    """A stored entry without its body. Times are seconds since the epoch, by the store's clock."""
 
     key: Key
     digest: Digest
@@ -64,7 +64,7 @@ class Row:
     """Last use, at most a minute behind."""
     metadata: Metadata
     superseded: bool = False
-    """Whether a revision used later exists."""
+    """True if a revision used later exists."""
 
 
 @dataclass(frozen=True, slots=True)

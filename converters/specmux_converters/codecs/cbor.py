@@ -39,7 +39,7 @@ _KNOWN_PARTS: Final[_Shape] = {_KNOWN: None, _EACH: None}
 _OPERATION: Final[_Shape] = {"parameters": _KNOWN_PARTS, "responses": _KNOWN_PARTS, _EACH: None}
 _PATH_ITEM: Final[_Shape] = {"parameters": _PARTS, _EACH: _OPERATION}
 _DOCUMENT: Final[_Shape] = {"components": {_EACH: _PARTS}, "paths": {_EACH: _PATH_ITEM}, _EACH: None}
-"""Where documents, or operations of a document, have common parts; None is such a part."""
+"""The places of parts that documents, or operations of one, have in common; None is such a part."""
 
 _UNSIGNED, _NEGATIVE, _TEXT, ARRAY, MAP = 0x00, 0x20, 0x60, 0x80, 0xA0
 """Major types, shifted to their position in the first byte (RFC 8949, section 3.1)."""

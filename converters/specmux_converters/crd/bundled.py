@@ -29,7 +29,7 @@ CONVENTIONS: Final = "https://git.k8s.io/community/contributors/devel/sig-archit
 _DATA: Final = orjson.loads(get_data(__package__, "templates.json") or b"")
 
 META_SCHEMAS: Final[Mapping[str, Document]] = _DATA["schemas"]
-"""Of the newest release: ObjectMeta, ListMeta, and what they refer to."""
+"""ObjectMeta, ListMeta and what they refer to, of the newest release."""
 
 EMBEDDED_FIELDS: Final[Mapping[str, Any]] = {**_DATA["embedded_fields"], "metadata": _DATA["object_meta"]}
 """apiVersion, kind and metadata of an embedded object."""
@@ -37,18 +37,18 @@ EMBEDDED_FIELDS: Final[Mapping[str, Any]] = {**_DATA["embedded_fields"], "metada
 
 @dataclass(frozen=True, slots=True)
 class SharedParts:
-    """What documents of custom resources share in a release."""
+    """The parts that documents of custom resources share in a release."""
 
     schemas: Mapping[str, Document]
     parameters: Mapping[str, tuple[Document, ...]]
-    """By the action of a request; "pretty" belongs to every path."""
+    """The parameters by the action of a request; "pretty" belongs to every path."""
     options_kinds: list[dict[str, str]]
     """The kinds of DeleteOptions, which no built-in document lists for all groups since Kubernetes 1.36."""
 
 
 @lru_cache(maxsize=NEWEST - OLDEST + 1)
 def shared_parts(minor: int) -> SharedParts:
-    """Of a known minor release."""
+    """The shared parts of a known minor release."""
     data = _DATA
     for row in _DATA["older"]:
         if minor < row["until"]:
@@ -83,5 +83,5 @@ def object_fields(type_meta: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def list_fields(type_meta: Mapping[str, Any]) -> Mapping[str, Any]:
-    """As ``object_fields``, of a list."""
+    """The ``object_fields`` of a list."""
     return {**type_meta, "metadata": _DATA["list_meta"]}

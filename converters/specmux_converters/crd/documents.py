@@ -43,7 +43,7 @@ class CRDBuild:
     outlines: Mapping[GroupVersion, Outline] = field(repr=False)
     documents: Mapping[GroupVersion, Document] = field(repr=False, compare=False)
     fingerprints: Mapping[GroupVersion, str]
-    """Of the inputs of each document: equal fingerprints mean an unchanged document."""
+    """Fingerprints of the inputs of each document: equal ones mean an unchanged document."""
     problems: tuple[Problem, ...]
 
     def json(self, group_version: GroupVersion) -> bytes:

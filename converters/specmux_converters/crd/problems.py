@@ -7,7 +7,7 @@ from specmux_converters.lazy.dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """``crd``: the manifest's name, "" if it has none; ``pointer`` (RFC 6901) into the manifest.
+    """A fault of a manifest. ``crd``: its name, "" if it has none; ``pointer`` (RFC 6901) into the manifest.
 
     ``construct``: what is missing from the documents: "manifest" for everything, "version", or "schema".
     """

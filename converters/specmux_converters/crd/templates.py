@@ -40,7 +40,7 @@ from specmux_converters.releases import (
 )
 
 MAX_BYTES: Final = 1024 * 1024
-"""Of all templates as JSON; Kubernetes' own have 40 KB."""
+"""Most bytes of all templates as JSON; Kubernetes' own have 40 KB."""
 
 _NOT_OF_CLIENTS: Final = frozenset(
     {"admission.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "imagepolicy.k8s.io"}
@@ -176,7 +176,7 @@ def _query_of(holder: Mapping[str, Any]) -> Iterator[Document]:
 
 @lru_cache(maxsize=NEWEST - OLDEST + 1)
 def templates_for(release: str | None = None) -> Templates:
-    """Those of a release ("1.34"), by default the newest. Raises UnknownRelease."""
+    """The templates of a release ("1.34"), by default the newest. Raises UnknownRelease."""
     minor = minor_release(release)
     parts = shared_parts(minor)
     made = _made(parts.schemas, parts.parameters, minor)
@@ -188,4 +188,4 @@ BUNDLED: Final = templates_for()
 """The newest release's."""
 
 AS_DEFINED: Final = replace(BUNDLED, digest=sha256(BUNDLED.digest).digest(), keeps_definition=True)
-"""For documents that are not served: readers of a definition see all that it says."""
+"""Templates of documents that are not served: readers of a definition see all of it."""

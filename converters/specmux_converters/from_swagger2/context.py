@@ -1,5 +1,28 @@
 """Convert the paths and shared objects of one source into Parts on demand."""
 
+# Theory of operation
+#
+# A Swagger 2.0 document of an apiserver is converted once and divided into many OpenAPI v3 documents, which
+# share most of their schemas. So the unit is a part: one path, or one component, as the bytes of its
+# canonical JSON with the names of the components that it refers to. A part is made when the first document
+# needs it, kept, and joined into each that needs it by reference, without parsing or encoding it again.
+#
+# ``needed`` is the closure of references from a document's paths. It makes parts level by level and in
+# sorted order: of a document with several errors, every replica then reports the same one.
+#
+# A shared parameter or response of Swagger has no fixed kind in v3: a body parameter becomes a request
+# body, which has media types, and the Kubernetes profile expands shared objects at each use, as apiservers
+# publish them. The kind is therefore decided here, where the whole source is known, and not where the
+# reference stands.
+#
+# Losses belong to the part, not to the run, since a part may end up in several documents or in none. A
+# ``Trace`` carries the path of the node being converted, the references and losses found below it, and the
+# budget. The budget counts output bytes and followed references over all parts, because a document of a
+# kilobyte can refer to itself in ways that expand without end.
+#
+# What must never happen: a result that depends on which document was asked for first; an input that costs
+# more than its budget; something dropped without a loss.
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping

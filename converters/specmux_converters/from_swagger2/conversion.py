@@ -96,7 +96,7 @@ def _info(document: Document, trace: Trace) -> dict[str, Any]:
 
 
 def _tags(nodes: list[Any], trace: Trace) -> list[dict[str, Any]]:
-    """Of tags with equal names, only the first."""
+    """The tags, of equal names only the first."""
     result: dict[str, dict[str, Any]] = {}
     for index, node in enumerate(nodes):
         if not isinstance(node, dict) or not isinstance(node.get("name"), str):
@@ -189,7 +189,7 @@ def convert_whole(
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """What all documents of one conversion share, and where their parts are made."""
+    """The state that all documents of one conversion share; makes their parts."""
 
     frame: Document
     paths: Mapping[str, Any]

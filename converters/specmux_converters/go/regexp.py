@@ -338,7 +338,7 @@ class _Reader:
         return self._text[self._at - 1]
 
     def _folded(self, test: Test, *, negated: bool = False) -> Test:
-        """What differs in case is in a class before that is negated, as in Go."""
+        """The test with case variants added before negation, as in Go."""
         if self._flags.folds:
             return lambda character: (test(character) or any(map(test, alike(character)))) != negated
         return (lambda character: not test(character)) if negated else test

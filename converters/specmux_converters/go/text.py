@@ -46,7 +46,7 @@ SPACES: Final = "".join(
         ),
     )
 )
-"""What unicode.IsSpace takes for one."""
+"""The characters for which unicode.IsSpace is true."""
 _HTML: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 

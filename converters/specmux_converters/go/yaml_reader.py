@@ -36,7 +36,7 @@ Path: TypeAlias = tuple[str | int, ...]
 
 
 class Duplicates(Enum):
-    """What to do with a duplicate key."""
+    """The treatment of a duplicate key."""
 
     REFUSED = "an error"
     REPORTED = "the last counts, and all are listed"

@@ -55,7 +55,7 @@ def _accepts(schema: Any, value: Any) -> Verdict:
 
 
 def _all(verdicts: Iterable[Verdict]) -> Verdict:
-    """Of a conjunction: one refusal decides."""
+    """The verdict of a conjunction: one refusal decides."""
     known: Verdict = True
     for verdict in verdicts:
         if verdict is False:

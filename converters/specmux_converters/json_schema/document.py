@@ -60,7 +60,7 @@ class DocumentSchemas:
         return self._rendering(name, form).definition(name)
 
     def shared(self, form: SchemaForm) -> dict[str, Schema]:
-        """What definitions made so far refer to beside components of the same name."""
+        """The schemas that definitions made so far refer to beside components of the same name."""
         rendering = self._renderings.get((form, True))
         rest = rendering.rest() if rendering else {}
         return {name: schema for name, schema in rest.items() if name not in self.schemas}

@@ -57,7 +57,7 @@ MODEL_FORMS: Final = (
 
 
 class Mode(NamedTuple):
-    """How a component is converted."""
+    """The options with which a component is converted."""
 
     is_strict: bool
     requires: bool

@@ -60,7 +60,7 @@ class OneFile:
     release: str | None = None
 
     def documents(self, keys: Iterable[GroupVersion]) -> tuple[GroupVersion, ...]:
-        """Those that may contain the kind."""
+        """The documents that may contain the kind."""
         return tuple(sorted(key for key in keys if self._may_be_in(key)))
 
     def _may_be_in(self, key: GroupVersion) -> bool:
@@ -136,7 +136,7 @@ def label_of(group: str) -> str:
 
 
 def grouped_path(kind: Kind, group: str | None = None) -> str:
-    """For readers that know the whole group."""
+    """The path for readers that know the whole group."""
     return f"{group or kind.group or 'core'}/{kind.kind}_{kind.version}.json".lower()
 
 

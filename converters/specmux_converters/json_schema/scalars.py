@@ -34,10 +34,10 @@ GO_BASE64: Final[str] = (
     rf"^{_BREAK}(?:{f'{_BYTE}{_BREAK}' * 4})*"
     rf"(?:{f'{_BYTE}{_BREAK}' * 2}={_BREAK}={_BREAK}|{f'{_BYTE}{_BREAK}' * 3}={_BREAK})?$"
 )
-"""For fields of Go types."""
+"""Base64 in fields of Go types."""
 
 STRFMT_BASE64: Final = rf"^(?:{_BYTE}{{4}})*(?:{_BYTE}{{2}}==|{_BYTE}{{3}}=|{_BYTE}{{4}})$"
-"""For fields of custom resources (go-openapi/strfmt), which must not be empty."""
+"""Base64 in fields of custom resources (go-openapi/strfmt), which must not be empty."""
 
 BY_COMPONENT: Final[Mapping[str, Schema]] = {
     "io.k8s.apimachinery.pkg.api.resource.Quantity": QUANTITY,

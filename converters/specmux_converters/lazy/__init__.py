@@ -1,1 +1,1 @@
-"""What is made when it is first needed. Pure."""
+"""Values and names made when first needed. Pure."""

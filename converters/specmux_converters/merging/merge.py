@@ -1,9 +1,32 @@
 """Merge all group-version documents to one: the client-side utility that KEP-2896 leaves to clients.
 
-Two components of one name are equal if their content is, including everything that they refer to. Components
-that most documents have keep the name, others get ``_v2``, ``_v3``, as in kube-openapi's aggregator. Ids of
-operations are treated likewise, since links refer to them.
+Invariant: the result depends on the documents alone, not on their order. Names are chosen as in
+kube-openapi's aggregator.
 """
+
+# Theory of operation
+#
+# Documents of one server repeat the same components: ObjectMeta is in each of sixty. Merged, equal ones
+# must become one, and different ones of equal name must both stay. Equality of text is not enough: two
+# schemas with the text {"$ref": ".../Spec"} differ if their Specs do, and references may form cycles.
+#
+# So components are divided into classes by refinement of a partition. It begins with one class for each
+# kind, name and text; a class is split while its members refer to members of different classes. What is
+# left is the coarsest partition in which equals refer to equals, cycles included. Splitting off all but the
+# largest part bounds the work (Hopcroft), where a chain of references would otherwise be walked once for
+# each of its links.
+#
+# Names follow. The class that most documents have keeps the name, so a document that changes alone has its
+# own component renamed, and the rest of the merged document stays as it was. Others get ``_v2``, ``_v3``: a
+# free name is searched among all names of that kind, given ones included. References are rewritten with the
+# same table.
+#
+# Paths are joined by path, and operations of one path by method, if the path items agree otherwise. Of two
+# that conflict the first group-version in sorted order wins, and the other is reported as a Conflict. Ids
+# of operations are made unique by their place, because links refer to them by id.
+#
+# What must never happen: a reference that means another schema than before; an order of inputs that shows
+# in the result; something left out without a Conflict or a rename.
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class NameCollision:
 
     word: str
     names: Mapping[str, str]
-    """By the original name."""
+    """The short names by the original name."""
 
 
 @dataclass(frozen=True, slots=True)

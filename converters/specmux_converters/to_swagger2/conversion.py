@@ -214,7 +214,7 @@ class ReleaseMemo:
     """Repeated parts of documents of one release, converted one after the other in one profile."""
 
     definitions: dict[tuple[str, bytes], tuple[Document, list[Loss]]] = field(default_factory=dict)
-    """By name and by the JSON of the schema."""
+    """Definitions by name and by the JSON of the schema."""
     texts: dict[int, bytes] = field(default_factory=dict)
     """Canonical JSON of definitions, by identity."""
     objects: dict[tuple[str, bytes], Any] = field(default_factory=dict)

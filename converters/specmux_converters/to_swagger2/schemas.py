@@ -23,7 +23,7 @@ _CHANGED: Final = frozenset((_REF, *_NESTING, "default", *ONLY_V3))
 
 
 def published_schema(node: Any, trace: Trace) -> dict[str, Any]:
-    """As kube-openapi publishes the schemas of Go types in v2."""
+    """The schema as kube-openapi publishes those of Go types in v2."""
     if not isinstance(node, dict):
         return _any_schema(trace)
     if _CHANGED.isdisjoint(node):
@@ -80,7 +80,7 @@ def _one_type(alternatives: Any) -> str | None:
 
 
 def valid_schema(node: Any, trace: Trace) -> dict[str, Any]:
-    """As valid Swagger 2.0; anything else becomes an extension."""
+    """The schema as valid Swagger 2.0; anything else becomes an extension."""
     if not isinstance(node, dict):
         return _any_schema(trace)
     if isinstance(node.get(_REF), str):
@@ -126,7 +126,7 @@ def valid_schema(node: Any, trace: Trace) -> dict[str, Any]:
 
 
 def custom_schema(node: Any, trace: Trace, *, is_root: bool = False) -> dict[str, Any]:
-    """As apiextensions publishes the schema of a CustomResourceDefinition in v2 (ToStructuralOpenAPIV2,
+    """The schema as apiextensions publishes that of a CustomResourceDefinition in v2 (ToStructuralOpenAPIV2,
     pkg/controller/openapi/v2/conversion.go): kubectl takes no other form of nullable and preserved fields.
     """
     if not isinstance(node, dict):
@@ -175,8 +175,8 @@ _OF_KIND: Final = frozenset({"x-kubernetes-group-version-kind", "x-kubernetes-se
 
 
 def _drop_added(result: dict[str, Any], trace: Trace) -> None:
-    """What the builder appends to ``required`` in v3 alone (builder.go, addEmbeddedProperties), and not where
-    the definition itself has it: sorted, as controller-gen does, it has ``apiVersion`` before ``kind``."""
+    """Drop what the builder appends to ``required`` in v3 alone (builder.go, addEmbeddedProperties), but not
+    what the definition itself has: sorted, as by controller-gen, it has ``apiVersion`` before ``kind``."""
     required = result.get("required")
     if isinstance(required, list) and required[-1:] == ["apiVersion"]:
         trace.note("required", "apiVersion and kind are added in v3 alone; left out", "required")

@@ -31,7 +31,7 @@ class OpenAPISource:
     """Objects converted without loss, by kind and JSON: a release repeats 47 parameters 6,784 times. Shared
     and read-only."""
     among: dict[tuple[str, bytes], Any] = field(default_factory=dict, repr=False, compare=False)
-    """Those without references, which mean the same in every document of one profile."""
+    """Parts without references, which mean the same in every document of one profile."""
     used: set[str] = field(default_factory=set, repr=False, compare=False)
     """References that were followed."""
 

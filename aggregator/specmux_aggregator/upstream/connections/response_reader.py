@@ -1,14 +1,34 @@
-"""What comes by a connection, on its way to the parser: whose it is, and how fast it is parsed.
+"""Feed received bytes to the response parser; reject unsolicited bytes and bound parsing time.
 
 Invariant: nothing that comes between two requests reaches the parser; ``on_stray`` is called, and the
 connection is closed.
-
-Nor does what a server sends hold up the event loop: a read of 256 KiB can hold 40,000 chunks of a byte, or
-9,000 interim answers, which take the parser a third of a second. It is parsed in pieces, and others have
-their turn in between; a body of a length that the head has told is copied, not parsed, and passed on as it
-comes. A connection whose bytes cost more than any answer's do has a hundredth of the loop's time: it is read
-no further meanwhile, so a flood runs into its deadline, and nobody else waits for it.
 """
+
+# Theory of operation
+#
+# aiohttp's parser decides what an answer is. This module decides which bytes it gets, and when. A
+# connection is in one of three states: a request runs, an answer waits for room or for its turn, or it
+# rests.
+#
+# At rest every byte is one too many. It could be the beginning of a smuggled answer, so it never reaches
+# the parser: the connection is closed and ``on_stray`` tells the connector, which stops to reuse
+# connections to that server. The exception is a 408, the goodbye of some servers to an idle connection.
+#
+# The parser must not hold up the event loop. A read of 256 KiB can hold 40,000 chunks of a byte or 9,000
+# interim answers, which take it a third of a second. So a read is parsed in pieces of doubling size; after
+# TURN the rest is kept in ``_unparsed``, and others have their turn. While anything is kept, the socket is
+# not read: the kernel's window bounds what a server can send ahead.
+#
+# ``_debt`` is the time that parsing took beyond what as many plain bytes take (PLAIN). A connection that
+# owes more than DEBT waits REST times as long as it owes. A flood therefore gets a hundredth of the loop's
+# time and runs into its deadline, while a document, at fifty times that speed, never waits. Bytes of a body
+# whose length the head stated take no parsing (``told_length``), and are fed whole.
+#
+# ``hold_back`` serves large bodies: after the head, reading stops until somebody says where the rest goes,
+# which then comes by ``recv_into``. Not over TLS, where bytes after the body may be decrypted already.
+#
+# What must never happen: an answer given to another request; a read that takes the loop for longer than a
+# few milliseconds; a connection reused after it was cut off in the midst of an answer.
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def encode_object(value: Any) -> bytes:
 
 
 def encode_item(value: Any) -> bytes:
-    """The same without the leading tag, for use within another item."""
+    """Encode without the leading tag, for use within another item."""
     try:
         return cbor2.dumps(_as_written(value), canonical=True)
     except (RecursionError, UnicodeEncodeError) as error:

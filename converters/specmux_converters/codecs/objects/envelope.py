@@ -44,7 +44,7 @@ class Envelope:
     raw: bytes
     """The object itself, without its content encoding."""
     content_encoding: str
-    """As received."""
+    """The content encoding as received."""
     content_type: str
     """"" means Protobuf, whose messages are not supported here."""
     value: Any = None
@@ -52,8 +52,8 @@ class Envelope:
 
 
 def open_envelope(data: bytes, *, limits: Limits = DEFAULT_LIMITS) -> Envelope:
-    """Raises InvalidDocument if ``data`` is not an envelope, or has an unknown encoding or type;
-    LimitExceeded beyond ``limits``."""
+    """The object in an envelope. Raises InvalidDocument if ``data`` is not one, or has an unknown encoding or
+    type; LimitExceeded beyond ``limits``."""
     if not data.startswith(ENVELOPE_MAGIC):
         raise InvalidDocument("not a Kubernetes Protobuf object: it does not begin with k8s and a zero byte")
     unknown = read_message(data[len(ENVELOPE_MAGIC) :], _reader(), limits)

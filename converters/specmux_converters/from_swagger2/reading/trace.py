@@ -34,7 +34,7 @@ class OutputBudget:
 
     left: int = Limits().max_expanded_bytes
     steps: Steps = field(default_factory=Steps)
-    """For the pointers of losses."""
+    """The path to the node being converted, for pointers of losses."""
     more: Callable[[], int] | None = None
     """Additional budget, computed once when needed, since that reads the whole input."""
 

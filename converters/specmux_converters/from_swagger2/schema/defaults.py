@@ -23,7 +23,7 @@ _STEP_COST: Final = 256
 twice would take forever."""
 
 _CHOICE_COST: Final = 8
-"""The same for a value of an ``enum``."""
+"""Cost of a value of an ``enum``."""
 
 _CLASSES: Final[dict[str, tuple[type, ...]]] = {
     "string": (str,),
