@@ -31,9 +31,9 @@ MOST_DECIDED, MOST_POLLED, MOST_REMEMBERED, MOST_SIMILAR = 11, 10, 5, 6
 """Modules of ours that a GET enters whose answer is in memory: a document's bytes decided anew, a 304 of the
 root decided anew, remembered, and known again by what of it decides. The first two without ``heads``, which
 is asked where a request with the same line is known."""
-MOST_OF_A_CHANGE, MOST_OF_A_DEFINITION = 24, 30
-"""Modules that a backend's change enters, and an event of a definition, until it is published; but for those
-that answer clients and follow discovery meanwhile."""
+MOST_OF_A_CHANGE, MOST_OF_A_DEFINITION = 30, 30
+"""Modules that a backend's change enters, its connections included, and an event of a definition, until it is
+published; but for those that answer clients and follow discovery meanwhile."""
 MOST_OF_A_STORED_DOCUMENT = 12
 """Modules of the client that a get enters of a document that is stored, without a background."""
 SETTLED = 0.3

@@ -24,8 +24,7 @@ from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.upstream.connections.addresses import Address
 from specmux_aggregator.upstream.connections.connector import CheckedConnector, ServerRecord
 from specmux_aggregator.upstream.connections.direct import DirectAnswer, UnreadAnswer, asked
-from specmux_aggregator.upstream.connections.opening import stream_socket
-from specmux_aggregator.upstream.connections.request_heads import head_of, is_sendable
+from specmux_aggregator.upstream.connections.opening import head_of, is_sendable, stream_socket
 from specmux_aggregator.upstream.credentials import Identities, RequestIdentity, Unusable
 from specmux_aggregator.upstream.resolver import DaemonResolver
 

@@ -12,7 +12,7 @@ import pytest
 from running.exchanges import by_transport, exchanges_that_went_wrong
 from specmux_aggregator.config.settings import PollingSettings
 from specmux_aggregator.model.backend import Backend, BackendName
-from specmux_aggregator.upstream.connections.request_heads import head_of, is_sendable
+from specmux_aggregator.upstream.connections.opening import head_of, is_sendable
 from specmux_aggregator.upstream.connections.whole_body import whole_body
 from specmux_aggregator.upstream.transport import BackendTransport
 from specmux_cache.access.server_access import Credentials

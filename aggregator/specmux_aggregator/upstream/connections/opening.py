@@ -11,9 +11,10 @@ from __future__ import annotations
 import asyncio
 import base64
 import errno
+import re
 import socket
 import ssl
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import aiohttp
@@ -22,7 +23,6 @@ from aiohttp.http_exceptions import HttpProcessingError
 from yarl import URL
 
 from specmux_aggregator.upstream.connections.addresses import Address, Addresses
-from specmux_aggregator.upstream.connections.request_heads import head_of
 from specmux_aggregator.upstream.connections.response_reader import ResponseReader
 
 STAGGER: Final = 0.25
@@ -30,6 +30,12 @@ STAGGER: Final = 0.25
 
 ANSWER_MAX: Final = 16 * 1024
 """Bytes of a proxy's answer that may be buffered."""
+
+_TARGET: Final = re.compile(r"/[!-\"$-~]*")
+"""No white space, control characters or fragment."""
+
+_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_UNSENDABLE: Final = re.compile(r"[\r\n\0]")
 
 NewReader = Callable[[], ResponseReader]
 NewSocket = Callable[[socket.AddressFamily], socket.socket]
@@ -215,3 +221,20 @@ async def _connected(address: Address, new_socket: NewSocket) -> socket.socket:
         wire.close()
         raise
     return wire
+
+
+def is_sendable(target: str) -> bool:
+    """Whether it is valid in a request line without encoding."""
+    return _TARGET.fullmatch(target) is not None
+
+
+def head_of(line: str, fields: Iterable[tuple[str, str]]) -> bytes:
+    """A request without a body. ``line``: method, valid target and version. Raises ValueError for a field
+    that contains a line break."""
+    lines = [line]
+    for name, value in fields:
+        if _NAME.fullmatch(name) is None or _UNSENDABLE.search(value) is not None:
+            raise ValueError("a header field has a character that cannot be sent")
+        lines.append(f"{name}: {value}")
+    lines.append("\r\n")
+    return "\r\n".join(lines).encode()

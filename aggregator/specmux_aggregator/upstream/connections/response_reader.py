@@ -45,8 +45,7 @@ from aiohttp.connector import Connection
 from aiohttp.http import RawResponseMessage
 from aiohttp.streams import StreamReader
 
-from specmux_aggregator.upstream.connections.parsed_messages import ParsedMessages
-from specmux_aggregator.upstream.connections.silence_timer import SilenceTimer
+from specmux_aggregator.upstream.connections.parsed_messages import ParsedMessages, SilenceTimer
 
 _HEAD: Final = re.compile(rb"HTTP/1\.[01] 200 [^\r\n]*\r\n((?:[^\r\n]+\r\n){1,64})\r\n")
 _LENGTH: Final = re.compile(rb"^content-length:[ \t]*([0-9]{1,18})[ \t]*\r$", re.MULTILINE)

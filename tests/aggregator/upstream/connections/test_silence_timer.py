@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from specmux_aggregator.upstream.connections.silence_timer import EARLY, SilenceTimer
+from specmux_aggregator.upstream.connections.parsed_messages import EARLY, SilenceTimer
 
 
 class Timer:
