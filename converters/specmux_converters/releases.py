@@ -13,9 +13,10 @@ from typing import Any, Final
 from specmux_converters.lazy.dataclasses import dataclass
 
 OLDEST: Final = 30
-# 1.38 is not known: no judge can be built of its beta. The module proxy lacks its apiextensions-api and
-# structured-merge-diff v7. "make upstream" shows what it changes.
 NEWEST: Final = 37
+PREVIEW: Final = 38
+"""Its rules are read from the source of 0.38.0-beta.0, for servers of it alone. No judge can be built of it:
+the module proxy lacks its apiextensions-api and structured-merge-diff v7."""
 RELEASES: Final = tuple(f"1.{minor}" for minor in range(OLDEST, NEWEST + 1))
 
 
@@ -23,11 +24,11 @@ class UnknownRelease(ValueError):
     """A release whose rules are not known."""
 
 
-def minor_release(release: str | None) -> int:
+def minor_release(release: str | None, *, newest: int = NEWEST) -> int:
     """The minor version in "1.34" or "v1.34"; None is the newest. Raises UnknownRelease."""
     if release is None:
         return NEWEST
-    if release.removeprefix("v") not in RELEASES:
+    if release.removeprefix("v") not in RELEASES and release != f"1.{newest}":
         raise UnknownRelease(f'no release "{release}": give one of 1.{OLDEST} to 1.{NEWEST}')
     return int(release.rpartition(".")[2])
 
@@ -38,11 +39,11 @@ def release_in(version: Any) -> str | None:
     return None if match is None else f"v{match[1]}"
 
 
-def nearest_minor(version: Any) -> int:
+def nearest_minor(version: Any, *, newest: int = NEWEST) -> int:
     """The minor version of the known release nearest to a version ("v1.34.4-eks-1"), by default the newest:
     for a version that is no release of Kubernetes."""
     release = release_in(version)
-    return NEWEST if release is None else min(max(int(release.removeprefix("v1.")), OLDEST), NEWEST)
+    return NEWEST if release is None else min(max(int(release.removeprefix("v1.")), OLDEST), newest)
 
 
 def newer_note(version: Any) -> str | None:
@@ -51,7 +52,8 @@ def newer_note(version: Any) -> str | None:
     if release is None or int(release.removeprefix("v1.")) <= NEWEST:
         return None
     return (
-        f"checked by the rules of Kubernetes 1.{NEWEST}, the newest that is known: the cluster is {release}"
+        f"checked by the rules of Kubernetes 1.{PREVIEW}, the newest that is known, and from its source "
+        f"alone: the cluster is {release}"
     )
 
 
@@ -62,7 +64,7 @@ class ReleaseDifference:
     where: str
     what: str
     since: int
-    until: int = NEWEST + 1
+    until: int = PREVIEW + 1
 
     def is_in(self, minor: int) -> bool:
         return self.since <= minor < self.until
@@ -91,6 +93,10 @@ NEARLY_WHOLE: Final = ReleaseDifference(
     _SCHEMA, "a number near an integer is whole from below and below zero, too (swag 0.27)", 37
 )
 
+LEAST_TYPED: Final = ReleaseDifference(
+    _SCHEMA, "minLength, minItems and minProperties are Too short and Too few (validation.go)", PREVIEW
+)
+
 RELAXED_SERVICES: Final = ReleaseDifference(_META, "a Service's name may begin with a digit (KEP-5311)", 36)
 
 
@@ -111,6 +117,7 @@ CEL_VERSIONS: Final = ReleaseDifference(_CEL, "semver", 33)
 CEL_OPTIONAL_LISTS: Final = ReleaseDifference(_CEL, "first, last, unwrapOpt (cel-go)", 33)
 CEL_EXTENDED_LISTS: Final = ReleaseDifference(_CEL, "flatten, slice, sort, range and others", 34)
 CEL_INCLUDES: Final = ReleaseDifference(_CEL, "includes of lists", 37)
+CEL_MASKS: Final = ReleaseDifference(_CEL, "isMask of cidr (pkg/cel/library/cidr.go)", PREVIEW)
 CEL_EMPTY_PARTS: Final = ReleaseDifference(
     _CEL, "indexOf and lastIndexOf find an empty text within the text (cel-go 0.29)", 37
 )

@@ -106,7 +106,10 @@ def limited() -> dict[str, Any]:
     return item
 
 
-NEWER = '299 - "checked by the rules of Kubernetes 1.37, the newest that is known: the cluster is v1.38"'
+NEWER = (
+    '299 - "checked by the rules of Kubernetes 1.38, the newest that is known, and from its source alone: '
+    'the cluster is v1.38"'
+)
 
 
 async def refuses(client: Client, *, notes: bool = False) -> bool:

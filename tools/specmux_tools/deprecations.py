@@ -12,7 +12,7 @@ from pkgutil import get_data
 from specmux_converters.document import Document
 from specmux_converters.group_versions import api_version
 from specmux_converters.json_values import mapping, objects, text, within
-from specmux_converters.releases import minor_release
+from specmux_converters.releases import PREVIEW, minor_release
 from specmux_converters.resources import GroupVersionKind
 
 
@@ -30,7 +30,7 @@ def deprecation_of(
                     said = f"{kind.group}/{kind.version} {kind.kind} is deprecated"
                     return text(version.get("deprecationWarning")) or said
             return None
-    return _built_in(kind, minor_release(release))
+    return _built_in(kind, minor_release(release, newest=PREVIEW))
 
 
 def _built_in(kind: GroupVersionKind, minor: int) -> str | None:

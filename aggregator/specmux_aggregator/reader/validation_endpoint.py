@@ -45,7 +45,7 @@ from specmux_aggregator.server.bodies import (
 from specmux_aggregator.server.client_addresses import address_of
 from specmux_aggregator.server.protocols import Reply, WireRequest
 from specmux_aggregator.server.requests import target_of
-from specmux_converters.releases import nearest_minor, newer_note
+from specmux_converters.releases import PREVIEW, nearest_minor, newer_note
 
 PATH: Final = "/openapi/validate"
 ROUTE: Final = "validate"
@@ -125,7 +125,7 @@ class ValidationEndpoint:
             async with asyncio.timeout(self._seconds):
                 await self._turns.take(address)
             try:
-                asked = replace(asked, release=f"1.{nearest_minor(self._version())}")
+                asked = replace(asked, release=f"1.{nearest_minor(self._version(), newest=PREVIEW)}")
                 return await self._reading.of_found(_JOB, asked)
             finally:
                 self._turns.give_back(address)

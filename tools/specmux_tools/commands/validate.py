@@ -19,10 +19,11 @@ from specmux_aggregator.version import VERSION
 from specmux_converters.counted_nouns import counted, listed
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion, api_version
-from specmux_converters.json_values import within
+from specmux_converters.json_values import mapping, within
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.order import BUILT_IN_GROUPS
 from specmux_converters.recognise import COMPOSITE, OF_COMPOSITES
+from specmux_converters.releases import PREVIEW, newer_note
 from specmux_converters.resources import GroupVersionKind
 from specmux_tools.command_line.operation_options import (
     OperationOptions,
@@ -209,6 +210,9 @@ def validate(
         definitions = definitions_in(item.part for item in inputs)
         described = list(definitions)
         documents = _documents(inputs, definitions, source, described)
+        if (note := None if rules.release else newer_note(_server_version(documents))) is not None:
+            warn(note)
+            rules = replace(rules, release=f"1.{PREVIEW}")
         if (stored := operation.stored_in_cluster(inputs, documents, source)) is not None:
             rules = replace(rules, stored=stored)
         checked = _run(inputs, documents, definitions, rules, options.workers)
@@ -361,6 +365,12 @@ def _documents(
         return loaded.documents.documents
 
     return documents_for(inputs, own, load)
+
+
+def _server_version(documents: DocumentSet) -> Any:
+    """Of the apiserver that published them: it says so in each, of custom resources too since 1.36."""
+    infos = (mapping(document.get("info")) for document in documents.documents.values())
+    return next((info.get("version") for info in infos if newer_note(info.get("version"))), None)
 
 
 def _built(definitions: Sequence[Document]) -> dict[GroupVersion, Document]:

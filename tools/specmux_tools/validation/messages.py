@@ -194,6 +194,8 @@ _REASONS: Final = {
     "Forbidden": "FieldValueForbidden",
     "Too long": "FieldValueTooLong",
     "Too many": "FieldValueTooMany",
+    "Too short": "FieldValueTooShort",
+    "Too few": "FieldValueTooFew",
     "Not found": "FieldValueNotFound",
     "Internal error": "InternalError",
 }

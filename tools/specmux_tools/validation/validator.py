@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from specmux_converters.document import Document
 from specmux_converters.json_values import array, mapping
-from specmux_converters.releases import minor_release
+from specmux_converters.releases import PREVIEW, minor_release
 from specmux_converters.resources import GroupVersionKind
 from specmux_tools.kinds import DocumentSet, KindSchema
 from specmux_tools.validation.built_in_kind import check_typed
@@ -75,7 +75,7 @@ class Validator:
         self._unions = unions
         self._ratchets = ratchets
         self._keeps_objects = keeps_objects
-        self._minor = minor_release(release)
+        self._minor = minor_release(release, newest=PREVIEW)
         self._refused = RefusedDefinitions(definitions, minor=self._minor)
         self._kinds = Kinds(documents, frozenset(preserving), minor=self._minor)
         self._apply_types: dict[tuple[int, bool], ApplyTypes] = {}

@@ -14,7 +14,7 @@ from specmux_converters.crd.keywords import DEFINED_FIELDS, EMBEDDED_RESOURCE, I
 from specmux_converters.crd.nested import EITHER
 from specmux_converters.go.regexp_match import Pattern
 from specmux_converters.json_values import mapping
-from specmux_converters.releases import NEWEST, NUMERIC_FORMATS
+from specmux_converters.releases import LEAST_TYPED, NEWEST, NUMERIC_FORMATS
 from specmux_converters.schema_references import resolved
 from specmux_tools.validation.schema.formats import StringFormat, find_format
 from specmux_tools.validation.schema.nodes import (
@@ -45,6 +45,7 @@ class SchemaCompiler:
         self._schemas = schemas
         self._minor = minor
         self._has_numeric_formats = NUMERIC_FORMATS.is_in(minor)
+        self._types_least = LEAST_TYPED.is_in(minor)
         self._is_whole = whole_numbers(minor)
         self._is_published = is_published
         self._patterns: dict[str, Pattern] = {}
@@ -85,7 +86,7 @@ class SchemaCompiler:
         pattern = self._pattern(schema)
         if most is None and least is None and pattern is None and form is None:
             return None
-        return TextLimits(most, least, pattern, form)
+        return TextLimits(most, least, pattern, form, self._types_least)
 
     def _text_format(self, schema: Mapping[str, Any]) -> StringFormat | None:
         if self._has_numeric_formats and schema.get("type") not in (None, "", "string"):
@@ -126,8 +127,9 @@ class SchemaCompiler:
             _count(schema, "maxItems"),
             _count(schema, "minItems"),
             schema.get("uniqueItems") is True,
+            self._types_least,
         )
-        return None if limits == ListLimits() else limits
+        return None if limits == ListLimits(types_least=self._types_least) else limits
 
     def _fields(
         self, schema: Mapping[str, Any], depth: int, unchecked: frozenset[str]
@@ -150,6 +152,7 @@ class SchemaCompiler:
             required,
             _count(schema, "maxProperties"),
             _count(schema, "minProperties"),
+            self._types_least,
         )
         has_bounds = limits.most is not None or limits.least is not None
         has_fields = bool(limits.properties) or limits.additional is not None or values is False

@@ -87,6 +87,18 @@ def too_many(path: Path, count: int, most: int, what: str) -> SchemaError:
     return SchemaError(path, text, detail, blocks_rules=True)
 
 
+def too_short(path: Path, least: int) -> SchemaError:
+    unit = "character" if least == 1 else "characters"
+    text = f"{field_path(path)}: Too short: must be at least {least} {unit}"
+    return SchemaError(path, text, f"{name_of(path)} in body should be at least {least} chars long")
+
+
+def too_few(path: Path, count: int, least: int, what: str) -> SchemaError:
+    unit = "item" if least == 1 else "items"
+    text = f"{field_path(path)}: Too few: {count}: must have at least {least} {unit}"
+    return SchemaError(path, text, f"{name_of(path)} in body should have at least {least} {what}")
+
+
 def composite(path: Path, detail: str) -> SchemaError:
     """For anyOf, oneOf, allOf and not: the error names no field."""
     text = f"{quoted(name_of(path))} {detail}"

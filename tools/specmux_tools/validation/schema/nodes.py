@@ -158,6 +158,7 @@ class TextLimits:
     least: int | None = None
     pattern: Pattern | None = None
     format: StringFormat | None = None
+    types_least: bool = False
 
     def check(self, value: str, walk: Walk) -> int:
         self._check_text(value, walk)
@@ -171,8 +172,10 @@ class TextLimits:
         if self.most is not None and len(value) > self.most:
             walk.add(errors.too_long, self.most)
         elif self.least is not None and len(value) < self.least:
-            detail = f"should be at least {self.least} chars long"
-            walk.add(errors.detailed, value, detail)
+            if self.types_least:
+                walk.add(errors.too_short, self.least)
+            else:
+                walk.add(errors.detailed, value, f"should be at least {self.least} chars long")
         elif self.pattern is not None:
             try:
                 if not self.pattern.matches(value):
@@ -258,6 +261,7 @@ class ListLimits:
     most: int | None = None
     least: int | None = None
     is_unique: bool = False
+    types_least: bool = False
 
     def check(self, value: list[Any], walk: Walk) -> int:
         matched = 2
@@ -268,13 +272,19 @@ class ListLimits:
                 matched += check(item, walk)
                 path.pop()
         if self.least is not None and len(value) < self.least:
-            detail = f"should have at least {self.least} items"
-            walk.add(errors.detailed, len(value), detail)
+            _refuse_few(len(value), self.least, "items", walk, is_typed=self.types_least)
         if self.most is not None and len(value) > self.most:
             walk.add(errors.too_many, len(value), self.most, "items")
         if self.is_unique and _has_equal(value):
             walk.add(errors.detailed, "", "shouldn't contain duplicates")
         return matched
+
+
+def _refuse_few(count: int, least: int, what: str, walk: Walk, *, is_typed: bool) -> None:
+    if is_typed:
+        walk.add(errors.too_few, count, least, what)
+    else:
+        walk.add(errors.detailed, count, f"should have at least {least} {what}")
 
 
 def _has_equal(items: list[Any]) -> bool:
@@ -289,13 +299,13 @@ class ObjectLimits:
     required: Sequence[str] = ()
     most: int | None = None
     least: int | None = None
+    types_least: bool = False
 
     def check(self, value: Mapping[str, Any], walk: Walk) -> int:
         matched = 1
         path, properties = walk.path, self.properties
         if self.least is not None and len(value) < self.least:
-            detail = f"should have at least {self.least} properties"
-            walk.add(errors.detailed, len(value), detail)
+            _refuse_few(len(value), self.least, "properties", walk, is_typed=self.types_least)
         if self.most is not None and len(value) > self.most:
             walk.add(errors.too_many, len(value), self.most, "properties")
         for key, item in value.items():

@@ -17,6 +17,7 @@ from specmux_converters.releases import (
     CEL_FORMATS,
     CEL_INCLUDES,
     CEL_KEYWORD_FIELDS,
+    CEL_MASKS,
     CEL_OPTIONAL_LISTS,
     CEL_OPTIONAL_VALUES,
     CEL_RANGE_SIZES,
@@ -25,9 +26,10 @@ from specmux_converters.releases import (
     CEL_VERSIONS,
     NEWEST,
     OLDEST,
+    PREVIEW,
 )
 from specmux_tools.validation.rules.cel.checking.declarations import Environment
-from specmux_tools.validation.rules.cel.libraries.addresses import ADDRESSES
+from specmux_tools.validation.rules.cel.libraries.addresses import ADDRESSES, MASKS
 from specmux_tools.validation.rules.cel.libraries.authorization import AUTHORIZATION
 from specmux_tools.validation.rules.cel.libraries.conversions import CONVERSIONS, DURATIONS_OF_INTS
 from specmux_tools.validation.rules.cel.libraries.lists import (
@@ -58,6 +60,7 @@ _SINCE: Final = (
     (CEL_VERSIONS, VERSIONS),
     (CEL_EXTENDED_LISTS, EXTENDED_LISTS),
     (CEL_INCLUDES, INCLUDES),
+    (CEL_MASKS, MASKS),
 )
 _WITH_CEL_GO: Final = (
     (CEL_OPTIONAL_LISTS, OPTIONAL_LISTS),
@@ -68,7 +71,7 @@ _WITH_CEL_GO: Final = (
 """What came with the version of cel-go that a release is built of."""
 
 
-@lru_cache(maxsize=2 * (NEWEST - OLDEST + 1))
+@lru_cache(maxsize=2 * (PREVIEW - OLDEST + 1))
 def environment(minor: int = NEWEST, *, is_new: bool = False) -> Environment:
     """``is_new``: for what a definition may say for the first time."""
     known = minor - 1 if is_new else minor

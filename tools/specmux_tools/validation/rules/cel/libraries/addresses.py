@@ -193,3 +193,7 @@ ADDRESSES: Final = CelLibrary(
     },
     types={IP.name: IP, CIDR.name: CIDR},
 )
+
+MASKS: Final = CelLibrary(
+    {"isMask": (member("cidr_is_mask", (CIDR,), BOOL, lambda net: _masked(net) == net),)}
+)
