@@ -29,6 +29,7 @@ import orjson
 
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
+from specmux_converters.json_values import mapping
 from specmux_converters.lazy.dataclasses import dataclass
 
 _START: Final = b"[\n"
@@ -41,6 +42,7 @@ _LINE: Final = ""
 _SHORT: Final = 24
 """Bytes of JSON that are no shorter as a line of their own."""
 _SCHEMAS: Final = "schemas"
+_EXCHANGED: Final = frozenset({"parameters", "requestBody", "responses"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,27 @@ class ReleaseDocuments:
                 for path, item in (self._parsed(line) for line in _lines_in(paths))
             }
         return document
+
+    def outline(self, release: str, group_version: GroupVersion) -> Document:
+        """Paths and operations without what they take and give, which names no resource. Raises KeyError."""
+        known: dict[int, Any] = {}
+        _, _, paths = self._parsed(self._releases[release]["documents"][group_version])
+        items = (self._parsed(line) for line in _lines_in(paths))
+        return {"paths": {path: self._outlined(item, known) for path, item in items}}
+
+    def _outlined(self, value: Any, known: dict[int, Any]) -> Any:
+        """A path item, or an operation in it."""
+        if not isinstance(value, dict):
+            return value
+        if _LINE in value:
+            return self._outlined(self._parsed(value[_LINE]), known)
+        return {
+            key: self._outlined(each, known)
+            if _LINE in mapping(each) or "responses" in mapping(each)
+            else self._restored(each, known)
+            for key, each in value.items()
+            if key not in _EXCHANGED
+        }
 
     def _parsed(self, line: int) -> Any:
         number = bisect_right(self._firsts, line) - 1

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 import shared_data
 from converters.record_release_documents import DATA, MODULE, published
 from specmux_aggregator.built_in_releases import built_in_releases
-from specmux_converters.group_versions import GroupVersion
+from specmux_converters.built_in_names import resources_of
+from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.release_documents import PublishedRelease, ReleaseDocuments, facts_of, packed
 from specmux_converters.releases import RELEASES
 
@@ -135,6 +136,15 @@ def test_schemas_come_without_paths() -> None:
     schemas = built_in_releases().document("1.35", GroupVersion("apis/apps/v1"), schemas_only=True)
 
     assert schemas == {**whole, "paths": {}}
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_an_outline_names_the_resources_of_its_document(release: str) -> None:
+    kept = built_in_releases()
+    for key in filter(split, kept.group_versions(release)):
+        outline = kept.outline(release, key)
+        assert resources_of(outline, key) == resources_of(kept.document(release, key), key), key
+        assert b'"responses"' not in orjson.dumps(outline)
 
 
 def test_facts_are_without_prose_and_keep_what_is_called_description() -> None:

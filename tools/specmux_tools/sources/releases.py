@@ -79,7 +79,7 @@ class ReleaseSource:
         """In the order of an apiserver's discovery."""
         keys = [key for key in self.group_versions() if split(key) is not None]
         return {
-            key: resources_of(self._document(key, schemas_only=False), key)
+            key: resources_of(built_in_releases().outline(self._release, key), key)
             for key in sorted(keys, key=discovery_rank)
         }
 
