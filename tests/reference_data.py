@@ -35,6 +35,7 @@ FETCHED: Final = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
 ASSEMBLED: Final = TESTS.parent / "build" / "reference"
 PROXY: Final = "https://proxy.golang.org"
 STAMP: Final = "assembled.txt"
+GROUP_VERSION: Final = re.compile(r"api/[^/]+|apis/[^/]+/[^/]+")
 _PLAIN: Final = 24 * 1024
 """Bytes up to which a file is stored as it is, and not gzipped."""
 _TRIES: Final = 3
@@ -74,7 +75,7 @@ def _write_releases(folder: Path) -> None:
         if place.is_dir():
             continue
         for key in releases.group_versions(release):
-            if re.fullmatch(r"api/[^/]+|apis/[^/]+/[^/]+", key):
+            if GROUP_VERSION.fullmatch(key):
                 write(place / f"{key}.json", orjson.dumps(releases.document(release, key)))
 
 
@@ -108,7 +109,8 @@ def fetch() -> Iterator[str]:
 
 
 def _files(module: dict[str, object], names: list[str]) -> Iterator[tuple[str, str]]:
-    """File of the module and its place; a source that ends with "/" is a folder with all that is below."""
+    """File of the module and its place. A source that ends with "/" is a folder with all that is below; of
+    Kubernetes' ``apis__apps__v1_openapi.json`` those of group-versions, by their keys."""
     sources = module["files"]
     assert isinstance(sources, dict)
     for source, place in sources.items():
@@ -118,7 +120,12 @@ def _files(module: dict[str, object], names: list[str]) -> Iterator[tuple[str, s
         start = f"{module['path']}@{module['version']}/{source}"
         for name in names:
             if name.startswith(start) and name.endswith((".json", ".yaml", ".pb")):
-                yield source + name.removeprefix(start), place + name.removeprefix(start)
+                below = name.removeprefix(start)
+                key, is_named_by_key, _ = below.partition("_openapi.json")
+                if not is_named_by_key:
+                    yield source + below, place + below
+                elif GROUP_VERSION.fullmatch(key := key.replace("__", "/")):
+                    yield source + below, f"{place}{key}.json"
 
 
 def _downloaded(path: str, version: str) -> bytes:

@@ -18,7 +18,7 @@ def module(folder: Path, sum: str) -> Path:
     path = folder / "modules.toml"
     path.write_text(
         f'[[module]]\npath = "example.com/Big"\nversion = "v1.0.0"\nsum = "{sum}"\n'
-        '[module.files]\n"crds/" = "data/crds/"\n"large.json" = "data/large.json"\n'
+        '[module.files]\n"crds/" = "data/crds/"\n"large.json" = "data/large.json"\n"v3/" = "data/v3/"\n'
     )
     return path
 
@@ -30,7 +30,10 @@ def proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     file.parent.mkdir(parents=True)
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr(f"{NAME}/crds/a.yaml", "a: 1\n")
+        archive.writestr(f"{NAME}/crds/a/b.json", "{}")
         archive.writestr(f"{NAME}/crds/a.go", "package a\n")
+        for key in ("api__v1", "apis__apps__v1", "apis__apps", "version"):
+            archive.writestr(f"{NAME}/v3/{key}_openapi.json", "{}")
         archive.writestr(f"{NAME}/large.json", '"' + "x" * 30_000 + '"')
     monkeypatch.setattr(reference_data, "PROXY", (tmp_path / "proxy").as_uri())
     monkeypatch.setattr(reference_data, "FETCHED", tmp_path / "fetched")
@@ -44,7 +47,10 @@ def test_files_of_a_module_are_taken(proxy: str, tmp_path: Path, monkeypatch: py
     fetched = tmp_path / "fetched/data"
     assert {str(path.relative_to(fetched)) for path in fetched.rglob("*.*")} == {
         "crds/a.yaml",
+        "crds/a/b.json",
         "large.json.gz",
+        "v3/api/v1.json",
+        "v3/apis/apps/v1.json",
     }
     assert len(shared_data.read(fetched / "large.json.gz")) == 30_002
 
