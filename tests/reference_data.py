@@ -94,7 +94,7 @@ def fetch() -> Iterator[str]:
     for module in tomllib.loads(MODULES.read_text())["module"]:
         name = f"{module['path']}@{module['version']}"
         try:
-            with zipfile.ZipFile(io.BytesIO(_downloaded(module["path"], module["version"]))) as archive:
+            with zipfile.ZipFile(io.BytesIO(downloaded(module["path"], module["version"]))) as archive:
                 if (found := hash_of(archive)) != module["sum"]:
                     yield f"{name} has the hash {found}, not {module['sum']}: nothing of it was taken"
                     continue
@@ -128,7 +128,7 @@ def _files(module: dict[str, object], names: list[str]) -> Iterator[tuple[str, s
                     yield source + below, f"{place}{key}.json"
 
 
-def _downloaded(path: str, version: str) -> bytes:
+def downloaded(path: str, version: str) -> bytes:
     escaped = "".join(f"!{each.lower()}" if each.isupper() else each for each in path)
     last: OSError = OSError("not tried")
     for _ in range(_TRIES):
