@@ -15,9 +15,13 @@ import pytest
 from openapi_spec_validator import OpenAPIV30SpecValidator
 
 from shared_data import DATA, files, read
+from specmux_aggregator.built_in_releases import built_in_releases
 from specmux_converters import ConverterError
 from specmux_converters.from_swagger2.conversion import convert, convert_whole
+from specmux_converters.group_versions import GroupVersion
 from specmux_converters.recognise import DocumentKind, recognise
+from specmux_converters.releases import RELEASES
+from specmux_converters.to_swagger2.conversion import convert_to_v2
 
 FOLDERS = [
     "aggregated-v2",
@@ -83,19 +87,34 @@ def test_document_converts_to_a_valid_one(
         found = recognise(read(path))
         if found.kind is not DocumentKind.SWAGGER_2:
             pytest.skip("not Swagger 2.0")
-        wholes = [convert_whole(found.documents[0], profile=profile) for profile in ("oas", "kubernetes")]
+        convert_to_valid(found.documents[0], validated, tally)
     except ConverterError as error:
         assert REFUSED.get(name) == error.pointer
         tally("real documents refused: deliberately invalid", 1)
-        return
-    assert name not in REFUSED
+    else:
+        assert name not in REFUSED
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "key", ["apis/apps/v1", "apis/autoscaling/v2", "apis/networking.k8s.io/v1", "apis/resource.k8s.io/v1"]
+)
+def test_swagger_of_a_built_in_document_converts_to_a_valid_one(
+    key: str, validated: set[bytes], tally: Callable[[str, int], None]
+) -> None:
+    made = convert_to_v2(built_in_releases().document(RELEASES[-1], GroupVersion(key)))
+    convert_to_valid(made.document, validated, tally)
+
+
+def convert_to_valid(document: Any, validated: set[bytes], tally: Callable[[str, int], None]) -> None:
+    wholes = [convert_whole(document, profile=profile) for profile in ("oas", "kubernetes")]
     for whole in wholes:
         lost = {loss.construct for loss in whole.losses}
         assert dangling(whole.document) == [] or "external $ref" in lost
         new = unseen(without_external(whole.document), validated)
         assert [f"{list(error.path)}: {error.message}"[:300] for error in Validator(new).iter_errors()] == []
         tally("real documents: losses reported", len(whole.losses))
-    split = convert(found.documents[0])
+    split = convert(document)
     for document in split.documents.values():
         assert dangling(document) == [] or "external $ref" in {loss.construct for loss in split.losses}
     tally("real documents converted: 0 errors, 0 dangling references", 1)

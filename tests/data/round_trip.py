@@ -12,7 +12,8 @@ def missing(before: Any, after: Any, *path: str | int) -> Iterator[str]:
     """Pointers of what ``before`` says and ``after`` does not; the edition of OpenAPI says nothing."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key, value in before.items():
-            if key not in after and not is_unwrapped(key, value, after) and (*path, key) != ("openapi",):
+            said = key in after or is_unwrapped(key, value, after) or is_beside_null(key, after)
+            if not said and (*path, key) != ("openapi",):
                 yield pointer_to(*path, key)
             elif key in after and (*path, key) != ("openapi",):
                 yield from missing(value, after[key], *path, key)
@@ -26,6 +27,11 @@ def missing(before: Any, after: Any, *path: str | int) -> Iterator[str]:
 def is_unwrapped(key: str, value: Any, after: dict[str, Any]) -> bool:
     """A reference is in ``allOf`` because of a default beside it alone."""
     return key == "allOf" and value == [{"$ref": after.get("$ref")}]
+
+
+def is_beside_null(key: str, after: dict[str, Any]) -> bool:
+    """What a nullable schema has to fulfil is an alternative to null."""
+    return key == "allOf" and {"enum": [None], "nullable": True} in after.get("anyOf", ())
 
 
 def ancestors(pointer: str) -> Iterator[str]:

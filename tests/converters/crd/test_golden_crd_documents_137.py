@@ -11,6 +11,7 @@ from pathlib import Path
 import orjson
 
 from data.crd_manifests import manifests
+from data.own_definitions import unequal_documents
 from shared_data import DATA, needs
 from specmux_converters.crd import BUNDLED, build, templates_of
 from specmux_converters.document import Document
@@ -37,3 +38,12 @@ def test_documents_are_those_of_the_newest_release(tally: Callable[[str, int], N
     tally("documents of CRDs equal to apiextensions 0.37.2", total - len(unequal))
     assert total == 37
     assert not unequal
+
+
+def test_documents_of_own_definitions_are_those_of_the_newest_release(
+    tally: Callable[[str, int], None],
+) -> None:
+    unequal, total = unequal_documents("1.37")
+    tally("documents of own definitions equal to apiextensions 0.37.2", total - len(unequal))
+    assert total > 250
+    assert unequal == []

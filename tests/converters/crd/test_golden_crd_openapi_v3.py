@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from data.crd_manifests import manifests
+from data.own_definitions import unequal_documents
 from shared_data import DATA, GOLDEN, load, needs, recorded_release
 from specmux_converters.crd import build, templates_for
 from specmux_converters.group_versions import GroupVersion
@@ -38,3 +39,10 @@ def test_every_recorded_document_is_built(tally: Callable[[str, int], None]) -> 
     assert total
     assert not unequal
     tally("golden crd-openapi-v3: equal to Go", total)
+
+
+def test_documents_of_own_definitions_are_built(tally: Callable[[str, int], None]) -> None:
+    unequal, total = unequal_documents("1.34")
+    tally("documents of own definitions equal to apiextensions 0.34.1", total - len(unequal))
+    assert total > 250
+    assert unequal == []

@@ -15,6 +15,7 @@ import orjson
 import pytest
 
 from data.crd_manifests import manifests
+from data.own_definitions import RELEASES, digest, own_clusters
 from shared_data import DATA, needs
 from specmux_converters.crd import build, templates_for
 from specmux_converters.to_swagger2.conversion import piece_of
@@ -51,3 +52,23 @@ def test_definitions_are_those_that_an_apiserver_publishes(
     judged = {place[:2] for place in places}
     print(f"custom-definitions-{release}: versions without a record, so not judged: {len(here - judged)}")
     tally(f"golden custom definitions in v2 of {release}: equal to Go", len(places))
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_own_definitions_are_those_that_an_apiserver_publishes(
+    release: str, tally: Callable[[str, int], None]
+) -> None:
+    unlike, total = [], 0
+    for cluster in own_clusters():
+        made = {
+            f"{crd['metadata']['name']} {key.rpartition('/')[2]} {name}": digest(schema)
+            for crd in cluster["definitions"]
+            for key, document in build([crd], templates=templates_for(release)).documents.items()
+            for name, schema in piece_of(document).definitions.items()
+            if not name.startswith("io.k8s.")
+        }
+        total += len(made)
+        unlike += [place for place, _ in made.items() ^ cluster["v2"][release].items()]
+    tally(f"golden own definitions in v2 of {release}: equal to Go", total - len(unlike))
+    assert total > 500
+    assert unlike == []

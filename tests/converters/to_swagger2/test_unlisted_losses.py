@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import orjson
 import pytest
 
+import shared_data
+from data.built_in_swagger import documents_of
 from data.crd_manifests import manifests
+from data.own_definitions import own_clusters
 from data.round_trip import ancestors, missing
-from shared_data import DATA, PAIRS, PUBLISHED, documents, needs, read
+from shared_data import DATA, PAIRS, PUBLISHED, marks, read
 from specmux_converters import convert_whole
 from specmux_converters.crd import build
 from specmux_converters.from_swagger2.reading.source import Profile
+from specmux_converters.releases import RELEASES
 from specmux_converters.to_swagger2.conversion import convert_to_v2
 
 
-@needs(PUBLISHED, "data/crds")
 @pytest.mark.parametrize("profile", ["oas", "kubernetes"])
-def test_what_does_not_come_back_is_reported(profile: Profile, tally: Callable[[str, int], None]) -> None:
+@pytest.mark.parametrize(
+    "documents", [pytest.param("published", marks=marks(PUBLISHED, "data/crds")), "own"], indirect=True
+)
+def test_what_does_not_come_back_is_reported(
+    documents: Iterable[dict[str, Any]], profile: Profile, tally: Callable[[str, int], None]
+) -> None:
     compared = 0
     silent = []
-    for document in real_documents():
+    for document in documents:
         made = convert_to_v2(document, profile=profile)
         again = convert_whole(made.document, profile=profile)
         reported = {loss.pointer for loss in made.losses}
@@ -35,8 +43,20 @@ def test_what_does_not_come_back_is_reported(profile: Profile, tally: Callable[[
     tally(f"real documents to v2 and back, {profile}: every loss reported", compared)
 
 
-def real_documents() -> Iterator[dict[str, Any]]:
-    for path in documents(PAIRS[-1]).values():
+@pytest.fixture
+def documents(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
+    """Of a release and of definitions: with prose and of others, or built in and our own."""
+    return published_documents() if request.param == "published" else own_documents()
+
+
+def published_documents() -> Iterator[dict[str, Any]]:
+    for path in shared_data.documents(PAIRS[-1]).values():
         yield orjson.loads(read(path))
     for folder in sorted((DATA / "crds").iterdir()):
         yield from build(manifests(folder)).documents.values()
+
+
+def own_documents() -> Iterator[dict[str, Any]]:
+    yield from documents_of(RELEASES[-1]).values()
+    for cluster in own_clusters():
+        yield from build(cluster["definitions"]).documents.values()

@@ -8,14 +8,13 @@ from typing import Any
 import orjson
 import pytest
 
+from data.own_definitions import own_clusters
 from shared_data import DATA, GOLDEN, needs, read
 from specmux_converters.crd import build
 from specmux_converters.resources import GroupVersionKind
 from specmux_converters.yaml.reader import parse_yaml_stream
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.validation import Check, ValidationReport, Validator
-
-pytestmark = [pytest.mark.long]
 
 MOST_RECORDED = 4
 """Errors of one object that were kept."""
@@ -66,3 +65,21 @@ def test_verdicts_and_texts(tally: Callable[[str, int], None]) -> None:
             wrong.append(f"{case['id']}: {found} instead of {wanted}")
     tally("verdicts-cr, compared", len(cases))
     assert not wrong, "\n".join(wrong)
+
+
+def test_verdicts_on_objects_of_own_definitions(tally: Callable[[str, int], None]) -> None:
+    """Of apiextensions-apiserver 0.37.2."""
+    wrong, compared, refused = [], 0, 0
+    for cluster in own_clusters():
+        validator = Validator(DocumentSet(build(cluster["definitions"]).documents))
+        for value, answer in cluster["objects"]:
+            report = validator.validate(orjson.dumps(value))
+            wanted = sorted({*answer.get("schema", ()), *answer.get("lists", ())})
+            compared += 1
+            refused += bool(wanted or answer.get("fatal"))
+            if report.fatal != answer.get("fatal") or (not report.fatal and texts(report) != wanted):
+                wrong.append(f"{value}: {report.fatal} {texts(report)} instead of {answer}")
+    tally("objects of own definitions, compared", compared)
+    tally("objects of own definitions, refused", refused)
+    assert compared > refused + 100 > 200
+    assert not wrong, "\n".join(wrong[:20])
