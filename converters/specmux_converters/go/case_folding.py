@@ -4,13 +4,32 @@ equivalent."""
 from __future__ import annotations
 
 import sys
+from bisect import bisect_right
 from collections import defaultdict
+from collections.abc import Iterable
 from functools import cache
 
 
 def alike(character: str) -> tuple[str, ...]:
     """The character and its equivalents."""
     return _orbits().get(_simple(character), (character,))
+
+
+def with_other_cases(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """The ranges of characters, and one for each character that differs only in case from one of them."""
+    given = tuple(ranges)
+    first = [begin for begin, _ in given]
+    return (
+        *given,
+        *(
+            (ord(each), ord(each))
+            for orbit in _orbits().values()
+            if any(
+                given[at][1] >= ord(one) for one in orbit if (at := bisect_right(first, ord(one)) - 1) >= 0
+            )
+            for each in orbit
+        ),
+    )
 
 
 @cache

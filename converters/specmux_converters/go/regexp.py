@@ -1,66 +1,24 @@
-"""Parse Go's regular expressions (RE2 syntax) into a tree; ``regexp_match`` matches them.
+"""What Go's regexp refuses, in its words, and what it takes, as RE2 reads it; ``regexp_match`` matches that.
 
-What is too large raises UnsupportedPattern, what Go refuses Invalid with Go's text.
+The two have one syntax. They differ in a few escapes, texts of errors, names that come twice, and in the
+Unicode that they know: classes are written out by Go's tables.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Final, TypeAlias
+from typing import Final
 
-from specmux_converters.go.case_folding import alike
-from specmux_converters.go.unicode_classes import unicode_class
-from specmux_converters.lazy.dataclasses import dataclass
-
-Test: TypeAlias = Callable[[str], bool]
-"""Whether a character belongs to a class."""
+from specmux_converters.go.case_folding import with_other_cases
+from specmux_converters.go.unicode_classes import Ranges, complement, unicode_ranges
 
 
-class UnsupportedPattern(Exception):
-    """Says what."""
-
-
-class Invalid(UnsupportedPattern):
+class Invalid(Exception):
     """Go refuses the pattern, with this text."""
 
     def __init__(self, fault: str, part: str) -> None:
         super().__init__(f"error parsing regexp: {fault}: `{part}`")
 
-
-@dataclass(frozen=True, slots=True)
-class Character:
-    test: Test
-
-
-@dataclass(frozen=True, slots=True)
-class Sequence:
-    parts: tuple[Node, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Either:
-    options: tuple[Node, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Repeat:
-    inner: Node
-    least: int
-    most: int | None
-    is_lazy: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """A position between characters: ``^`` and ``$`` of the text, ``(^`` and ``$)`` of a line, ``b`` at a
-    word boundary, ``B`` elsewhere."""
-
-    kind: str
-
-
-Node: TypeAlias = Character | Sequence | Either | Repeat | Edge
 
 MOST_REPEATED: Final = 1000
 _COUNT: Final = re.compile(r"\{(0|[1-9][0-9]*)(?:(,)(0|[1-9][0-9]*)?)?\}")
@@ -72,66 +30,57 @@ _NUMBER: Final = re.compile(r"x([0-9A-Fa-f]{2})|x\{([0-9A-Fa-f]+)\}|([1-7][0-7]{
 _POSIX: Final = re.compile(r"\[:(\^?)([a-z]+):\]")
 _PROPERTY: Final = re.compile(r"([pP])(?:\{(\^?)([^}]*)\}|([^{]))")
 
-_DIGITS: Final = frozenset("0123456789")
-_LOWER: Final = frozenset("abcdefghijklmnopqrstuvwxyz")
-_UPPER: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
-_WORD: Final = _DIGITS | _LOWER | _UPPER | {"_"}
-_SPACE: Final = frozenset("\t\n\f\r ")
-_PUNCTUATION: Final = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
-_NAMED: Final = {
-    "alnum": _DIGITS | _LOWER | _UPPER,
-    "alpha": _LOWER | _UPPER,
-    "ascii": frozenset(map(chr, range(128))),
-    "blank": frozenset("\t "),
-    "cntrl": frozenset([*map(chr, range(32)), "\x7f"]),
-    "digit": _DIGITS,
-    "graph": _DIGITS | _LOWER | _UPPER | _PUNCTUATION,
-    "lower": _LOWER,
-    "print": _DIGITS | _LOWER | _UPPER | _PUNCTUATION | {" "},
-    "punct": _PUNCTUATION,
-    "space": _SPACE | {"\v"},
-    "upper": _UPPER,
-    "word": _WORD,
-    "xdigit": _DIGITS | frozenset("abcdefABCDEF"),
-}
-_PERL: Final = {"d": _DIGITS, "w": _WORD, "s": _SPACE}
+_NAMED: Final = frozenset(
+    {
+        "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space",
+        "upper", "word", "xdigit",
+    }
+)  # fmt: skip
+_PERL: Final = "dws"
 
 
-def parse(pattern: str) -> Node:
-    """Raises Invalid if Go refuses the pattern."""
-    try:
-        reader = _Reader(pattern)
-        node = reader.alternatives()
-        if not reader.is_done:
-            raise Invalid("unexpected )", pattern)
-    except RecursionError:
-        raise Invalid("expression nests too deeply", pattern) from None
-    return node
+def re2_text(pattern: str) -> str:
+    """The pattern with Unicode classes written out, and without names. Raises Invalid if Go refuses it."""
+    reader = _Reader(pattern)
+    reader.read()
+    written: list[str] = []
+    at = 0
+    for begin, end, text in reader.rewritten:
+        written += (pattern[at:begin], text)
+        at = end
+    return "".join((*written, pattern[at:]))
 
 
 def pattern_fault(pattern: str) -> str | None:
     """Go's error for ``pattern``; None if it compiles."""
     try:
-        parse(pattern)
+        _Reader(pattern).read()
     except Invalid as fault:
         return str(fault)
     return None
 
 
-@dataclass(slots=True)
-class _Flags:
-    folds: bool = False
-    dot_is_all: bool = False
-    is_by_line: bool = False
-    is_lazy: bool = False
-
-
 class _Reader:
+    """Reads a pattern. A method that reads a part returns how many copies of a character its counts make at
+    most, None for nothing that can be repeated."""
+
     def __init__(self, pattern: str) -> None:
         self._text = pattern
         self._at = 0
-        self._flags = _Flags()
+        self._folds = False
+        """Whether case is ignored."""
         self._last_posix_end = pattern.rfind(":]")
+        self.rewritten: list[tuple[int, int, str]] = []
+        """Beginning and end of what RE2 reads otherwise, and what it reads there."""
+
+    def read(self) -> None:
+        """Raises Invalid if Go refuses the pattern."""
+        try:
+            self._alternatives()
+        except RecursionError:
+            raise Invalid("expression nests too deeply", self._text) from None
+        if not self.is_done:
+            raise Invalid("unexpected )", self._text)
 
     @property
     def is_done(self) -> bool:
@@ -140,43 +89,43 @@ class _Reader:
     def _peek(self, size: int = 1) -> str:
         return self._text[self._at : self._at + size]
 
-    def alternatives(self) -> Node:
-        options = [self._sequence()]
+    def _alternatives(self) -> int:
+        copies = self._sequence()
         while self._take("|"):
-            options.append(self._sequence())
-        return options[0] if len(options) == 1 else Either(tuple(options))
+            copies = max(copies, self._sequence())
+        return copies
 
-    def _sequence(self) -> Node:
-        parts: list[Node] = []
+    def _sequence(self) -> int:
+        most = 1
         while not self.is_done and self._text[self._at] not in "|)":
             begun = self._at
             if self._text[self._at] in "*+?" or _COUNT.match(self._text, self._at):
                 self._want_no_repeat(begun)
-            part = self._atom()
-            if part is not None:
-                parts.append(self._repeated(part))
-        return Sequence(tuple(parts))
+            copies = self._atom()
+            if copies is not None:
+                most = max(most, self._repeated(copies))
+        return most
 
     def _want_no_repeat(self, begun: int) -> None:
-        self._counted(Sequence(()))
+        self._counted(1)
         raise Invalid("missing argument to repetition operator", self._text[begun : self._at])
 
-    def _repeated(self, node: Node) -> Node:
+    def _repeated(self, copies: int) -> int:
         begun = self._at
-        repeated = self._counted(node)
+        repeated = self._counted(copies)
         if repeated is None:
-            return node
+            return copies
         if self._counted(repeated) is not None:
             raise Invalid("invalid nested repetition operator", self._text[begun : self._at])
-        if _count(repeated) > MOST_REPEATED:
+        if repeated > MOST_REPEATED:
             raise Invalid("invalid repeat count", self._text[begun : self._at])
         return repeated
 
-    def _counted(self, node: Node) -> Repeat | None:
+    def _counted(self, copies: int) -> int | None:
         """None if there is no repetition."""
         mark = self._peek()
         begun = self._at
-        least, most = int(mark == "+"), 1 if mark == "?" else None
+        least, most = 1, None
         if mark and mark in "*+?":
             self._at += 1
         elif (match := _COUNT.match(self._text, self._at)) is not None:
@@ -189,41 +138,37 @@ class _Reader:
                 raise Invalid("invalid repeat count", self._text[begun : self._at])
         else:
             return None
-        return Repeat(node, least, most, self._take("?") != self._flags.is_lazy)
+        self._take("?")
+        return copies * max(least, most or 0, 1)
 
-    def _atom(self) -> Node | None:
+    def _atom(self) -> int | None:
         mark = self._text[self._at]
         if mark == "(":
             return self._group()
         self._at += 1
-        match mark:
-            case "^":
-                return Edge("(^" if self._flags.is_by_line else "^")
-            case "$":
-                return Edge("$)" if self._flags.is_by_line else "$")
-            case ".":
-                return Character(_any if self._flags.dot_is_all else _no_newline)
-            case "[":
-                return Character(self._class())
-            case "\\":
-                return self._escape()
-        return Character(self._folded(_one_of(mark)))
+        if mark == "[":
+            self._class()
+        elif mark == "\\":
+            return self._escape()
+        return 1
 
-    def _group(self) -> Node | None:
-        before = replace(self._flags)
+    def _group(self) -> int | None:
+        folds = self._folds
         match = _GROUP.match(self._text, self._at)
         if match is None and self._peek(2) == "(?":
             raise self._bad_group()
+        if match and not match["end"]:  # RE2 refuses a name that comes twice
+            self.rewritten.append((self._at, match.end(), "("))
         self._at = match.end() if match else self._at + 1
         if match and match["end"]:
-            self._set_flags(match["on"] or "", match["off"] or "")
+            self._folds = (folds or "i" in (match["on"] or "")) and "i" not in (match["off"] or "")
             if match["end"] == ")":
                 return None
-        node = self.alternatives()
+        copies = self._alternatives()
         if not self._take(")"):
             raise Invalid("missing closing )", self._text)
-        self._flags = before
-        return node
+        self._folds = folds
+        return copies
 
     def _bad_group(self) -> Invalid:
         if self._peek(4).startswith(("(?P<", "(?<")):
@@ -234,38 +179,32 @@ class _Reader:
             "invalid or unsupported Perl syntax", flags.group() if flags else self._text[self._at :]
         )
 
-    def _set_flags(self, on: str, off: str) -> None:
-        before = self._flags
-        values = (before.folds, before.dot_is_all, before.is_by_line, before.is_lazy)
-        self._flags = _Flags(
-            *((was or flag in on) and flag not in off for was, flag in zip(values, "ismU", strict=True))
-        )
-
-    def _escape(self) -> Node | None:
+    def _escape(self) -> int | None:
         mark = self._peek()
         if mark and mark in "AzbB":
             self._at += 1
-            return Edge({"A": "^", "z": "$"}.get(mark, mark))
-        if mark == "Q":
+        elif mark == "Q":
             return self._quotation()
-        return Character(self._escaped_class())
+        elif not self._take_class(is_inside=False):
+            self._escaped_character()
+        return 1
 
-    def _quotation(self) -> Node | None:
+    def _quotation(self) -> int | None:
         end = self._text.find("\\E", self._at)
-        text = self._text[self._at + 1 : end if end >= 0 else None]
+        is_empty = self._at + 1 == (end if end >= 0 else len(self._text))
         self._at = end + 2 if end >= 0 else len(self._text)
-        parts = [Character(self._folded(_one_of(character))) for character in text]
-        return Sequence(tuple(parts)) if parts else None
+        return None if is_empty else 1
 
-    def _escaped_class(self) -> Test:
-        """After a backslash."""
+    def _take_class(self, *, is_inside: bool) -> bool:
+        """Read a class behind a backslash, if there is one."""
         mark = self._peek()
-        if mark.lower() in _PERL:
+        if mark and mark.lower() in _PERL:
             self._at += 1
-            return self._folded(_in(_PERL[mark.lower()]), negated=mark.isupper())
+            return True
         if mark and mark in "pP":
-            return self._property()
-        return self._folded(_one_of(self._escaped_character()))
+            self._property(is_inside=is_inside)
+            return True
+        return False
 
     def _escaped_character(self) -> str:
         mark = self._peek()
@@ -286,48 +225,51 @@ class _Reader:
         self._at += 1
         return mark
 
-    def _property(self) -> Test:
+    def _property(self, *, is_inside: bool) -> None:
         match = _PROPERTY.match(self._text, self._at)
-        test = unicode_class(match[3] or match[4] or "") if match else None
-        if match is None or test is None:
+        ranges = unicode_ranges(match[3] or match[4] or "") if match else None
+        if match is None or ranges is None:
             part = match.group() if match else self._text[self._at :]
             raise Invalid("invalid character class range", f"\\{part}")
+        is_negated = (match[1] == "P") != bool(match[2])
+        if is_inside and is_negated:
+            # Go folds a class before it is negated. What is left then is folded already.
+            written = _written(complement(with_other_cases(ranges) if self._folds else ranges))
+        else:
+            written = _written(ranges) if is_inside else f"[{'^' * is_negated}{_written(ranges)}]"
+        self.rewritten.append((self._at - 1, match.end(), written))
         self._at = match.end()
-        return self._folded(test, negated=(match[1] == "P") != bool(match[2]))
 
-    def _class(self) -> Test:
+    def _class(self) -> None:
         """After the opening bracket."""
         begun = self._at - 1
-        negated = self._take("^")
-        tests: list[Test] = []
+        self._take("^")
         is_first = True
         while is_first or not self._take("]"):
             if self.is_done:
                 raise Invalid("missing closing ]", self._text[begun:])
             is_first = False
-            tests.append(self._class_part(begun))
-        return lambda character: any(test(character) for test in tests) != negated
+            self._class_part(begun)
 
-    def _class_part(self, begun: int) -> Test:
+    def _class_part(self, begun: int) -> None:
         if self._peek(2) == "[:" and self._last_posix_end >= self._at + 2:
             posix = _POSIX.match(self._text, self._at)
             if posix is None or posix[2] not in _NAMED:
                 end = self._text.find(":]", self._at + 2) + 2
                 raise Invalid("invalid character class range", self._text[self._at : end])
             self._at = posix.end()
-            return self._folded(_in(_NAMED[posix[2]]), negated=bool(posix[1]))
+            return
         if self._peek() == "\\" and self._peek(2)[1:].lower() in (*_PERL, "p"):
             self._at += 1
-            return self._escaped_class()
+            self._take_class(is_inside=True)
+            return
         range_begun = self._at
         low = self._class_character(begun)
         if self._peek() != "-" or self._peek(2)[1:] == "]":
-            return self._folded(_one_of(low))
+            return
         self._at += 1
-        high = self._class_character(begun)
-        if high < low:
+        if self._class_character(begun) < low:
             raise Invalid("invalid character class range", self._text[range_begun : self._at])
-        return self._folded(lambda character: low <= character <= high)
 
     def _class_character(self, begun: int) -> str:
         if self.is_done:
@@ -337,12 +279,6 @@ class _Reader:
         self._at += 1
         return self._text[self._at - 1]
 
-    def _folded(self, test: Test, *, negated: bool = False) -> Test:
-        """The test with case variants added before negation, as in Go."""
-        if self._flags.folds:
-            return lambda character: (test(character) or any(map(test, alike(character)))) != negated
-        return (lambda character: not test(character)) if negated else test
-
     def _take(self, mark: str) -> bool:
         if self._text.startswith(mark, self._at):
             self._at += len(mark)
@@ -350,27 +286,5 @@ class _Reader:
         return False
 
 
-def _count(node: Node) -> int:
-    """Number of copies of a character that nested counts expand to."""
-    match node:
-        case Repeat(inner, least, most):
-            return max(least, most or 0, 1) * _count(inner)
-        case Sequence(parts) | Either(parts):
-            return max(map(_count, parts), default=1)
-    return 1
-
-
-def _any(_: str) -> bool:
-    return True
-
-
-def _no_newline(character: str) -> bool:
-    return character != "\n"
-
-
-def _one_of(wanted: str) -> Test:
-    return lambda character: character == wanted
-
-
-def _in(characters: frozenset[str]) -> Test:
-    return lambda character: character in characters
+def _written(ranges: Ranges) -> str:
+    return "".join(f"\\x{{{first:x}}}-\\x{{{last:x}}}" for first, last in ranges)

@@ -1,47 +1,54 @@
 """Unicode's categories and scripts, as \\p{…} of Go's regexp names them.
 
-``unicode_classes.json`` has Go's tables, so answers depend on no Python's version. Names are as since
+``unicode_classes.json`` has Go's tables, so answers depend on no version of Python or RE2. Names are as since
 Go 1.25, with which Kubernetes 1.35 is built, and scripts of two words, which it refuses, as before.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable
 from functools import cache, lru_cache
 from itertools import accumulate
 from pkgutil import get_data
-from typing import Any, Final
+from sys import maxunicode
+from typing import Any, Final, TypeAlias
 
 import orjson
 
+Ranges: TypeAlias = tuple[tuple[int, int], ...]
+"""First and last code points, sorted."""
+
 _IGNORED: Final = str.maketrans("", "", "_- ")
-_ASCII_SIZE: Final = 128
 
 
 @lru_cache(maxsize=256)
-def unicode_class(name: str) -> Callable[[str], bool] | None:
-    """Whether a character is in it; None if Go has no class of that name, given without a ``^``."""
+def unicode_ranges(name: str) -> Ranges | None:
+    """None if Go has no class of that name, given without a ``^``."""
     match _folded(name):
         case "any":
-            return lambda _: True
+            return ((0, maxunicode),)
         case "ascii":
-            return lambda character: ord(character) < _ASCII_SIZE
+            return ((0, 127),)
         case "assigned":
-            unassigned = _edges("Cn")
-            return lambda character: bisect_right(unassigned, ord(character)) % 2 == 0
+            return complement(_ranges("Cn"))
         case folded:
             parts = _data()[1].get(folded)
-    if parts is None:
-        return None
-    tables = [_edges(part) for part in parts]
-    return lambda character: any(bisect_right(table, ord(character)) % 2 for table in tables)
+    return None if parts is None else tuple(sorted(each for part in parts for each in _ranges(part)))
+
+
+def complement(ranges: Ranges) -> Ranges:
+    """All other characters."""
+    found, begin = [], 0
+    for first, last in sorted(ranges):
+        if begin < first:
+            found.append((begin, first - 1))
+        begin = max(begin, last + 1)
+    return (*found, (begin, maxunicode)) if begin <= maxunicode else tuple(found)
 
 
 @cache
-def _edges(name: str) -> tuple[int, ...]:
-    """Code points at which the class begins and ends in turn."""
-    return tuple(accumulate(_data()[0][name]))
+def _ranges(name: str) -> Ranges:
+    edges = list(accumulate(_data()[0][name]))
+    return tuple((edges[at], edges[at + 1] - 1) for at in range(0, len(edges) - 1, 2))
 
 
 @cache

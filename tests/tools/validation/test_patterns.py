@@ -38,6 +38,12 @@ from specmux_converters.go.regexp_match import Pattern, UndecidedMatch
         (r"^\x41\x{42}\101$", ["ABA"], ["AB"]),
         (r"^[\]\-a]+$", ["]-a"], ["b"]),
         (r"^\Qa.b\E$", ["a.b"], ["axb"]),
+        (r"^\Qa.b\E{2}$", ["a.bb"], ["a.ba.b"]),
+        (r"(?i)^[\P{Greek}]$", ["a", "1"], ["α", "Ω", "\u2126", "µ"]),
+        (r"(?i)(?-i)^[\P{Greek}]$", ["a", "µ"], ["α"]),
+        (r"(?i:x)[\P{Lu}]$", ["Xa"], ["XA"]),
+        ("(?P<n>a)(?<n>b)", ["ab"], ["a"]),
+        (r"\B", ["", "-", "é", "aé"], ["a", "aéa"]),
         ("a.b", ["axb"], ["a\nb"]),
         ("(?s)a.b", ["a\nb"], ["ab"]),
         ("^$", [""], ["a"]),
@@ -103,6 +109,9 @@ def test_what_is_found_is_what_python_finds(pattern: str, text: str) -> None:
         ("(?U)a+", "aaa", ["a", "a", "a"]),
         ("(|a)*", "aa", ["", "", ""]),
         (r"\w+?\b", "ab cd", ["ab", "cd"]),
+        (r"\B", "aé日-a", ["", ""]),
+        ("é|", "aéb日", ["", "é", "", ""]),
+        ("[\U0001f600é]+", "a\U0001f600é b\ud800é", ["\U0001f600é", "é"]),
     ],
 )
 def test_as_go_finds(pattern: str, text: str, found: list[str]) -> None:
