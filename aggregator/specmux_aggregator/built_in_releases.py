@@ -23,7 +23,8 @@ if TYPE_CHECKING:  # imported where a disk cache is
 
 FILE: Final = "kubernetes_releases.json.xz"
 PARTITION: Final = "releases"
-"""Of the disk cache; a Go module with its version is the server, and its hash that of each document."""
+"""A partition of the disk cache; a Go module with its version is the server, and its hash that of each
+document."""
 
 
 @cache
@@ -32,7 +33,7 @@ def built_in_releases() -> ReleaseDocuments:
 
 
 def published_key(release: str, group_version: GroupVersion) -> Key:
-    """Of a published document in the disk cache: of the very version that the packaged one is of."""
+    """The key of a published document in the disk cache: of the very version that the packaged one is of."""
     from specmux_cache.store.keys import Key
 
     module, hash = built_in_releases().source_of(release)
@@ -49,10 +50,10 @@ class PublishedDocuments:
 
     @cached_property
     def group_versions(self) -> frozenset[GroupVersion]:
-        """As they were when this was first asked."""
+        """The published documents as they were when this was first asked."""
         from specmux_cache.errors import StoreError
 
-        with contextlib.suppress(StoreError), self._opened() as store:
+        with contextlib.suppress(StoreError), self._open_store() as store:
             module, _ = built_in_releases().source_of(self._release)
             found = store.rows(module, PARTITION) if store else ()
             keys = {GroupVersion(row.key.group_version): row.key for row in found}
@@ -69,12 +70,12 @@ class PublishedDocuments:
 
         wanted = self.group_versions.intersection(group_versions)
         if wanted:
-            with contextlib.suppress(StoreError), self._opened() as store:
+            with contextlib.suppress(StoreError), self._open_store() as store:
                 entries = {key: store and store.get(published_key(self._release, key)) for key in wanted}
                 return {key: entry.body for key, entry in entries.items() if entry}
         return {}
 
-    def _opened(self) -> contextlib.AbstractContextManager[DiskStore | None]:
+    def _open_store(self) -> contextlib.AbstractContextManager[DiskStore | None]:
         """Whoever reads makes no folder."""
         if self._directory is None or not self._directory.is_dir():
             return contextlib.nullcontext()

@@ -1,4 +1,4 @@
-"""What commands say to people: warnings on standard error, ages in words, colour on a terminal.
+"""Output of commands for people: warnings on standard error, ages in words, colour on a terminal.
 
 Colour is only for a terminal, and never where NO_COLOR is set (no-color.org) or TERM is dumb.
 """
@@ -87,7 +87,8 @@ class Unwritable(click.ClickException):
 
 
 def forget_standard_output() -> None:
-    """What its buffer still holds would fail again when the interpreter ends, with a message and code 120."""
+    """Discard the buffer: its rest would fail again when the interpreter ends, with a message and code
+    120."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -121,7 +122,7 @@ def terminal_width() -> int | None:
 
 
 def age(seconds: float | None) -> str:
-    """As kubectl prints ages, in one unit: ``12s``, ``4m``, ``3h``, ``2d``."""
+    """An age as kubectl prints it, in one unit: ``12s``, ``4m``, ``3h``, ``2d``."""
     if seconds is None:
         return "never"
     for length, unit in _AGES:

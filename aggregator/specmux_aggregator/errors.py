@@ -52,7 +52,7 @@ class NotThere(SourceError):
 
 
 class NoSource(SourceError):
-    """What the command line and the kubeconfig say names no server and no files: a matter of usage."""
+    """Command line and kubeconfig name no server and no files: a matter of usage."""
 
 
 class NoKubeconfig(NoSource):

@@ -13,7 +13,7 @@ from specmux_aggregator.workers.worker import end_helpers
 
 
 def run_to_the_end(work: Coroutine[Any, Any, None]) -> None:
-    """As ``asyncio.run``. Raises NoThreads if the system refuses the first thread."""
+    """Run like ``asyncio.run``. Raises NoThreads if the system refuses the first thread."""
     try:
         threads = FewThreads(min(32, (os.cpu_count() or 1) + 4), "asyncio")
     except NoThreads:

@@ -12,7 +12,7 @@ WELL_KNOWN: Final = ".well-known"
 """A key of Kubernetes; any other hidden folder is a ConfigMap's "..data" or a repository."""
 
 
-def _raised(error: OSError) -> NoReturn:
+def _raise(error: OSError) -> NoReturn:
     raise error
 
 
@@ -20,7 +20,7 @@ def walked(
     folder: Path,
     is_wanted: Callable[[str], bool],
     *,
-    refuse: Callable[[OSError], None] = _raised,
+    refuse: Callable[[OSError], None] = _raise,
 ) -> Iterator[Path]:
     """Files with a wanted name: those of a folder sorted by name, then those of the folders below it.
 

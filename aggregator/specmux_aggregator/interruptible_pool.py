@@ -21,7 +21,7 @@ class InterruptiblePool(ProcessPoolExecutor):
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         # A terminal sends Ctrl-C to all its processes. Processes started now inherit the mask and never see
         # it; here it is delivered a moment later.
-        with _uninterrupted():
+        with _ignore_interrupts():
             return super().submit(fn, *args, **kwargs)
 
     def __exit__(
@@ -37,7 +37,7 @@ class InterruptiblePool(ProcessPoolExecutor):
 
 
 @contextmanager
-def _uninterrupted() -> Iterator[None]:
+def _ignore_interrupts() -> Iterator[None]:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

@@ -1,4 +1,4 @@
-"""What the service mounts of the tools: each function by name, with the process that runs it.
+"""Functions of the tools that the service mounts: each by name, with the process that runs it.
 
 The process that serves clients imports none of them; a worker process imports a function when it first runs
 it. ``tests/repository/test_loaded_modules.py`` compares what each process has loaded with its bound.

@@ -228,10 +228,10 @@ def take_handed_sockets(
         return ()
     if not (count.isascii() and count.isdigit()):
         raise CannotListen(f"LISTEN_FDS is no number: {count[:32]!r}")
-    return tuple(_handed(descriptor) for descriptor in range(first, first + int(count[:5])))
+    return tuple(_count_handed(descriptor) for descriptor in range(first, first + int(count[:5])))
 
 
-def _handed(descriptor: int) -> socket.socket:
+def _count_handed(descriptor: int) -> socket.socket:
     try:
         handed = socket.socket(fileno=descriptor)
     except OSError as error:

@@ -85,13 +85,13 @@ class Loop:
         pace, self._pace = self._pace, None
         if pace is not None:
             async with pace.place():
-                started, seconds = await self._looked()
+                started, seconds = await self._time_look()
             await self._pause(started, seconds)
         while True:
-            started, seconds = await self._looked()
+            started, seconds = await self._time_look()
             await self._pause(started, seconds)
 
-    async def _looked(self) -> tuple[float, float | None]:
+    async def _time_look(self) -> tuple[float, float | None]:
         started = time.monotonic()
         self._poked.clear()
         return started, await self._look()

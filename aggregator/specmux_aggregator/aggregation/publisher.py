@@ -91,15 +91,15 @@ class Publisher:
     async def _publish_all(self) -> None:
         started = time.perf_counter()
         last = self.current
-        self.current = await self._merged(generation=last.generation + 1)
+        self.current = await self._merge_observations(generation=last.generation + 1)
         self._keep_root()
-        self._representations.keep_only(self._wanted())
+        self._representations.keep_only(self._list_wanted())
         self._timed("publish", "ok", time.perf_counter() - started)
         _log_conflicts(last.conflicts, self.current.conflicts)
         for published in self._subscribers:
             published(self.current)
 
-    async def _merged(self, *, generation: int) -> Snapshot:
+    async def _merge_observations(self, *, generation: int) -> Snapshot:
         """Merge the current observations, in a thread if there are many."""
         observations = dict(self._observations)
         if sum(len(observation.offers) for observation in observations.values()) <= INLINE_MAX:
@@ -110,7 +110,7 @@ class Publisher:
         root = self.current
         self._representations.put(root.root, JSON, Coding.IDENTITY, root.root_json, pin=True)
 
-    def _wanted(self) -> set[DocumentKey]:
+    def _list_wanted(self) -> set[DocumentKey]:
         """Documents that clients may request, or that may win their group-version back without being built
         again."""
         wanted = {self.current.root}

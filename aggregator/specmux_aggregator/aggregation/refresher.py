@@ -4,6 +4,24 @@ Every backend has its own loops, one for its documents and one for what follows 
 backend delays no other.
 """
 
+# Theory of operation
+#
+# ``Loop`` calls ``_check_once`` at the pace that the last outcome suggests, and at once when poked: by a
+# watch, a changed file, or a client that was told to expect news. A check asks the origin what it offers,
+# given the last observation; ``after`` is the pure function that makes the next observation of both, and
+# keeps the last offers where the check failed.
+#
+# A change is published with its bytes before ``check`` says that the check happened. Requests that wait
+# in ``revalidate`` therefore see what was found. They share one check: whoever comes while one is running
+# waits for the next, since the running one may have looked too early.
+#
+# Exceptions end here. An origin returns its failures as values; what it raises all the same is a bug or
+# an exhausted machine, and becomes a Failure like any other, so that one backend's bug costs that backend
+# only.
+#
+# What must never happen: a check that removes offers because it failed; a check that overlaps another of
+# the same backend; a caller of ``revalidate`` that waits beyond its timeout; a wait on another backend.
+
 from __future__ import annotations
 
 import asyncio

@@ -93,7 +93,7 @@ class Backends:
         return running.refresher.origin if running else None
 
     def checks(self) -> list[tuple[Observation, BackendCheck]]:
-        """What is known of each backend and how its last check went, by name."""
+        """The observation and the last check of each backend, by name."""
         return [
             (running.refresher.observation, running.refresher.check)
             for _, running in sorted(self._running.items())

@@ -1,4 +1,4 @@
-"""What is known of one backend's discovery, before and after an attempt. Pure.
+"""Knowledge of one backend's discovery, before and after an attempt. Pure.
 
 An unconfirmed list is kept. It counts as current for a grace period, since clients drop stale lists:
 ``kubectl get jobs`` would not know jobs, and namespaces would hang in Terminating (k/k#119662).
@@ -81,7 +81,7 @@ class BackendListings:
     """The JSON object of ``/version``."""
     notes: tuple[str, ...] = ()
     peers_only: frozenset[GroupVersion] = frozenset()
-    """Those of ``listings`` that the highest-ranked of several servers lacks."""
+    """Group-versions of ``listings`` that the highest-ranked of several servers lacks."""
 
 
 Outcome = BackendListings | Failure
@@ -99,7 +99,7 @@ class Knowledge:
     attempted: bool = False
     notes: tuple[str, ...] = ()
     peers_only: frozenset[GroupVersion] = frozenset()
-    """As in the listings."""
+    """See ``BackendListings``."""
 
 
 UNLISTED: Final = Failure(Cause.NOT_FOUND, "no longer listed")
@@ -107,13 +107,13 @@ UNLISTED: Final = Failure(Cause.NOT_FOUND, "no longer listed")
 
 
 def after(last: Knowledge, outcome: Outcome, *, now: float, grace: float = 0.0) -> Knowledge:
-    """What is known after an attempt; ``last`` itself if there is no visible difference. ``now``: monotonic.
+    """The knowledge after an attempt; ``last`` itself if there is no visible difference. ``now``: monotonic.
     ``grace``: seconds for which a group-version must be unlisted before it is removed."""
     match outcome:
         case Failure():
             if last.attempted and last.failure is not None and last.failure.cause is outcome.cause:
                 return last
-            known = {key: _lapsed(listing, outcome, now) for key, listing in last.listings.items()}
+            known = {key: _lapse(listing, outcome, now) for key, listing in last.listings.items()}
             # The configuration says that these exist, so clients should learn of them.
             for key in last.backend.group_versions or ():
                 known.setdefault(key, Listing((), Lapse(now, outcome), is_known=False))
@@ -125,7 +125,7 @@ def after(last: Knowledge, outcome: Outcome, *, now: float, grace: float = 0.0) 
                     backend=last.backend,
                     form=form,
                     listings={
-                        **_unlisted(last, listings.keys(), now, grace if form is last.form else 0.0),
+                        **_keep_unlisted(last, listings.keys(), now, grace if form is last.form else 0.0),
                         **{
                             key: _listing(last.listings.get(key), told, now) for key, told in listings.items()
                         },
@@ -138,10 +138,10 @@ def after(last: Knowledge, outcome: Outcome, *, now: float, grace: float = 0.0) 
             )
 
 
-def _unlisted(
+def _keep_unlisted(
     last: Knowledge, listed: AbstractSet[GroupVersion], now: float, grace: float
 ) -> dict[GroupVersion, Listing]:
-    """What was listed before and is not removed yet."""
+    """Group-versions that were listed before and are not removed yet."""
     kept: dict[GroupVersion, Listing] = {}
     for key, listing in last.listings.items():
         if key in listed or not listing.is_known or not last.backend.owns(key):
@@ -159,10 +159,10 @@ def _listing(last: Listing | None, told: Resources | UnconfirmedResources, now: 
         return Listing(told)
     if last is None or not last.is_known:
         last = Listing(told.resources, last.lapse if last else None, is_known=bool(told.resources))
-    return _lapsed(last, told.failure, now)
+    return _lapse(last, told.failure, now)
 
 
-def _lapsed(listing: Listing, failure: Failure, now: float) -> Listing:
+def _lapse(listing: Listing, failure: Failure, now: float) -> Listing:
     if listing.lapse is not None and listing.lapse.failure.cause is failure.cause:
         return listing
     since = now if listing.lapse is None else listing.lapse.since

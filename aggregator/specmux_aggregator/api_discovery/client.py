@@ -137,7 +137,7 @@ class BackendDiscovery:
         self._client = client
         self._servers = servers
         self._told: Sightings[BackendListings] | None = None
-        """What the servers behind one address reported."""
+        """The reports of the servers behind one address."""
         self._limits = replace(limits, max_values=min(limits.max_values, VALUES_MAX))
         self._max_group_versions = max_group_versions
         self._last: dict[str, _PathListing] = {}
@@ -145,7 +145,7 @@ class BackendDiscovery:
         """The last JSON object of ``/version``."""
 
     async def ask(self) -> Outcome | None:
-        """What the backend reports; None if it has no discovery."""
+        """The report of the backend; None if it has no discovery."""
         if self._servers is None or not self._servers.are_known:
             self._told = None
             return await self._ask()
@@ -164,7 +164,7 @@ class BackendDiscovery:
         return told
 
     async def _ask_by(self, client: BackendClient) -> Outcome | None:
-        """What one server reports, independent of the others."""
+        """The report of one server, independent of the others."""
         alone = BackendDiscovery(
             self._backend, client, limits=self._limits, max_group_versions=self._max_group_versions
         )
@@ -195,7 +195,7 @@ class BackendDiscovery:
                 self._last.pop(path, None)
             else:
                 notes.append(f"{path}: {half.cause}: {half.detail}")
-                listings.update(self._unconfirmed(path, half))
+                listings.update(self._doubt_last(path, half))
         form = DiscoverySource.LEGACY if DiscoverySource.LEGACY in forms else DiscoverySource.AGGREGATED
         return BackendListings(form, listings, self.version, tuple(notes))
 
@@ -203,10 +203,10 @@ class BackendDiscovery:
         owned = self._backend.group_versions
         return owned is None or any(f"/{key}".startswith(f"{path}/") for key in owned)
 
-    def _unconfirmed(
+    def _doubt_last(
         self, path: str, failure: Failure
     ) -> dict[GroupVersion, Resources | UnconfirmedResources]:
-        """What was known after the last attempt."""
+        """The last known lists, as unconfirmed."""
         last = self._last.get(path)
         return {} if last is None else {key: UnconfirmedResources(failure) for key in last.listings}
 
@@ -220,11 +220,11 @@ class BackendDiscovery:
                 return last or Failure(Cause.UNEXPECTED_STATUS, "304 to a plain request")
             case Failure():
                 if answer.cause in UNLISTED and self._backend.group_versions:
-                    return await self._configured(path, answer)
+                    return await self._ask_configured(path, answer)
                 return answer
             case Payload():
                 pass
-        parsed = await self._parsed(answer, path)
+        parsed = await self._parse_aside(answer, path)
         match parsed:
             case Lists(resources, stale, notes):
                 told: dict[GroupVersion, Resources | UnconfirmedResources] = {
@@ -243,7 +243,7 @@ class BackendDiscovery:
     def _is_wanted(self, key: GroupVersion, path: str) -> bool:
         return f"/{key}".startswith(f"{path}/") and self._backend.owns(key)
 
-    async def _configured(self, path: str, failure: Failure) -> _Half:
+    async def _ask_configured(self, path: str, failure: Failure) -> _Half:
         """Servers behind an APIService often answer for their group-version but not for the list of all."""
         keys = [
             key for key in self._backend.group_versions or () if split(key) and self._is_wanted(key, path)
@@ -282,7 +282,7 @@ class BackendDiscovery:
     def _parse_resources(self, payload: Payload, key: GroupVersion) -> tuple[Resources, tuple[str, ...]]:
         return parse_resources(self._plain(payload), key, limits=self._limits)
 
-    async def _parsed(self, payload: Payload, path: str) -> Lists | _Groups | Failure:
+    async def _parse_aside(self, payload: Payload, path: str) -> Lists | _Groups | Failure:
         try:
             if payload.coding is Coding.IDENTITY and len(payload.body) <= INLINE_MAX:
                 return self._parse(payload, path)

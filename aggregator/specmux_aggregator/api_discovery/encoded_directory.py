@@ -38,7 +38,7 @@ Asked = tuple[str, DiscoveryForm, Coding]
 """Path, form and content coding of an answer."""
 
 Subject = Group | ListedVersion | str
-"""What a path refers to; the path itself if it refers to a list of all."""
+"""The subject of a path; the path itself if it refers to a list of all."""
 
 
 SMALL: Final = 100
@@ -85,13 +85,13 @@ class DiscoveryIndex:
         return tuple(key for key in self._coded if key[0] in (CORE_PATH, GROUPS_PATH))
 
     def wanted(self, asked: Iterable[Asked]) -> Iterator[Asked]:
-        """What every kubectl requests, and what was requested of the previous index."""
+        """The answers that every kubectl requests, and those requested of the previous index."""
         if self.is_complete:
             common = [(path, DiscoveryForm(JSON, "v2"), Coding.GZIP) for path in (CORE_PATH, GROUPS_PATH)]
             yield from dict.fromkeys((*common, *asked))
 
     def find(self, path: str) -> Subject | None:
-        """What exists at a discovery path."""
+        """The subject at a discovery path."""
         if path in (CORE_PATH, GROUPS_PATH):
             return path
         if path == VERSION_PATH:

@@ -65,7 +65,7 @@ def group_list(directory: Directory) -> Tree:
 
 def group_tree(group: Group) -> Tree:
     """The APIGroup at ``/apis/<group>``."""
-    return {"kind": "APIGroup", **_versioned(group.name), **_group_fields(group)}
+    return {"kind": "APIGroup", **_write_version(group.name), **_group_fields(group)}
 
 
 def resource_list(version: ListedVersion) -> Tree:
@@ -74,13 +74,13 @@ def resource_list(version: ListedVersion) -> Tree:
     assert parts is not None
     return {
         "kind": "APIResourceList",
-        **_versioned(parts[0]),
+        **_write_version(parts[0]),
         "groupVersion": api_version(*parts),
         "resources": _legacy_resources(version.resources, parts),
     }
 
 
-def _versioned(group: str) -> Tree:
+def _write_version(group: str) -> Tree:
     return {} if group in UNVERSIONED_GROUPS else {"apiVersion": "v1"}
 
 

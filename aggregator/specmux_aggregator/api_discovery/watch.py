@@ -138,7 +138,9 @@ class DiscoveryWatch:
         is_late = self._has_followed and now >= self._started + BOUND
         is_complete = self.index.is_complete or (has_all and self._is_settled())
         last = self.index
-        index = await asyncio.to_thread(self._merged, known, now, is_complete=is_complete, is_late=is_late)
+        index = await asyncio.to_thread(
+            self._merge_answers, known, now, is_complete=is_complete, is_late=is_late
+        )
         directory = last.directory if index is None else index.directory
         # Nothing reports that a cluster has no backends.
         settling = now + SETTLING if has_all else None if is_late else self._started + BOUND
@@ -150,7 +152,7 @@ class DiscoveryWatch:
         self.index = index
         self.generation += 1
 
-    def _merged(
+    def _merge_answers(
         self, known: list[Knowledge], now: float, *, is_complete: bool, is_late: bool
     ) -> DiscoveryIndex | None:
         """The answers of this moment; None if they equal the current index. Takes a while for thousands of

@@ -37,7 +37,7 @@ class AuthRequest(NamedTuple):
     message: RawRequestMessage
     connection: ClientConnection
     path: str
-    """As received, without query and origin: the service looks up the same text."""
+    """The path as received, without query and origin: the service looks up the same text."""
 
     @property
     def verb(self) -> str:

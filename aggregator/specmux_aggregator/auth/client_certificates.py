@@ -25,13 +25,13 @@ class ClientCertificates:
         self._names = None if names is None else frozenset(names)
 
     def permits(self, asked: AuthRequest) -> Permission | None:
-        return self if self._refused(asked.connection) is None else None
+        return self if self._refuse_connection(asked.connection) is None else None
 
     def lasts(self, connection: ClientConnection, now: float) -> bool:
-        return self._refused(connection) is None
+        return self._refuse_connection(connection) is None
 
     async def refuse(self, asked: AuthRequest) -> AuthRefusal | None:
-        return self._refused(asked.connection)
+        return self._refuse_connection(asked.connection)
 
     def complaint(self) -> str | None:
         return None
@@ -43,7 +43,7 @@ class ClientCertificates:
     async def close(self) -> None:
         """Nothing to release."""
 
-    def _refused(self, connection: ClientConnection) -> AuthRefusal | None:
+    def _refuse_connection(self, connection: ClientConnection) -> AuthRefusal | None:
         certificate = peer_certificate(connection)
         if certificate is None:
             return _MISSING

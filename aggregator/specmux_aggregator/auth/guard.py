@@ -68,13 +68,13 @@ class RequestGuard:
         return self._takes_tokens
 
     def permits(self, message: RawRequestMessage, connection: ClientConnection) -> Permission | None:
-        asked = _asked(message, connection)
+        asked = _auth_request(message, connection)
         return ALWAYS if self._is_open(asked) else self._authority.permits(asked)
 
     async def refusal(
         self, message: RawRequestMessage, connection: ClientConnection
     ) -> PreparedAnswer | None:
-        asked = _asked(message, connection)
+        asked = _auth_request(message, connection)
         if self._is_open(asked):
             return None
         refused = await self._authority.refuse(asked)
@@ -105,5 +105,5 @@ class RequestGuard:
                 return refusal(403, "Forbidden", refused.message, is_head=is_head)
 
 
-def _asked(message: RawRequestMessage, connection: ClientConnection) -> AuthRequest:
+def _auth_request(message: RawRequestMessage, connection: ClientConnection) -> AuthRequest:
     return AuthRequest(message, connection, target_of(message).partition("?")[0])

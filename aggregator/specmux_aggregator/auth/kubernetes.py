@@ -172,7 +172,7 @@ class KubernetesAuthenticator:
 
     def permits(self, asked: AuthRequest) -> Permission | None:
         now = time.monotonic()
-        shown = self._shown(asked)
+        shown = self._read_identity(asked)
         owner = self._users.entry(digest(self._key, shown), now) if isinstance(shown, str) else None
         user = shown if owner is None else owner.value
         if not isinstance(user, User):
@@ -185,7 +185,7 @@ class KubernetesAuthenticator:
         return (ReviewedPermission if self._front_proxies is None else ReviewedOfNoProxy)(owner, access)
 
     async def refuse(self, asked: AuthRequest) -> AuthRefusal | None:
-        user, address = self._shown(asked), address_of(asked.connection.peername)
+        user, address = self._read_identity(asked), address_of(asked.connection.peername)
         if isinstance(user, str):
             user = await self._owner(user, address)
         if isinstance(user, AuthRefusal):
@@ -208,7 +208,7 @@ class KubernetesAuthenticator:
         await self._access_flights.close()
         await self._reviews.close()
 
-    def _shown(self, asked: AuthRequest) -> User | str | AuthRefusal:
+    def _read_identity(self, asked: AuthRequest) -> User | str | AuthRefusal:
         """The user named by a front proxy, else the token."""
         user = self._front_proxies.user(asked) if self._front_proxies is not None else None
         return bearer_token(asked.message.headers.getall(AUTHORIZATION, [])) if user is None else user

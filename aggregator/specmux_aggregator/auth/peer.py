@@ -32,13 +32,13 @@ def peer_certificate(connection: ClientConnection) -> PeerCertificate | None:
         return None
     known = connection.certificate
     if known is None:
-        known = connection.certificate = _shown(transport)
+        known = connection.certificate = _read_certificate(transport)
     if not isinstance(known, PeerCertificate) or known.ends < time.time():
         return None
     return known
 
 
-def _shown(transport: asyncio.Transport) -> PeerCertificate | bool:
+def _read_certificate(transport: asyncio.Transport) -> PeerCertificate | bool:
     """False if no certificate was verified; the result never changes for a connection."""
     shown: dict[str, Any] | None = transport.get_extra_info("peercert")
     tls: ssl.SSLObject | None = transport.get_extra_info("ssl_object")

@@ -245,7 +245,7 @@ class Reviews:
             return Failure(Cause.THROTTLED, "too many reviews were under way, or waited, of this address")
         started = time.monotonic()
         try:
-            verdict = await self._answered(self._client.review(path, review, max_bytes=ANSWER_MAX), read)
+            verdict = await self._review(self._client.review(path, review, max_bytes=ANSWER_MAX), read)
         finally:
             turns.give_back(address)
         self._metrics.auth.review_seconds.labels(kind.value).observe(time.monotonic() - started)
@@ -257,7 +257,7 @@ class Reviews:
         return verdict
 
     @staticmethod
-    async def _answered(
+    async def _review(
         answer: Awaitable[bytes | Failure], read: Callable[[bytes], V | Failure]
     ) -> V | Failure:
         body = await answer

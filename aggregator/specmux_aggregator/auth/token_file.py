@@ -75,10 +75,10 @@ class TokenFileAuthenticator:
         self._metrics.auth.is_up.set(1)
 
     def permits(self, asked: AuthRequest) -> Permission | None:
-        return self._tokens if self._refused(asked) is None else None
+        return self._tokens if self._refuse_request(asked) is None else None
 
     async def refuse(self, asked: AuthRequest) -> AuthRefusal | None:
-        return self._refused(asked)
+        return self._refuse_request(asked)
 
     def complaint(self) -> str | None:
         return None
@@ -105,7 +105,7 @@ class TokenFileAuthenticator:
     async def close(self) -> None:
         """Nothing to release."""
 
-    def _refused(self, asked: AuthRequest) -> AuthRefusal | None:
+    def _refuse_request(self, asked: AuthRequest) -> AuthRefusal | None:
         token = bearer_token(asked.message.headers.getall(AUTHORIZATION, []))
         if isinstance(token, AuthRefusal):
             return token

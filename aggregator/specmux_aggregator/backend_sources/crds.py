@@ -100,7 +100,7 @@ class _FailedGroup:
 
 @dataclass(slots=True)
 class _Delivery:
-    """What one check has built."""
+    """The results of one check."""
 
     bodies: dict[GroupVersion, bytes] = field(default_factory=dict)
     seconds: dict[GroupVersion, float] = field(default_factory=dict)
@@ -139,7 +139,7 @@ class CRDsOrigin:
         delivery = _Delivery()
         try:
             await self._read(found)
-            groups = self._grouped(found)
+            groups = self._group_manifests(found)
             for held in (self._groups, self._failed):
                 for gone in held.keys() - groups.keys():
                     del held[gone]
@@ -202,7 +202,7 @@ class CRDsOrigin:
                 notes = tuple(f"{cut(name)}: {note}" for note in (read.fault, read.lost) if note is not None)
                 return _Source(fingerprint, kept if read.fault is not None else read.manifests, notes)
 
-    def _grouped(self, found: Mapping[str, Hashable]) -> dict[str, list[ManifestObject]]:
+    def _group_manifests(self, found: Mapping[str, Hashable]) -> dict[str, list[ManifestObject]]:
         """The manifests of each API group, in order of precedence."""
         groups: dict[str, list[ManifestObject]] = {}
         for name in found:

@@ -69,7 +69,7 @@ class FolderOrigin:
         documents = await self._documents.observe(last)
         if isinstance(documents, Failure):
             return documents
-        built = await self._built(last)
+        built = await self._observe_manifests(last)
         if isinstance(built, Failure):
             return built
         if isinstance(documents, UnchangedOffers) and isinstance(built, UnchangedOffers):
@@ -78,7 +78,7 @@ class FolderOrigin:
         documents = before_documents if isinstance(documents, UnchangedOffers) else documents
         built = before_built if isinstance(built, UnchangedOffers) else built
         self._seen = (replace(documents, bodies={}), replace(built, bodies={}, seconds={}))
-        return _joined(documents, built)
+        return _join_offers(documents, built)
 
     async def document(
         self, group_version: GroupVersion, *, hash: Hash, accept_gzip: bool
@@ -92,7 +92,7 @@ class FolderOrigin:
             await self._manifests.close()
         self._seen = (_NOTHING, _NOTHING)
 
-    async def _built(self, last: Observation) -> Outcome:
+    async def _observe_manifests(self, last: Observation) -> Outcome:
         """Skips the worker if there are no manifests now and there were none before."""
         if not self._documents.manifests and not self._seen[1].offers:
             return UnchangedOffers()
@@ -121,7 +121,7 @@ class _Manifests:
         return self._folder.manifest(name)
 
 
-def _joined(documents: BackendOffers, built: BackendOffers) -> BackendOffers:
+def _join_offers(documents: BackendOffers, built: BackendOffers) -> BackendOffers:
     outdone = documents.offers.keys() & built.offers.keys()
     return BackendOffers(
         BackendKind.DIRECTORY,

@@ -36,7 +36,7 @@ async def first_document(
         while True:
             following = next(untried, None) if failures < failures_max else None
             if following is not None:
-                asking.add(asyncio.ensure_future(_asked(following)))
+                asking.add(asyncio.ensure_future(_await_answer(following)))
             if not asking:
                 return refusal
             wait = None if following is None else HEDGE
@@ -56,5 +56,5 @@ async def first_document(
         await asyncio.gather(*asking, return_exceptions=True)
 
 
-async def _asked(ask: Callable[[], Awaitable[DocumentAnswer]]) -> DocumentAnswer:
+async def _await_answer(ask: Callable[[], Awaitable[DocumentAnswer]]) -> DocumentAnswer:
     return await ask()

@@ -217,7 +217,7 @@ class HTTPOrigin:
         """Whether the content has this hash, which was computed here: no backend says which document it
         identifies."""
         try:
-            offer, _ = await asyncio.to_thread(self._named, payload, None, is_packed=False)
+            offer, _ = await asyncio.to_thread(self._name_by_content, payload, None, is_packed=False)
         except (BadCoding, TooLarge):
             return True  # a fault is reported where all documents are checked
         return offer.hash == hash
@@ -309,10 +309,10 @@ class HTTPOrigin:
                 offer = lowered.offer(lowered.hash)
                 is_known = known is not None and known.offer == offer
                 return _UnhashedDocument(offer, answer.etag), None if is_known else lowered.gzip
-        offer, packed = await asyncio.to_thread(self._named, answer, known.offer if known else None)
+        offer, packed = await asyncio.to_thread(self._name_by_content, answer, known.offer if known else None)
         return _UnhashedDocument(offer, answer.etag), packed
 
-    def _named(
+    def _name_by_content(
         self, payload: Payload, known: Offer | None, *, is_packed: bool = True
     ) -> tuple[Offer, bytes | None]:
         """A document under its content hash, compressed unless known. zlib and SHA-512 release the GIL, so a

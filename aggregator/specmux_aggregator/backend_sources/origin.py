@@ -15,7 +15,7 @@ class Origin(Protocol):
     """A backend as seen by its refresher and by the repository. Failures are values."""
 
     async def observe(self, last: Observation) -> Outcome:
-        """What the backend offers, compared with ``last``, of which the caller still has the bodies."""
+        """The offers of the backend, compared with ``last``, of which the caller still has the bodies."""
         ...
 
     async def document(

@@ -1,7 +1,9 @@
 """The servers of one backend: known by name, and hidden behind a name where a load balancer distributes
 connections or requests."""
 
-# How it works. A ``Server`` is a name: a URL of the configuration, or an address that the cluster or DNS
+# Theory of operation
+#
+# A ``NamedServer`` is a URL of the configuration, or an address that the cluster or DNS
 # tells. It is asked for its root over its usual connections, with an entity tag. Behind the name there may be
 # several servers, of which a usual connection shows one for hours. Roots give them away: a name that serves
 # A, then B, then A again is two servers, since one that was updated does not go back.
@@ -16,8 +18,8 @@ connections or requests."""
 # From then on each check makes PROBES new connections, and the name stands for the union of what was seen,
 # until all but one root was not seen for long. A ``ServerSet`` unites its names in the same way.
 #
-# Never: a single server costs no more requests than its checks, but for the searches. A group-version goes
-# only with the last server that had it. A server that hangs delays no other.
+# What must never happen: more requests to a single server than its checks, but for the searches; a
+# group-version that goes before the last server that had it; a server that hangs and delays another.
 
 from __future__ import annotations
 
@@ -117,7 +119,7 @@ class _Sighting:
     version: str | None
 
 
-class Server:
+class NamedServer:
     """A server known by name, which may hide several. Lives on one event loop until ``close``."""
 
     def __init__(self, connect: Callable[[], BackendClient], now: Callable[[], float]) -> None:
@@ -159,7 +161,7 @@ class Server:
         return {} if self.root is None else self.root.offers
 
     def hidden(self) -> list[BackendServer]:
-        """Those behind the name, if there are several."""
+        """The servers behind the name, if there are several."""
         seen = self._seen.items() if self.hides_several else []
         is_versioned = not self._is_per_request and all(each.version for _, each in seen)
         return [
@@ -362,9 +364,9 @@ class ServerSet:
     ) -> None:
         """``connect``: by URL; if there are several, each belongs to one server. ``has_addresses``: whether,
         with a single URL, each address of its host may belong to a server."""
-        self._by_url = {url: Server(make, now) for url, make in connect.items()}
+        self._by_url = {url: NamedServer(make, now) for url, make in connect.items()}
         url, self._new_client = next(iter(connect.items()))
-        self._by_address: dict[str, Server] = {}
+        self._by_address: dict[str, NamedServer] = {}
         self._addresses = BackendAddresses(now=now) if has_addresses and len(connect) == 1 else None
         self._is_named = not is_literal(URL(url, encoded=True).raw_host or "")
         self._addresses_again = 0.0
@@ -379,12 +381,12 @@ class ServerSet:
     @property
     def are_known(self) -> bool:
         """Whether there is more than one server."""
-        named = self._named()
+        named = self._current_servers()
         return len(named) > 1 or any(each.hides_several for each in named.values())
 
     def servers(self) -> tuple[BackendServer, ...]:
         """Each server as last seen, highest rank first; empty if there is only one."""
-        named = self._named()
+        named = self._current_servers()
         if len(named) == 1:
             servers = [hidden for each in named.values() for hidden in each.hidden()]
         else:
@@ -407,7 +409,7 @@ class ServerSet:
         """The union of what the servers offer now; a Failure if none answers. ``backend``: with its current
         addresses."""
         await self._find(backend)
-        named = self._named()
+        named = self._current_servers()
         failure = await self._check(named)
         if failure is not None:
             return failure
@@ -428,7 +430,7 @@ class ServerSet:
         self, group_version: GroupVersion, hash: Hash, *, accept_gzip: bool
     ) -> Payload | MovedDocument | Failure:
         """A document under this hash from any server that has it."""
-        named = self._named()
+        named = self._current_servers()
         if len(named) == 1:
             alone = next(iter(named.values()))
             return await alone.document(group_version, hash, accept_gzip=accept_gzip)
@@ -447,7 +449,7 @@ class ServerSet:
     ) -> list[tuple[str | None, Answered]]:
         """Answers with the name of each server that does not fail, of all if all fail; of servers behind one
         name without a name."""
-        named = self._named()
+        named = self._current_servers()
         if len(named) == 1:
             alone = next(iter(named.values()))
             return [(None, answer) for answer in await alone.ask_probes(ask)]
@@ -459,7 +461,7 @@ class ServerSet:
         for each in (*self._by_url.values(), *self._by_address.values()):
             await each.close()
 
-    def _named(self) -> dict[str, Server]:
+    def _current_servers(self) -> dict[str, NamedServer]:
         """The servers by address once several of these have answered, else by URL."""
         answering = sum(each.root is not None for each in self._by_address.values())
         return self._by_address if answering > 1 else self._by_url
@@ -473,11 +475,11 @@ class ServerSet:
         await self._keep(found if len(found) > 1 else ())
         if not self._by_address:
             return
-        if self._named() is self._by_url and self._now() >= self._addresses_again:
+        if self._current_servers() is self._by_url and self._now() >= self._addresses_again:
             await self._check(self._by_address)
             self._addresses_again = self._now() + self._addresses_pause
             self._addresses_pause = min(ADDRESSES_AGAIN_MAX, 2 * self._addresses_pause)
-        if self._named() is self._by_address:
+        if self._current_servers() is self._by_address:
             self._addresses_pause = ADDRESSES_AGAIN
             for each in self._by_url.values():
                 each.forget_hidden()
@@ -487,11 +489,11 @@ class ServerSet:
         gone = [self._by_address.pop(name) for name in self._by_address.keys() - current.keys()]
         for name in current.keys() - self._by_address.keys():
             connect = partial(self._new_client, address=current[name])
-            self._by_address[name] = Server(connect, self._now)
+            self._by_address[name] = NamedServer(connect, self._now)
         for each in gone:
             await each.close()
 
-    async def _check(self, named: Mapping[str, Server]) -> Failure | None:
+    async def _check(self, named: Mapping[str, NamedServer]) -> Failure | None:
         """Request each server's root. Returns a Failure of one if no server has ever answered, or none does
         now."""
         if len(named) == 1:
@@ -523,7 +525,7 @@ class ServerSet:
         return None if None in failures or not failures else failures[0]
 
 
-async def _check_one(server: Server) -> None:
+async def _check_one(server: NamedServer) -> None:
     try:
         await server.check(wants_version=True)
     finally:

@@ -103,7 +103,7 @@ class SharedDocuments:
         if hash is None:
             return None
         if self._reference is None or self._reference[0] != hash:
-            found = await self._downloaded(REFERENCE, hash)
+            found = await self._download(REFERENCE, hash)
             if found is None:
                 return None
             self._reference = (hash, found.publisher)
@@ -112,14 +112,14 @@ class SharedDocuments:
 
     async def _find(self, key: GroupVersion, publisher: bytes) -> SharedDocument | None:
         for _ in range(ATTEMPTS):
-            found = await self._downloaded(key, None)
+            found = await self._download(key, None)
             if found is None or found.publisher == publisher:
                 return found
             if len(self._foreign) < FOREIGN_MAX:
                 self._foreign.add(found.offer.hash)
         return None
 
-    async def _downloaded(self, key: GroupVersion, hash: Hash | None) -> SharedDocument | None:
+    async def _download(self, key: GroupVersion, hash: Hash | None) -> SharedDocument | None:
         answer = await self._client.document(key, hash=hash, accept_gzip=True)
         if not isinstance(answer, Payload):
             return None

@@ -107,7 +107,7 @@ class ChangesEndpoint:
         page = page_of(self._history.log, name, query)
         if name and not page.entries and not self._history.is_published(name):
             return status_reply(404, "no such group-version is published", route=ROUTE, request=request)
-        return await self._listed(request, media_type, page)
+        return await self._answer_page(request, media_type, page)
 
     async def _comparison(
         self, request: Request, name: GroupVersion, hashes: tuple[Hash, Hash], media_type: MediaType
@@ -126,13 +126,13 @@ class ChangesEndpoint:
             message = f"the documents cannot be compared: {found}"
             return status_reply(503, message, route=ROUTE, request=request, fields=[("Retry-After", "10")])
         body = comparison_body(name, hashes, found)
-        return await self._delivered(request, media_type, [body], lambda _: body, is_immutable=True)
+        return await self._deliver(request, media_type, [body], lambda _: body, is_immutable=True)
 
-    async def _listed(self, request: Request, media_type: MediaType, page: Page) -> PreparedAnswer:
+    async def _answer_page(self, request: Request, media_type: MediaType, page: Page) -> PreparedAnswer:
         bodies = [entry.body for entry in page.entries]
-        return await self._delivered(request, media_type, bodies, partial(listed, page))
+        return await self._deliver(request, media_type, bodies, partial(listed, page))
 
-    async def _delivered(
+    async def _deliver(
         self,
         request: Request,
         media_type: MediaType,
@@ -152,7 +152,7 @@ class ChangesEndpoint:
                 fields = [("Retry-After", "10")]
                 return status_reply(503, message, route=ROUTE, request=request, fields=fields)
         # Rendering and compressing take milliseconds, which would delay other clients.
-        plain, body = await asyncio.to_thread(_made, partial(make, text), media_type, coding)
+        plain, body = await asyncio.to_thread(_make_body, partial(make, text), media_type, coding)
         digest = hashlib.sha256(plain).hexdigest()[:32]
         suffix = "" if coding is Coding.IDENTITY else f"-{coding.value}"
         representation = Representation(
@@ -238,7 +238,7 @@ def comparison_body(name: GroupVersion, hashes: tuple[Hash, Hash], found: Findin
     )
 
 
-def _made(make: Callable[[], bytes], media_type: MediaType, coding: Coding) -> tuple[bytes, bytes]:
+def _make_body(make: Callable[[], bytes], media_type: MediaType, coding: Coding) -> tuple[bytes, bytes]:
     plain = make()
     if media_type == CBOR:
         from specmux_converters.codecs import cbor

@@ -30,7 +30,7 @@ MOST_REPLAYED: Final = 4096
 
 
 class Feed(StrEnum):
-    """What a follower asked for."""
+    """The request of a follower."""
 
     CHANGES = "changes"
     PUBLICATIONS = "publications"
@@ -153,7 +153,7 @@ class Followers:
         self._published = dict(versions)
         self._everything = None
         self._last_publication += 1
-        event = StreamEvent(self._last_publication, "publication", orjson.dumps(_shown(different)))
+        event = StreamEvent(self._last_publication, "publication", orjson.dumps(_show_versions(different)))
         if len(self._publications) == self._publications.maxlen:
             self._floor = self._publications[0].id
         self._publications.append(event)
@@ -169,7 +169,7 @@ class Followers:
             return entries if is_whole else [StreamEvent(last, "reset", b"{}"), *entries]
         if since is None or not self._floor <= since <= self._last_publication:
             if self._everything is None:
-                body = orjson.dumps(_shown(self._published))
+                body = orjson.dumps(_show_versions(self._published))
                 self._everything = StreamEvent(self._last_publication, "publications", body)
             return [self._everything]
         return [event for event in self._publications if event.id > since]
@@ -184,7 +184,7 @@ def _change(entry: LogEntry) -> StreamEvent:
     return StreamEvent(entry.id, "change", entry.body)
 
 
-def _shown(versions: Mapping[GroupVersion, PublishedVersion | None]) -> dict[str, Any]:
+def _show_versions(versions: Mapping[GroupVersion, PublishedVersion | None]) -> dict[str, Any]:
     """``null`` stands for a removed group-version."""
     return {
         name: None if version is None else {"hash": version.hash, "backend": version.backend}

@@ -4,6 +4,27 @@ A document is compared with the last settled one, so a document that changes bac
 changed. Nothing here fails a request or delays a publication.
 """
 
+# Theory of operation
+#
+# ``follow`` is called for each Snapshot, within the publication, and only notes: which group-versions
+# differ, until when each has to stay as it is to count as settled, and the bytes that are in memory,
+# which the publisher is about to forget. One task, ``_run``, does the rest in order of time, one
+# group-version after the other.
+#
+# To settle is to store the new document, compare it with the last settled one in a worker, write the
+# entry to disk, add it to the log, and tell followers, in this order. A follower that comes back after a
+# crash asks for what follows the id it has seen, so an id that was sent must be on disk.
+#
+# At a start nothing has changed: what an earlier process settled is read from disk and is the base of
+# comparison, and without it the first complete Snapshot is recorded silently. What went while no process
+# ran is noticed after the first check of all backends, since no Snapshot shows its removal.
+#
+# Documents are kept as zstd, within a bound of bytes and of versions; what cannot be obtained is an entry
+# without findings, not an error.
+#
+# What must never happen: a publication that waits for this; an entry sent before it is stored; an entry
+# for what a start merely found; two comparisons at a time.
+
 from __future__ import annotations
 
 import asyncio
@@ -258,7 +279,7 @@ class History:
 
     def _keep_published(self) -> None:
         if self._archive is not None:
-            self._archive.keep_published(_published(self._settled))
+            self._archive.keep_published(_write_published(self._settled))
 
     async def _record(
         self, name: GroupVersion, old: PublishedVersion | None, new: PublishedVersion | None
@@ -329,7 +350,7 @@ class History:
             return
         hash, json = self._bodies.pop(name, (None, None))
         if hash != version.hash or json is None:
-            json = await self._fetched(name)
+            json = await self._obtain_json(name)
         if json is not None:
             await self._keep_packed(name, version.hash, json)
 
@@ -347,7 +368,7 @@ class History:
         if self._archive is not None:
             self._archive.keep_document(name, hash, body)
 
-    async def _fetched(self, name: GroupVersion) -> CodedBody | None:
+    async def _obtain_json(self, name: GroupVersion) -> CodedBody | None:
         entry = None if self._snapshot is None else self._snapshot.entries.get(name)
         if entry is None:
             return None
@@ -369,7 +390,7 @@ def _versions(snapshot: Snapshot) -> dict[GroupVersion, PublishedVersion]:
     return {name: PublishedVersion(entry.offer.hash, entry.owner) for name, entry in snapshot.entries.items()}
 
 
-def _published(versions: Mapping[GroupVersion, PublishedVersion]) -> bytes:
+def _write_published(versions: Mapping[GroupVersion, PublishedVersion]) -> bytes:
     return orjson.dumps({name: [version.hash, version.backend] for name, version in versions.items()})
 
 

@@ -145,13 +145,13 @@ class EventStreamWriter:
         self.sent = 0
         """Bytes of the current event handed over."""
         self._is_chunked = request.message.version != HttpVersion10
-        self._head = self._headed(is_private=is_private)
+        self._head = self._write_head(is_private=is_private)
 
     async def write(self) -> None:
         """Write until the client leaves or is cut off. Raises ConnectionError."""
         self._connection.streamed = self._request
         try:
-            self._connection.send(self._head + self._framed(_beat(self._form)))
+            self._connection.send(self._head + self._frame(_beat(self._form)))
             await self._connection.drain()
             await self._write_events()
         except (ConnectionError, asyncio.CancelledError):
@@ -177,7 +177,7 @@ class EventStreamWriter:
                 break
             sent = event.id or sent
         reset = written(StreamEvent(sent, "reset", b"{}"), self._form)
-        self._connection.send(self._framed(reset) + (b"0\r\n\r\n" if self._is_chunked else b""))
+        self._connection.send(self._frame(reset) + (b"0\r\n\r\n" if self._is_chunked else b""))
         await self._connection.drain()
 
     async def _is_permitted(self) -> bool:
@@ -187,7 +187,7 @@ class EventStreamWriter:
     async def _send(self, data: bytes) -> bool:
         """Send an event, a large one as fast as it is read; returns False if too much is unread."""
         if len(data) <= PIECE:
-            self._connection.send(self._framed(data))
+            self._connection.send(self._frame(data))
             await self._connection.drain()
             return True
         unread, view = self._connection.connections.unread, memoryview(data)
@@ -195,18 +195,18 @@ class EventStreamWriter:
             return False
         try:
             for self.sent in range(0, len(data), PIECE):
-                self._connection.send(self._framed(view[self.sent : self.sent + PIECE]))
+                self._connection.send(self._frame(view[self.sent : self.sent + PIECE]))
                 await self._connection.drain()
         finally:
             unread.leave(data, self)
         return True
 
-    def _framed(self, data: bytes | memoryview[int]) -> bytes:
+    def _frame(self, data: bytes | memoryview[int]) -> bytes:
         if not self._is_chunked or not data:
             return bytes(data)
         return b"".join((b"%x\r\n" % len(data), data, b"\r\n"))
 
-    def _headed(self, *, is_private: bool) -> bytes:
+    def _write_head(self, *, is_private: bool) -> bytes:
         lines = [
             "HTTP/1.1 200 OK",
             f"Content-Type: {self._form}",
@@ -222,7 +222,7 @@ class EventStreamWriter:
 
 
 def asked(message: RawRequestMessage) -> tuple[Feed, int | None]:
-    """What to follow, and from which event on. Raises ValueError with a message for the client.
+    """The events to follow, and the first of them. Raises ValueError with a message for the client.
 
     A browser that reconnects sends the last id in a header field, which is newer than the one in its URL.
     """

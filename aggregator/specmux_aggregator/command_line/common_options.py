@@ -39,7 +39,7 @@ HABITS: Final = {
     "--kubernetes-version": "--release, such as 1.36",
     "--version": "specmux --version",
 }
-"""What users of kubectl, kubeconform and kubectl-validate type -> what it is here."""
+"""Options of kubectl, kubeconform and kubectl-validate -> their names here."""
 
 
 class ReleaseName(click.ParamType[str]):
@@ -100,7 +100,7 @@ def verbosity_options(*, hidden: bool = False, short: set[str] | None = None) ->
 
 
 def habit(arguments: list[str], option: str) -> str | None:
-    """What an unknown option of another tool is called here. click splits ``-strict`` into letters: the whole
+    """The name here of an unknown option of another tool. click splits ``-strict`` into letters: the whole
     word is among the arguments."""
     words = [word.partition("=")[0] for word in arguments]
     meant = next((word for word in words if word in HABITS and word.startswith(option)), option)

@@ -75,8 +75,8 @@ class CommandList(SuggestingGroup):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """As click's. Standard output that takes no more, such as a full disk, is an error in one line; an
-        option of another tool is answered with ours."""
+        """Run a command as click does. Standard output that takes no more, such as a full disk, is an error
+        in one line; an option of another tool is answered with ours."""
         # Most of what a command makes, modules and documents, it keeps to its end.
         gc.set_threshold(50_000, 10, 10)
         try:
@@ -105,7 +105,7 @@ class CommandList(SuggestingGroup):
         return [name for section in self.sections.values() for name in section]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        listed = self._listed(cmd_name)
+        listed = self._list_names(cmd_name)
         return None if listed is None else listed.load()
 
     def below(self, name: str) -> list[str]:
@@ -135,7 +135,7 @@ class CommandList(SuggestingGroup):
         ]
         return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
 
-    def _listed(self, name: str) -> LazyCommand | None:
+    def _list_names(self, name: str) -> LazyCommand | None:
         return next((listed for known, listed in self._every() if known == name), None)
 
     def _every(self) -> Iterator[tuple[str, LazyCommand]]:

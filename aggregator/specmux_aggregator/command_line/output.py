@@ -84,7 +84,7 @@ def output_of_group(command: Command) -> Command:
 
 
 def group_output(context: click.Context) -> Output:
-    """What the group was told, for commands with forms of their own."""
+    """The option given to the group, for commands with forms of their own."""
     chosen: Output = context.meta.get(_KEY, "text")
     return chosen
 

@@ -117,10 +117,10 @@ async def probed(backend: Backend, settings: Settings) -> tuple[bool, str]:
         found = len(built_in_releases().group_versions(backend.kubernetes))
         return True, f"Kubernetes {backend.kubernetes}, {counted(found, 'document')} of the package"
     if backend.directory is not None:
-        return await asyncio.to_thread(_counted, backend.directory)
+        return await asyncio.to_thread(_count_files, backend.directory)
     client = BackendClient(backend, polling=settings.polling, limits=settings.limits)
     try:
-        return await _asked(client, backend.kind)
+        return await _ask_root(client, backend.kind)
     finally:
         await client.close()
 
@@ -133,7 +133,7 @@ async def _probe(settings: Settings, backends: tuple[Backend, ...]) -> None:
         raise NoBackendReachable("no backend reachable")
 
 
-async def _asked(client: BackendClient, kind: BackendKind) -> tuple[bool, str]:
+async def _ask_root(client: BackendClient, kind: BackendKind) -> tuple[bool, str]:
     answer: BackendRoot | Payload | NotModified | Failure
     answer = await (client.swagger() if kind is BackendKind.V2 else client.root())
     if kind is BackendKind.AUTO and isinstance(answer, Failure) and answer.cause is Cause.NOT_FOUND:
@@ -150,7 +150,7 @@ async def _asked(client: BackendClient, kind: BackendKind) -> tuple[bool, str]:
             return False, "304 to a plain request"
 
 
-def _counted(directory: Path) -> tuple[bool, str]:
+def _count_files(directory: Path) -> tuple[bool, str]:
     # A folder that cannot be read is named in the list of unreadable paths.
     files = walked(directory, is_document_name, refuse=lambda error: None)
     count = sum(1 for _ in islice(files, DIRECTORY_FILES_MAX))

@@ -135,8 +135,8 @@ def _backend(backend: Backend) -> str:
     return f"- name: {orjson.dumps(backend.name).decode()}\n  {key}: {orjson.dumps(value).decode()}\n"
 
 
-def _written(value: object) -> str:
-    """As YAML 1.1 reads it, too: there ``off`` is false."""
+def _write_value(value: object) -> str:
+    """A value as YAML 1.1 reads it, too: there ``off`` is false."""
     from specmux_aggregator.config.setting_fields import plain
 
     text = plain(value)
@@ -151,6 +151,6 @@ def _settings() -> Iterator[str]:
         if setting.group != group:
             group = setting.group
             yield f"# {group}:"
-        value = "" if setting.default is None else f" {_written(setting.default)}"
+        value = "" if setting.default is None else f" {_write_value(setting.default)}"
         yield f"#   {setting.name}:{value}  # {setting.doc}"
     yield ""

@@ -202,7 +202,7 @@ class PollingSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProxySettings:
-    """What backends answer themselves, through us (docs/proxying.md)."""
+    """Requests that backends answer themselves, through us (docs/proxying.md)."""
 
     resources: bool = _setting(
         False, "proxy requests for resources to their backends, with the client's credentials"
@@ -214,7 +214,7 @@ class ProxySettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscoverySettings:
-    """What backends have, as /api and /apis tell it."""
+    """Discovery of backends, at /api and /apis."""
 
     enabled: bool = _setting(True, "answer /api, /apis, all below them that is discovery, and /version")
     interval: float = _setting(60.0, "seconds between questions to a backend", at_least=0.01)
@@ -261,7 +261,7 @@ class ValidationSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentSettings:
-    """What is done with published documents (docs/check.md)."""
+    """Checks of published documents (docs/check.md)."""
 
     check: str = _setting(
         "off",
@@ -284,7 +284,7 @@ class DocumentSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitSettings:
-    """What a backend may cost us."""
+    """Limits on the cost of a backend."""
 
     max_document_bytes: int = _setting(64 * MIB, "bytes of one document, decoded", at_least=1)
     max_root_bytes: int = _setting(8 * MIB, "bytes of a backend's root, decoded", at_least=1)
@@ -311,7 +311,7 @@ class LimitSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySettings:
-    """What is kept in memory."""
+    """Limits on memory."""
 
     documents_bytes: int = _setting(256 * MIB, "bytes of documents kept in all forms together", at_least=0)
     shed_percent: int = _setting(
@@ -324,7 +324,7 @@ class MemorySettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateSettings:
-    """What is kept on disk for the next start."""
+    """State kept on disk for the next start."""
 
     directory: Path | None = _setting(None, "directory of the last good documents; none: nothing is written")
     max_bytes: int = _setting(512 * MIB, "bytes on disk above which the oldest are removed", at_least=MIB)
@@ -332,7 +332,7 @@ class StateSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeSettings:
-    """What is told of changes to published documents (docs/changes.md)."""
+    """The log of changes to published documents (docs/changes.md)."""
 
     enabled: bool = _setting(True, "compare documents that change, and answer /openapi/changes")
     settle: float = _setting(
@@ -350,7 +350,7 @@ class ChangeSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSettings:
-    """What is logged, to standard error."""
+    """Logging, to standard error."""
 
     format: str = _setting("text", "lines as text or json", choices=("text", "json"))
     level: str = _setting(

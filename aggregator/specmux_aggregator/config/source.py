@@ -69,7 +69,7 @@ class ConfigSource:
 
         parsed = ConfigFile({}, ())
         if self.file is not None and text is not None:
-            parsed = parse_config_file(_decoded(text, self.file), self.file)
+            parsed = parse_config_file(_decode(text, self.file), self.file)
         values = {**parsed.values, **_from_environment(self.environment), **self.flags}
         settings = replace(_settings(values), backends=self._backends(parsed.backends))
         _check(settings)
@@ -115,7 +115,7 @@ def unknown_variables(variables: Iterable[str]) -> Iterator[tuple[str, str]]:
             yield name, f"{VARIABLE_PREFIX}{close[0]}" if close else ""
 
 
-def _decoded(text: bytes, path: Path) -> str:
+def _decode(text: bytes, path: Path) -> str:
     try:
         return text.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -43,10 +43,10 @@ async def watch_config(
     while True:
         is_asked = reread.is_set()
         reread.clear()
-        content = await _content(source) if is_asked else await _settled(source, seen)
+        content = await _content(source) if is_asked else await _read_settled(source, seen)
         if is_asked or content != seen:
             seen = content
-            read = await asyncio.to_thread(_parsed, source, content, accepted)
+            read = await asyncio.to_thread(_parse_content, source, content, accepted)
             if is_asked or isinstance(read, InvalidConfig) or read != last:
                 last = read
                 yield read
@@ -78,7 +78,7 @@ class _ConfigInForce:
         self.settings, self._content, self._inode = settings, content, inode
 
 
-async def _settled(source: ConfigSource, seen: bytes | str | None) -> bytes | str | None:
+async def _read_settled(source: ConfigSource, seen: bytes | str | None) -> bytes | str | None:
     """The content, once two checks in a row agree if it differs from ``seen``."""
     content = await _content(source)
     for _ in range(SETTLING_LOOKS):
@@ -101,7 +101,7 @@ async def _content(source: ConfigSource) -> bytes | str | None:
         return str(refused)
 
 
-def _parsed(
+def _parse_content(
     source: ConfigSource, content: bytes | str | None, accepted: _ConfigInForce
 ) -> Settings | InvalidConfig:
     """Parse the content; on success it becomes ``accepted``."""

@@ -117,7 +117,7 @@ class DocumentRepository:
         body = self._representations.get(key, media_type, coding)
         if body is not None:
             return body
-        source = self._held(key, media_type) or await self._sourced(key, media_type, coding)
+        source = self._find_held(key, media_type) or await self._obtain_form(key, media_type, coding)
         if not isinstance(source, CodedBody):
             return source
         if source.coding is coding:
@@ -132,7 +132,7 @@ class DocumentRepository:
             await flights.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def _sourced(self, key: DocumentKey, media_type: MediaType, coding: Coding) -> Made:
+    async def _obtain_form(self, key: DocumentKey, media_type: MediaType, coding: Coding) -> Made:
         """The form in some coding if it is not in memory: ``coding`` if the owner is asked and supports
         it."""
         if media_type == JSON:
@@ -146,15 +146,17 @@ class DocumentRepository:
 
     async def fetched(self, key: DocumentKey) -> bool:
         """Whether the JSON is in memory or on disk, or could be fetched now."""
-        if self._held(key, JSON) is not None or (self._archive is not None and await self._archive.has(key)):
+        if self._find_held(key, JSON) is not None or (
+            self._archive is not None and await self._archive.has(key)
+        ):
             return True
         return await self.gzipped(key) is not None
 
     def held(self, key: DocumentKey) -> CodedBody | None:
         """The JSON in some coding, if it is in memory."""
-        return self._held(key, JSON)
+        return self._find_held(key, JSON)
 
-    def _held(self, key: DocumentKey, media_type: MediaType) -> CodedBody | None:
+    def _find_held(self, key: DocumentKey, media_type: MediaType) -> CodedBody | None:
         """The form in the coding that is cheapest to decode."""
         for coding in (Coding.IDENTITY, Coding.ZSTD, Coding.GZIP):
             body = self._representations.get(key, media_type, coding)
@@ -166,7 +168,9 @@ class DocumentRepository:
         failure, until = self._paused.get((key, media_type), (None, 0.0))
         if failure is not None and (pause := until - _now()) > 0:
             return replace(failure, retry_after=pause)
-        source = self._held(key, JSON) or await self._sources.run(key, lambda: self._find(key, Coding.GZIP))
+        source = self._find_held(key, JSON) or await self._sources.run(
+            key, lambda: self._find(key, Coding.GZIP)
+        )
         if not isinstance(source, CodedBody):
             return source
         started = _now()

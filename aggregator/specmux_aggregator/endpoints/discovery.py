@@ -44,28 +44,28 @@ def decide(
     if request.method not in ("GET", "HEAD"):
         return method_not_allowed(request, route=ROUTE)
     if not index.is_complete:
-        return _refused(503, "a backend has not been asked yet what it has", request, RETRY_AFTER)
+        return _refuse(503, "a backend has not been asked yet what it has", request, RETRY_AFTER)
     if index.is_blind:
         # An empty list would tell controllers that there are no APIs.
-        return _refused(503, "no backend could be asked yet what it has", request, RETRY_AFTER)
+        return _refuse(503, "no backend could be asked yet what it has", request, RETRY_AFTER)
     subject = index.find(path)
     if subject is None and path == VERSION_PATH and index.directory.awaits_version:
-        return _refused(503, "the server whose version this is cannot be asked", request, RETRY_AFTER)
+        return _refuse(503, "the server whose version this is cannot be asked", request, RETRY_AFTER)
     if subject is None:
-        return _refused(404, "the server could not find the requested resource", request)
+        return _refuse(404, "the server could not find the requested resource", request)
     if isinstance(subject, ListedVersion) and not subject.is_known:
         cause = f" ({subject.lapse.failure.cause})" if subject.lapse else ""
-        return _refused(503, f"the server of this group-version cannot be asked{cause}", request, RETRY_AFTER)
+        return _refuse(503, f"the server of this group-version cannot be asked{cause}", request, RETRY_AFTER)
     offered = forms_of(path)
     form = form_for(request.accept, offered)
     if form is None:
         return not_acceptable(dict.fromkeys(item.content_type for item in offered), request, route=ROUTE)
     if form.is_of_one and not index.directory.has_peers:
         form = replace(form, is_of_one=False)  # the bytes are the same
-    return _represented(index, path, subject, form, request, is_private=is_private)
+    return _represent(index, path, subject, form, request, is_private=is_private)
 
 
-def _represented(
+def _represent(
     index: DiscoveryIndex,
     path: str,
     subject: Subject,
@@ -94,5 +94,5 @@ def _represented(
     return PendingAnswer(index, (path, form, coding)) if body is None else delivered(representation, body)
 
 
-def _refused(code: int, message: str, request: Request, *fields: tuple[str, str]) -> PreparedAnswer:
+def _refuse(code: int, message: str, request: Request, *fields: tuple[str, str]) -> PreparedAnswer:
     return status_reply(code, message, route=ROUTE, request=request, fields=fields)

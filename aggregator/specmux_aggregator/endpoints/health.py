@@ -60,9 +60,9 @@ class SharedBody:
     async def get(self) -> bytes:
         if len(self._body) >= LARGE and time.monotonic() - self._made_at < KEPT:
             return self._body
-        return await self._making.run(None, self._made)
+        return await self._making.run(None, self._make_once)
 
-    async def _made(self) -> bytes:
+    async def _make_once(self) -> bytes:
         started = time.monotonic()
         self._body = await self._make()
         # The time when building began.
@@ -135,7 +135,7 @@ class Pages:
         observations = self._state.publisher.current.observations.values()
         # A backend that is configured later must not make a serving instance unready.
         has_discovery = self._state.discovery is None or self._state.discovery.index.is_complete
-        unsettled = self._unsettled()
+        unsettled = self._name_unsettled()
         unbuilt = self._state.first_look.unbuilt()
         self._has_been_ready = self._has_been_ready or (
             not unsettled and has_discovery and is_ready(observations) and not unbuilt
@@ -154,7 +154,7 @@ class Pages:
         body = f"waiting for the first answer of: {names}\n{why}".encode()
         return _page(request, 503, TEXT, body, ("Retry-After", "1"), route="readyz")
 
-    def _unsettled(self) -> list[str]:
+    def _name_unsettled(self) -> list[str]:
         """The parts that have not yet reported which backends exist."""
         pending = () if self._state.cluster is None else self._state.cluster.pending
         if not pending and not self._state.backend_sets.is_settled:
@@ -196,7 +196,7 @@ class Pages:
             config={"error": self._state.config.error},
             sources={} if cluster is None else {"kubernetes": cluster.status()},
             left_out=self._state.backend_sets.problems,
-            is_settled=not self._unsettled(),
+            is_settled=not self._name_unsettled(),
             discovery=self._discovery_report(snapshot),
             openapi_v2=self._metrics.swagger_readers.report(),
             document_checks=self._checks_report(),

@@ -104,7 +104,7 @@ class MergedSwagger:
     def immediate(self, request: Request) -> PreparedAnswer | None:
         if self._is_looking():
             return None
-        decision = self._represented(request)
+        decision = self._represent(request)
         if isinstance(decision, PreparedAnswer):
             return decision
         key, media_type, representation = decision
@@ -120,7 +120,7 @@ class MergedSwagger:
         ready = self.immediate(request)
         if ready is not None:
             return ready
-        decision = self._represented(request)
+        decision = self._represent(request)
         if isinstance(decision, PreparedAnswer):
             return decision
         key, media_type, representation = decision
@@ -149,9 +149,7 @@ class MergedSwagger:
     async def close(self) -> None:
         await self._flights.close()
 
-    def _represented(
-        self, request: Request
-    ) -> PreparedAnswer | tuple[DocumentKey, MediaType, Representation]:
+    def _represent(self, request: Request) -> PreparedAnswer | tuple[DocumentKey, MediaType, Representation]:
         media_type = media_type_for(request.accept, SWAGGER_MEDIA_TYPES)
         if media_type is None:
             return not_acceptable(SWAGGER_MEDIA_TYPES, request, route=ROUTE)

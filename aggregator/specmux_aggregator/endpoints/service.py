@@ -108,12 +108,12 @@ class Service:
         decision = self._decide(snapshot, request)
         match decision:
             case PreparedAnswer():
-                return self._marked(decision, request)
+                return self._mark_partial(decision, request)
             case Deliver(key, media_type, representation):
                 body = self._representations.get(key, media_type, representation.coding)
                 if body is None:
                     return PendingDocument(request, snapshot, decision)
-                return self._marked(delivered(representation, body), request)
+                return self._mark_partial(delivered(representation, body), request)
             case Revalidate() | PendingAnswer():
                 return Pending(request)
 
@@ -123,19 +123,19 @@ class Service:
         route = self._route_of(request.path)
         if route is not None:
             return route.refusal(request) or await route.endpoint.respond(request)
-        return self._marked(await self._answered(pending), request)
+        return self._mark_partial(await self._answer(pending), request)
 
-    async def _answered(self, pending: Pending) -> PreparedAnswer:
+    async def _answer(self, pending: Pending) -> PreparedAnswer:
         request = pending.request
         failure = Failure(Cause.INTERNAL, "")
-        known = self._known(pending)
+        known = self._recall_decision(pending)
         for _ in range(ATTEMPTS):
-            decision, known = known or await self._decided(request), None
+            decision, known = known or await self._decide_document(request), None
             if isinstance(decision, Revalidate):
                 await asyncio.gather(
                     *(self._check(owner, is_unknown=decision.is_unknown) for owner in decision.owners)
                 )
-                decision = await self._decided(request, is_revalidated=True)
+                decision = await self._decide_document(request, is_revalidated=True)
             match decision:
                 case PreparedAnswer():
                     return decision
@@ -162,14 +162,14 @@ class Service:
                 break
         return unavailable(failure, request, retry_after=self._retry_after(request, failure))
 
-    def _known(self, pending: Pending) -> Deliver | None:
+    def _recall_decision(self, pending: Pending) -> Deliver | None:
         """The decision made on arrival, if nothing was published since."""
         if isinstance(pending, PendingDocument) and pending.snapshot is self._publisher.current:
             return pending.decision
         return None
 
-    async def _decided(self, request: Request, *, is_revalidated: bool = False) -> Decision:
-        """As ``_decide``, after building what it needs of discovery."""
+    async def _decide_document(self, request: Request, *, is_revalidated: bool = False) -> Decision:
+        """The result of ``_decide``, after building the discovery that it needs."""
         decision = self._decide(self._publisher.current, request, is_revalidated=is_revalidated)
         if not isinstance(decision, PendingAnswer):
             return decision
@@ -192,7 +192,7 @@ class Service:
         decision: Decision | PendingAnswer | None = decide(
             snapshot,
             request,
-            offered=self._offered,
+            offered=self._list_offered,
             vouched_until=self._vouched_after_check if is_revalidated else self._vouched_until,
             is_checked=is_revalidated,
             is_private=self._is_private,
@@ -218,7 +218,7 @@ class Service:
         failing = any(each.failure and not each.offers for each in snapshot.observations.values())
         return failing or (self._first_look is not None and self._first_look.is_pending())
 
-    def _marked(self, answer: PreparedAnswer, request: Request) -> PreparedAnswer:
+    def _mark_partial(self, answer: PreparedAnswer, request: Request) -> PreparedAnswer:
         """Mark a list as incomplete and name the missing backends while some have not answered."""
         look = self._first_look
         if look is not None and not look.is_pending():
@@ -230,7 +230,7 @@ class Service:
         until = time.monotonic() + FIRST_LOOK_STEP
         return with_field(answer, PARTIAL, look.missing(), good_until=until)
 
-    def _offered(self, key: DocumentKey) -> tuple[MediaType, ...]:
+    def _list_offered(self, key: DocumentKey) -> tuple[MediaType, ...]:
         if not self._representations.has_refusals:
             return MEDIA_TYPES
         return tuple(item for item in MEDIA_TYPES if self._representations.refused(key, item) is None)

@@ -42,9 +42,9 @@ class Request(NamedTuple):
 
     method: str
     path: str
-    """As received: never percent-decoded."""
+    """The path as received: never percent-decoded."""
     query: str = ""
-    """As received, without "?"."""
+    """The query as received, without "?"."""
     accept: str | None = None
     accept_encoding: str | None = None
     if_none_match: str | None = None

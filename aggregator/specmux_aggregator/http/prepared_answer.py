@@ -175,7 +175,7 @@ class TimeLines:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Representation:
-    """What an answer says of one representation, apart from its bytes."""
+    """The fields of an answer that describe one representation."""
 
     content_type: str
     etag: ETag
@@ -212,7 +212,7 @@ def settled(representation: Representation, request: Request) -> PreparedAnswer 
         return None
     # No Content-* fields: RFC 9110 15.4.5, and client-go's cache would merge them into its entry.
     fields = [*_validating(representation), *representation.fields]
-    return _prepared(representation, 304, fields)
+    return _prepare(representation, 304, fields)
 
 
 def delivered(representation: Representation, body: bytes) -> PreparedAnswer:
@@ -221,10 +221,10 @@ def delivered(representation: Representation, body: bytes) -> PreparedAnswer:
     if representation.coding is not Coding.IDENTITY:
         fields.append(("Content-Encoding", representation.coding.value))
     fields.extend(representation.fields)
-    return _prepared(representation, 200, fields, body)
+    return _prepare(representation, 200, fields, body)
 
 
-def _prepared(
+def _prepare(
     representation: Representation, status: int, fields: list[tuple[str, str]], body: bytes = b""
 ) -> PreparedAnswer:
     answer = prepare(

@@ -10,7 +10,7 @@ _PARAMETERS_MAX: Final = 20
 
 
 class BadParameters(ValueError):
-    """What is wrong with a query."""
+    """A fault of a query."""
 
 
 def parameters(query: str) -> Mapping[str, str]:

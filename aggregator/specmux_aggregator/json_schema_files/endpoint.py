@@ -156,13 +156,13 @@ class SchemaFiles:
         if isinstance(decision, PreparedAnswer):
             return decision
         ready = settled(decision.representation, request)
-        return ready or self._held(decision, request)
+        return ready or self._recall_file(decision, request)
 
     async def _respond(self, request: Request) -> PreparedAnswer:
         decision = self._decide(request)
         if isinstance(decision, PreparedAnswer):
             return decision
-        ready = settled(decision.representation, request) or self._held(decision, request)
+        ready = settled(decision.representation, request) or self._recall_file(decision, request)
         if ready is not None:
             return ready
         etag = decision.representation.etag
@@ -172,7 +172,7 @@ class SchemaFiles:
             return told(request, 503, made.text, access=self._access, fields=[RETRY])
         tag, body = made
         if body is None:
-            return self._unknown(decision, tree, request)
+            return self._answer_unknown(decision, tree, request)
         # A file that lacks unavailable documents is not the file of the requested tree.
         is_whole = tag == etag
         told_of = (
@@ -215,16 +215,16 @@ class SchemaFiles:
             self._decisions.clear()
         return self._tree[1]
 
-    def _held(self, decision: Make, request: Request) -> PreparedAnswer | None:
+    def _recall_file(self, decision: Make, request: Request) -> PreparedAnswer | None:
         etag = decision.representation.etag
         if etag not in self.kept:
             return None
         body = self.kept.get(etag)
         if body is None:
-            return self._unknown(decision, self._current(), request)
+            return self._answer_unknown(decision, self._current(), request)
         return delivered(decision.representation, body)
 
-    def _unknown(self, decision: Make, tree: Tree, request: Request) -> PreparedAnswer:
+    def _answer_unknown(self, decision: Make, tree: Tree, request: Request) -> PreparedAnswer:
         text = "the documents have no kind of that name"
         return without_kind(tree, decision.file, request, text, access=self._access)
 

@@ -19,7 +19,7 @@ class SchemaSource(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileContext:
-    """What a file says besides the documents."""
+    """The parts of a file besides the documents."""
 
     tree: str
     """The hash of the file's tree."""

@@ -58,8 +58,8 @@ class ApiClient:
         return await self.read(target, lambda value, _: value)
 
     async def read(self, target: str, take: Callable[[Mapping[str, Any], int], T | Failure]) -> T | Failure:
-        """What ``take`` makes of the object at a path with a query, and of the bytes of its JSON; of a large
-        one in a thread."""
+        """The result of ``take`` for the object at a path with a query, and of the bytes of its JSON; of a
+        large one in a thread."""
         fields = {"Accept": JSON, "Accept-Encoding": "gzip"}
         try:
             async with (
@@ -73,9 +73,9 @@ class ApiClient:
             return self._failure(error, self._polling)
         match answer:
             case Payload() if len(answer.body) <= INLINE_MAX:
-                return self._taken(answer, take)
+                return self._take_object(answer, take)
             case Payload():
-                return await asyncio.to_thread(self._taken, answer, take)
+                return await asyncio.to_thread(self._take_object, answer, take)
             case Redirect():
                 return Failure(Cause.REDIRECTED, f"answered {answer.status}, a redirect")
             case NotModified():
@@ -153,7 +153,9 @@ class ApiClient:
     def _failure(self, error: Exception, polling: PollingSettings) -> Failure:
         return CLOSED if self._transport.is_closed else failure_of(error, polling)
 
-    def _taken(self, payload: Payload, take: Callable[[Mapping[str, Any], int], T | Failure]) -> T | Failure:
+    def _take_object(
+        self, payload: Payload, take: Callable[[Mapping[str, Any], int], T | Failure]
+    ) -> T | Failure:
         try:
             plain = decoded(payload.body, payload.coding, max_bytes=self._max_bytes)
             value = orjson.loads(plain)

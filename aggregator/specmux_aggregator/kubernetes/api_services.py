@@ -78,10 +78,10 @@ def read_api_services(objects: Iterable[Mapping[str, Any]]) -> tuple[tuple[APISe
 def noted(objects: Iterable[Mapping[str, Any]]) -> bytes:
     """The input of ``recall`` after a restart: everything except what the apiserver creates for definitions.
     Status is omitted, so it changes rarely."""
-    return b"[" + b",".join(filter(None, map(_noted, objects))) + b"]"
+    return b"[" + b",".join(filter(None, map(_note_item, objects))) + b"]"
 
 
-def _noted(item: Mapping[str, Any]) -> bytes | None:
+def _note_item(item: Mapping[str, Any]) -> bytes | None:
     metadata = mapping(item.get("metadata"))
     managed = mapping(metadata.get("labels")).get(AUTOMANAGED)
     if managed == "true" or not metadata:

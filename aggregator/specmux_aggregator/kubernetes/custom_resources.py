@@ -65,7 +65,7 @@ def definitions(objects: Mapping[str, Definition]) -> tuple[Definition, ...]:
 
 
 class WatchedManifests:
-    """What a watch saw last. ``take`` and ``fail`` must be called on the event loop."""
+    """The objects that a watch saw last. ``take`` and ``fail`` must be called on the event loop."""
 
     def __init__(self, templates: Callable[[], Awaitable[Templates]]) -> None:
         """``templates``: those of the cluster."""

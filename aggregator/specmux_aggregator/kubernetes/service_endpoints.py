@@ -56,7 +56,7 @@ class ServiceEndpoints:
             ENDPOINT_SLICES,
             selector=f"{SERVICE_LABEL} in ({names})",
             on_change=self._take,
-            on_failure=self._refused,
+            on_failure=self._note_refusal,
             keep=kept,
             timing=self._timing,
         )
@@ -71,7 +71,7 @@ class ServiceEndpoints:
         found = addresses_of(objects.values())
         self._set({service: found[service] for service in self._services if service in found})
 
-    def _refused(self) -> None:
+    def _note_refusal(self) -> None:
         if self._watch is not None and self._watch.state.phase.is_refusal:
             self._set({})
 

@@ -50,9 +50,9 @@ class SeenServices:
         self._named: frozenset[GroupVersion] = frozenset()
         """Every group-version that an APIService of an extension apiserver ever named."""
         self.withdrawn: frozenset[GroupVersion] = frozenset()
-        """Those that none names any more. Not the apiserver's own: of several, one that has another release
-        deletes the APIServices of all that it does not serve itself, while others serve it. Their roots say
-        when the last has lost it."""
+        """Group-versions that no APIService names any more. Not the apiserver's own: of several, one that has
+        another release deletes the APIServices of all that it does not serve itself, while others serve it.
+        Their roots say when the last has lost it."""
 
     def recall(self, before: bytes) -> None:
         """Start with the note of an earlier run."""
@@ -244,7 +244,7 @@ class ClusterSource:
         """The part of ``/status``."""
         return {
             "server": self.server.url,
-            "watches": {name: _shown(state) for name, state in self._shown_watches()},
+            "watches": {name: _show_watch(state) for name, state in self._shown_watches()},
             "unavailable": [
                 {"name": item.name, "reason": item.available.reason, "message": item.available.message}
                 for item in self._services.items or ()
@@ -321,13 +321,13 @@ class ClusterSource:
         self._was_failing = is_failing
 
     def _withdrawn(self, *, is_custom: bool) -> frozenset[GroupVersion]:
-        """What was served once and is not intended any more."""
+        """Group-versions that were served once and are not intended any more."""
         if not is_custom:
             return self._services.withdrawn
         return self._definitions.withdrawn | (self._services.withdrawn - self._definitions.served)
 
 
-def _shown(state: WatchState) -> dict[str, Any]:
+def _show_watch(state: WatchState) -> dict[str, Any]:
     failure = state.failure
     return {
         "state": state.phase.value,

@@ -208,7 +208,7 @@ class Watch:
             size=self._page_size,
         )
         if isinstance(held, Failure):
-            return self._failed(held, stood=False)
+            return self._note_failure(held, stood=False)
         self._lists += 1
         self._was_shown = True
         if self._held is None:
@@ -263,7 +263,7 @@ class Watch:
             failure, opened_at = (failure, None) if self._has_bookmarks else (None, opened_at)
         stood = opened_at is not None and time.monotonic() - opened_at >= timing.standing
         if failure is not None:
-            return self._failed(failure, stood=stood)
+            return self._note_failure(failure, stood=stood)
         self._proven()
         if not stood:
             if self._heard_at is not None and time.monotonic() - self._heard_at >= timing.silent_max:
@@ -288,7 +288,7 @@ class Watch:
         if differs(before, held):
             self._on_change(held.objects)
 
-    def _failed(self, failure: Failure, *, stood: bool) -> float:
+    def _note_failure(self, failure: Failure, *, stood: bool) -> float:
         """Seconds to wait after a failure."""
         self._refusals = self._refusals + 1 if failure.status is not None else 0
         if failure.status not in (403, 404):

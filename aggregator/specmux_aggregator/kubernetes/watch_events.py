@@ -47,7 +47,7 @@ class WatchedObjects:
 
 @dataclass(frozen=True, slots=True)
 class ListPage:
-    """What is kept of one page of a list. ``token``: of the next page, "" for the last."""
+    """The kept part of one page of a list. ``token``: of the next page, "" for the last."""
 
     objects: Mapping[str, Any]
     version: str

@@ -38,7 +38,7 @@ def group_of(group_version: GroupVersion) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterFacts:
-    """What a watched cluster says of a backend, apart from how it is reached."""
+    """Facts of a watched cluster about a backend, apart from how it is reached."""
 
     cluster: str = ""
     """The URL of its apiserver."""

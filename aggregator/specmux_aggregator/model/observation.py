@@ -1,4 +1,4 @@
-"""What is known of one backend: its offers, and how the last attempt ended."""
+"""The observation of one backend: its offers, and how the last attempt ended."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class Offer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """What is known of one backend: its last good offers, and how the last attempt ended."""
+    """The state of one backend: its last good offers, and how the last attempt ended."""
 
     backend: Backend
     dialect: BackendKind | None = None
-    """What it spoke when last seen; never AUTO."""
+    """The dialect that it spoke when last seen; never AUTO."""
     offers: Mapping[GroupVersion, Offer] = field(default_factory=lambda: MappingProxyType({}))
     failure: Failure | None = None
     attempted: bool = False

@@ -42,7 +42,7 @@ OPENINGS: Final = 8
 longer than all of them in sequence."""
 
 AHEAD: Final = 32 * 1024
-"""As in upstream/transport.py; bytes held for every client that reads slowly."""
+"""Bytes as in upstream/transport.py, held for every client that reads slowly."""
 
 _Key = tuple[BackendName, bytes | None]
 """A backend, and the caller (asker_of); None: this service, with its own credentials."""

@@ -197,7 +197,7 @@ class ProxyHandler:
             if upload.is_stalled and begun.cause is Cause.TIMEOUT:
                 return _status(request, 408, "Timeout", "the body of the request did not come")
         if isinstance(begun, Failure):
-            return self._failed(request, owner, begun)
+            return self._answer_failure(request, owner, begun)
         return await self._pass_on(request, begun, upload, header_fields.answer_fields)
 
     def _owner(self, target: str) -> Backend | None:
@@ -271,7 +271,7 @@ class ProxyHandler:
                 # It has the document, or may have it: another backend's would be a part of it.
                 return await self._instead_of(backend, begun, request)
         if lost is not None:
-            return self._failed(request, *lost, is_read=True)
+            return self._answer_failure(request, *lost, is_read=True)
         return _status(request, 404, "NotFound", f"no backend has a document at {SWAGGER_PATH}")
 
     async def _instead_of(self, backend: Backend, failure: Failure, request: WireRequest) -> PreparedAnswer:
@@ -285,7 +285,7 @@ class ProxyHandler:
         if copy is not None:
             self._exchanges.failed(backend, failure, copy.status)
             return copy
-        return self._failed(request, backend, failure, is_read=True)
+        return self._answer_failure(request, backend, failure, is_read=True)
 
     def _is_without_swagger(self, backend: Backend) -> bool:
         url, until = self._without_swagger.get(backend.name, ("", 0.0))
@@ -339,7 +339,7 @@ class ProxyHandler:
             await begun.close()
             if body is not None:
                 await body.end(is_whole=False)
-            return self._failed(request, begun.backend, failure)
+            return self._answer_failure(request, begun.backend, failure)
         self._exchanges.answered(begun.backend, begun.answer.status)
         return ProxiedResponse(
             begun,
@@ -352,7 +352,7 @@ class ProxyHandler:
             guard=self.guard,
         )
 
-    def _failed(
+    def _answer_failure(
         self, request: WireRequest, backend: Backend, failure: Failure, *, is_read: bool = False
     ) -> PreparedAnswer:
         """``is_read``: the request may be repeated even if the backend has begun it."""

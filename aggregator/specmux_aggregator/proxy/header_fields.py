@@ -108,7 +108,7 @@ def answer_fields(raw: Iterable[tuple[bytes, bytes]]) -> list[Field]:
 
 
 def swagger_answer_fields(raw: Iterable[tuple[bytes, bytes]]) -> list[Field]:
-    """As ``answer_fields``, of a Swagger 2.0 document."""
+    """The ``answer_fields`` of a Swagger 2.0 document."""
     passed = answer_fields(raw)
     return [(name, value) for name, value in passed if name.lower() in _SWAGGER_TOLD or name == "Via"]
 

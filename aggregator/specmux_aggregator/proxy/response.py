@@ -78,7 +78,7 @@ class ProxiedResponse:
         is_old = message.version == HttpVersion10
         # Clients of HTTP/1.0 cannot read chunks, and the connection must close afterwards (RFC 9112 6.1).
         self._is_last = is_early or is_closing or (is_old and message.chunked)
-        self._head = self._headed(fields, is_old=is_old)
+        self._head = self._write_head(fields, is_old=is_old)
         self._lost = _lost(self._answer) if self._framing is Framing.CLOSE else None
 
     @property
@@ -114,8 +114,8 @@ class ProxiedResponse:
         return self._guard is None or self._framing in (Framing.NONE, Framing.LENGTH)
 
     async def _pass_on_while_permitted(self) -> Exception | Failure | None:
-        """As ``_pass_on``. Raises ConnectionResetError and cuts the connection once the client is no longer
-        permitted: an apiserver checks a token only when a watch begins."""
+        """Pass on like ``_pass_on``. Raises ConnectionResetError and cuts the connection once the client is
+        no longer permitted: an apiserver checks a token only when a watch begins."""
         passing = asyncio.create_task(self._pass_on())
         try:
             while not (await asyncio.wait({passing}, timeout=PERMISSION_LOOK))[0]:
@@ -145,7 +145,7 @@ class ProxiedResponse:
                     return ConnectionResetError(errno.ECONNRESET, "the backend cut the connection")
             if self._body is not None and (too_many := self._body.take(piece)) is not None:
                 return too_many
-            data = unsent + self._framed(piece, is_last=is_at_end)
+            data = unsent + self._frame(piece, is_last=is_at_end)
             if data:
                 self._connection.send(data)
                 self._moved(len(piece))
@@ -154,13 +154,13 @@ class ProxiedResponse:
                 return None
             unsent = piece = b""
 
-    def _framed(self, piece: bytes, *, is_last: bool) -> bytes:
+    def _frame(self, piece: bytes, *, is_last: bool) -> bytes:
         if self._framing is not Framing.CHUNKED:
             return piece
         chunk = b"%x\r\n%b\r\n" % (len(piece), piece) if piece else b""
         return chunk + b"0\r\n\r\n" if is_last else chunk
 
-    def _headed(self, fields: list[Field], *, is_old: bool) -> bytes:
+    def _write_head(self, fields: list[Field], *, is_old: bool) -> bytes:
         answer = self._answer
         reason = answer.reason if answer.reason is not None and answer.reason.isprintable() else ""
         lines = [f"HTTP/1.1 {answer.status} {reason}", *(f"{name}: {value}" for name, value in fields)]

@@ -165,7 +165,7 @@ class SwaggerCopies:
             # Bytes that are coded here need not be the backend's.
             representation = replace(representation, etag=ETag(f"W/{copy.etag.removeprefix('W/')}"))
         try:
-            return delivered(representation, await asyncio.to_thread(_recoded, copy, coding, self._max_bytes))
+            return delivered(representation, await asyncio.to_thread(_recode, copy, coding, self._max_bytes))
         except (BadCoding, TooLarge, ValueError):
             return None  # what the backend sent cannot be sent otherwise
 
@@ -182,7 +182,7 @@ def _compact(head: SwaggerCopy, body: bytes) -> SwaggerCopy:
     return SwaggerCopy(head.content_type, etag, head.coding, body)
 
 
-def _recoded(copy: SwaggerCopy, coding: Coding, max_bytes: int) -> bytes:
+def _recode(copy: SwaggerCopy, coding: Coding, max_bytes: int) -> bytes:
     if coding is copy.coding:
         return copy.body
     return encoded(decoded(copy.body, copy.coding, max_bytes=max_bytes), coding)

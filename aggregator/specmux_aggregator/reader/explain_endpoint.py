@@ -64,11 +64,11 @@ class Explain:
         self._is_private = is_private
 
     def immediate(self, request: Request) -> PreparedAnswer | None:
-        asked_for = self._asked(request)
+        asked_for = self._parse_request(request)
         return asked_for if isinstance(asked_for, PreparedAnswer) else settled(asked_for[2], request)
 
     async def respond(self, request: Request) -> PreparedAnswer:
-        asked_for = self._asked(request)
+        asked_for = self._parse_request(request)
         if isinstance(asked_for, PreparedAnswer):
             return asked_for
         entry, question, representation = asked_for
@@ -79,15 +79,15 @@ class Explain:
             found = await self._reading.of_document(entry, _EXPLAIN, question, representation.coding)
         except Unready as error:
             return refused(request, error, route="explain")
-        return _answered(request, representation, found)
+        return _answer(request, representation, found)
 
-    def _asked(
+    def _parse_request(
         self, request: Request
     ) -> PreparedAnswer | tuple[SnapshotEntry, ExplainRequest, Representation]:
         key, _, kind = request.path.removeprefix(EXPLAIN).rpartition("/")
         entry = self._reading.snapshot.entries.get(GroupVersion(unquote(key)))
         if entry is None or not kind:
-            return self._unknown(request)
+            return self._refuse_unknown(request)
         try:
             question = _explain_request(entry, unquote(kind), request.query)
         except BadParameters as error:
@@ -105,7 +105,7 @@ class Explain:
         )
         return entry, question, representation
 
-    def _unknown(self, request: Request) -> PreparedAnswer:
+    def _refuse_unknown(self, request: Request) -> PreparedAnswer:
         """404, or 503 while a backend has not answered yet."""
         if not self._reading.snapshot.is_partial:
             message = "the path is /openapi/explain/GROUP-VERSION/KIND, of a group-version that is published"
@@ -122,11 +122,11 @@ class Search:
         self._is_private = is_private
 
     def immediate(self, request: Request) -> PreparedAnswer | None:
-        asked_for = self._asked(request)
+        asked_for = self._parse_request(request)
         return asked_for if isinstance(asked_for, PreparedAnswer) else settled(asked_for[1], request)
 
     async def respond(self, request: Request) -> PreparedAnswer:
-        asked_for = self._asked(request)
+        asked_for = self._parse_request(request)
         if isinstance(asked_for, PreparedAnswer):
             return asked_for
         question, representation = asked_for
@@ -138,10 +138,10 @@ class Search:
         except Unready as error:
             return refused(request, error, route="search")
         if self._reading.is_complete or not isinstance(found, ReaderAnswer):
-            return _answered(request, representation, found)
+            return _answer(request, representation, found)
         return passing(representation, found.body)
 
-    def _asked(self, request: Request) -> PreparedAnswer | tuple[SearchRequest, Representation]:
+    def _parse_request(self, request: Request) -> PreparedAnswer | tuple[SearchRequest, Representation]:
         if request.path.removesuffix("/") != SEARCH.removesuffix("/"):
             return status_reply(404, "the path is /openapi/search", route="search", request=request)
         try:
@@ -182,7 +182,7 @@ def _explain_request(entry: SnapshotEntry, kind: str, query: str) -> ExplainRequ
     )
 
 
-def _answered(
+def _answer(
     request: Request, representation: Representation, found: ReaderAnswer | QuestionRefusal
 ) -> PreparedAnswer:
     if isinstance(found, ReaderAnswer):

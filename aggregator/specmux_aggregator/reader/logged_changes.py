@@ -31,5 +31,5 @@ def bodies_of(entries: Sequence[LogEntryPage] | None) -> tuple[bytes, ...] | Non
 
 
 def state_of(entries: Sequence[LogEntryPage] | None) -> str:
-    """What an ETag has of the log."""
+    """The log's part of an ETag."""
     return "off" if entries is None else ",".join(str(entry.id) for entry in entries)

@@ -54,7 +54,8 @@ _ERROR: Final[NamedFunction[..., ReaderAnswer]] = NamedFunction(READER["error pa
 _CHANGES: Final[NamedFunction[..., ReaderAnswer]] = NamedFunction(READER["changes page"])
 _DOCUMENT: Final[NamedFunction[..., Any]] = NamedFunction(READER["document page"])
 RENDERED_BYTES: Final = 4 * 1024 * 1024
-"""Of pages as they were sent: some 50 of the largest as gzip. Making one anew is a job of the reader."""
+"""Bytes of pages as they were sent: some 50 of the largest as gzip. Making one anew is a job of the
+reader."""
 
 
 class Ui:
@@ -127,7 +128,7 @@ class Ui:
         self, request: Request, job: Callable[[Coding], JobOfAll], name: str, seconds: float = ALIGN_SECONDS
     ) -> PreparedAnswer:
         """Raises Unready."""
-        representation = self._represented(request, name, self._reading.version)
+        representation = self._represent(request, name, self._reading.version)
         ready = settled(representation, request)
         if ready is not None:
             return ready
@@ -136,12 +137,12 @@ class Ui:
 
     async def _of_document(self, request: Request, page: str, key: str, name: str) -> PreparedAnswer:
         """Raises NoSuchPage, BadParameters, Unready."""
-        entries = [self._published(key)]
+        entries = [self._describe_published(key)]
         if page == "compare":
-            entries.append(self._published(parameters(request.query).get("with", "")))
+            entries.append(self._describe_published(parameters(request.query).get("with", "")))
         origins = [origin_from(entry) for entry in entries]
-        logged = self._logged(entries[0].group_version)
-        representation = self._represented(
+        logged = self._list_logged(entries[0].group_version)
+        representation = self._represent(
             request, "document", self._reading.version, request.path, str(origins), state_of(logged)
         )
         ready = settled(representation, request)
@@ -170,7 +171,7 @@ class Ui:
             self._rendered.put(representation.etag, found.body)
         return reader_page(representation, found, is_complete=is_complete)
 
-    def _published(self, key: str) -> SnapshotEntry:
+    def _describe_published(self, key: str) -> SnapshotEntry:
         """Raises NoSuchPage."""
         found = self._reading.snapshot.entries.get(GroupVersion(key))
         if found is None:
@@ -181,19 +182,17 @@ class Ui:
         self, request: Request, name: str, job: Callable[..., ReaderAnswer], *args: bytes
     ) -> PreparedAnswer:
         """Raises Unready."""
-        representation = self._represented(request, name)
+        representation = self._represent(request, name)
         found = await self._reading.of_state(partial(job, self._site), *args, representation.coding)
         return reader_page(representation, found, is_complete=False)
 
     async def _changes(self, request: Request, name: GroupVersion | None) -> PreparedAnswer:
         """Raises NoSuchPage, Unready."""
-        entries = self._logged(name)
+        entries = self._list_logged(name)
         is_published = name in self._reading.snapshot.entries
         if name is not None and not entries and not is_published:
-            self._published(name)
-        representation = self._represented(
-            request, "changes", name or "", str(is_published), state_of(entries)
-        )
+            self._describe_published(name)
+        representation = self._represent(request, "changes", name or "", str(is_published), state_of(entries))
         ready = settled(representation, request)
         if ready is not None:
             return ready
@@ -216,20 +215,20 @@ class Ui:
             group_version=wrong,
             published=() if wrong is None else tuple(self._reading.snapshot.entries),
         )
-        representation = self._represented(request, "error")
+        representation = self._represent(request, "error")
         try:
             found = await self._reading.of_state(partial(_ERROR, self._site), question, representation.coding)
         except Unready:
             return bare_page(request, code, message)
         return passing(representation, found.body, code)
 
-    def _logged(self, name: GroupVersion | None) -> Sequence[LogEntryPage] | None:
-        """What a page has of the log: of one group-version, or the last entry of each."""
+    def _list_logged(self, name: GroupVersion | None) -> Sequence[LogEntryPage] | None:
+        """The entries of the log on a page: of one group-version, or the last entry of each."""
         if self._log is None:
             return None
         return self._log.latest() if name is None else self._log.of(name)[:ENTRIES_MAX]
 
-    def _represented(self, request: Request, *what: str) -> Representation:
+    def _represent(self, request: Request, *what: str) -> Representation:
         return represented(
             request, "ui", *what, content_type=HTML, route="ui", format="html",
             is_private=self._is_private, fields=FIELDS,

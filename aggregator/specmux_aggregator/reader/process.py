@@ -87,7 +87,7 @@ class Reader:
 
     async def start(self) -> None:
         """Have the process up before there is a job for it."""
-        await self._started()
+        await self._start_process()
 
     async def ask(self, job: Callable[Concatenate[State, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
         """The result of ``job(state, *args, **kwargs)``. Raises ReaderBusy, ReaderFailed, ReaderFault."""
@@ -122,7 +122,7 @@ class Reader:
         async with self._turn:
             self._working = asyncio.current_task()
             try:
-                await self._started()
+                await self._start_process()
                 limits = self._memory_bytes, self._job_cpu_seconds
                 return await self._worker.run(_PERFORM, *limits, job, args, kwargs)
             except WorkerFailed as error:
@@ -148,7 +148,7 @@ class Reader:
         await asyncio.gather(*self._asked, return_exceptions=True)
         await self._worker.close()
 
-    async def _started(self) -> None:
+    async def _start_process(self) -> None:
         """Wait until the process has started or failed to. Cancelling the wait does not end the process."""
         if self._starting is None or (self._starting.done() and not self._worker.is_up):
             self._starting = asyncio.create_task(self._worker.start(), name="reader start")

@@ -1,8 +1,29 @@
-"""What endpoints share that answer from documents: the reader's questions answered, its failures as answers.
+"""The service's side of the reader: gives it documents, asks it questions, turns its failures into answers.
 
 A job that wants a document is given it and asked again. Jobs about all documents follow the Snapshot: those
 that changed are handed over first, a few at a time, and what could not be had in time is named in the answer.
 """
+
+# Theory of operation
+#
+# The reader is a process that holds an index of documents; this module decides what it is given. A job
+# names what it lacks by returning ``Wants``: one document, or None for the whole list of what is
+# published. It is given that and asked again, a bounded number of times, since a document may be replaced
+# in between. So the reader may forget, die or be killed for memory at any time; the next job finds out.
+#
+# Jobs about all documents need the index of the current version. ``_align`` starts one task for each
+# version, which tells the reader the hashes, learns which are missing, and hands these over: few at a
+# time, fewer of one backend, none of them kept here in plain form. A request waits a short time for it
+# and is then answered with what is there; the answer names what is missing.
+#
+# A document beyond its share of the reader is refused alone, remembered by its hash, named in
+# ``/status``, and not handed over again, also not to the process that follows.
+#
+# Questions about documents of one backend take turns (``Turns``), so those that are costly delay no other
+# backend's.
+#
+# What must never happen: an answer about one version that says it is about another; a document that is
+# asked of its backend twice for one question; a failure of the reader that costs more than the question.
 
 from __future__ import annotations
 
@@ -219,7 +240,7 @@ class Reading:
 
     @property
     def version(self) -> str:
-        """Of the set of documents that is published."""
+        """The version of the set of documents that is published."""
         return str(self._snapshot().root.hash)
 
     @property
@@ -295,8 +316,8 @@ class Reading:
         return task
 
     async def _hand_over(self, snapshot: Snapshot, version: str, *, fetches: bool) -> Unready | None:
-        """What kept the index from following, which is no bug and not logged as one: the reader says it.
-        Without ``fetches``, only documents that no backend is asked for."""
+        """Hand over a Snapshot; returns what kept the index from following, which is no bug and not logged as
+        one: the reader says it. Without ``fetches``, only documents that no backend is asked for."""
         wanted = {key: entry for key, entry in snapshot.entries.items() if split(key) is not None}
         hashes = {key: str(entry.key.hash) for key, entry in wanted.items()}
         at_once, in_turn = asyncio.Semaphore(HANDED_AT_ONCE), asyncio.Lock()

@@ -117,7 +117,7 @@ class DocumentRequest:
     name: str = ""
     other: DocumentOrigin | None = None
     entries: tuple[bytes, ...] | None = None
-    """Of the group-version in the change log, the newest first; None where no log is kept."""
+    """Entries of the group-version in the change log, the newest first; None where no log is kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -104,16 +104,16 @@ class ValidationEndpoint:
             async with self._bodies.whole(request) as body:
                 found = await self._in_turn(address_of(request.connection.peername), asked(body))
         except TooManyWait:
-            return _refused(429, "too many objects are being checked, or wait for it; try again"), "busy"
+            return _refuse(429, "too many objects are being checked, or wait for it; try again"), "busy"
         except TimeoutError:
-            return _refused(503, "the check did not get its turn in time; try again"), "failed"
+            return _refuse(503, "the check did not get its turn in time; try again"), "failed"
         except BodiesFull:
-            return _refused(429, "too many bodies are being checked; try again"), "busy"
+            return _refuse(429, "too many bodies are being checked; try again"), "busy"
         except BodyRefused as error:
             return _body_refused(error), "refused"
         except Unready as error:
-            return _refused(error.code, str(error)), "busy" if error.code == 429 else "failed"
-        return self._judged(found)
+            return _refuse(error.code, str(error)), "busy" if error.code == 429 else "failed"
+        return self._judge(found)
 
     async def _in_turn(self, address: bytes, asked: ValidationRequest) -> Judgement | QuestionRefusal:
         """Check one object at a time, with client addresses in rotation: a client's costly objects delay
@@ -132,7 +132,7 @@ class ValidationEndpoint:
         finally:
             self._asked -= 1
 
-    def _judged(self, found: Judgement | QuestionRefusal) -> tuple[PreparedAnswer, str]:
+    def _judge(self, found: Judgement | QuestionRefusal) -> tuple[PreparedAnswer, str]:
         if isinstance(found, Judgement):
             note = newer_note(self._version())
             notes = [f'299 - "{note}"'] if note is not None else []
@@ -142,8 +142,8 @@ class ValidationEndpoint:
             return prepared, "valid" if found.is_valid else "invalid"
         if found.code == 404 and self._reading.snapshot.is_partial:
             waiting = "a backend that may have the kind has not answered yet"
-            return _refused(503, waiting), "failed"
-        return _refused(found.code, found.message), "failed" if found.code == 504 else "refused"
+            return _refuse(503, waiting), "failed"
+        return _refuse(found.code, found.message), "failed" if found.code == 504 else "refused"
 
 
 def validation_of(
@@ -174,12 +174,12 @@ def _asked(message: RawRequestMessage) -> PreparedAnswer | Callable[[bytes], Val
     """The question to ask once the body has arrived, or an answer that does not depend on the body."""
     if message.method != "POST":
         is_head = message.method == "HEAD"
-        return _refused(405, "only POST is allowed here", [("Allow", "POST")], is_head=is_head)
+        return _refuse(405, "only POST is allowed here", [("Allow", "POST")], is_head=is_head)
     try:
         given = parameters(target_of(message).partition("?")[2])
         wants_report = "report" in given and flag(given, "report")
     except BadParameters as error:
-        return _refused(400, str(error))
+        return _refuse(400, str(error))
     fault = _form_fault(message)
     if fault is not None:
         return fault
@@ -198,10 +198,10 @@ def _form_fault(message: RawRequestMessage) -> PreparedAnswer | None:
     headers = message.headers
     transfer = headers.get(hdrs.TRANSFER_ENCODING, "chunked")
     if transfer.strip().lower() != "chunked":
-        return _refused(501, "of transfer codings only chunked is read")
+        return _refuse(501, "of transfer codings only chunked is read")
     if _coding(message) is None:
         text = "of content codings only gzip is read"
-        return _refused(415, text, [("Accept-Encoding", "gzip, identity")])
+        return _refuse(415, text, [("Accept-Encoding", "gzip, identity")])
     return None
 
 
@@ -213,15 +213,15 @@ def _coding(message: RawRequestMessage) -> Coding | None:
 def _body_refused(error: BodyRefused) -> PreparedAnswer:
     match error:
         case BodyTooLarge():
-            return _refused(413, f"Request entity too large: limit is {BODY_MAX}")
+            return _refuse(413, f"Request entity too large: limit is {BODY_MAX}")
         case BodyStalled():
-            return _refused(408, "the body of the request did not come")
+            return _refuse(408, "the body of the request did not come")
         case BodyBroken():
-            return _refused(400, "the body of the request is malformed")
-    return _refused(503, "the body of the request was not read")
+            return _refuse(400, "the body of the request is malformed")
+    return _refuse(503, "the body of the request was not read")
 
 
-def _refused(
+def _refuse(
     code: int, message: str, fields: Iterable[tuple[str, str]] = (), *, is_head: bool = False
 ) -> PreparedAnswer:
     fields = [*fields, *retry_fields(code)]

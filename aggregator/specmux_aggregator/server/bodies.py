@@ -74,14 +74,14 @@ class RequestBodies:
             async with deadline:
                 self._coming[deadline] = place
                 invite(request)
-                return await self._collected(request, place, deadline)
+                return await self._collect(request, place, deadline)
         except TimeoutError:
             raise BodyStalled from None
         finally:
             self._coming.pop(deadline, None)
             connection.end_streaming()
 
-    async def _collected(self, request: WireRequest, place: _Place, deadline: asyncio.Timeout) -> bytes:
+    async def _collect(self, request: WireRequest, place: _Place, deadline: asyncio.Timeout) -> bytes:
         body = bytearray()
         while True:
             try:
@@ -107,7 +107,7 @@ class RequestBodies:
 
 
 class _Place:
-    """What one body takes."""
+    """The memory of one body."""
 
     def __init__(self, bodies: RequestBodies, all_held: HeldByAll) -> None:
         self._bodies = bodies

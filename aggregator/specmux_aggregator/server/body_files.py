@@ -104,7 +104,7 @@ class BodyFiles:
             self._close(self._files.pop(next(iter(self._files))))
         length = next(self._lengths) + len(body)
         try:
-            number = _filled(body, length)
+            number = _fill_file(body, length)
         except OSError:  # out of descriptors or memory: the body is copied instead
             return None
         self._files[key] = MemoryFile(body, number, length)
@@ -129,7 +129,7 @@ class BodyFiles:
         self._stats.body_files_lost += 1
 
 
-def _filled(body: bytes, length: int) -> int:
+def _fill_file(body: bytes, length: int) -> int:
     """A memory file of that length which begins with ``body`` and is sealed. Raises OSError."""
     number = os.memfd_create("specmux-body", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:

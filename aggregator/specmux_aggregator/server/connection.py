@@ -8,6 +8,29 @@ leave in the order of their requests.
 A memo of whole requests stands before the parser; it is consulted only between two messages.
 """
 
+# Theory of operation
+#
+# Bytes arrive in ``data_received``. Between two requests they are first looked up in the memo as they
+# are: most requests are known, and then neither parser nor task is involved. Otherwise ``Incoming``
+# parses them, piece by piece, into messages.
+#
+# A message that is alone and whose answer is in memory is answered in the same turn. All others are
+# queued in ``Incoming``, and ``_advance`` takes them up while the connection is free: no task runs and
+# nothing waits to be sent. One that must wait gets the task of this connection (``_serve``), which calls
+# ``_advance`` again when it is done.
+#
+# ``Outgoing`` writes. When the socket takes no more, the connection stays busy until ``resume_writing``,
+# and reading pauses, so a client that does not read costs one answer. ``_finish`` ends each answer: the
+# rest of the request's body is read and dropped, for LINGER seconds at most, then the connection goes on
+# or closes.
+#
+# Three flags say how it ends. Closing: this answer is the last, and nothing more is read. Ending: the
+# same, but the body is still read. Lingering: the last answer is written, and what else arrives is
+# dropped, since a client that is still sending would lose the answer to a reset.
+#
+# What must never happen: two answers at once or in another order; an answer after the framing was lost; a
+# wait without a limit (``Deadlines`` has one for each state); a header's text in a log.
+
 from __future__ import annotations
 
 import asyncio
@@ -292,12 +315,12 @@ class Connection(asyncio.Protocol):
             is_last = is_last or self._dispatch.is_stopping
             self._answer(self._answers.slot(prepared), started, message, is_last=is_last)
         else:
-            is_last = not await self._written(outcome, message) or not outcome.keep_alive
+            is_last = not await self._write_response(outcome, message) or not outcome.keep_alive
             self.task = None
             self._finish(is_last=is_last)
         self._advance()
 
-    async def _written(self, response: Response, message: RawRequestMessage) -> bool:
+    async def _write_response(self, response: Response, message: RawRequestMessage) -> bool:
         try:
             await response.write()
         except ConnectionError:

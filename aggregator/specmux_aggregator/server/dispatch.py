@@ -86,7 +86,7 @@ class Dispatch:
     def _immediate(
         self, message: RawRequestMessage, connection: ClientConnection, now: float
     ) -> Slot | Pending | None:
-        prepared = self._refused(message, connection)
+        prepared = self._refuse(message, connection)
         if prepared is not None:
             return self.answers.slot(prepared)
         if self._claimant(message) is not None:
@@ -108,9 +108,9 @@ class Dispatch:
         try:
             prepared = None
             if pending is None:
-                prepared = self._refused(message, connection) or await self._forbidden(message, connection)
+                prepared = self._refuse(message, connection) or await self._forbidden(message, connection)
                 if prepared is None and (claimant := self._claimant(message)) is not None:
-                    return await self._streamed(request, claimant)
+                    return await self._stream(request, claimant)
             if prepared is None:
                 prepared = await self._answer(message, started, pending)
         except asyncio.CancelledError:
@@ -127,14 +127,14 @@ class Dispatch:
                     return handler
         return None
 
-    async def _streamed(self, request: WireRequest, streaming: StreamingHandler) -> Reply | Response:
+    async def _stream(self, request: WireRequest, streaming: StreamingHandler) -> Reply | Response:
         self._stats.in_flight_elsewhere += 1
         try:
             return await streaming.stream(request)
         finally:
             self._stats.in_flight_elsewhere -= 1
 
-    def _refused(self, message: RawRequestMessage, connection: ClientConnection) -> PreparedAnswer | None:
+    def _refuse(self, message: RawRequestMessage, connection: ClientConnection) -> PreparedAnswer | None:
         prepared = refused(message)
         if prepared is not None:
             self._stats.malformed += 1
@@ -146,9 +146,9 @@ class Dispatch:
     ) -> PreparedAnswer | None:
         if self._guard is None or self._guard.permits(message, connection) is not None:
             return None
-        return self._crowded(message) or await self._guard.refusal(message, connection)
+        return self._refuse_crowd(message) or await self._guard.refusal(message, connection)
 
-    def _crowded(self, message: RawRequestMessage) -> PreparedAnswer | None:
+    def _refuse_crowd(self, message: RawRequestMessage) -> PreparedAnswer | None:
         """The refusal of a request that would have to wait while ``max_in_flight`` others do."""
         # Only requests that wait are in flight here. Those that wait for a backend are counted by the proxy,
         # per backend, so a silent backend does not crowd out the rest.
@@ -165,7 +165,7 @@ class Dispatch:
         found = pending or self.answers.find(message, started)
         if isinstance(found, Slot):
             return found.prepared
-        crowded = self._crowded(message)
+        crowded = self._refuse_crowd(message)
         if crowded is not None:
             return crowded
         prepared = await self._service.respond(found)

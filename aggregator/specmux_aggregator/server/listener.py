@@ -66,13 +66,13 @@ class AcceptErrors:
 
     def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         if context.get("message") == TOLD:
-            self._failed(context.get("exception"))
+            self._note_failure(context.get("exception"))
         elif self._before is not None:
             self._before(loop, context)
         else:
             loop.default_exception_handler(context)
 
-    def _failed(self, error: object) -> None:
+    def _note_failure(self, error: object) -> None:
         self._stats.accept_errors += 1
         now = time.monotonic()
         if now - self._told_at >= QUIET:

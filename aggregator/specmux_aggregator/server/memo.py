@@ -10,6 +10,25 @@ young one, so entries in use survive. Nothing is stored at its first occurrence:
 (random hashes, unique headers) leaves only numbers in arrays of fixed size.
 """
 
+# Theory of operation
+#
+# Three tables are asked one after the other. The first knows whole requests by their bytes: one hash and
+# one comparison, no parser. The second knows requests by their deciding part: request line and the fields
+# that decide (deciding_head.py), whatever ids and times a proxy adds that differ each time. The third knows
+# parsed requests, for pipelined and split ones. What the third and the service find is offered to the
+# first two.
+#
+# With a guard, an entry also has a permission, which is asked again for the connection at each hit, and
+# the key is a digest under a secret of this process: the bytes may hold a token. Without one, a request
+# with an Authorization field is not kept at all.
+#
+# ``generation`` of the service changes with every publication, and with all else that an answer may
+# depend on. It is compared before each lookup, so nothing has to be invalidated.
+#
+# What must never happen: an answer of an earlier generation; one caller's permission used for another; a
+# request that is not exactly one message from boundary to boundary as a key; memory that grows with what
+# clients invent.
+
 from __future__ import annotations
 
 import secrets

@@ -38,7 +38,7 @@ class RequestCollector:
             "From a request's last byte read to its answer handed to the kernel.",
             labels=["route", "format", "code"],
         )
-        for labels, buckets, seconds in _merged(counts.durations):
+        for labels, buckets, seconds in _merge_cells(counts.durations):
             durations.add_metric(labels, buckets, seconds)
         yield durations
         redirected = sum(sum(cell.buckets) for cell in counts.durations if cell.code == 301)
@@ -75,7 +75,7 @@ def _totals(counts: RequestCounts) -> Iterator[tuple[str, str, float]]:
             yield counter.metadata["metric"], counter.metadata["help"], getattr(counts, counter.name)
 
 
-def _merged(cells: Iterable[Durations]) -> Iterator[tuple[list[str], list[tuple[str, float]], float]]:
+def _merge_cells(cells: Iterable[Durations]) -> Iterator[tuple[list[str], list[tuple[str, float]], float]]:
     """Labels, cumulative buckets and sum; fresh and stale answers are one series."""
     series: dict[tuple[str, str, str], tuple[list[int], float]] = {}
     for cell in cells:

@@ -60,7 +60,7 @@ class ClientConnection(Protocol):
     """The request that a backend is answering; while it is set, a client that closes its side counts as
     gone."""
     certificate: object
-    """What the guard has read from the client's certificate, kept for its next request."""
+    """The caller that the guard has read from the client's certificate, kept for its next request."""
 
     @property
     def connections(self) -> ListenerState: ...

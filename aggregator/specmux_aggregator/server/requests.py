@@ -41,11 +41,11 @@ REFUSALS: Final = frozenset({*_HEADS, *_HEADS.values()})
 
 def refused(message: RawRequestMessage) -> PreparedAnswer | None:
     """The answer to a message that must not reach the service; None for all others."""
-    found = _refused(message)
+    found = _refuse(message)
     return _HEADS[found] if found is not None and message.method == "HEAD" else found
 
 
-def _refused(message: RawRequestMessage) -> PreparedAnswer | None:
+def _refuse(message: RawRequestMessage) -> PreparedAnswer | None:
     headers = message.headers
     if message.version not in VERSIONS:
         return BAD_VERSION
@@ -68,10 +68,10 @@ def request_of(message: RawRequestMessage) -> Request:
         message.method,
         path,
         query,
-        _joined(getall(ACCEPT, None)),
-        _joined(getall(ACCEPT_ENCODING, None)),
-        _joined(getall(IF_NONE_MATCH, None)),
-        _joined(getall(IF_MATCH, None)),
+        _join_values(getall(ACCEPT, None)),
+        _join_values(getall(ACCEPT_ENCODING, None)),
+        _join_values(getall(IF_NONE_MATCH, None)),
+        _join_values(getall(IF_MATCH, None)),
     )
 
 
@@ -90,7 +90,7 @@ def is_host(value: str) -> bool:
     return len(value) <= 255 + 6 and URI_HOST.match(value) is not None
 
 
-def _joined(values: list[str] | None) -> str | None:
+def _join_values(values: list[str] | None) -> str | None:
     if values is None:
         return None
     value = values[0] if len(values) == 1 else ", ".join(values)

@@ -225,7 +225,7 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
     # Records.
 
     def _receive(self, data: bytes, app: asyncio.Protocol) -> None:
-        chunks = self._decrypted(data)
+        chunks = self._decrypt(data)
         if chunks is None:
             return
         if len(chunks) == 1 and not self._is_over and not self._is_paused and not self._received:
@@ -263,7 +263,7 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
         handshakes, records = self._handshakes, self._handshakes.records
         # A request may have arrived with the end of the handshake; reading from OpenSSL in vain costs an
         # exception.
-        chunks = self._decrypted(b"") if records.incoming.pending else []
+        chunks = self._decrypt(b"") if records.incoming.pending else []
         if chunks is None:
             return
         app = handshakes.succeed(self, tls)
@@ -276,7 +276,7 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
             self._received.extend(chunks)
             self._deliver()
 
-    def _decrypted(self, data: bytes) -> list[bytes] | None:
+    def _decrypt(self, data: bytes) -> list[bytes] | None:
         """Decrypt these bytes together with an earlier partial record; None if they are not TLS."""
         records, tls = self._handshakes.records, self._tls
         incoming = records.incoming

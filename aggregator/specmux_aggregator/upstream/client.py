@@ -174,11 +174,11 @@ class BackendClient:
         answer = await self._get(ROOT_PATH, JSON, max_bytes=self._limits.max_root_bytes, etag=etag)
         match answer:
             case Payload() if len(answer.body) <= INLINE_MAX and answer.coding is Coding.IDENTITY:
-                return self._parsed(answer)
+                return self._parse_root(answer)
             case Payload():
-                return await asyncio.to_thread(self._parsed, answer)
+                return await asyncio.to_thread(self._parse_root, answer)
             case Redirect():
-                return _redirected(answer)
+                return _refuse_redirect(answer)
             case _:
                 return answer
 
@@ -187,7 +187,7 @@ class BackendClient:
         answer = await self._get(
             SWAGGER_PATH, SWAGGER_ACCEPT, max_bytes=self._limits.max_document_bytes, etag=etag
         )
-        return _redirected(answer) if isinstance(answer, Redirect) else answer
+        return _refuse_redirect(answer) if isinstance(answer, Redirect) else answer
 
     async def document(
         self,
@@ -207,7 +207,7 @@ class BackendClient:
             slots=self._slots,
         )
         if isinstance(answer, Redirect):
-            return _moved(answer, group_version, asked=hash, base_path=self._base_path)
+            return _parse_moved(answer, group_version, asked=hash, base_path=self._base_path)
         return answer
 
     async def review(self, path: str, review: bytes, *, max_bytes: int) -> bytes | Failure:
@@ -223,7 +223,7 @@ class BackendClient:
             case Payload(coding=Coding.IDENTITY):
                 return answer.body
             case Redirect():
-                return _redirected(answer)
+                return _refuse_redirect(answer)
             case Failure():
                 return answer
             case _:
@@ -241,7 +241,7 @@ class BackendClient:
             slots=self._slots,
             polling=self._of_discovery,
         )
-        return _redirected(answer) if isinstance(answer, Redirect) else answer
+        return _refuse_redirect(answer) if isinstance(answer, Redirect) else answer
 
     async def close(self) -> None:
         """Close every connection. Running and later requests fail."""
@@ -302,7 +302,7 @@ class BackendClient:
         deadline.reschedule(loop.time() + left)
         return share
 
-    def _parsed(self, payload: Payload) -> BackendRoot | Failure:
+    def _parse_root(self, payload: Payload) -> BackendRoot | Failure:
         try:
             body = decoded(payload.body, payload.coding, max_bytes=self._limits.max_root_bytes)
         except TooLarge:
@@ -314,7 +314,7 @@ class BackendClient:
         )
 
 
-def _moved(
+def _parse_moved(
     redirect: Redirect, group_version: GroupVersion, *, asked: Hash | None, base_path: str
 ) -> MovedDocument | Failure:
     location = redirect.location.removesuffix(f"&{REDIRECTED}=1")  # the backend is a specmux
@@ -323,12 +323,12 @@ def _moved(
     try:
         current = hash_in(location, group_version, base_path=base_path)
     except ForeignURL:
-        return _redirected(redirect)
+        return _refuse_redirect(redirect)
     # A redirect to the same URL would loop.
-    return MovedDocument(current) if current != asked else _redirected(redirect)
+    return MovedDocument(current) if current != asked else _refuse_redirect(redirect)
 
 
-def _redirected(redirect: Redirect) -> Failure:
+def _refuse_redirect(redirect: Redirect) -> Failure:
     # Report only the host of the location: the rest may contain a password, or the token of a login page.
     try:
         host = urlsplit(redirect.location).hostname

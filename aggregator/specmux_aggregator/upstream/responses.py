@@ -39,7 +39,7 @@ class Payload:
     """The body of a 200, complete as far as HTTP's framing shows."""
 
     body: bytes
-    """As transferred: still in ``coding``."""
+    """The bytes as transferred: still in ``coding``."""
     coding: Coding
     """Identity or gzip: others are not requested."""
     media_type: str

@@ -116,7 +116,7 @@ class BackendTransport:
         async with contextlib.AsyncExitStack() as stack:
             for may_renew in (True, False):
                 response = await stack.enter_async_context(
-                    self._opened().request(
+                    self._open().request(
                         method,
                         self._url(target),
                         headers=[*given, *shown.fields],
@@ -138,7 +138,7 @@ class BackendTransport:
     def ask(
         self, target: str, *, fields: Mapping[str, str], idle_timeout: float | None = None
     ) -> AbstractAsyncContextManager[UnreadAnswer]:
-        """As ``request``, for a GET without a body, of which only the answer matters."""
+        """Send like ``request`` a GET without a body, of which only the answer matters."""
         if self._prefix is None or not is_sendable(self._prefix + target):
             return self.request("GET", target, fields=fields, idle_timeout=idle_timeout)
         return _Closing(self._answer(self._prefix + target, fields, idle_timeout))
@@ -149,17 +149,17 @@ class BackendTransport:
         if self.is_closed:
             raise Unusable(CLOSED)
         shown = await self._identity.shown()
-        answer = await self._asked(target, fields, shown, idle_timeout)
+        answer = await self._send(target, fields, shown, idle_timeout)
         if answer.status == 401 and self._identity.refused(shown):
             answer.close()
             shown = await self._identity.shown()
-            answer = await self._asked(target, fields, shown, idle_timeout)
+            answer = await self._send(target, fields, shown, idle_timeout)
         return answer
 
-    async def _asked(
+    async def _send(
         self, target: str, fields: Mapping[str, str], shown: RequestIdentity, idle_timeout: float | None
     ) -> DirectAnswer:
-        connector = self._opened().connector
+        connector = self._open().connector
         if connector is None:
             raise Unusable(CLOSED)
         route = self._route(shown.context)
@@ -211,7 +211,7 @@ class BackendTransport:
                 self._timeouts[idle_timeout] = timeout
         return timeout
 
-    def _opened(self) -> aiohttp.ClientSession:
+    def _open(self) -> aiohttp.ClientSession:
         if self.is_closed:
             raise Unusable(CLOSED)
         if self._session is None:

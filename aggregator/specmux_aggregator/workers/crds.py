@@ -45,7 +45,7 @@ class FileManifests:
 
 @dataclass(slots=True)
 class GroupMemo:
-    """What a worker remembers of one group. ``offers`` and ``resources``: with the fingerprint of the
+    """The memory of a worker about one group. ``offers`` and ``resources``: with the fingerprint of the
     document; resources without the names that only manifests have."""
 
     size: int = 0
@@ -124,7 +124,7 @@ def _group_built(
     shared = (time.perf_counter() - began) / max(1, len(made.documents))
     documents: list[BuiltDocument] = []
     seconds: dict[GroupVersion, float] = {}
-    for document, taken in _built(memo, made, held):
+    for document, taken in _build_group(memo, made, held):
         documents.append(document)
         if taken is not None:
             seconds[document.group_version] = shared + taken
@@ -134,10 +134,10 @@ def _group_built(
     memo.resources = {key: memo.resources[key] for key in made.fingerprints}
     memo.size = sum(item.size for item in objects)
     memos.put((backend, group), memo)
-    return GroupBuilt(group, tuple(documents), (*problems, *map(_told, made.problems)), seconds, resources)
+    return GroupBuilt(group, tuple(documents), (*problems, *map(_tell, made.problems)), seconds, resources)
 
 
-def _built(
+def _build_group(
     memo: GroupMemo, made: CRDBuild, held: Mapping[GroupVersion, Hash]
 ) -> Iterator[tuple[BuiltDocument, float | None]]:
     """The documents of one group, and the seconds that each took; None for one that was made before."""
@@ -155,7 +155,7 @@ def _built(
         yield BuiltDocument(group_version, offer, body), time.perf_counter() - began
 
 
-def _told(problem: Problem) -> str:
+def _tell(problem: Problem) -> str:
     place = f" at {cut(problem.pointer)}" if problem.pointer else ""
     return f"{cut(problem.crd)}: {problem.construct}{place}: {problem.reason}"
 

@@ -1,4 +1,4 @@
-"""What one document may take of a process that reads the documents of all backends."""
+"""The share of one document in a process that reads the documents of all backends."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def build_file(
         if owned is not None and group_version not in owned:
             return FileBuilt((), f"{group_version} is not among the group-versions of this backend")
         losses = losses_of(recognised.losses)
-        built = _built(group_version, canonical(document), Provenance.FILE, losses, held)
+        built = _build(group_version, canonical(document), Provenance.FILE, losses, held)
         return FileBuilt((replace(built, resources=_resources(document, group_version)),))
     except REFUSALS as error:
         return _failure(error)
@@ -156,7 +156,7 @@ def convert_document(
     conversion = convert(recognised.documents[0], owns=owns)
     lost = losses_by_group_version(conversion.outlines, (*recognised.losses, *conversion.losses))
     return tuple(
-        _built(
+        _build(
             group_version,
             conversion.json(group_version),
             Provenance.CONVERTED,
@@ -205,7 +205,7 @@ def _group_version_within(document: Document) -> GroupVersion | None:
     return keys.pop() if len(keys) == 1 else None
 
 
-def _built(
+def _build(
     group_version: GroupVersion,
     json: bytes,
     provenance: Provenance,

@@ -23,7 +23,7 @@ _KEY: Final = b'"openapi"'
 _VALUE: Final = re.compile(rb'\s*:\s*"([^"]*)"')
 _LATER: Final = re.compile(rb"3\.0*[1-9]")
 _ESCAPES: Final = (b"\\u006", b"\\u007")
-"""What escapes of the key's letters begin with. No server writes them, but a parser reads them."""
+"""The beginning of escapes of the key's letters. No server writes them, but a parser reads them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def may_be_later(plain: bytes) -> bool:
 
 
 def coded_may_be_later(body: bytes, coding: Coding, *, limits: Limits) -> bool:
-    """As ``may_be_later``. Bytes that cannot be decoded are reported elsewhere."""
+    """Like ``may_be_later``, of a coded body. Bytes that cannot be decoded are reported elsewhere."""
     try:
         return may_be_later(decoded(body, coding, max_bytes=limits.max_bytes))
     except (BadCoding, TooLarge):
@@ -83,7 +83,7 @@ def lowered_document(body: bytes, coding: Coding, *, limits: Limits) -> LoweredD
 
 
 def lowered_json(plain: bytes, *, limits: Limits) -> LoweredDocument | Failure | None:
-    """As ``lowered_document``, for a body without content coding."""
+    """Like ``lowered_document``, for a body without content coding."""
     if not may_be_later(plain):
         return None
     from specmux_converters.lower_openapi31.lowering import as_openapi_30  # few servers need it

@@ -5,6 +5,27 @@ The process starts on first use or by ``start``, and again after a crash or a ti
 lost, which costs only time.
 """
 
+# Theory of operation
+#
+# A worker is forked from a fork server, which has imported what all workers begin with; a fork of the
+# service would copy its sockets and threads. Service and worker share one pipe. A thread of the service
+# sends a job, pickled, and waits for the answer; the event loop waits for the thread. Jobs are functions
+# by name, so the service need not import what they run.
+#
+# One job runs at a time, and the pipe is never left in the middle of a message: a job that is cancelled,
+# takes too long or fails in an unknown way ends its process, and the next job starts another. A job that
+# the process had not taken yet is given to the next one; a job at which it died is not.
+#
+# Time is counted in the process's own processor time, since a busy machine is no fault of the job. A
+# process that uses hardly any hangs. Starts that fail pause, each twice as long as the one before.
+#
+# No worker outlives the service: a thread in it waits for the service's end, and ``end_helpers`` kills
+# fork server and resource tracker, which multiprocessing would leave stopped. Signals of a terminal reach
+# it too and are ignored: only the service ends it.
+#
+# What must never happen: an answer taken for another job's; a service that waits for a process that was
+# stopped; a process that outlives the service; a worker's memory needed for a right answer.
+
 from __future__ import annotations
 
 import asyncio
@@ -44,9 +65,9 @@ PRELOADED: Final = [
     "specmux_aggregator.workers.documents",
     "specmux_aggregator.cli",
 ]
-"""What the fork server imports once. A worker also imports this module, for what it begins with, and the
-program's main module, and with it the command line; from the fork server it gets them at once, in shared
-memory."""
+"""The modules that the fork server imports once. A worker also imports this module, for what it begins with,
+and the program's main module, and with it the command line; from the fork server it gets them at once, in
+shared memory."""
 
 PAUSE_MIN: Final = 1.0
 PAUSE_MAX: Final = 60.0
@@ -113,7 +134,7 @@ class WorkerProcess:
         self.started = asyncio.create_task(self._started(), name="start of a worker")
 
     async def ask(self, work: tuple[Any, ...]) -> Any:
-        """What the process answers. Raises NotTaken, and EOFError or OSError if it died."""
+        """The answer of the process. Raises NotTaken, and EOFError or OSError if it died."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._ask, work)
 
     async def end(self) -> None:
@@ -241,9 +262,9 @@ class Worker:
             raise WorkerFailed(f"the build failed with {type(error).__name__}") from error
 
     async def _within_limit(self, process: WorkerProcess, work: tuple[Any, ...]) -> Any:
-        """What it answers, within ``timeout`` seconds of processor time: on a busy machine, or with a fifth
-        of a core, that takes longer by the clock. A process that hardly used any by then hangs. Raises
-        TimeoutError."""
+        """The answer of the process, within ``timeout`` seconds of processor time: on a busy machine, or with
+        a fifth of a core, that takes longer by the clock. A process that hardly used any by then hangs.
+        Raises TimeoutError."""
         began = used = await asyncio.to_thread(_processor_seconds, process.pid)
         answer = asyncio.ensure_future(process.ask(work))
         try:
@@ -298,7 +319,7 @@ class Worker:
                 # The fork server died while it started.
                 process = await self._process_that_started()
         except (OSError, EOFError, RuntimeError, MemoryError) as error:
-            raise _no_worker(self._paused(error)) from error
+            raise _no_worker(self._pause_starts(error)) from error
         if self._pause is not None:
             self._pause = None
             logger.info("the worker process starts again")
@@ -315,7 +336,7 @@ class Worker:
             raise
         return process
 
-    def _paused(self, error: Exception) -> StartPause:
+    def _pause_starts(self, error: Exception) -> StartPause:
         last = self._pause
         died = isinstance(error, EOFError)
         reason = (

@@ -70,14 +70,14 @@ async def asked(
     been closed while idle, and the request is repeated once. Raises aiohttp.ClientError, OSError and
     ValueError."""
     try:
-        return await _exchanged(connector, route, head, timeout, ahead)
+        return await _exchange(connector, route, head, timeout, ahead)
     except (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError):
         raise
     except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError):
-        return await _exchanged(connector, route, head, timeout, ahead)
+        return await _exchange(connector, route, head, timeout, ahead)
 
 
-async def _exchanged(
+async def _exchange(
     connector: aiohttp.BaseConnector,
     route: aiohttp.ClientRequest,
     head: bytes,

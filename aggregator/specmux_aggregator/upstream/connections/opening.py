@@ -97,10 +97,10 @@ async def _read(
     if tls is None:
         return (await loop.create_connection(new_reader, sock=wire))[1]
     plain, _ = await loop.create_connection(asyncio.Protocol, sock=wire)
-    return await _encrypted(plain, new_reader(), tls, name)
+    return await _encrypt(plain, new_reader(), tls, name)
 
 
-async def _encrypted(
+async def _encrypt(
     plain: asyncio.Transport, reader: ResponseReader, tls: ssl.SSLContext, name: str
 ) -> ResponseReader:
     """Let ``reader`` read the encrypted data within ``plain``, which is closed on failure."""
@@ -134,7 +134,7 @@ async def _through_proxy(
     assert tls is not None
     try:
         await _tunnel(reader, transport, request, proof)
-        return await _encrypted(transport, new_reader(), tls, request.server_hostname or _host(request.url))
+        return await _encrypt(transport, new_reader(), tls, request.server_hostname or _host(request.url))
     except BaseException:
         transport.abort()
         raise
@@ -184,7 +184,7 @@ async def _first_connected(
 ) -> tuple[socket.socket, Address]:
     """A connected socket; the addresses are tried in order (RFC 8305). Raises OSError."""
     if len(addresses) == 1:
-        return await _connected(addresses[0], new_socket), addresses[0]
+        return await _connect(addresses[0], new_socket), addresses[0]
     untried = list(addresses)
     trying: dict[asyncio.Task[socket.socket], Address] = {}
     failure: BaseException | None = None
@@ -192,7 +192,7 @@ async def _first_connected(
         while untried or trying:
             if untried:
                 address = untried.pop(0)
-                trying[asyncio.create_task(_connected(address, new_socket))] = address
+                trying[asyncio.create_task(_connect(address, new_socket))] = address
             ended, _ = await asyncio.wait(
                 trying, timeout=STAGGER if untried else None, return_when=asyncio.FIRST_COMPLETED
             )
@@ -211,7 +211,7 @@ async def _first_connected(
                 made.close()
 
 
-async def _connected(address: Address, new_socket: NewSocket) -> socket.socket:
+async def _connect(address: Address, new_socket: NewSocket) -> socket.socket:
     family, where = address
     wire = new_socket(family)
     try:

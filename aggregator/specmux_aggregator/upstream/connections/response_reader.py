@@ -71,7 +71,8 @@ def told_length(data: bytes) -> int:
 
 
 _SAYS_GOODBYE: Final = (b"HTTP/1.1 408", b"HTTP/1.0 408")
-"""What some servers say before they close an idle connection (net/http/transport.go of Go, is408Message)."""
+"""The answer of some servers before they close an idle connection (net/http/transport.go of Go,
+is408Message)."""
 
 PIECE: Final = 2 * 1024  # bytes that are parsed before anybody looks how long it took
 
@@ -122,7 +123,7 @@ class ResponseReader(BaseProtocol):
         self._unparsed: deque[bytes] = deque()
         """While there is any, nothing more is read."""
         self._loss: BaseException | None = None
-        """What the connection ended with, once all is parsed."""
+        """The end of the connection, once all is parsed."""
         self._is_lost = self._is_over = False
         """It is lost; and that was acted on."""
         self._ended: asyncio.Future[None] | None = None
@@ -131,7 +132,7 @@ class ResponseReader(BaseProtocol):
         self._is_waiting = False
         """Its next turn is to come."""
         self._is_full = False
-        """As much of a body waits to be taken as may."""
+        """Whether a body has as many waiting bytes as it may."""
         self._holds = self._is_held = False
         self.is_resting = False
         """It is between two requests: every byte is one too many."""
@@ -248,7 +249,7 @@ class ResponseReader(BaseProtocol):
             transport.abort()
 
     def pause_reading(self) -> None:
-        """As much of the body waits as may."""
+        """The body has as many waiting bytes as it may."""
         self._is_full = True
         self._read_or_not()
         self._timer.stop()
