@@ -36,5 +36,8 @@ def run_machine(machine: Any, *, examples: int, steps: int = 30) -> None:
                 suppress_health_check=list(HealthCheck),
             ),
         )
+    except BaseException as error:
+        error.add_note(f"after {sum(STEPS.values())} steps")
+        raise
     finally:
         logging.disable(logging.NOTSET)

@@ -16,6 +16,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal
 
 Health = Literal["up", "refuses", "hangs", "fails", "forbids"]
@@ -71,11 +72,18 @@ class ModelBackend:
         return self.is_closed, self.is_fallback, self.is_found, -self.priority, self.name
 
 
-def document_of(backend: ModelBackend, key: str, revision: int) -> dict[str, Any]:
+@lru_cache(maxsize=1 << 10)
+def body_of(backend: str, key: str, revision: int) -> tuple[bytes, str]:
+    """The bytes of a revision and their hash."""
+    body = bytes_of(document_of(backend, key, revision))
+    return body, hash_of(body)
+
+
+def document_of(backend: str, key: str, revision: int) -> dict[str, Any]:
     """The document of a revision; ``marker`` finds it in any form of it."""
     path = f"/{key}/things"
     operation = {
-        "description": marker(backend.name, key, revision),
+        "description": marker(backend, key, revision),
         "responses": {"200": {"description": "OK"}},
     }
     document = {"info": {"title": key, "version": "v1"}, "paths": {path: {"get": operation}}}
@@ -103,7 +111,7 @@ def offers_of(backend: ModelBackend) -> dict[str, int]:
         for key, revision in listed.items():
             # Nobody knows which of several servers answered where each request may go to another.
             release = server.release if backend.balance == "listed" else 0
-            rank = (release, len(listed), hash_of(bytes_of(document_of(backend, key, revision))))
+            rank = (release, len(listed), body_of(backend.name, key, revision)[1])
             if key not in best or rank > best[key][0]:
                 best[key] = rank, revision
     return {key: revision for key, (_, revision) in best.items()}

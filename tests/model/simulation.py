@@ -11,7 +11,6 @@ import asyncio
 import hashlib
 import random
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,7 +19,8 @@ from unittest import mock
 from urllib.parse import parse_qs
 from weakref import WeakKeyDictionary
 
-from model.service_model import ModelBackend, ModelServer, bytes_of, document_of, hash_of
+from model.service_model import ModelBackend, ModelServer, body_of, bytes_of, document_of
+from model.virtual_time import TimedThread, VirtualLoop
 from specmux_aggregator.aggregation import new_refresher as choice
 from specmux_aggregator.aggregation.backend_sets import BackendSets
 from specmux_aggregator.aggregation.first_look import FirstLook
@@ -60,6 +60,7 @@ class World:
 
     backends: list[ModelBackend]
     random: random.Random
+    loop: VirtualLoop
     cut: set[tuple[int, str]] = field(default_factory=set)
     """Ways that are frozen: the number of a replica, and the name of a backend. Nothing closes."""
 
@@ -138,31 +139,32 @@ def answer_of(
     if backend.speaks == "v2":
         return _ABSENT
     bodies = {
-        key: bytes_of(document_of(backend, key, revision))
+        key: body_of(backend.name, key, revision)
         for key, revision in server.documents.items()
         if key not in server.hidden
     }
     if path == "/openapi/v3":
         has_hashes = backend.speaks == "v3"
         urls = {
-            key: f"/openapi/v3/{key}" + (f"?hash={hash_of(body)}" if has_hashes else "")
-            for key, body in bodies.items()
+            key: f"/openapi/v3/{key}" + (f"?hash={hash}" if has_hashes else "")
+            for key, (_, hash) in bodies.items()
         }
         return _payload({"paths": {key: {"serverRelativeURL": url} for key, url in urls.items()}}, etag)
     key = path.removeprefix("/openapi/v3/")
     if key not in bodies:
         return _ABSENT
     asked = parse_qs(query).get("hash", [None])[0]
-    if asked is not None and asked != hash_of(bodies[key]):
-        return Redirect(301, f"/openapi/v3/{key}?hash={hash_of(bodies[key])}")
-    return _payload(bodies[key], etag)
+    body, hash = bodies[key]
+    if asked is not None and asked != hash:
+        return Redirect(301, f"/openapi/v3/{key}?hash={hash}")
+    return _payload(body, etag)
 
 
 def swagger_of(backend: ModelBackend, server: ModelServer) -> dict[str, Any]:
     paths: dict[str, Any] = {}
     for key, revision in server.documents.items():
         if key not in server.hidden:
-            paths |= document_of(backend, key, revision)["paths"]
+            paths |= document_of(backend.name, key, revision)["paths"]
     return {"swagger": "2.0", "info": {"title": "all", "version": "v1"}, "paths": paths}
 
 
@@ -189,16 +191,7 @@ class InlineWorker:
         return function(self._memo, *args, **kwargs)
 
 
-class InlineThread:
-    """The disk's thread. On a virtual clock its work takes no time."""
-
-    def submit(self, function: Callable[..., Any], *args: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        future.set_result(function(*args))
-        return future
-
-    def shutdown(self) -> None:
-        """Nothing runs."""
+DISK_SECONDS: Final = (0.0, 0.001, 0.05)
 
 
 class Died(asyncio.CancelledError):
@@ -214,17 +207,20 @@ class Disk(MemoryStore):
         """The number of the process that may write."""
         self.dies_after: int | None = None
         """Writes until the process dies; None: it does not."""
+        self.dies_before = False
+        """Whether that last write never reaches the disk."""
         self.died: Callable[[], None] = lambda: None
 
     def put(self, key: Any, body: bytes, *, metadata: Any) -> Any:
-        digest = super().put(key, body, metadata=metadata)
         if self.dies_after is not None:
             self.dies_after -= 1
-            if self.dies_after < 0:
-                self.dies_after = None
-                self.died()
-                raise Died
-        return digest
+        if self.dies_after == -1:
+            self.dies_after = None
+            if not self.dies_before:
+                super().put(key, body, metadata=metadata)
+            self.died()
+            raise Died
+        return super().put(key, body, metadata=metadata)
 
     def close(self) -> None:
         """What is on disk stays."""
@@ -254,7 +250,8 @@ class Replica:
         self.state: StateDirectory | None = None
         if disk is not None:
             self.state = StateDirectory(_View(disk), max_document_bytes=1 << 20)  # type: ignore[arg-type]
-            self.state._thread = InlineThread()  # type: ignore[assignment]
+            self._thread = TimedThread(world.loop, partial(world.random.choice, DISK_SECONDS))
+            self.state._thread = self._thread  # type: ignore[assignment]
             disk.died = self._die
         self.is_dead = False
         worker: Any = InlineWorker()
@@ -330,11 +327,11 @@ class Replica:
                     raise
 
     async def stop(self) -> None:
+        self.is_dead = True  # it listens no more
         self.history.followers.close()
         for part in (self.sets, self.backends, self.history, self.documents, self.state):
             if part is not None:
                 await part.close()
-        self.is_dead = True
 
     async def kill(self) -> None:
         self._die()
@@ -346,6 +343,7 @@ class Replica:
         if self.state is not None:
             disk = self.state._store._disk  # type: ignore[attr-defined]
             disk.writer += 1
+            self._thread.die()
         for task in [each for each, owner in OWNERS.items() if owner is self]:
             task.cancel()
         self.history.followers.close()

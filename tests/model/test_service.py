@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import sys
 from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any, Final
@@ -29,7 +30,8 @@ from model.service_model import (
 )
 from model.simulation import Disk, Replica, World, owned_task
 from model.virtual_time import EPOCH, VirtualLoop, clock_of
-from specmux_aggregator.changes.events import SILENCE, EventFollower, Feed
+from specmux_aggregator.changes.events import SILENCE, Feed
+from specmux_aggregator.changes.log import ChangeLog
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.prepared_answer import PreparedAnswer
 from specmux_aggregator.model.backend import BackendName
@@ -57,7 +59,7 @@ class Follower:
     kind: Feed
     view: PublicationView | ChangeView
     replica: int
-    queue: EventFollower | None = None
+    reading: asyncio.Task[None] | None = None
 
 
 class ServiceMachine(RuleBasedStateMachine):
@@ -68,16 +70,18 @@ class ServiceMachine(RuleBasedStateMachine):
         self._clock.__enter__()
         self.replicas: list[Replica] = []
         self.followers: list[Follower] = []
+        self.told: dict[int, bytes] = {}
+        """Each change that any follower was told."""
         self.lost: list[str] = []
 
     @initialize(
-        stand_in=st.none() | st.integers(0, 2),
+        stand_in=st.sampled_from([None, None, None, 0, 1, 2]),
         seed=st.integers(0, 1 << 16),
         kinds=st.lists(
             st.sampled_from(
                 ["v3", "v3", "v2", "unhashed", "requests", "requests", "listed", "listed", "found"]
             ),
-            min_size=1,
+            min_size=2,
             max_size=3,
         ),
     )
@@ -86,7 +90,8 @@ class ServiceMachine(RuleBasedStateMachine):
             kinds = ["fallback" if number == stand_in % 3 else "found" for number in range(3)]
         self.loop._order.seed(seed)
         self.loop.set_task_factory(owned_task)
-        self.world = World([_backend(number, kind) for number, kind in enumerate(kinds)], random.Random(seed))
+        backends = [_backend(number, kind) for number, kind in enumerate(kinds)]
+        self.world = World(backends, random.Random(seed), self.loop)
         self.disks = [Disk(lambda: EPOCH), None]
         self.revision = 1
         self.holdings = Holdings()
@@ -94,10 +99,15 @@ class ServiceMachine(RuleBasedStateMachine):
         self.replicas = [self._replica(number) for number in range(2)]
         for replica in self.replicas:
             self._run(replica.start())
+        for kind in Feed:
+            for number in range(2):
+                self.follow(kind, number)
         self._wait(0.5)
 
     def teardown(self) -> None:
         try:
+            if self.replicas and sys.exc_info()[0] is None:
+                self.rest(True)
             for replica in self.replicas:
                 if not replica.is_dead:
                     self._run(replica.stop())
@@ -128,6 +138,15 @@ class ServiceMachine(RuleBasedStateMachine):
     @rule(backend=numbers, server=numbers, key=keys)
     def remove_document(self, backend: int, server: int, key: str) -> None:
         self._server(backend, server).documents.pop(key, None)
+
+    @rule(backend=numbers, part=st.sets(keys, min_size=1), seconds=st.sampled_from([0.0, 11.0, 60.0]))
+    def roll_out(self, backend: int, part: set[str], seconds: float) -> None:
+        """One server after the other comes up with its own build of some documents."""
+        for server in self._backend(backend).servers:
+            for key in sorted(part):
+                self.revision += 1
+                server.documents[key] = self.revision
+            self._wait(seconds)
 
     @rule(backend=numbers, server=numbers, key=keys)
     def copy_document(self, backend: int, server: int, key: str) -> None:
@@ -208,13 +227,10 @@ class ServiceMachine(RuleBasedStateMachine):
         old = self.replicas[replica]
         if not old.is_dead:
             self._run(old.stop() if is_clean else old.kill())
-        self._drain()
-        for follower in self.followers:
-            if follower.replica == replica:
-                follower.queue = None
         self._wait(seconds)
-        self.replicas[replica] = self._replica(replica)
-        self._run(self.replicas[replica].start())
+        new = self._replica(replica)
+        self._run(new.start())
+        self.replicas[replica] = new  # it listens now
 
     @rule(replica=replicas, seconds=st.sampled_from([0.0, 0.01, 0.1]))
     def read_root_at_start(self, replica: int, seconds: float) -> None:
@@ -229,9 +245,16 @@ class ServiceMachine(RuleBasedStateMachine):
             if isinstance(answer, PreparedAnswer) and not found.versions() and not is_known and mine:
                 assert answer.status == 503, f"{answer.status} for {path}, and not every backend was asked"
 
-    @rule(writes=st.integers(0, 3))
-    def die_at_a_write(self, writes: int) -> None:
-        self.disks[0].dies_after = writes  # type: ignore[union-attr]
+    @rule(writes=st.integers(0, 15), is_before=st.booleans(), backend=numbers, key=keys)
+    def die_at_a_write(self, writes: int, is_before: bool, backend: int, key: str) -> None:
+        """In the middle of what some changes make it write: that is on the disk, or it is not."""
+        disk = self.disks[0]
+        assert disk is not None
+        disk.dies_after, disk.dies_before = writes, is_before
+        for _ in range(4):
+            self.change_document(backend, 0, key)
+            self._wait(16.0)
+        self.restart_replica(0, False, 0.0)
 
     @rule(seconds=st.sampled_from([0.001, 0.05, 0.5, 2.5, 11.0, 16.0, 100.0]))
     def wait(self, seconds: float) -> None:
@@ -271,14 +294,14 @@ class ServiceMachine(RuleBasedStateMachine):
         if len(self.followers) < 6:
             view = PublicationView() if kind is Feed.PUBLICATIONS else ChangeView()
             self.followers.append(Follower(kind, view, replica))
+            self._connect(self.followers[-1])
 
     @rule(number=numbers, replica=replicas)
     def resume_elsewhere(self, number: int, replica: int) -> None:
         if self.followers:
             follower = self.followers[number % len(self.followers)]
-            self._drain()
-            self._leave(follower)
             follower.replica = replica
+            self._connect(follower)
 
     # What must hold
 
@@ -302,8 +325,8 @@ class ServiceMachine(RuleBasedStateMachine):
         shut = {each.name for each in mine if not each.is_up}
         """What these had at last is kept where nobody else has it; who is merely forbidden keeps its
         place."""
-        wanted = published(each for each in mine if each.is_up)
         for replica in self.replicas:
+            wanted = published(each for each in mine if each.is_up)
             versions = replica.versions()
             for key, (hash, owner) in versions.items():
                 if owner in shut:
@@ -318,7 +341,6 @@ class ServiceMachine(RuleBasedStateMachine):
             settled = {name: (each.hash, each.backend) for name, each in replica.history._settled.items()}
             assert settled == dict(versions), "the history does not settle"
         assert shut or self.replicas[0].versions() == self.replicas[1].versions(), "replicas disagree"
-        self._drain()
         for follower in self.followers:
             follower.view.compare(self.replicas[follower.replica].versions())
 
@@ -328,7 +350,9 @@ class ServiceMachine(RuleBasedStateMachine):
         self._note_holdings()
         assert not self.lost, self.lost
         assert not self.loop.failures, self.loop.failures
-        self._drain()
+        for replica in self.replicas:
+            if not replica.is_dead:
+                self._compare_told(replica.history.log)
 
     def _note_holdings(self) -> None:
         self.holdings.note(self.world.backends, self.loop.time())
@@ -424,30 +448,44 @@ class ServiceMachine(RuleBasedStateMachine):
         assert answer.status == 200, f"{key} cannot be had: {answer.status} {answer.body!r}"
         return answer.body
 
-    def _leave(self, follower: Follower) -> None:
-        if follower.queue is not None:
-            self.replicas[follower.replica].history.followers.remove(follower.queue)
-            follower.queue = None
+    def _compare_told(self, log: ChangeLog) -> None:
+        """What a follower was told stays told: the log of a later process has it under the same id."""
+        for number, body in self.told.items():
+            is_whole, entries = log.since(number - 1)
+            if is_whole:
+                assert entries, f"the change {number} was told, and the log never had it"
+                assert (entries[0].id, entries[0].body) == (number, body), f"{number} is now another change"
 
-    def _drain(self) -> None:
-        self._run(self._read_events())
+    def _connect(self, follower: Follower) -> None:
+        if follower.reading is not None:
+            follower.reading.cancel()
+        follower.reading = self.loop.create_task(self._read_events(follower))
+        follower.reading.add_done_callback(self._note_end)
 
-    async def _read_events(self) -> None:
-        for follower in self.followers:
+    def _note_end(self, reading: asyncio.Task[None]) -> None:
+        failure = None if reading.cancelled() else reading.exception()
+        if failure is not None:
+            self.loop.failures.append(failure)
+
+    async def _read_events(self, follower: Follower) -> None:
+        """Take each event when it comes; connect again when the stream ends."""
+        while True:
             replica = self.replicas[follower.replica]
-            if follower.queue is None and not replica.is_dead:
-                follower.queue = replica.history.followers.add(follower.kind, follower.view.since)
-            while follower.queue is not None:
-                event = await follower.queue.next(0.0)
-                if event is SILENCE:
-                    break
-                if event is None:  # the stream ends with a reset
-                    if isinstance(follower.view, PublicationView):
-                        follower.view.since = None
-                    replica.history.followers.remove(follower.queue)
-                    follower.queue = None
-                    break
-                take_event(follower.view, event.name, event.id, orjson.loads(event.data))
+            if replica.is_dead:
+                await asyncio.sleep(1.0)
+                continue
+            queue = replica.history.followers.add(follower.kind, follower.view.since)
+            assert queue is not None, "six followers are too many"
+            try:
+                while (event := await queue.next(60.0)) is not None:
+                    if event is not SILENCE:
+                        if event.name == "change":
+                            self.told[event.id] = event.data
+                        take_event(follower.view, event.name, event.id, orjson.loads(event.data))
+            finally:
+                replica.history.followers.remove(queue)
+            if isinstance(follower.view, PublicationView):  # the stream ends with a reset
+                follower.view.since = None
 
     def _wait(self, seconds: float) -> None:
         self._note_holdings()

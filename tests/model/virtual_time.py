@@ -2,7 +2,8 @@
 
 Waiting costs nothing: when nothing is ready, the clock moves to the next timer. Of the tasks that are ready
 at one moment any may run first on a real machine, so their order is drawn from a seed; other callbacks keep
-theirs. Threads would bring the real clock back: what is handed to an executor runs at once.
+theirs. Threads would bring the real clock back: what is handed to an executor runs at once, to a
+``TimedThread`` in a moment.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ import contextlib
 import random
 import selectors
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Final
 from unittest import mock
 
@@ -57,7 +60,9 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self.now
 
-    def run_in_executor(self, executor: object, func: Callable[..., Any], *args: Any) -> Any:
+    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> Any:
+        if isinstance(executor, TimedThread):
+            return executor.submit(func, *args)
         future = self.create_future()
         try:
             future.set_result(func(*args))
@@ -80,6 +85,53 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             for place, handle in zip(places, steps, strict=True):
                 ready[place] = handle
         super()._run_once()  # type: ignore[misc]
+
+
+class TimedThread:
+    """One thread whose work takes time on the virtual clock, in the order in which it was handed over."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, seconds: Callable[[], float]) -> None:
+        self._loop = loop
+        self._seconds = seconds
+        self._work: deque[tuple[asyncio.Future[Any], Callable[[], Any]]] = deque()
+        self._is_busy = False
+
+    def submit(self, function: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
+        future = self._loop.create_future()
+        self._work.append((future, partial(function, *args)))
+        if not self._is_busy:
+            self._is_busy = True
+            self._loop.call_later(self._seconds(), self._next)
+        return future
+
+    def shutdown(self) -> None:
+        """Do what is left."""
+        while self._work:
+            self._do()
+
+    def die(self) -> None:
+        """What was not begun never happens."""
+        self._work.clear()
+
+    def _next(self) -> None:
+        if self._work:
+            self._do()
+        self._is_busy = bool(self._work)
+        if self._is_busy:
+            self._loop.call_later(self._seconds(), self._next)
+
+    def _do(self) -> None:
+        future, work = self._work.popleft()
+        try:
+            result = work()
+        except asyncio.CancelledError:  # the process died over it
+            future.cancel()
+        except Exception as error:  # noqa: BLE001  # whoever waits has it
+            if not future.done():
+                future.set_exception(error)
+        else:
+            if not future.done():
+                future.set_result(result)
 
 
 def _is_step(handle: asyncio.Handle) -> bool:

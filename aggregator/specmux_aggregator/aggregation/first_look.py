@@ -35,7 +35,7 @@ class FirstLook:
         observations: Callable[[], Iterable[Observation]],
         *,
         is_settled: Callable[[], bool],
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = lambda: time.monotonic(),
     ) -> None:
         self._observations = observations
         self._is_settled = is_settled

@@ -27,7 +27,7 @@ class BackendAddresses:
     """Resolves on demand. Lives on one event loop."""
 
     def __init__(
-        self, *, resolver: AbstractResolver | None = None, now: Callable[[], float] = time.monotonic
+        self, *, resolver: AbstractResolver | None = None, now: Callable[[], float] = lambda: time.monotonic()
     ) -> None:
         self._resolver = DaemonResolver() if resolver is None else resolver
         self._now = now

@@ -360,7 +360,7 @@ class ServerSet:
         connect: Mapping[str, NewClient],
         *,
         has_addresses: bool = False,
-        now: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = lambda: time.monotonic(),
     ) -> None:
         """``connect``: by URL; if there are several, each belongs to one server. ``has_addresses``: whether,
         with a single URL, each address of its host may belong to a server."""

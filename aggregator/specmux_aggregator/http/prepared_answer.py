@@ -149,7 +149,7 @@ class TimeLines:
 
     __slots__ = ("_clock", "_dated", "_expiring", "_until")
 
-    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, clock: Callable[[], float] = lambda: time.time()) -> None:
         self._clock = clock
         self._until = -math.inf
         self._dated = self._expiring = b""
