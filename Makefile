@@ -97,6 +97,7 @@ STRESS_FOLLOWING ?= 180
 STRESS_STREAMS ?= 40000
 STRESS_BODIES ?= 100000
 STRESS_MODEL ?= 120
+STRESS_PAYLOADS ?= 100000
 
 stress: setup
 	$(BIN)/python tests/stress/stress_exchanges.py
@@ -110,6 +111,7 @@ stress: setup
 	$(BIN)/python tests/stress/stress_diff.py
 	$(BIN)/python tests/stress/stress_scopes.py
 	$(BIN)/python tests/stress/stress_model.py --seconds $(STRESS_MODEL)
+	$(BIN)/python tests/stress/stress_chains.py --payloads $(STRESS_PAYLOADS)
 
 clean:
 	rm -rf $(VENV) .venv-* dist build bench-out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
