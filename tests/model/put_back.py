@@ -401,6 +401,10 @@ def main() -> int:
                 shutil.copytree(one, copy / source, ignore=shutil.ignore_patterns("__pycache__"))
             else:
                 shutil.copy(one, copy / source)
+        for machine in sorted({fault.machine for fault in chosen}):
+            sound = Fault("nothing", "", machine, ())
+            if (words := _sighting(copy, sound, factor=1, seconds=options.seconds)) is not None:
+                sys.exit(f"{machine} fails without any fault: {words}")
         for fault in chosen:
             try:
                 sighting = find(copy, fault, seconds=options.seconds)

@@ -21,7 +21,6 @@ from weakref import WeakKeyDictionary
 
 from model.service_model import ModelBackend, ModelServer, body_of, bytes_of, document_of
 from model.virtual_time import TimedThread, VirtualLoop
-from specmux_aggregator.aggregation import new_refresher as choice
 from specmux_aggregator.aggregation.backend_sets import BackendSets
 from specmux_aggregator.aggregation.first_look import FirstLook
 from specmux_aggregator.aggregation.loop import Pace
@@ -41,6 +40,7 @@ from specmux_aggregator.http.prepared_answer import PreparedAnswer
 from specmux_aggregator.model.backend import Backend, BackendName, ClusterFacts
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Observation
+from specmux_aggregator.upstream import client
 from specmux_aggregator.upstream.body_budget import BODIES, BodyBudget
 from specmux_aggregator.upstream.client import BackendClient
 from specmux_aggregator.upstream.credentials import Identities
@@ -318,7 +318,7 @@ class Replica:
         _OWNER.set(self)
         mine = [number for number, each in enumerate(self._world.backends) if each.is_configured]
         all_of_them = [self._world.configured(number) for number in mine]
-        with mock.patch.object(choice, "BackendClient", partial(SimulatedClient, self._world, self._number)):
+        with mock.patch.object(client, "BackendClient", partial(SimulatedClient, self._world, self._number)):
             self.sets.find(tuple(each for each in all_of_them if each.found is not None))
             try:
                 await self.sets.configure(tuple(each for each in all_of_them if each.found is None))
