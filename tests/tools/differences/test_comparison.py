@@ -336,3 +336,21 @@ def test_branches_are_tried_on_listed_values(values: list[int], added: dict[str,
 def test_what_random_pairs_found_breaks_writers(old: dict[str, Any], new: dict[str, Any]) -> None:
     places = compared_specs(fields(x=old), fields(x=new)).places
     assert Impact.BREAKING in [place.impacts.write for place in places]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "enum", "is_told"),
+    [
+        ({"minimum": 1, "maximum": 2}, [1, 2], False),
+        ({"minimum": 0, "exclusiveMinimum": True, "maximum": 2.5}, [3, 2, 1], False),
+        ({"minimum": 1, "maximum": 3}, [1, 2], True),
+        ({"minimum": 1}, [1, 2], True),
+        ({"minimum": 1, "maximum": 10**9}, [1, 2], True),
+    ],
+)
+def test_enum_of_a_whole_range_refuses_nothing_new(
+    bounds: dict[str, Any], enum: list[int], is_told: bool
+) -> None:
+    old = fields(a={"type": "integer", **bounds})
+    found = ids(compared_specs(old, fields(a={"type": "integer", "enum": enum})))
+    assert ("enum-added" in found) is is_told

@@ -11,10 +11,10 @@ import orjson
 from specmux_converters.json_values import array, mapping, objects
 from specmux_converters.references import referred
 from specmux_tools.differences.findings import Finding
-from specmux_tools.differences.schema.constraints import constraint_changes
+from specmux_tools.differences.schema.constraints import constraint_changes, enum_changes
 from specmux_tools.differences.schema.deprecations import deprecation_changes
 from specmux_tools.differences.schema.value_types import type_changes, value_type
-from specmux_tools.differences.schema.values import enum_changes, text
+from specmux_tools.differences.schema.values import text
 from specmux_tools.differences.served import Operation
 
 _DOCUMENTATION: Final = ("description", "summary", "tags", "externalDocs")

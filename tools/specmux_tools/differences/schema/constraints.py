@@ -28,11 +28,29 @@ _SIZES: Final[Mapping[str, type[Sized]]] = {"Length": str, "Items": list, "Prope
 _RANGES: Final = {"int32": 2**31, "int64": 2**63}
 """The range of an integer, by format."""
 _PRESERVES: Final = "x-kubernetes-preserve-unknown-fields"
+_MOST_LISTED: Final = 64
+"""Most whole numbers in a range that are compared with an enum one by one."""
 _MOST_TEXT: Final = 1024
 """Longest enum value and longest pattern, in characters, that are matched: a hostile pattern may be slow."""
 
 Limit = tuple[float, bool]
 """A bound, and whether it is exclusive."""
+
+
+def enum_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
+    """Compares enums as sets, without null, which ``nullable`` covers. An enum that lists the whole range of
+    an integer asks for nothing new."""
+    before, after = _listed(old), _listed(new)
+    if before is None or after is None:
+        if before is not None:
+            yield Finding("enum-removed", "", old=list(before.values()))
+        elif after is not None and not any(values <= after.keys() for values in _whole_values(old)):
+            yield Finding("enum-added", "", new=list(after.values()))
+        return
+    for key in sorted(before.keys() - after.keys()):
+        yield Finding("enum-value-removed", "", what=before[key])
+    for key in sorted(after.keys() - before.keys()):
+        yield Finding("enum-value-added", "", what=after[key])
 
 
 def constraint_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
@@ -65,6 +83,22 @@ def limits_of(schema: Mapping[str, Any]) -> dict[str, Limit]:
         if limit is not None and not _is_vacuous(limit, keyword, schema):
             found[keyword] = limit
     return found
+
+
+def _listed(schema: Mapping[str, Any]) -> dict[bytes, Any] | None:
+    values = schema.get("enum")
+    if not isinstance(values, list):
+        return None
+    return {text(value): value for value in values if value is not None}
+
+
+def _whole_values(schema: Mapping[str, Any]) -> Iterator[set[bytes]]:
+    """The texts of all values of an integer whose bounds are near; nothing for another schema."""
+    limits = limits_of(schema)
+    if schema.get("type") == "integer" and {"minimum", "maximum"} <= limits.keys():
+        low, high = limits["minimum"][0], limits["maximum"][0]
+        if 0 <= high - low < _MOST_LISTED:
+            yield {text(value) for value in range(int(low), int(high) + 1)}
 
 
 def _limit(schema: Mapping[str, Any], keyword: str) -> Limit | None:

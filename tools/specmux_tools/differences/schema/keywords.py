@@ -13,10 +13,10 @@ from specmux_tools.differences.findings import ComparisonBudget, Finding
 from specmux_tools.differences.impacts import Impact, Impacts
 from specmux_tools.differences.schema.cel_rules import documented_differently, rule_changes
 from specmux_tools.differences.schema.compositions import DOCUMENTATION, Side, composition_changes
-from specmux_tools.differences.schema.constraints import constraint_changes
+from specmux_tools.differences.schema.constraints import constraint_changes, enum_changes
 from specmux_tools.differences.schema.deprecations import deprecation_changes
 from specmux_tools.differences.schema.value_types import ValueType, type_changes, value_type
-from specmux_tools.differences.schema.values import default_changes, enum_changes, has_default
+from specmux_tools.differences.schema.values import default_changes, has_default
 
 
 def union_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:

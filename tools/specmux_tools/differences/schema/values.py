@@ -20,21 +20,6 @@ def text(value: Any) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
 
-def enum_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
-    """Compares enums as sets, without null, which ``nullable`` covers."""
-    before, after = _listed(old), _listed(new)
-    if before is None or after is None:
-        if before is not None:
-            yield Finding("enum-removed", "", old=list(before.values()))
-        elif after is not None:
-            yield Finding("enum-added", "", new=list(after.values()))
-        return
-    for key in sorted(before.keys() - after.keys()):
-        yield Finding("enum-value-removed", "", what=before[key])
-    for key in sorted(after.keys() - before.keys()):
-        yield Finding("enum-value-added", "", what=after[key])
-
-
 def default_changes(
     old: Mapping[str, Any], new: Mapping[str, Any], *, is_enforced: bool
 ) -> Iterator[Finding]:
@@ -61,10 +46,3 @@ def default_of(schema: Mapping[str, Any], *, is_enforced: bool) -> Any:
     if not is_enforced and any(value == zero and type(value) is type(zero) for zero in _ZERO):
         return _ABSENT
     return value
-
-
-def _listed(schema: Mapping[str, Any]) -> dict[bytes, Any] | None:
-    values = schema.get("enum")
-    if not isinstance(values, list):
-        return None
-    return {text(value): value for value in values if value is not None}
