@@ -3,6 +3,9 @@ recursively, and for random paths, as digests. The documents are served by specm
 
     .venv/bin/python tests/tools/explanation/record_kubectl.py [--paths 300] [--check]
 
+Without published documents (``SPECMUX_SHARED`` names no folder) it writes ``kubectl_outputs_built_in.jsonl``,
+of the built-in ones.
+
 ``--check`` compares our outputs with kubectl's of now, to the byte, and writes nothing.
 """
 
@@ -25,6 +28,7 @@ sys.path.append(str(HERE.parents[2]))
 from data.explained_documents import random_path, release, release_kinds, release_resources  # noqa: E402
 from running.kubectl import KUBECTLS, Kubectl  # noqa: E402
 from running.service import directory, service  # noqa: E402
+from shared_data import PUBLISHED, SHARED  # noqa: E402
 from specmux_converters.group_versions import api_version, split  # noqa: E402
 from specmux_tools.errors import SchemasError  # noqa: E402
 from specmux_tools.explanation.plaintext import plaintext  # noqa: E402
@@ -32,7 +36,9 @@ from specmux_tools.explanation.plaintext import plaintext  # noqa: E402
 Case = tuple[str, str, list[str], bool]
 """Document, plural, path, whether recursive."""
 
-RECORDED = HERE.with_name("kubectl_outputs.jsonl")
+RECORDED = HERE.with_name(
+    "kubectl_outputs.jsonl" if (SHARED / PUBLISHED).exists() else "kubectl_outputs_built_in.jsonl"
+)
 AT_ONCE = 2
 
 
