@@ -76,6 +76,7 @@ class ServiceMachine(RuleBasedStateMachine):
 
     @initialize(
         stand_in=st.sampled_from([None, None, None, 0, 1, 2]),
+        excluded=st.frozensets(keys, max_size=2),
         seed=st.integers(0, 1 << 16),
         kinds=st.lists(
             st.sampled_from(
@@ -85,12 +86,15 @@ class ServiceMachine(RuleBasedStateMachine):
             max_size=3,
         ),
     )
-    def begin(self, seed: int, kinds: list[str], stand_in: int | None) -> None:
+    def begin(self, seed: int, kinds: list[str], stand_in: int | None, excluded: frozenset[str]) -> None:
         if stand_in is not None:  # a cluster: its apiserver stands in for what nobody else has
             kinds = ["fallback" if number == stand_in % 3 else "found" for number in range(3)]
         self.loop._order.seed(seed)
         self.loop.set_task_factory(owned_task)
         backends = [_backend(number, kind) for number, kind in enumerate(kinds)]
+        for backend in backends:
+            if backend.is_fallback:
+                backend.excluded = excluded
         self.world = World(backends, random.Random(seed), self.loop)
         self.disks = [Disk(lambda: EPOCH), None]
         self.revision = 1
@@ -222,7 +226,22 @@ class ServiceMachine(RuleBasedStateMachine):
         self._backend(backend).owns = owns
         self._configure()
 
-    @rule(replica=replicas, is_clean=st.booleans(), seconds=st.sampled_from([0.0, 3.0, 40.0]))
+    @rule(
+        replica=replicas,
+        is_clean=st.booleans(),
+        seconds=st.sampled_from([0.0, 3.0, 40.0]),
+        backend=numbers,
+        key=keys,
+        goes=st.booleans(),
+    )
+    def restart_while_a_document_goes(
+        self, replica: int, is_clean: bool, seconds: float, backend: int, key: str, goes: bool
+    ) -> None:
+        if goes:
+            for server in self._backend(backend).servers:
+                server.documents.pop(key, None)
+        self.restart_replica(replica, is_clean, seconds)
+
     def restart_replica(self, replica: int, is_clean: bool, seconds: float) -> None:
         old = self.replicas[replica]
         if not old.is_dead:
@@ -231,12 +250,16 @@ class ServiceMachine(RuleBasedStateMachine):
         new = self._replica(replica)
         self._run(new.start())
         self.replicas[replica] = new  # it listens now
+        self._read_at_start(replica)
 
     @rule(replica=replicas, seconds=st.sampled_from([0.0, 0.01, 0.1]))
-    def read_root_at_start(self, replica: int, seconds: float) -> None:
-        """An empty list, or an absent document, would tell clients that there are no APIs."""
+    def read_after_start(self, replica: int, seconds: float) -> None:
         self.restart_replica(replica, True, 0.0)
         self._wait(seconds)
+        self._read_at_start(replica)
+
+    def _read_at_start(self, replica: int) -> None:
+        """An empty list, or an absent document, would tell clients that there are no APIs."""
         found = self.replicas[replica]
         is_known = all(each.attempted for each in found.publisher.current.observations.values())
         mine = [each for each in self.world.backends if each.is_configured]
