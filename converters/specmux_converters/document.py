@@ -83,7 +83,7 @@ def parse(data: bytes, *, limits: Limits = DEFAULT_LIMITS, losses: list[Loss] | 
     if not isinstance(document, dict):
         raise InvalidDocument("not a JSON object")
     if not _is_as_written(data, document, limits) and losses is not None:
-        losses += _rounded(data)
+        losses += _rounding_losses(data)
     return document
 
 
@@ -92,7 +92,7 @@ def rounding(number: int, pointer: str) -> Loss:
     return Loss(pointer, "number", f"{cut(str(number))} is beyond 64 bits; now {float(number)}")
 
 
-def _rounded(data: bytes) -> list[Loss]:
+def _rounding_losses(data: bytes) -> list[Loss]:
     named, count = rounded_integers(data)
     losses = [rounding(number, pointer) for pointer, number in named]
     if count > len(named):
@@ -106,7 +106,7 @@ def _is_as_written(data: bytes, document: Document, limits: Limits) -> bool:
 
     If the text is reproduced, nothing was lost; otherwise strings are counted.
     """
-    written = _written(document, limits, indented=data.startswith(b"{\n"))
+    written = _serialize_document(document, limits, indented=data.startswith(b"{\n"))
     if _is_same(data, written):
         return True
     if may_be_go_escaped(data) and _is_same(data, go_escaped(written)):
@@ -123,7 +123,7 @@ def _is_same(data: bytes, written: bytes) -> bool:
     return data.startswith(written) and not data[len(written) :].strip(_WHITE)
 
 
-def _written(document: Document, limits: Limits, *, indented: bool) -> bytes:
+def _serialize_document(document: Document, limits: Limits, *, indented: bool) -> bytes:
     """The document as JSON. Raises LimitExceeded if it is too deep."""
     if not indented:
         # What orjson serializes inside that many arrays is not too deep. The converse is false, since it

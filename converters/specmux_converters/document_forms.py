@@ -27,11 +27,6 @@ class DocumentForm:
     is_of_roots: bool = True
     """Whether the root of discovery has this form too."""
 
-    @property
-    def etag_suffix(self) -> str:
-        """The suffix of the hash in an ETag; "" for JSON."""
-        return "" if self.media_type == JSON else f"-{self.name}"
-
 
 FORMS: Final[Mapping[MediaType, DocumentForm]] = MappingProxyType(
     {

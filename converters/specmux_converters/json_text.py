@@ -167,14 +167,14 @@ def _walk(text: str, end: int, *, stop_at_duplicate: bool = False) -> tuple[str,
                 path[-1] = int(path[-1]) + 1
         elif awaits_key and names is not None:
             awaits_key = False
-            path[-1] = key = _decoded(mark)
+            path[-1] = key = _decode_key(mark)
             if stop_at_duplicate and key in names:
                 return pointer_to(*path), True
             names.add(key)
     return pointer_to(*path), False
 
 
-def _decoded(key: str) -> str:
+def _decode_key(key: str) -> str:
     try:
         return str(json.loads(key))
     except ValueError:

@@ -75,7 +75,11 @@ def operations_of(document: Document, group: str, version: str, kind: str) -> It
                 continue
             verb = VERBS.get(str(operation.get("x-kubernetes-action"))) or by_method.get(method, method)
             yield KindOperation(
-                verb, method.upper(), path, _consumed(document, operation), _produced(document, operation)
+                verb,
+                method.upper(),
+                path,
+                _consumed_types(document, operation),
+                _produced_types(document, operation),
             )
 
 
@@ -87,11 +91,11 @@ def operation_of(document: Document, group: str, version: str, kind: str, verb: 
     return min(found, key=lambda each: each.is_of_subresource, default=None)
 
 
-def _consumed(document: Document, operation: Document) -> tuple[str, ...]:
+def _consumed_types(document: Document, operation: Document) -> tuple[str, ...]:
     return _types(referred(document, operation.get("requestBody")))
 
 
-def _produced(document: Document, operation: Document) -> tuple[str, ...]:
+def _produced_types(document: Document, operation: Document) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for code, response in mapping(operation.get("responses")).items():
         if str(code).startswith("2"):

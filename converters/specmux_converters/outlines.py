@@ -52,13 +52,13 @@ class Outline:
 
     def json(self) -> bytes:
         return orjson.dumps(
-            self._joined(lambda part: orjson.Fragment(part.json)), option=orjson.OPT_SORT_KEYS
+            self._join_parts(lambda part: orjson.Fragment(part.json)), option=orjson.OPT_SORT_KEYS
         )
 
     def document(self) -> Document:
-        return self._joined(DocumentPart.value)
+        return self._join_parts(DocumentPart.value)
 
-    def _joined(self, form: Callable[[DocumentPart], Any]) -> Document:
+    def _join_parts(self, form: Callable[[DocumentPart], Any]) -> Document:
         result = {**self.frame, "paths": {path: form(part) for path, part in self.paths.items()}}
         components = dict(self.frame.get("components", {}))
         for kind, parts in self.components.items():

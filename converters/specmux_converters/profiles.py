@@ -101,7 +101,7 @@ def with_shared_components(document: Document) -> Document:
             return node
         return {"$ref": f"#/components/{kind}/{name}"}
 
-    shared = {path: _rewritten(item, written) for path, item in paths.items()}
+    shared = {path: _rewrite_path_item(item, written) for path, item in paths.items()}
     sections = {kind: dict(sorted(members.items())) for kind, members in made.items() if members}
     return {**document, "paths": shared, "components": {**known, **sections}}
 
@@ -129,12 +129,12 @@ def _shareable(paths: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
         return node
 
     for item in paths.values():
-        _rewritten(item, note)
+        _rewrite_path_item(item, note)
         yield from found
         found.clear()
 
 
-def _rewritten(item: Any, write: _Write) -> Any:
+def _rewrite_path_item(item: Any, write: _Write) -> Any:
     """A path item with its parameters, bodies and responses replaced by ``write``."""
     if not isinstance(item, dict):
         return item

@@ -48,11 +48,11 @@ def recognise(data: bytes, *, limits: Limits = DEFAULT_LIMITS) -> RecognisedInpu
     data = data.removeprefix(_BYTE_ORDER_MARK)
     reading = _Reading(data, limits)
     try:
-        found = _recognised(reading)
+        found = _recognise_reading(reading)
         is_manifest = found.kind is DocumentKind.CRDS
         if reading.is_manifest in (None, is_manifest):
             return found
-        return _recognised(_Reading(data, limits, is_manifest=is_manifest))
+        return _recognise_reading(_Reading(data, limits, is_manifest=is_manifest))
     except NoDocument:
         raise
     except InvalidDocument as error:
@@ -63,7 +63,7 @@ def recognise(data: bytes, *, limits: Limits = DEFAULT_LIMITS) -> RecognisedInpu
         raise hinted from error
 
 
-def _recognised(reading: _Reading) -> RecognisedInput:
+def _recognise_reading(reading: _Reading) -> RecognisedInput:
     documents, losses = reading.documents(), reading.losses
     if not documents:
         raise NoDocument("0 documents: there is nothing in it")
@@ -111,10 +111,10 @@ class _Reading:
         if media_type is not None and media_type in FORMS:
             return (codecs.decode(self.data, media_type, limits=self.limits),)
         if media_type is not None:
-            return (self._enveloped(),)
+            return (self._parse_envelope(),)
         return self._yaml()
 
-    def _enveloped(self) -> Document:
+    def _parse_envelope(self) -> Document:
         """Parse an object in a Protobuf envelope whose content is JSON or CBOR."""
         from specmux_converters.codecs.objects.envelope import open_envelope
 

@@ -158,7 +158,7 @@ def _rewrite(node: Any, kind: str, rename: Rename) -> Any:
         elif kind == "operation" and key == "security":
             new = _rewrite_security(value, rename)
         elif kind in ("operation", "link") and key == "operationId" and isinstance(value, str):
-            new = _renamed(value, OPERATION_IDS, rename)
+            new = _rename_component(value, OPERATION_IDS, rename)
         else:
             continue
         if new is not value:
@@ -190,7 +190,7 @@ def _rewrite_security(value: Any, rename: Rename) -> Any:
     if not isinstance(value, list):
         return value
     new = [
-        {_renamed(name, "securitySchemes", rename): scopes for name, scopes in each.items()}
+        {_rename_component(name, "securitySchemes", rename): scopes for name, scopes in each.items()}
         if isinstance(each, dict)
         else each
         for each in value
@@ -216,7 +216,7 @@ def _rewrite_discriminator(value: Any, schema: Mapping[str, Any], rename: Rename
 def _rewrite_mapped(target: Any, rename: Rename) -> Any:
     if not isinstance(target, str):
         return target
-    return rename(target) if target.startswith("#/") else _renamed(target, "schemas", rename)
+    return rename(target) if target.startswith("#/") else _rename_component(target, "schemas", rename)
 
 
 def _alternatives(schema: Mapping[str, Any]) -> list[str]:
@@ -225,7 +225,7 @@ def _alternatives(schema: Mapping[str, Any]) -> list[str]:
     return [item["$ref"] for item in items if isinstance(item.get("$ref"), str)]
 
 
-def _renamed(name: str, section: str, rename: Rename) -> str:
+def _rename_component(name: str, section: str, rename: Rename) -> str:
     ref = PREFIX + section + pointer_to(name)
     new = rename(ref)
     return name if new == ref else name_in(new, section) or name

@@ -36,7 +36,7 @@ class TokenFile:
     def read(self) -> str:
         """The token as it is now, else the last good one. Raises UnusableCredentials for neither."""
         try:
-            self._token, self._complaint = _token(_read(self._path), self._path), None
+            self._token, self._complaint = _parse_token(_read_file(self._path), self._path), None
         except UnusableCredentials as unusable:
             if self._token is None:
                 raise
@@ -134,14 +134,14 @@ def _complain(unusable: UnusableCredentials, before: str | None) -> str:
     return complaint
 
 
-def _read(path: Path) -> bytes:
+def _read_file(path: Path) -> bytes:
     try:
         return read_small(path)
     except UnreadableFile as error:
         raise _unreadable(path, str(error)) from error
 
 
-def _token(data: bytes, path: Path) -> str:
+def _parse_token(data: bytes, path: Path) -> str:
     token = data.decode("latin-1").strip()
     if "," in token and "\n" not in token:
         raise _unreadable(
@@ -161,7 +161,7 @@ def _digest(tls: ServerTLS) -> bytes:
         (tls.cert_data, tls.cert_file),
         (tls.key_data, tls.key_file),
     ):
-        content = data if data is not None else _read(path) if path is not None else b""
+        content = data if data is not None else _read_file(path) if path is not None else b""
         digest.update(hashlib.sha256(content).digest())
     return digest.digest()
 
@@ -218,7 +218,7 @@ def _load_pair(
 def _load_pair_data(context: ssl.SSLContext, tls: ServerTLS) -> None:
     """Present a pair of which at least one half is no file. OpenSSL reads files only."""
     halves = (
-        data if data is not None else _read(path) if path is not None else b""
+        data if data is not None else _read_file(path) if path is not None else b""
         for data, path in ((tls.cert_data, tls.cert_file), (tls.key_data, tls.key_file))
     )
     with _passing_file(b"\n".join(halves)) as name:

@@ -75,7 +75,7 @@ class ExecCredentials:
             return held
         if self._failed is not None and now < self._failed[0] + self._gap:
             return self._stand_in(self._failed[1])
-        return await self._flight.run(None, self._renewed)
+        return await self._flight.run(None, self._run_again)
 
     def refused(self, issued: IssuedCredential) -> bool:
         """Report a 401 for these credentials; returns whether to retry with others at once."""
@@ -90,7 +90,7 @@ class ExecCredentials:
         """End a running program."""
         await self._flight.close()
 
-    async def _renewed(self) -> IssuedCredential:
+    async def _run_again(self) -> IssuedCredential:
         try:
             self._held, self._failed = await self._run(), None
         except UnusableCredentials as error:
@@ -123,7 +123,7 @@ class ExecCredentials:
         if status != 0:
             raise self._error(f"ended with status {status}")
         try:
-            return _issued(output, plugin.api_version, now=time.time(), clock=time.monotonic())
+            return _parse_credential(output, plugin.api_version, now=time.time(), clock=time.monotonic())
         except ValueError as error:
             raise self._error(f"printed {error}") from None  # its cause may contain the output
 
@@ -207,7 +207,7 @@ def _info(plugin: ExecPlugin, access: ServerAccess) -> str:
     return orjson.dumps({"apiVersion": plugin.api_version, "kind": "ExecCredential", "spec": spec}).decode()
 
 
-def _issued(output: bytes, api_version: str, *, now: float, clock: float) -> IssuedCredential:
+def _parse_credential(output: bytes, api_version: str, *, now: float, clock: float) -> IssuedCredential:
     """Parse the printed ExecCredential. Raises ValueError, whose message quotes nothing of it.
 
     ``now``: wall clock seconds; ``clock``: monotonic seconds.
@@ -223,7 +223,7 @@ def _issued(output: bytes, api_version: str, *, now: float, clock: float) -> Iss
     status = printed.get("status")
     if not isinstance(status, dict):
         raise ValueError("an ExecCredential without a status")
-    token, pair = _token(status), _pair(status)
+    token, pair = _token_in(status), _pair(status)
     if token is None and pair is None:
         raise ValueError("an ExecCredential without credentials")
     left = _seconds_left(status.get("expirationTimestamp"), now)
@@ -234,7 +234,7 @@ def _issued(output: bytes, api_version: str, *, now: float, clock: float) -> Iss
     return IssuedCredential(token, pair, clock, clock + renew, clock + max(left, GAP))
 
 
-def _token(status: Mapping[str, Any]) -> str | None:
+def _token_in(status: Mapping[str, Any]) -> str | None:
     token = status.get("token") or None
     if token is not None and not (isinstance(token, str) and is_bearer_value(token)):
         raise ValueError("a token that no header field can hold")

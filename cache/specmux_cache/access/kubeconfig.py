@@ -60,7 +60,7 @@ def pair_of(user: Members) -> dict[str, Any]:
 def credentials_of(user: Members, cluster: Members) -> Credentials:
     if "auth-provider" in user.nodes:
         user.fault("auth-provider", "was removed from Kubernetes in 1.26; its provider has an exec plugin")
-    token_file, token = user.file("tokenFile"), user.checked("token", _token)
+    token_file, token = user.file("tokenFile"), user.checked("token", _parse_token)
     name, password = user.text("username"), user.text("password")
     basic = None if name is None and password is None else (name or "", password or "")
     if basic is not None and (token or token_file):
@@ -159,7 +159,7 @@ def _names(node: yaml.Node | None) -> tuple[str, ...]:
     return tuple(str(key.value) for key, _ in node.value if isinstance(key, yaml.ScalarNode))
 
 
-def _token(text: str) -> str:
+def _parse_token(text: str) -> str:
     token = text.strip()
     if not is_bearer_value(token):
         raise BadValue("holds no bearer token")
@@ -201,17 +201,20 @@ def read(path: Path | None, environ: Mapping[str, str], *, context: str | None =
     wanted = context or merged.current
     if wanted is None:
         raise KubeconfigError(
-            f"no context was named, and there is no current-context; {_known(merged.contexts, 'context')}",
+            "no context was named, and there is no current-context; "
+            + _list_names(merged.contexts, "context"),
             where=", ".join(map(str, _files(path, environ))),
         )
-    chosen = _named(merged.contexts, "context", wanted).members(("cluster", "user", "namespace"))
+    chosen = _find_entry(merged.contexts, "context", wanted).members(("cluster", "user", "namespace"))
     cluster_name, user_name = chosen.text("cluster"), chosen.text("user")
     namespace = chosen.text("namespace")
     chosen.entry.reader.finish()
     if cluster_name is None:
         raise KubeconfigError(f'the context "{cut(wanted)}" names no cluster')
-    cluster = _named(merged.clusters, "cluster", cluster_name, of=wanted).members(_CLUSTER)
-    user = None if user_name is None else _named(merged.users, "user", user_name, of=wanted).members(USER)
+    cluster = _find_entry(merged.clusters, "cluster", cluster_name, of=wanted).members(_CLUSTER)
+    user = (
+        None if user_name is None else _find_entry(merged.users, "user", user_name, of=wanted).members(USER)
+    )
     server = _server(cluster, user, environ)
     return replace(server, context=wanted, namespace=namespace or "default")
 
@@ -264,15 +267,17 @@ def _text(path: Path) -> str:
         raise KubeconfigError("not UTF-8", where=str(path)) from error
 
 
-def _named(entries: Mapping[str, KubeconfigEntry], kind: str, name: str, *, of: str = "") -> KubeconfigEntry:
+def _find_entry(
+    entries: Mapping[str, KubeconfigEntry], kind: str, name: str, *, of: str = ""
+) -> KubeconfigEntry:
     """``of``: the context that refers to it."""
     if name not in entries:
         who = f'the context "{cut(of)}" names the {kind}' if of else f"there is no {kind}"
-        raise KubeconfigError(f'{who} "{cut(name)}"; {_known(entries, kind)}')
+        raise KubeconfigError(f'{who} "{cut(name)}"; {_list_names(entries, kind)}')
     return entries[name]
 
 
-def _known(entries: Mapping[str, KubeconfigEntry], kind: str) -> str:
+def _list_names(entries: Mapping[str, KubeconfigEntry], kind: str) -> str:
     return f"known: {cut(', '.join(sorted(entries)))}" if entries else f"the kubeconfig has no {kind}s"
 
 

@@ -42,21 +42,21 @@ class Members:
 
     def text(self, name: str) -> str | None:
         """None if it is absent, empty or invalid."""
-        return self._read(name, str, str) or None
+        return self._read_member(name, str, str) or None
 
     def flag(self, name: str) -> bool:
-        return self._read(name, bool, lambda text: text.lower() in ("true", "yes", "on")) or False
+        return self._read_member(name, bool, lambda text: text.lower() in ("true", "yes", "on")) or False
 
     def file(self, name: str) -> Path | None:
         text = self.text(name)
         return None if text is None else self.entry.folder / text
 
     def data(self, name: str) -> bytes | None:
-        return self._read(name, str, _base64) or None
+        return self._read_member(name, str, _base64) or None
 
     def checked(self, name: str, read: Any) -> Any:
         """The text converted by ``read``, which raises BadValue."""
-        return self._read(name, str, lambda text: read(text) if text else None)
+        return self._read_member(name, str, lambda text: read(text) if text else None)
 
     def texts(self, name: str) -> list[str]:
         found = [
@@ -71,7 +71,7 @@ class Members:
         if node is not None:
             self.entry.reader.fault(node, self._key(name) if name else self.entry.key, reason)
 
-    def _read(self, name: str, wanted: type, read: Any) -> Any:
+    def _read_member(self, name: str, wanted: type, read: Any) -> Any:
         node = self.nodes.get(name)
         return None if node is None else self.entry.reader.scalar(node, self._key(name), wanted, read)
 

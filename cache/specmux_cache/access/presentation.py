@@ -45,11 +45,11 @@ def presented(access: ServerAccess) -> tuple[HeaderFields, ssl.SSLContext | None
 
     # A separate thread, since the caller's may have a running event loop.
     with ThreadPoolExecutor(1) as thread:
-        token, pair = thread.submit(_issued, plugin, access).result()
+        token, pair = thread.submit(_run_plugin, plugin, access).result()
     return FileIdentity(access).read(token, pair)
 
 
-def _issued(plugin: ExecPlugin, access: ServerAccess) -> tuple[str | None, tuple[bytes, bytes] | None]:
+def _run_plugin(plugin: ExecPlugin, access: ServerAccess) -> tuple[str | None, tuple[bytes, bytes] | None]:
     import asyncio  # needed only to run a program: most commands do without an event loop
 
     from specmux_cache.access.exec_plugin import ExecCredentials

@@ -94,7 +94,7 @@ class YAMLReader:
             if name not in known:
                 if is_open:
                     continue
-                self.fault(name_node, full, _unknown(name, known))
+                self.fault(name_node, full, _describe_unknown(name, known))
             elif name in seen:
                 self.fault(name_node, full, "given twice")
             elif not is_null(value):
@@ -168,7 +168,7 @@ def is_null(node: yaml.Node) -> bool:
     return isinstance(node, yaml.ScalarNode) and node.tag == f"{_TAG}null"
 
 
-def _unknown(name: str, known: Collection[str]) -> str:
+def _describe_unknown(name: str, known: Collection[str]) -> str:
     if any(part in name.lower() for part in _SECRETS):
         return "unknown key; a secret is never written here but named by file (credentials.token_file)"
     import difflib

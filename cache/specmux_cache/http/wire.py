@@ -101,7 +101,7 @@ class Wire:
         """Begin TLS, within TLS too. Raises OSError, of which ssl.SSLError is one, for a failed handshake."""
         import ssl
 
-        self._connection.settimeout(self._left())
+        self._connection.settimeout(self._seconds_left())
         if isinstance(self._connection, ssl.SSLSocket):
             from specmux_cache.http.nested_tls import NestedTLS
 
@@ -110,7 +110,7 @@ class Wire:
             self._connection = context.wrap_socket(self._connection, server_hostname=name)
 
     def sendall(self, data: bytes) -> None:
-        self._connection.settimeout(self._left())
+        self._connection.settimeout(self._seconds_left())
         self._connection.sendall(data)
 
     def line(self, limit: int) -> bytes:
@@ -120,17 +120,17 @@ class Wire:
             searched = len(self._received) - self._at
             if searched > limit:
                 raise OverflowError
-            if not self._more():
+            if not self._receive_more():
                 end = len(self._received) - 1
                 break
         if end - self._at >= limit:
             raise OverflowError
-        return self._taken(end + 1 - self._at)
+        return self._take_bytes(end + 1 - self._at)
 
     def read(self, size: int) -> bytes:
         """Read at most ``size`` bytes; none at the end."""
         if self._at < len(self._received):
-            return self._taken(size)
+            return self._take_bytes(size)
         return self._receive(min(size, PIECE))
 
     def is_quiet(self) -> bool:
@@ -172,23 +172,23 @@ class Wire:
         if self._connection is not None:
             self._connection.close()
 
-    def _more(self) -> bool:
+    def _receive_more(self) -> bool:
         piece = self._receive(PIECE)
         self._received, self._at = self._received[self._at :] + piece, 0
         return bool(piece)
 
     def _receive(self, size: int) -> bytes:
-        self._connection.settimeout(self._left())
+        self._connection.settimeout(self._seconds_left())
         piece: bytes = self._connection.recv(size)
         self.has_ended = not piece
         return piece
 
-    def _taken(self, size: int) -> bytes:
+    def _take_bytes(self, size: int) -> bytes:
         taken = self._received[self._at : self._at + size]
         self._at += len(taken)
         return taken
 
-    def _left(self) -> float:
+    def _seconds_left(self) -> float:
         left = self._deadline - time.monotonic()
         if left <= 0 or self._is_aborted:
             raise TimeoutError

@@ -84,7 +84,7 @@ def read_bundle(path: Path, *, max_body_bytes: int, max_bytes: int) -> BundleCon
     bundle should be used then."""
     try:
         with zipfile.ZipFile(path) as archive:
-            text = _read(archive, MANIFEST, MANIFEST_MAX)
+            text = _read_member(archive, MANIFEST, MANIFEST_MAX)
             if may_have_more_values(text, VALUES_MAX):
                 raise ValueError(f"{MANIFEST} has more than {VALUES_MAX} values")
             manifest = json.loads(text)
@@ -120,7 +120,7 @@ class _Bodies:
             if size > self._left:
                 raise ValueError("its bodies are larger, unpacked, than this cache may become")
             self._left -= size
-            body = self._read[digest] = _read(self._archive, f"bodies/{digest}", size)
+            body = self._read[digest] = _read_member(self._archive, f"bodies/{digest}", size)
             if digest_of(body) != digest:
                 raise ValueError("a body is not what its digest says")
         if len(body) != size:
@@ -139,7 +139,7 @@ def _entries(listed: Any, bodies: _Bodies) -> Iterator[Entry]:
         yield Entry(key, held, body, Digest(digest))
 
 
-def _read(archive: zipfile.ZipFile, name: str, limit: int) -> bytes:
+def _read_member(archive: zipfile.ZipFile, name: str, limit: int) -> bytes:
     with archive.open(name) as file:
         data = file.read(limit + 1)
     if len(data) > limit:

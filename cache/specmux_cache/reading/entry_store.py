@@ -59,7 +59,7 @@ class EntryStore:
         return Key(self._server, self.partition, group_version, hash_, media_type)
 
     async def get(self, key: Key) -> Entry | None:
-        stored = await self._done(lambda store: store.get(key), None)
+        stored = await self._run_on_store(lambda store: store.get(key), None)
         return None if stored is None else _entry(stored)
 
     async def first(self, keys: Iterable[Key]) -> Entry | None:
@@ -81,23 +81,23 @@ class EntryStore:
     async def put(self, key: Key, body: bytes, held: StoredHead) -> bool:
         """Returns whether it was stored. Metadata that is too large is not."""
         try:
-            return await self._done(
+            return await self._run_on_store(
                 lambda store: bool(store.put(key, body, metadata=metadata_of(held))), False
             )
         except ValueError:
             return False
 
     async def touch(self, key: Key, held: StoredHead) -> None:
-        await self._done(lambda store: store.touch(key, metadata=metadata_of(held)), False)
+        await self._run_on_store(lambda store: store.touch(key, metadata=metadata_of(held)), False)
 
     async def delete(self, keys: Iterable[Key]) -> int:
         wanted = list(keys)
-        return await self._done(lambda store: sum(store.delete(key) for key in wanted), 0)
+        return await self._run_on_store(lambda store: sum(store.delete(key) for key in wanted), 0)
 
     async def rows(self, *prefix: str) -> list[Row]:
         """Rows of this server and partition; of a group-version and a media type if given."""
         own = (self._server, self.partition, *prefix)
-        return await self._done(lambda store: list(store.rows(*own)), [])
+        return await self._run_on_store(lambda store: list(store.rows(*own)), [])
 
     async def on_disk(self, work: Callable[[DiskStore], T], otherwise: T) -> T:
         """Run work that only a disk store supports. Raises StoreError."""
@@ -107,7 +107,7 @@ class EntryStore:
     async def close(self) -> None:
         await self.calls.run(self._store.close)
 
-    async def _done(self, work: Callable[[Store], T], otherwise: T) -> T:
+    async def _run_on_store(self, work: Callable[[Store], T], otherwise: T) -> T:
         store = self._store
         try:
             return await self.calls.run(work, store)

@@ -137,12 +137,12 @@ class Exchange:
         """From the cache if allowed; ``refresh`` always asks the server."""
         # The lookup is part of the shared run: a caller that looked while another's answer was being stored
         # would request it again.
-        return await self._flights.run((wanted, refresh), lambda: self._obtained(wanted, refresh))
+        return await self._flights.run((wanted, refresh), lambda: self._look_or_ask(wanted, refresh))
 
     async def close(self) -> None:
         await self._flights.close()
 
-    async def _obtained(self, wanted: ExchangeRequest, refresh: bool) -> ExchangeResult:
+    async def _look_or_ask(self, wanted: ExchangeRequest, refresh: bool) -> ExchangeResult:
         entry = await self._find(wanted)
         if self._options.offline:
             return await self._offline(wanted, entry)
@@ -164,7 +164,7 @@ class Exchange:
 
     async def _ask(self, wanted: ExchangeRequest, entry: Entry | None) -> ExchangeResult:
         try:
-            return await self._settled(wanted, entry, is_moved=False)
+            return await self._request_until_usable(wanted, entry, is_moved=False)
         except RequestError as error:
             self._events.record("failed", wanted.name)
             if isinstance(error, UnexpectedStatus) and not _is_passing(error.status):
@@ -174,7 +174,7 @@ class Exchange:
                 raise
             return replace(self._hit(stand_in, is_stale=True), is_confirmed=True)
 
-    async def _settled(
+    async def _request_until_usable(
         self, wanted: ExchangeRequest, entry: Entry | None, *, is_moved: bool
     ) -> ExchangeResult:
         """Send requests until there is a usable answer. Each kind of retry happens once."""
@@ -196,10 +196,12 @@ class Exchange:
             answer = await self._get(wanted, accepted, None)
             meaning = outcome(answer, None, wanted.rule)
         if meaning is FreshnessOutcome.REDIRECT and wanted.accepted:
-            return await self._moved(wanted, answer, is_moved=is_moved)
-        return await self._concluded(wanted, accepted, entry, answer, meaning)
+            return await self._follow_redirect(wanted, answer, is_moved=is_moved)
+        return await self._conclude_answer(wanted, accepted, entry, answer, meaning)
 
-    async def _moved(self, wanted: ExchangeRequest, answer: Answer, *, is_moved: bool) -> ExchangeResult:
+    async def _follow_redirect(
+        self, wanted: ExchangeRequest, answer: Answer, *, is_moved: bool
+    ) -> ExchangeResult:
         url = self._server.url(wanted.target)
         if is_moved:
             raise RedirectRefused("a second redirect", url=url)
@@ -220,9 +222,9 @@ class Exchange:
         entry = await self._find(moved)
         if entry is not None and self._usage(moved, entry) is Use.FRESH:
             return self._hit(entry)
-        return await self._settled(moved, entry, is_moved=True)
+        return await self._request_until_usable(moved, entry, is_moved=True)
 
-    async def _concluded(
+    async def _conclude_answer(
         self,
         wanted: ExchangeRequest,
         accepted: tuple[str, ...],
@@ -236,7 +238,7 @@ class Exchange:
             self._events.record("revalidated", wanted.name, seconds=_seconds(answer))
             return ExchangeResult(entry, from_cache=True, is_confirmed=True)
         if meaning in (FreshnessOutcome.STORE, FreshnessOutcome.NOT_KEPT):
-            return await self._received(
+            return await self._store_answer(
                 wanted, accepted, entry, answer, is_kept=meaning is FreshnessOutcome.STORE
             )
         if meaning is FreshnessOutcome.REPEAT:
@@ -248,7 +250,7 @@ class Exchange:
         fresh = self._entry(wanted, canonical(first(answer.fields, "content-type") or ""), answer)
         return ExchangeResult(fresh, is_confirmed=True, status=answer.status)
 
-    async def _received(
+    async def _store_answer(
         self,
         wanted: ExchangeRequest,
         accepted: tuple[str, ...],
@@ -266,7 +268,7 @@ class Exchange:
             told = cut(canonical(content_type or "") or "no type")
             raise BadAnswer(f"of another type than was asked for: {told}", url=url)
         try:
-            await self._checked(wanted, answer.body, media_type)
+            await self._check_body(wanted, answer.body, media_type)
         except ValueError as error:
             raise BadAnswer(str(error), url=url) from error
         fresh = self._entry(wanted, media_type, answer)
@@ -328,7 +330,7 @@ class Exchange:
         key = self._entry_store.key(wanted.name, wanted.hash, media_type + _variant(selecting))
         return Entry(key, held_of(answer, selecting), answer.body, digest_of(answer.body))
 
-    async def _checked(self, wanted: ExchangeRequest, body: bytes, media_type: str) -> None:
+    async def _check_body(self, wanted: ExchangeRequest, body: bytes, media_type: str) -> None:
         if wanted.check is None:
             return
         if len(body) <= CHECK_INLINE:

@@ -40,13 +40,13 @@ class FlightLocks:
         descriptor: int | None = None
         try:
             with contextlib.suppress(OSError):
-                descriptor = await self._calls.run(_opened, path)
-            yield descriptor is not None and await self._locked(descriptor)
+                descriptor = await self._calls.run(_open_file, path)
+            yield descriptor is not None and await self._wait_for_lock(descriptor)
         finally:
             if descriptor is not None:
                 os.close(descriptor)
 
-    async def _locked(self, descriptor: int) -> bool:
+    async def _wait_for_lock(self, descriptor: int) -> bool:
         deadline = time.monotonic() + self._timeout
         while not await self._calls.run(_try_lock, descriptor):
             if time.monotonic() >= deadline:
@@ -55,7 +55,7 @@ class FlightLocks:
         return True
 
 
-def _opened(path: Path) -> int:
+def _open_file(path: Path) -> int:
     path.parent.mkdir(mode=0o700, exist_ok=True)
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
 

@@ -58,7 +58,7 @@ class Follower:
         pause, has_stream = PAUSE_FIRST, True
         while True:
             try:
-                async for found in self._streamed() if has_stream else self._listed():
+                async for found in self._follow_stream() if has_stream else self._poll_list():
                     pause = PAUSE_FIRST
                     self._is_telling = True
                     yield found
@@ -72,7 +72,7 @@ class Follower:
             await asyncio.sleep(pause)
             pause = min(2 * pause, PAUSE_MAX)
 
-    async def _streamed(self) -> AsyncIterator[Publication]:
+    async def _follow_stream(self) -> AsyncIterator[Publication]:
         """Ends with the stream. Raises NoStream, RequestError."""
         since = "" if self._since is None else f"&since={self._since}"
         async with open_stream(
@@ -86,10 +86,10 @@ class Follower:
                 if line.strip():
                     # Update the list first: a request for a document then gets the announced one.
                     await self._hashes()
-                    for found in self._read(line):
+                    for found in self._parse_event(line):
                         yield found
 
-    def _read(self, line: bytes) -> Iterator[Publication]:
+    def _parse_event(self, line: bytes) -> Iterator[Publication]:
         try:
             event = orjson.loads(line)
             name, number, data = event["event"], int(event["id"]), event["data"]
@@ -104,17 +104,17 @@ class Follower:
         self._since = number
         if name == "publications":
             versions |= dict.fromkeys(self._known.keys() - versions.keys())
-        yield from self._told(versions)
+        yield from self._tell_changes(versions)
 
-    async def _listed(self) -> AsyncIterator[Publication]:
+    async def _poll_list(self) -> AsyncIterator[Publication]:
         while True:
             now: dict[str, Any] = dict(await self._hashes())
             now |= dict.fromkeys(self._known.keys() - now.keys())
-            for found in self._told(now):
+            for found in self._tell_changes(now):
                 yield found
             await asyncio.sleep(self._interval)
 
-    def _told(self, versions: Mapping[str, str | None]) -> Iterator[Publication]:
+    def _tell_changes(self, versions: Mapping[str, str | None]) -> Iterator[Publication]:
         for key, hash in sorted(versions.items()):
             before = self._known.get(key)
             if hash == before:

@@ -85,12 +85,12 @@ def _query_parameters(
 ) -> Iterator[str]:
     for owner in (operation, item):
         for parameter in array(owner.get("parameters")):
-            found = _resolved(document, parameter)
+            found = _resolve_parameter(document, parameter)
             if found.get("in") == "query" and isinstance(found.get("name"), str):
                 yield found["name"]
 
 
-def _resolved(document: Mapping[str, Any], parameter: Any) -> Mapping[str, Any]:
+def _resolve_parameter(document: Mapping[str, Any], parameter: Any) -> Mapping[str, Any]:
     reference = mapping(parameter).get("$ref")
     if isinstance(reference, str) and reference.startswith(SWAGGER_PARAMETERS):
         parameter = {"$ref": f"{PREFIX}parameters/{reference.removeprefix(SWAGGER_PARAMETERS)}"}

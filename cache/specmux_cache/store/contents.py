@@ -140,15 +140,15 @@ class Contents:
         if len(sealed) > self.limits.max_metadata_bytes:
             raise ValueError("metadata is larger than max_metadata_bytes")
         if is_small:
-            self._retried(lambda: self._write_inline(row, sealed, body), make_room)
+            self._retry_for_room(lambda: self._write_inline(row, sealed, body), make_room)
             return row.digest
-        if self._retried(lambda: self._link(row), make_room):
+        if self._retry_for_room(lambda: self._link(row), make_room):
             return row.digest
         encoding, data = pack(body, compress=compress)
         row = replace(row, encoding=encoding)
         if allocated(len(data)) > self.limits.high_bytes:
             raise StoreFull("the body is larger than high_bytes", directory=str(self.directory))
-        self._retried(lambda: self._announce(row, allocated(len(data))), make_room)
+        self._retry_for_room(lambda: self._announce(row, allocated(len(data))), make_room)
         try:
             self._settle(row, data)
         except BaseException as error:
@@ -278,7 +278,7 @@ class Contents:
                     self._remove_unreferenced([row.digest])
         return body
 
-    def _retried(self, attempt: Callable[[], bool | NoRoom], make_room: Callable[[], bool]) -> bool:
+    def _retry_for_room(self, attempt: Callable[[], bool | NoRoom], make_room: Callable[[], bool]) -> bool:
         while (done := attempt()) is None:
             if not make_room():
                 raise StoreFull("no room below high_bytes", directory=str(self.directory))

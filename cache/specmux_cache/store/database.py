@@ -113,7 +113,7 @@ class Database:
         except Exception as error:
             # diskcache makes attributes and arguments of what the rows say: damage comes as any exception.
             self.retire()
-            raise self._translated(error) from error
+            raise self._translate_error(error) from error
 
     @property
     def _con(self) -> sqlite3.Connection:
@@ -121,7 +121,7 @@ class Database:
         if self._connection is None:
             if self._retired:
                 raise StoreUnavailable("closed", directory=self._where())
-            self._connection = self._connected()
+            self._connection = self._connect_file()
         self._repair_map()
         return self._connection
 
@@ -144,7 +144,7 @@ class Database:
     def retire(self) -> None:
         """Close for good."""
         self._retired = True
-        with self._owned():
+        with self._connection_lock():
             connection, self._connection = self._connection, None
             if connection is not None:
                 self._repair_map()
@@ -163,9 +163,9 @@ class Database:
             return
         deadline = time.monotonic() + (self._busy_timeout if wait else 0.0)
         while True:
-            with self._taken() as connection:
+            with self._take_connection() as connection:
                 if self._depth or self._begun(connection, deadline):
-                    with self._nested(connection):
+                    with self._nest_transaction(connection):
                         yield
                     return
             # Other threads may read between two tries.
@@ -174,18 +174,18 @@ class Database:
     def execute(self, statement: str, values: Sequence[object] = ()) -> list[Columns]:
         deadline = 0.0
         while True:
-            with self._owned():
+            with self._connection_lock():
                 try:
                     return self._con.execute(statement, values).fetchall()
                 except StoreError:
                     raise
                 except Exception as error:
                     if _primary(error) != sqlite3.SQLITE_BUSY:
-                        raise self._translated(error) from error
+                        raise self._translate_error(error) from error
                     # What is never in a writer's way does not look at the clock.
                     deadline = deadline or time.monotonic() + self._busy_timeout
                     if time.monotonic() >= deadline:
-                        raise self._translated(error) from error
+                        raise self._translate_error(error) from error
             time.sleep(RETRY_SECONDS)
 
     def wal_bytes(self) -> int:
@@ -202,18 +202,18 @@ class Database:
         self.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     @contextmanager
-    def _taken(self) -> Iterator[sqlite3.Connection]:
+    def _take_connection(self) -> Iterator[sqlite3.Connection]:
         """The connection, for this thread alone."""
-        with self._owned():
+        with self._connection_lock():
             try:
                 connection = self._con
             except StoreError:
                 raise
             except Exception as error:
-                raise self._translated(error) from error
+                raise self._translate_error(error) from error
             yield connection
 
-    def _owned(self) -> threading.RLock:
+    def _connection_lock(self) -> threading.RLock:
         if self._owner != os.getpid():
             # SQLite wants a connection left alone in a forked child, and no thread is left there to unlock.
             if self._connection is not None:
@@ -241,12 +241,12 @@ class Database:
             connection.execute("BEGIN IMMEDIATE")
         except Exception as error:
             if _primary(error) != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
-                raise self._translated(error) from error
+                raise self._translate_error(error) from error
             return False
         return True
 
     @contextmanager
-    def _nested(self, connection: sqlite3.Connection) -> Iterator[None]:
+    def _nest_transaction(self, connection: sqlite3.Connection) -> Iterator[None]:
         self._depth += 1
         try:
             yield
@@ -254,19 +254,19 @@ class Database:
                 # SQLite has rolled back by itself, as it does for a full disk.
                 raise DiskFull("index: the transaction was rolled back", directory=self._where())
             if self._depth == 1:
-                self._done(connection, "COMMIT")
+                self._run_statement(connection, "COMMIT")
         finally:
             self._depth -= 1
             if self._depth == 0 and connection.in_transaction:
-                self._done(connection, "ROLLBACK")
+                self._run_statement(connection, "ROLLBACK")
 
-    def _done(self, connection: sqlite3.Connection, statement: str) -> None:
+    def _run_statement(self, connection: sqlite3.Connection, statement: str) -> None:
         try:
             connection.execute(statement)
         except Exception as error:
-            raise self._translated(error) from error
+            raise self._translate_error(error) from error
 
-    def _connected(self) -> sqlite3.Connection:
+    def _connect_file(self) -> sqlite3.Connection:
         # Of a file that is immutable SQLite makes no log and takes no lock, neither of which it could.
         form = UNTOUCHED if self.is_read_only else ""
         connection = sqlite3.connect(
@@ -356,7 +356,7 @@ class Database:
     def _where(self) -> str:
         return str(self.path.parent)
 
-    def _translated(self, error: Exception) -> StoreError:
+    def _translate_error(self, error: Exception) -> StoreError:
         kind = _kind(error)
         if self.is_read_only and _primary(error) == sqlite3.SQLITE_READONLY:
             kind = StoreReadOnly

@@ -147,7 +147,7 @@ def _is_newer(index: Path) -> bool:
 def _is_marked(directory: Path) -> bool:
     """True if the tag is this package's and there is an index, whatever the version file says."""
     try:
-        is_tagged = _read(directory / TAG_FILE) == TAG_TEXT
+        is_tagged = _read_text(directory / TAG_FILE) == TAG_TEXT
         # Do not open it: closing it would drop the locks that SQLite holds in this process.
         return is_tagged and stat.S_ISREG((directory / INDEX_FILE).lstat().st_mode)
     except OSError:
@@ -156,7 +156,7 @@ def _is_marked(directory: Path) -> bool:
 
 def _version_text(directory: Path) -> str | None:
     try:
-        return _read(directory / VERSION_FILE)
+        return _read_text(directory / VERSION_FILE)
     except FileNotFoundError:
         return None
 
@@ -181,7 +181,7 @@ def _remove_old_results(folder: Path) -> None:
         folder.rmdir()
 
 
-def _read(path: Path) -> str:
+def _read_text(path: Path) -> str:
     with os.fdopen(open_file(path, os.O_RDONLY), encoding="ascii", errors="replace") as file:
         return file.read(256)
 

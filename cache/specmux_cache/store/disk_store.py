@@ -140,7 +140,7 @@ class DiskStore:
         self._compactor: threading.Thread | None = None
         self._look_at = 0.0
         self._hits = self._misses = self._damaged = 0
-        self._contents = self._opened()
+        self._contents = self._open_contents()
 
     @classmethod
     def open(
@@ -268,13 +268,13 @@ class DiskStore:
             max_age=self.limits.max_age if max_age is None else max_age,
         )
         self._refuse_read_only()
-        with self._translated():
+        with self._translating_errors():
             self._current()
             with locked(self.directory / COMPACTION_LOCK, timeout=0) as got:
                 if not got:
                     return CompactionReport(skipped="locked", dry_run=dry_run)
                 # A connection of its own: threads of this process that read do not wait for its batches.
-                contents = self._opened()
+                contents = self._open_contents()
                 try:
                     compaction = Compaction(contents, goal, clock=self._clock, stopped=self._closing.is_set)
                     if dry_run:
@@ -346,7 +346,7 @@ class DiskStore:
             raise refused(error, self.directory) from error
 
     @contextlib.contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _translating_errors(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:
@@ -360,13 +360,13 @@ class DiskStore:
             return contents
         with self._lock:
             if not self._contents.index.database.is_current():
-                replaced, self._contents = self._contents, self._opened()
+                replaced, self._contents = self._contents, self._open_contents()
                 self._damaged += replaced.damaged
                 replaced.close()
             return self._contents
 
-    def _opened(self) -> Contents:
-        with self._translated():
+    def _open_contents(self) -> Contents:
+        with self._translating_errors():
             if is_read_only(self.directory):
                 accept_read_only(self.directory)
                 return Contents(self.directory, self.limits, is_read_only=True)

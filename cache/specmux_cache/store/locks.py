@@ -21,12 +21,12 @@ def locked(path: Path, *, timeout: float) -> Iterator[bool]:
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
     try:
-        yield _acquired(descriptor, time.monotonic() + timeout)
+        yield _acquire_lock(descriptor, time.monotonic() + timeout)
     finally:
         os.close(descriptor)
 
 
-def _acquired(descriptor: int, deadline: float) -> bool:
+def _acquire_lock(descriptor: int, deadline: float) -> bool:
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -13,7 +13,6 @@ from specmux_cache.store.bodies import open_file
 from specmux_cache.store.disk_store import DiskStore
 from specmux_cache.store.keys import Key
 from specmux_cache.store.limits import StoreLimits
-from specmux_cache.store.memory_store import MemoryStore
 from specmux_cache.store.rows import Digest, Metadata, Row, StoredEntry
 
 if TYPE_CHECKING:  # a command that reads a stored document needs it not
@@ -105,7 +104,8 @@ def _secret(path: Path) -> bytes:
 
 
 class OverlaidStore:
-    """The store of one process. Thread-safe: a concurrent call sees either state."""
+    """A read-only directory under a layer in memory, for one process. Thread-safe: a concurrent call sees
+    either state."""
 
     def __init__(self, disk: DiskStore, above: MemoryStore) -> None:
         self.disk = disk

@@ -102,11 +102,11 @@ def _join(value: Any, shape: _Shape, fragments: Fragments) -> bytes:
     if shape is None:
         return fragments.get(CBOR, value, _part)
     if _KNOWN in shape:
-        return fragments.get(CBOR, value, lambda part: _joined(part, shape, fragments))
-    return _joined(value, shape, fragments)
+        return fragments.get(CBOR, value, lambda part: _join_fragments(part, shape, fragments))
+    return _join_fragments(value, shape, fragments)
 
 
-def _joined(value: Any, shape: Mapping[str, _Shape], fragments: Fragments) -> bytes:
+def _join_fragments(value: Any, shape: Mapping[str, _Shape], fragments: Fragments) -> bytes:
     each = shape.get(_EACH)
     if type(value) is dict:
         head, members = _KEY_ORDERS[tuple(value)]
@@ -232,7 +232,7 @@ def decode_value(data: bytes, *, limits: Limits) -> Any:
         value = source.decoder.decode()
     except (cbor2.CBORDecodeError, RecursionError) as error:
         raise _decode_error(error) from error
-    value = _checked(value, data[: source.position])
+    value = _check_value(value, data[: source.position])
     if source.position < len(data):
         raise InvalidDocument("bytes follow the CBOR item")
     return value
@@ -294,7 +294,7 @@ def _has_more_items(data: bytes, most: int) -> bool:
     return items > most
 
 
-def _checked(value: Any, data: bytes) -> Any:
+def _check_value(value: Any, data: bytes) -> Any:
     if _has_unusual_number(data):
         return _walk(value, InvalidDocument)
     try:

@@ -146,26 +146,26 @@ def _string(text: str, indent: int) -> str:
     if not _BREAK.search(text) or _SPECIAL.search(text) or _SPACE_BREAK.search(text):
         return _inline(text) + "\n"
     if "\n" in text:
-        return _literal(text, indent) if text[-1] != " " else _double_quoted(text) + "\n"
+        return _literal(text, indent) if text[-1] != " " else _quote_doubly(text) + "\n"
     if "\t" in text or _BREAK_SPACE.search(text) or not is_plain_string(text):
-        return _double_quoted(text) + "\n"
-    return _single_quoted(_BREAK_TEXT.sub("\\1" + " " * indent, text)) + "\n"
+        return _quote_doubly(text) + "\n"
+    return _quote_singly(_BREAK_TEXT.sub("\\1" + " " * indent, text)) + "\n"
 
 
 def _inline(text: str) -> str:
     """A string on one line: plain if possible, else quoted."""
     if not text or _SPECIAL.search(text) or _TAB_OR_BREAK.search(text) or not is_plain_string(text):
-        return _double_quoted(text)
+        return _quote_doubly(text)
     if text[0] == " " or text[-1] == " " or _INDICATORS.match(text):
-        return _single_quoted(text)
+        return _quote_singly(text)
     return text
 
 
-def _single_quoted(text: str) -> str:
+def _quote_singly(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _double_quoted(text: str) -> str:
+def _quote_doubly(text: str) -> str:
     # is_bom of yamlprivateh.go checks the start of the text, whatever the position of the emitter.
     escaped = _ANY if text.startswith("\ufeff") else _ESCAPED
     return '"' + escaped.sub(_escape, text) + '"'

@@ -52,7 +52,7 @@ def shared_parts(minor: int) -> SharedParts:
     data = _DATA
     for row in _DATA["older"]:
         if minor < row["until"]:
-            data = _merged(data, row["patch"])
+            data = _merge_patch(data, row["patch"])
     versions = sorted(each.split("/") for each in data["options"])
     kinds = [{"group": group, "kind": "DeleteOptions", "version": version} for group, version in versions]
     schemas: dict[str, Document] = data["schemas"]
@@ -66,11 +66,11 @@ def shared_parts(minor: int) -> SharedParts:
     )
 
 
-def _merged(value: Any, patch: Any) -> Any:
+def _merge_patch(value: Any, patch: Any) -> Any:
     if not (isinstance(value, dict) and isinstance(patch, dict)):
         return patch
     kept = {key: item for key, item in value.items() if key not in patch}
-    return kept | {key: _merged(value.get(key), each) for key, each in patch.items() if each is not None}
+    return kept | {key: _merge_patch(value.get(key), each) for key, each in patch.items() if each is not None}
 
 
 def reference(component: str) -> Document:

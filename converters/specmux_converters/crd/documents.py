@@ -66,7 +66,7 @@ def build(
     in its status, which is ignored, becomes one of ``problems`` instead of an exception.
     """
     problems: list[Problem] = []
-    crds = _read(manifests, problems)
+    crds = _read_manifests(manifests, problems)
     wanted = [
         (crd, version)
         for crd in crds
@@ -85,7 +85,7 @@ def build(
     )
 
 
-def _read(manifests: Iterable[Document], problems: list[Problem]) -> list[CRD]:
+def _read_manifests(manifests: Iterable[Document], problems: list[Problem]) -> list[CRD]:
     """In the order in which their names first occur."""
     crds: dict[str, CRD] = {}
     for manifest in manifests:

@@ -80,25 +80,25 @@ def _below(
     node: Document, path: _Path, *, free_any_of: bool, free_first: bool = False
 ) -> Iterator[InvalidDocument]:
     for index, nested in enumerate(node.get("allOf", ())):
-        yield from _nested(nested, (*path, "allOf", index), free_any_of=free_first and index == 0)
+        yield from _nested_faults(nested, (*path, "allOf", index), free_any_of=free_first and index == 0)
     for key in ("oneOf",) if free_any_of else ("anyOf", "oneOf"):
         for index, nested in enumerate(node.get(key, ())):
-            yield from _nested(nested, (*path, key, index))
+            yield from _nested_faults(nested, (*path, key, index))
     if "not" in node:
-        yield from _nested(node["not"], (*path, "not"))
+        yield from _nested_faults(node["not"], (*path, "not"))
 
 
-def _nested(nested: Document, path: _Path, *, free_any_of: bool = False) -> Iterator[InvalidDocument]:
+def _nested_faults(nested: Document, path: _Path, *, free_any_of: bool = False) -> Iterator[InvalidDocument]:
     for key, wanted in _STRUCTURE.items():
         if key in nested:
             yield _fault(f"Forbidden: must be {wanted} to be structural", *path, key)
     yield from _below(nested, path, free_any_of=free_any_of)
     if "items" in nested:
-        yield from _nested(nested["items"], (*path, "items"))
+        yield from _nested_faults(nested["items"], (*path, "items"))
     for name, field in nested.get("properties", {}).items():
         if name == "metadata":
             yield _fault("Forbidden: must not be specified in a nested context", *path, "properties", name)
-        yield from _nested(field, (*path, "properties", name))
+        yield from _nested_faults(field, (*path, "properties", name))
 
 
 def incompleteness(root: Document, path: _Path) -> Iterator[InvalidDocument]:

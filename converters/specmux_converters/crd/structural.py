@@ -90,7 +90,7 @@ class _Walk:
         self.faults: list[InvalidDocument] = []
 
     def structural(self, node: Any, level: _Level) -> Document:
-        result = self._read(node, self._STRUCTURAL)
+        result = self._read_keywords(node, self._STRUCTURAL)
         self._check_type(result, level)
         if INT_OR_STRING in result or EMBEDDED_RESOURCE in result:
             self._check_extensions(result)
@@ -108,12 +108,12 @@ class _Walk:
     def describe(self, node: Document, fields: Mapping[str, Any]) -> None:
         """Replaces the schemas of fields that every object has with those that an apiserver publishes."""
         own = node.get("properties", {})
-        defined = {name: _undescribed(own[name]) for name in fields if name in own}
+        defined = {name: _drop_descriptions(own[name]) for name in fields if name in own}
         if self._keeps_definition and defined:
             node[DEFINED_FIELDS] = defined
         node["properties"] = {**own, **fields}
 
-    def _read(self, node: Any, sections: _Sections) -> Document:
+    def _read_keywords(self, node: Any, sections: _Sections) -> Document:
         """The keywords of ``node`` in published form."""
         if node is None:
             return {}
@@ -139,14 +139,14 @@ class _Walk:
                 result[key] = content
         return result
 
-    def _nested(self, node: Any) -> Document:
-        return self._read(node, self._NESTED)
+    def _read_nested(self, node: Any) -> Document:
+        return self._read_keywords(node, self._NESTED)
 
     def _items(self, value: Any) -> Document | None:
         return self.structural(value, _Level.ITEM) if self._is_one_schema(value) else None
 
     def _nested_items(self, value: Any) -> Document | None:
-        return self._nested(value) if self._is_one_schema(value) else None
+        return self._read_nested(value) if self._is_one_schema(value) else None
 
     def _is_one_schema(self, items: Any) -> bool:
         """A value that is neither object nor array counts as absent (v1/marshal.go)."""
@@ -161,7 +161,7 @@ class _Walk:
         return self._fields(value, self._field)
 
     def _nested_properties(self, value: Any) -> Document | None:
-        return self._fields(value, self._nested)
+        return self._fields(value, self._read_nested)
 
     def _fields(self, value: Any, read: Callable[[Any], Document]) -> Document | None:
         if not isinstance(value, dict):
@@ -179,7 +179,7 @@ class _Walk:
     def _nested_additional_properties(self, value: Any) -> Document | None:
         if value is False:
             return None
-        return {} if value is True else self._nested(value)
+        return {} if value is True else self._read_nested(value)
 
     def _clauses(self, value: Any) -> list[Document] | None:
         if not isinstance(value, list):
@@ -187,7 +187,7 @@ class _Walk:
         clauses: list[Document] = []
         for index, node in enumerate(value):
             self._path.append(index)
-            clauses.append(self._nested(node))
+            clauses.append(self._read_nested(node))
             self._path.pop()
         return clauses or None
 
@@ -262,7 +262,7 @@ class _Walk:
         "properties": _properties,
         "additionalProperties": _additional_properties,
         **dict.fromkeys(JUNCTORS, _clauses),
-        "not": _nested,
+        "not": _read_nested,
     }
     _NESTED: ClassVar[_Sections] = {
         **_STRUCTURAL,
@@ -272,7 +272,7 @@ class _Walk:
     }
 
 
-def _undescribed(node: Document) -> Document:
+def _drop_descriptions(node: Document) -> Document:
     return {key: value for key, value in node.items() if key != "description"}
 
 

@@ -87,13 +87,13 @@ def templates_of(document: Document) -> Templates | None:
     parameters = _parameters(mapping(document.get("paths")))
     version = mapping(document.get("info")).get("version")
     try:
-        made = None if parameters is None else _made(schemas, parameters, nearest_minor(version))
+        made = None if parameters is None else _make_templates(schemas, parameters, nearest_minor(version))
     except orjson.JSONEncodeError:
         return None
     return None if made is None else replace(made, release=release_in(version))
 
 
-def _made(
+def _make_templates(
     schemas: Mapping[str, Any], parameters: Mapping[str, tuple[Document, ...]], minor: int
 ) -> Templates | None:
     """Raises JSONEncodeError for values that are not JSON."""
@@ -179,7 +179,7 @@ def templates_for(release: str | None = None) -> Templates:
     """The templates of a release ("1.34"), by default the newest. Raises UnknownRelease."""
     minor = minor_release(release)
     parts = shared_parts(minor)
-    made = _made(parts.schemas, parts.parameters, minor)
+    made = _make_templates(parts.schemas, parts.parameters, minor)
     assert made is not None
     return made
 

@@ -97,7 +97,7 @@ class _Resource:
         """A list of all namespaces' objects; the parameters of its single operation belong to the path."""
         operation = self._operation(_LISTING, "", f"list{self._kind}ForAllNamespaces")
         parameters = [*operation.pop("parameters"), *self._parameters["pretty"]]
-        return {"get": operation, "parameters": _sorted(parameters)}
+        return {"get": operation, "parameters": _sort_parameters(parameters)}
 
     def path_item(self, requests: tuple[_Request, ...], *, has_name: bool = False, sub: str = "") -> Document:
         infix = "Namespaced" if self._is_namespaced else ""
@@ -112,7 +112,7 @@ class _Resource:
             common.append(
                 _path_parameter("namespace", "object name and auth scope, such as for teams and projects")
             )
-        item["parameters"] = _sorted(common)
+        item["parameters"] = _sort_parameters(common)
         return item
 
     def _operation(self, request: _Request, sub: str, name: str) -> Document:
@@ -215,7 +215,7 @@ def _path_parameter(name: str, description: str) -> Document:
     }
 
 
-def _sorted(parameters: list[Document]) -> list[Document]:
+def _sort_parameters(parameters: list[Document]) -> list[Document]:
     return sorted(parameters, key=lambda parameter: str(parameter["name"]))
 
 

@@ -155,7 +155,7 @@ class Context:
     def path(self, path: str, written: str, node: Any) -> DocumentPart:
         """``written``: the key in the input."""
         make = partial(convert_path_item, path)
-        return self._made(["paths", written], node, make)
+        return self._make_part(["paths", written], node, make)
 
     def component(self, name: str) -> DocumentPart:
         part = self.components.get(name)
@@ -191,9 +191,9 @@ class Context:
         if source.profile == "kubernetes":
             self._lose_unused(trace)
             return names
-        for name in _written("responses", source.responses, trace):
+        for name in _names_of_shared("responses", source.responses, trace):
             names.add(f"responses/{new.responses.get(name, name)}")
-        for name in _written("parameters", source.parameters, trace):
+        for name in _names_of_shared("parameters", source.parameters, trace):
             kind = parameter_kind(source.parameters[name], source, trace.at(["parameters", name]))
             if kind is not None:
                 names.add(f"{kind}/{new.parameters.get(name, name)}")
@@ -213,16 +213,16 @@ class Context:
         if kind != "schemas":
             shared = source.responses if kind == "responses" else source.parameters
             convert = convert_shared_response if kind == "responses" else convert_shared_parameter
-            return self._made([_SECTIONS[kind], name], shared[name], convert)
+            return self._make_part([_SECTIONS[kind], name], shared[name], convert)
         if name in source.definitions:
-            return self._made(
+            return self._make_part(
                 ["definitions", name], source.definitions[name], partial(convert_definition, name)
             )
         tokens, node = source.hoisted[name]
         self.budget.spend(len(encode(node, *tokens)), *tokens)
-        return self._made([*tokens], node, convert_component)
+        return self._make_part([*tokens], node, convert_component)
 
-    def _made(self, path: list[str | int], node: Any, make: Make) -> DocumentPart:
+    def _make_part(self, path: list[str | int], node: Any, make: Make) -> DocumentPart:
         trace = Trace.begin(path, self.budget)
         encoded = encode(make(node, self.source, trace), *path)
         return DocumentPart(encoded, frozenset(trace.refs), tuple(trace.losses))
@@ -238,7 +238,7 @@ def _kinds(
     yield "responses", responses
 
 
-def _written(kind: str, shared: Mapping[str, Any], trace: Trace) -> list[str]:
+def _names_of_shared(kind: str, shared: Mapping[str, Any], trace: Trace) -> list[str]:
     """The names of shared objects that are not null."""
     for name, node in shared.items():
         if node is None:

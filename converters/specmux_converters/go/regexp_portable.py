@@ -72,10 +72,10 @@ class _Writer:
             if match is None:
                 raise _Unportable
             self._at = match.end()
-            parts.append(self._token(match))
+            parts.append(self._translate_token(match))
         return "".join(parts)
 
-    def _token(self, match: re.Match[str]) -> str:
+    def _translate_token(self, match: re.Match[str]) -> str:
         kind, text = match.lastgroup, match[match.lastgroup or 0]
         match kind:
             case "wide" | "hex":

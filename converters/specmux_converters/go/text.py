@@ -71,7 +71,7 @@ def quoted(text: str) -> str:
     """strconv.Quote; the output of Go's ``%q``."""
     if _PLAIN.fullmatch(text):
         return f'"{text}"'
-    return '"' + "".join(_SHORT.get(character) or _escaped(character) for character in text) + '"'
+    return '"' + "".join(_SHORT.get(character) or _escape_character(character) for character in text) + '"'
 
 
 def number_text(value: Any) -> str:
@@ -170,7 +170,7 @@ def _inside(value: Any) -> str:
     return "interface {}(nil)" if value is None else go_syntax(value)
 
 
-def _escaped(character: str) -> str:
+def _escape_character(character: str) -> str:
     if character.isprintable() or character == " ":
         return character
     code = ord(character)

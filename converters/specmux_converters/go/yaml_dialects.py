@@ -111,7 +111,7 @@ def _own_text(text: str) -> tuple[str, None]:
     return text, None
 
 
-def _core_tagged(text: str, tag: str, is_plain: bool) -> Any:
+def _resolve_core_tag(text: str, tag: str, is_plain: bool) -> Any:
     if tag in _TEXT_TAGS:
         return text
     if is_plain or tag in _PLAIN_TAGS:
@@ -184,7 +184,7 @@ def _kubernetes(json: Callable[[Any], Any], *, sorts_keys: bool) -> YamlDialect:
 CORE: Final = YamlDialect(
     ScalarMemo(_core),
     ScalarMemo(_own_text),
-    _core_tagged,
+    _resolve_core_tag,
     Merging.WRITTEN_WINS,
     container_tags=_CONTAINER_TAGS,
 )

@@ -74,13 +74,13 @@ class Components:
     def definitions(self) -> dict[str, Schema]:
         """The components referred to since the last call, with those that they refer to, by name."""
         found: dict[str, Schema] = {}
-        waiting = self._taken()
+        waiting = self._taken_definitions()
         while waiting:
             name, mode = waiting.pop()
             key = self._definition_name(name, mode)
             if key not in found:
                 found[key] = FIXED.get(name) or self.component(name, mode)
-                waiting |= self._taken()
+                waiting |= self._taken_definitions()
         return dict(sorted(found.items()))
 
     def _definition(self, name: str, mode: Mode) -> Schema:
@@ -92,7 +92,7 @@ class Components:
         open_word = [] if mode.is_strict == self._base.is_strict else ["open"]
         return ".".join([name, *open_word, *(() if mode.requires == self._base.requires else ("optional",))])
 
-    def _taken(self) -> set[Definition]:
+    def _taken_definitions(self) -> set[Definition]:
         taken, self._used = self._used, set()
         return taken
 

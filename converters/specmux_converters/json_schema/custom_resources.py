@@ -276,7 +276,7 @@ class CustomResources:
         if isinstance(others, dict):
             written["additionalProperties"] = self.convert(others, mode, takes_null=True)
         elif mode.is_strict and schema.get(_PRESERVES) is not True and _is_object(schema):
-            written["additionalProperties"] = self._unknown(others)
+            written["additionalProperties"] = self._unknown_fields(others)
         return written
 
     def _field(
@@ -299,7 +299,7 @@ class CustomResources:
             return {"allOf": [written, own]}
         return {**written, "allOf": [*written.get("allOf", ()), own]}
 
-    def _unknown(self, others: Any) -> Schema | bool:
+    def _unknown_fields(self, others: Any) -> Schema | bool:
         """Fields without a schema are dropped; with ``additionalProperties: true`` only their unknown content
         is."""
         return self._components.pruned() if isinstance(others, bool) else False

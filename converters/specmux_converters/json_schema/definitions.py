@@ -39,7 +39,10 @@ def dispatcher(schemas: Mapping[GroupVersion, DocumentSchemas], form: SchemaForm
         "type": "object",
         "required": list(NEVER_NULL),
         "properties": {"apiVersion": {"type": "string", **known}, "kind": {"type": "string"}},
-        "allOf": [*(_of_version(version, kinds[version]) for version in sorted(kinds)), _unknown(kinds)],
+        "allOf": [
+            *(_of_version(version, kinds[version]) for version in sorted(kinds)),
+            _schema_of_unknown(kinds),
+        ],
         "definitions": _components(schemas, form),
     }
 
@@ -84,7 +87,7 @@ def _says(name: str, value: str) -> Schema:
     return {"required": [name], "properties": {name: exact}}
 
 
-def _unknown(kinds: Mapping[str, Iterable[Kind]]) -> Schema:
+def _schema_of_unknown(kinds: Mapping[str, Iterable[Kind]]) -> Schema:
     """An object of an apiVersion without a kind here passes. Editors show a ``deprecationMessage``,
     which says where the kind is; validators read over it."""
     homes: dict[str, list[str]] = {}
@@ -93,7 +96,10 @@ def _unknown(kinds: Mapping[str, Iterable[Kind]]) -> Schema:
             homes.setdefault(kind.kind, []).append(version)
     nowhere = "no kind of these schemas has this apiVersion"
     at_home = [
-        {"if": _says("kind", name), "then": _warned(f"{nowhere}; {name} is in {', '.join(homes[name])}")}
+        {
+            "if": _says("kind", name),
+            "then": _deprecation_warning(f"{nowhere}; {name} is in {', '.join(homes[name])}"),
+        }
         for name in sorted(homes)
     ]
     is_other = {"type": "string", "not": {"enum": sorted(kinds)}}
@@ -102,7 +108,7 @@ def _unknown(kinds: Mapping[str, Iterable[Kind]]) -> Schema:
         "then": {
             "if": {"required": ["kind"], "properties": {"kind": {"enum": sorted(homes)}}},
             "then": {"allOf": at_home},
-            "else": _warned(nowhere),
+            "else": _deprecation_warning(nowhere),
         },
     }
 
@@ -112,7 +118,7 @@ def _home_rank(api_version: str) -> tuple[Any, ...]:
     return group, version_rank(version)
 
 
-def _warned(text: str) -> Schema:
+def _deprecation_warning(text: str) -> Schema:
     return {"properties": {"apiVersion": {"deprecationMessage": text}}}
 
 

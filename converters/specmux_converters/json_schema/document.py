@@ -114,7 +114,7 @@ class _Rendering:
         whole["x-kubernetes-group-version-kind"] = [
             {"group": kind.group, "version": kind.version, "kind": kind.kind}
         ]
-        return self._with_example(kind, self._finished(whole))
+        return self._with_example(kind, self._finish_schema(whole))
 
     def _with_example(self, kind: Kind, schema: Schema) -> Schema:
         """Except for patches and fragments, of which a whole object is not an example."""
@@ -124,7 +124,7 @@ class _Rendering:
         return schema if example is None else {**schema, "examples": [example]}
 
     def whole(self, name: str) -> Schema:
-        return self._finished(self.definition(name))
+        return self._finish_schema(self.definition(name))
 
     def definition(self, name: str) -> Schema:
         return self._components.component(name, self._mode)
@@ -139,7 +139,7 @@ class _Rendering:
         written = self._custom.body(self._owner.schemas[name], mode, relaxed=relaxed)
         return {"title": name.rpartition(".")[2], **written}
 
-    def _finished(self, schema: Schema) -> Schema:
+    def _finish_schema(self, schema: Schema) -> Schema:
         """With the dialect first and the referenced definitions last."""
         whole = {"$schema": DRAFT, **schema}
         definitions = self.rest()

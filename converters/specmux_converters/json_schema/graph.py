@@ -61,7 +61,7 @@ class ReferenceGraph:
         for name, targets in ahead.items():
             for target in targets & behind.keys():
                 behind[target].add(name)
-        return frozenset(_pruned(_pruned(set(ahead), behind, ahead), ahead, behind))
+        return frozenset(_prune_names(_prune_names(set(ahead), behind, ahead), ahead, behind))
 
     def extent(self, name: str) -> Extent:
         """With everything below it inlined, except recursive components. Raises LimitExceeded for a chain of
@@ -74,10 +74,10 @@ class ReferenceGraph:
     def _extent(self, name: str) -> Extent:
         found = self._extents.get(name)
         if found is None:
-            found = self._extents[name] = self._measured(name)
+            found = self._extents[name] = self._measure_extent(name)
         return found
 
-    def _measured(self, name: str) -> Extent:
+    def _measure_extent(self, name: str) -> Extent:
         schema = self._schemas.get(name)
         size, deepest = len(orjson.dumps(schema)), 8
         for target, depth in self.targets(name):
@@ -87,7 +87,7 @@ class ReferenceGraph:
         return Extent(size, deepest)
 
 
-def _pruned(names: set[str], exits: Mapping[str, set[str]], entries: Mapping[str, set[str]]) -> set[str]:
+def _prune_names(names: set[str], exits: Mapping[str, set[str]], entries: Mapping[str, set[str]]) -> set[str]:
     """Repeatedly remove names without an incoming edge from the remaining ones."""
     left = {name: len(entries[name] & names) for name in names}
     free = [name for name, count in left.items() if not count]

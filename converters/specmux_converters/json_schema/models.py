@@ -90,14 +90,14 @@ class _Bundle:
             if component not in begun:
                 begun.add(component)
                 name = self._names[component]
-                self._made[name] = self._named(component, name)
+                self._made[name] = self._name_component(component, name)
         return dict(sorted(self._made.items()))
 
     def reference(self, component: str) -> Schema:
         self._waiting.append(component)
         return {"$ref": _PREFIXES[self._dialect] + self._names[component]}
 
-    def _named(self, component: str, name: str) -> Schema:
+    def _name_component(self, component: str, name: str) -> Schema:
         written = self._type(self._schemas[component], name)
         kind = self._kinds.get(component)
         if kind is None:

@@ -69,11 +69,11 @@ def format_of(schema: Mapping[str, Any], *, base64: str) -> Mapping[str, Any]:
     if name == "byte":
         return {"pattern": base64} if "pattern" not in schema else {}
     if name == "int32":
-        return _narrowed(schema)
+        return _narrow_bounds(schema)
     return _FORMATS.get(name, {}) if isinstance(name, str) else {}
 
 
-def _narrowed(schema: Mapping[str, Any]) -> Schema:
+def _narrow_bounds(schema: Mapping[str, Any]) -> Schema:
     """The bounds of int32, unless the schema has narrower ones."""
     least, most = schema.get("minimum"), schema.get("maximum")
     written: Schema = {}

@@ -55,7 +55,7 @@ def files(
     """``kinds``: patterns of ``Deployment`` or ``deployment.apps``; without any, all kinds, with ``all.json``
     and ``_definitions.json``. A kind that cannot be converted is reported and has no file."""
     patterns, chosen = tuple(kinds), tuple(layouts)
-    held = _held(schemas, patterns)
+    held = _select_schemas(schemas, patterns)
     written: set[str] = set()
     for kind in all_kinds(held):
         if not is_chosen(kind, patterns):
@@ -90,7 +90,7 @@ def is_chosen(kind: Kind, patterns: tuple[str, ...]) -> bool:
     return not patterns or any(fnmatchcase(name, each.lower()) for name in names for each in patterns)
 
 
-def _held(
+def _select_schemas(
     schemas: Mapping[GroupVersion, DocumentSchemas], patterns: tuple[str, ...]
 ) -> Mapping[GroupVersion, DocumentSchemas]:
     return {

@@ -92,7 +92,7 @@ class TypedConverter:
             written["enum"] = schema["enum"]
         if "items" in schema:
             written["items"] = self.convert(schema["items"], mode, takes_null=True)
-        written |= self._combined(schema, mode)
+        written |= self._combine_members(schema, mode)
         return written | self._fields(schema, mode, relaxed)
 
     def _fields(self, schema: Mapping[str, Any], mode: Mode, relaxed: str | None) -> Schema:
@@ -121,7 +121,7 @@ class TypedConverter:
             written["additionalProperties"] = False
         return written
 
-    def _combined(self, schema: Mapping[str, Any], mode: Mode) -> Schema:
+    def _combine_members(self, schema: Mapping[str, Any], mode: Mode) -> Schema:
         """Their members do not restrict fields that they do not name."""
         open_mode = Mode(is_strict=False, requires=mode.requires)
         written: Schema = {}

@@ -126,8 +126,8 @@ def to_merge_schema(
     Raises InvalidSchemas with every error of Go's conversion, InvalidDocument for a value of the wrong JSON
     type, LimitExceeded for schemas nested too deeply, UnknownRelease.
     """
-    components = _typed(document, "components", dict, "")
-    schemas = _typed(components or {}, "schemas", dict, "/components") or {}
+    components = _get_typed(document, "components", dict, "")
+    schemas = _get_typed(components or {}, "schemas", dict, "/components") or {}
     errors: list[str] = []
     tells_null = NULLABLE.is_in(minor_release(release))
     types = [(ATOMIC_TYPE, _ANYTHING), (DEDUCED_TYPE, _DEDUCED)]
@@ -135,7 +135,7 @@ def to_merge_schema(
         pointer = f"/components/schemas{pointer_to(name)}"
         if not isinstance(schema, dict):
             raise InvalidDocument("a schema must be an object", pointer=pointer)
-        if _typed(schema, "$ref", str, pointer):
+        if _get_typed(schema, "$ref", str, pointer):
             continue
         try:
             place = _Place(name, pointer, preserve_unknown_fields, tells_null, errors)
@@ -177,7 +177,7 @@ class _Place:
             case "array":
                 return {"list": self._list(schema)}
             case "string":
-                is_string = _typed(schema, "format", str, self.pointer) in _STRING_FORMATS
+                is_string = _get_typed(schema, "format", str, self.pointer) in _STRING_FORMATS
                 return {"scalar": "string" if is_string else "untyped"}
             case other:
                 if other not in _SCALARS:
@@ -198,9 +198,9 @@ class _Place:
         """The type of a property, an element or a value."""
         if not isinstance(schema, dict):
             raise InvalidDocument("a schema must be an object", pointer=self.pointer + pointer_to(*steps))
-        name = _referred(schema)
+        name = _referred_name(schema)
         pointer = self.pointer + pointer_to(*steps)
-        is_nullable = True if _typed(schema, "nullable", bool, pointer) and self.tells_null else None
+        is_nullable = True if _get_typed(schema, "nullable", bool, pointer) and self.tells_null else None
         if name:
             relationship = map_relationship(schema, self.report)
             told = {"namedType": name, "elementRelationship": relationship, "nullable": is_nullable}
@@ -223,7 +223,7 @@ class _Place:
         )
 
     def _map(self, schema: Document) -> Document:
-        properties: Document = _typed(schema, "properties", dict, self.pointer) or {}
+        properties: Document = _get_typed(schema, "properties", dict, self.pointer) or {}
         fields = [self._field(name, properties[name]) for name in sorted(properties)]
         element = self._element(schema, has_fields=bool(fields))
         relationship = map_relationship(schema, self.report)
@@ -246,7 +246,7 @@ class _Place:
                 return self._reference(values, "additionalProperties")
 
 
-def _referred(schema: Document) -> str:
+def _referred_name(schema: Document) -> str:
     """The text after the last slash of ``$ref``, or of a single ``$ref`` in ``allOf``; "" otherwise."""
     match schema:
         case {"$ref": str(reference)} if reference:
@@ -258,7 +258,7 @@ def _referred(schema: Document) -> str:
     return reference.rpartition("/")[2]
 
 
-def _typed(holder: Document, key: str, kind: type[Any], pointer: str) -> Any:
+def _get_typed(holder: Document, key: str, kind: type[Any], pointer: str) -> Any:
     """The value at ``key``; None if absent. Raises InvalidDocument for another JSON type."""
     value = holder.get(key)
     if value is not None and not isinstance(value, kind):

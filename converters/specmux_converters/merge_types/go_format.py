@@ -33,11 +33,11 @@ def with_types(value: Any, *, keeps_integers: bool = False) -> str:
 
     match value:
         case dict():
-            return f"map[string]interface {{}}{{{_pairs(value, _quoted, inner, ', ')}}}"
+            return f"map[string]interface {{}}{{{_pairs(value, _quote_text, inner, ', ')}}}"
         case list():
             return f"[]interface {{}}{{{', '.join(map(inner, value))}}}"
         case str():
-            return _quoted(value)
+            return _quote_text(value)
         case _:
             return _scalar(value, keeps_integers)
 
@@ -46,7 +46,7 @@ def _pairs(value: dict[str, Any], key: Callable[[str], str], item: Callable[[Any
     return between.join(f"{key(name)}:{item(value[name])}" for name in sorted(value))
 
 
-def _quoted(text: str) -> str:
+def _quote_text(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 

@@ -289,7 +289,7 @@ def joined(pieces: Mapping[str, Piece], *, known: Known | None = None) -> Swagge
                     Loss(f"{where}/paths", "path", f"{cut(path)} is in another document too; left out")
                 )
             else:
-                paths[path] = _copied(item)
+                paths[path] = _copy_path_item(item)
         for name, schema in piece.definitions.items():
             first = definitions.setdefault(name, schema)
             if first is not schema and first != schema:
@@ -398,10 +398,10 @@ def one_definition(first: Document, other: Document) -> Document:
     return {**rest, GROUP_VERSION_KIND: [kinds[key] for key in sorted(kinds)]}
 
 
-def _copied(item: Document) -> Document:
+def _copy_path_item(item: Document) -> Document:
     """With parameter lists of its own, which sharing modifies."""
     return {
-        key: _copied(value)
+        key: _copy_path_item(value)
         if isinstance(value, dict) and "responses" in value
         else list(value)
         if key == "parameters"

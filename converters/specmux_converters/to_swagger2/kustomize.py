@@ -32,7 +32,7 @@ def kustomize_schema(
         "swagger": whole["swagger"],
         "info": whole["info"],
         "paths": {path: item for path, node in whole["paths"].items() if (item := _path(node))},
-        "definitions": {name: _merged(schema) for name, schema in whole["definitions"].items()},
+        "definitions": {name: _add_patch_strategy(schema) for name, schema in whole["definitions"].items()},
     }
 
 
@@ -42,7 +42,7 @@ def _path(node: Document) -> Document:
     return {"get": {GROUP_VERSION_KIND: kind, "responses": {"200": {"description": "OK"}}}} if kind else {}
 
 
-def _merged(schema: Any) -> Any:
+def _add_patch_strategy(schema: Any) -> Any:
     """With a patch strategy for lists that are maps and have none."""
     if not isinstance(schema, dict):
         return schema
@@ -53,8 +53,8 @@ def _merged(schema: Any) -> Any:
         result.setdefault(_MERGE_KEY, keys[0])
     properties = items_of(schema, "properties")
     if properties:
-        result["properties"] = {name: _merged(item) for name, item in properties.items()}
+        result["properties"] = {name: _add_patch_strategy(item) for name, item in properties.items()}
     for key in ("items", "additionalProperties"):
         if isinstance(schema.get(key), dict):
-            result[key] = _merged(schema[key])
+            result[key] = _add_patch_strategy(schema[key])
     return result

@@ -68,12 +68,12 @@ def _value(node: dict[str, Any], location: str, source: OpenAPISource, trace: Tr
         trace.lose("content", "Swagger 2.0 has no media types of a parameter; a string", "content")
         return {"type": "string"}
     trace.path.append("schema")
-    result = _open(node.get("schema"), source, trace)
+    result = _flatten_schema(node.get("schema"), source, trace)
     trace.path.pop()
-    return result | _serialized(result["type"], node, location, trace)
+    return result | _write_collection_format(result["type"], node, location, trace)
 
 
-def _open(schema: Any, source: OpenAPISource, trace: Trace, depth: int = 0) -> dict[str, Any]:
+def _flatten_schema(schema: Any, source: OpenAPISource, trace: Trace, depth: int = 0) -> dict[str, Any]:
     """A schema as fields of a parameter: no objects, references or composition."""
     if depth > _DEPTH_MAX:
         trace.lose("items", "lists in each other without an end; a string")
@@ -91,7 +91,7 @@ def _open(schema: Any, source: OpenAPISource, trace: Trace, depth: int = 0) -> d
         kept = _of_text(kept, trace)
     if kept["type"] == "array":
         trace.path.append("items")
-        kept["items"] = _open(items_of({"": schema}, "").get("items"), source, trace, depth + 1)
+        kept["items"] = _flatten_schema(items_of({"": schema}, "").get("items"), source, trace, depth + 1)
         trace.path.pop()
     return kept
 
@@ -108,7 +108,7 @@ def _of_text(keywords: dict[str, Any], trace: Trace) -> dict[str, Any]:
     return result
 
 
-def _serialized(kind: str, node: dict[str, Any], location: str, trace: Trace) -> dict[str, str]:
+def _write_collection_format(kind: str, node: dict[str, Any], location: str, trace: Trace) -> dict[str, str]:
     """``collectionFormat`` of a list: the inverse of STYLES."""
     usual = "form" if location in ("query", "formData") else "simple"
     style = node.get("style", usual)
@@ -211,7 +211,7 @@ def _form(media: Any, media_type: str, source: OpenAPISource, trace: Trace) -> l
             field |= {"type": "file", **{key: value for key, value in target.items() if key[:2] == "x-"}}
             lose_others(target, ("type", "format"), trace)
         else:
-            field |= _open(target, source, trace)
+            field |= _flatten_schema(target, source, trace)
         fields.append(field)
         trace.path.pop()
     del trace.path[-2:]
@@ -221,7 +221,7 @@ def _form(media: Any, media_type: str, source: OpenAPISource, trace: Trace) -> l
     for field in fields:
         trace.path.append(field["name"])
         about = items_of(encoding, field["name"])
-        field |= _serialized(field["type"], about, "formData", trace)
+        field |= _write_collection_format(field["type"], about, "formData", trace)
         lose_others(about, ("style", "explode"), trace, keeps_extensions=False)
         trace.path.pop()
     del trace.path[-3:]
@@ -280,7 +280,7 @@ def _operation(node: Document, source: OpenAPISource, trace: Trace) -> Document:
         trace.path.pop()
         parameters += bodies
         if consumes:
-            result["consumes"] = _ordered(consumes, source)
+            result["consumes"] = _order_media_types(consumes, source)
     if parameters:
         if source.profile == "kubernetes":
             parameters.sort(key=lambda parameter: (parameter["name"], parameter["in"]))
@@ -301,12 +301,12 @@ def _parameters(node: Document, source: OpenAPISource, trace: Trace) -> list[Doc
             trace.lose("parameters", "an array is required; left out", "parameters")
         return []
     trace.path.append("parameters")
-    found = source.once("parameters", written, trace, _converted)
+    found = source.once("parameters", written, trace, _convert_parameters)
     trace.path.pop()
     return [*found]  # a copy, since bodies and sharing modify it
 
 
-def _converted(nodes: list[Any], source: OpenAPISource, trace: Trace) -> list[Document]:
+def _convert_parameters(nodes: list[Any], source: OpenAPISource, trace: Trace) -> list[Document]:
     found = []
     for index, written in enumerate(nodes):
         trace.path.append(index)
@@ -322,7 +322,7 @@ def _is_binary(schema: Document) -> bool:
     return schema.get("type") == "string" and schema.get("format") == "binary"
 
 
-def _ordered(media_types: Iterable[str], source: OpenAPISource) -> list[str]:
+def _order_media_types(media_types: Iterable[str], source: OpenAPISource) -> list[str]:
     unique = list(dict.fromkeys(media_types))
     if source.profile != "kubernetes":
         return unique
@@ -344,7 +344,7 @@ def _responses(nodes: Document, source: OpenAPISource, trace: Trace) -> tuple[Do
             result[status], own[status] = source.once("response", node, trace, _response)
             produces += own[status]
         trace.path.pop()
-    produces = _ordered(produces, source)
+    produces = _order_media_types(produces, source)
     for status, media_types in own.items():
         if media_types and len(media_types) < len(produces):
             trace.note("media types", "Swagger 2.0 has one list for all responses", status, "content")

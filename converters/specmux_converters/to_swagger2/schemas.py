@@ -28,7 +28,7 @@ def published_schema(node: Any, trace: Trace) -> dict[str, Any]:
         return _any_schema(trace)
     if _CHANGED.isdisjoint(node):
         return {**node}
-    target = _wrapped(node)
+    target = _wrapped_reference(node)
     result: dict[str, Any] = {}
     for key, value in node.items():
         match key:
@@ -62,7 +62,7 @@ def published_schema(node: Any, trace: Trace) -> dict[str, Any]:
     return result
 
 
-def _wrapped(node: dict[str, Any]) -> str | None:
+def _wrapped_reference(node: dict[str, Any]) -> str | None:
     """The reference that is wrapped in ``allOf`` because of its siblings (k/k#106387)."""
     match node.get("allOf"):
         case [{"$ref": str() as ref, **others}] if not others:
@@ -135,7 +135,7 @@ def custom_schema(node: Any, trace: Trace, *, is_root: bool = False) -> dict[str
     if is_root and preserves:
         trace.lose("x-kubernetes-preserve-unknown-fields", "kubectl would refuse any field; an open object")
         return {"type": "object", **{k: v for k, v in node.items() if k in _OF_KIND}}
-    target = _wrapped(node)
+    target = _wrapped_reference(node)
     if target is not None or _REF in node:
         return published_schema(node, trace)
     result = dict(node)

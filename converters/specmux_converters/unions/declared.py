@@ -179,14 +179,14 @@ def _members(entry: Mapping[str, Any]) -> list[Member] | None:
                     Member(*((name, said) if is_by_field else (said, name))) for name, said in named.items()
                 ]
             case list(listed) if key in _BY_MEMBER:
-                found = [_listed(member) for member in listed]
+                found = [_read_member(member) for member in listed]
                 return [member for member in found if member is not None] if None not in found else None
             case _:
                 return None
     return []
 
 
-def _listed(member: Any) -> Member | None:
+def _read_member(member: Any) -> Member | None:
     match member:
         case {"fieldName": str(name)}:
             value = member.get("discriminatorValue", member.get("memberName", name))

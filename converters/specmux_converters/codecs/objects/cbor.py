@@ -141,7 +141,7 @@ class _Reader:
             case 4 | 5:
                 return self._container(major, info, argument, encoding)
             case 6:
-                return self._tagged(argument, encoding, is_name=is_name)
+                return self._read_tagged(argument, encoding, is_name=is_name)
         return self._other(info, argument)
 
     def _container(
@@ -171,7 +171,7 @@ class _Reader:
             return before
         return name if isinstance(name, str) else self._refuse("a map key that is no string")
 
-    def _tagged(self, tag: int, encoding: Callable[[bytes], str] | None, *, is_name: bool) -> Any:
+    def _read_tagged(self, tag: int, encoding: Callable[[bytes], str] | None, *, is_name: bool) -> Any:
         if tag in _BIG_NUMBERS:
             self._refuse("big numbers are not taken")
         if tag in _TIMES and self._data[self._at] >> 5 not in _TIMES[tag]:

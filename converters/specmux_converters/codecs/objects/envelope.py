@@ -59,13 +59,13 @@ def open_envelope(data: bytes, *, limits: Limits = DEFAULT_LIMITS) -> Envelope:
     unknown = read_message(data[len(ENVELOPE_MAGIC) :], _reader(), limits)
     type_meta = unknown.get("typeMeta", {})
     encoding, content_type = unknown.get("contentEncoding", ""), unknown.get("contentType", "")
-    raw = _decoded(unknown.get("raw", b""), encoding, limits)
+    raw = _decode_content(unknown.get("raw", b""), encoding, limits)
     value = None if content_type in _IS_PROTOBUF else read_raw(raw, content_type=content_type, limits=limits)
     api_version, kind = type_meta.get("apiVersion", ""), type_meta.get("kind", "")
     return Envelope(api_version, kind, raw, encoding, content_type, value)
 
 
-def _decoded(raw: bytes, encoding: str, limits: Limits) -> bytes:
+def _decode_content(raw: bytes, encoding: str, limits: Limits) -> bytes:
     match encoding.lower():
         case "" | "identity":
             return raw

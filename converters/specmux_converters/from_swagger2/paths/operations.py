@@ -61,7 +61,7 @@ def parameters_of(
         return _NO_PARAMETERS
     if not isinstance(nodes, list):
         trace.refuse("an array of parameters is required", "parameters")
-    parameters, in_body = repeated(_listed, nodes, template, source, trace)
+    parameters, in_body = repeated(_list_operations, nodes, template, source, trace)
     if not in_body:
         return parameters
     form: list[FormField] = []
@@ -79,7 +79,9 @@ def parameters_of(
     return Parameters(parameters.plain, parameters.plain_json, parameters.in_path, body, tuple(form))
 
 
-def _listed(nodes: list[Any], template: frozenset[str], source: SwaggerSource, trace: Trace) -> Listed:
+def _list_operations(
+    nodes: list[Any], template: frozenset[str], source: SwaggerSource, trace: Trace
+) -> Listed:
     plain: dict[Any, Json] = {}
     in_path: frozenset[str] = frozenset()
     in_body: list[tuple[int, ReferenceTarget]] = []
@@ -118,7 +120,7 @@ def _parameter(
     if written.__class__ is dict and "$ref" not in written:
         name, location = written.get("name"), written.get("in")
         if name.__class__ is str and location.__class__ is str and location in LOCATIONS:
-            return repeated(_written, written, None, source, trace), name, location
+            return repeated(_write_operation, written, None, source, trace), name, location
     ref = written.get("$ref") if isinstance(written, dict) else None
     if isinstance(ref, str) and ref in source.written_out and len(written) == 1:
         plain, notes, size = source.written_out[ref]
@@ -141,7 +143,7 @@ def _parameter(
 
 
 @encoding
-def _written(node: dict[str, Any], _: None, source: SwaggerSource, trace: Trace) -> dict[str, Any]:
+def _write_operation(node: dict[str, Any], _: None, source: SwaggerSource, trace: Trace) -> dict[str, Any]:
     return convert_parameter(node, source, trace)
 
 
@@ -152,7 +154,7 @@ def _plain(found: ReferenceTarget, ref: Any, source: SwaggerSource, trace: Trace
     if ref is None or found.trace.foreign:
         return convert_parameter(found.node, source, found.trace)
     notes = Trace.begin(found.trace.path, trace.budget)
-    plain = _written(found.node, None, source, notes)
+    plain = _write_operation(found.node, None, source, notes)
     if not notes.foreign:
         source.written_out[ref] = (
             (plain, found.node["name"], found.node["in"]),
@@ -261,7 +263,7 @@ def _operation(
         result["parameters"] = own.plain_json
     undeclared = template - own.in_path - shared.in_path
     if undeclared:
-        result["parameters"] = [*own.plain, *_undeclared(undeclared, trace)]
+        result["parameters"] = [*own.plain, *_declare_parameters(undeclared, trace)]
     if own.body or shared.body or own.form or shared.form:
         consumes = source.media_types_at(node, "consumes", trace)
         _report_ignored(trace.path[-1], trace)
@@ -287,7 +289,7 @@ def _tags(node: dict[str, Any], trace: Trace) -> list[str]:
     return tags if len(set(tags)) == len(tags) else without_repeats("tags", tags, trace)
 
 
-def _undeclared(names: Set[str], trace: Trace) -> list[dict[str, Any]]:
+def _declare_parameters(names: Set[str], trace: Trace) -> list[dict[str, Any]]:
     """Parameters for names in a path that are not declared: real servers omit them."""
     for name in sorted(names):
         trace.note("path parameter", f"{{{cut(name)}}} is not declared; added as a string")

@@ -46,7 +46,7 @@ def lose_expressions(path: str, trace: Trace) -> None:
 
 def _plain(path: str, node: Any, source: SwaggerSource) -> str:
     """A declared name is kept, whatever it contains."""
-    declared = set(_declared(node, source)) if isinstance(node, dict) else set()
+    declared = set(_declared_names(node, source)) if isinstance(node, dict) else set()
 
     def name_only(match: re.Match[str]) -> str:
         return match[0] if match[0][1:-1] in declared else f"{{{match[1]}}}"
@@ -54,7 +54,7 @@ def _plain(path: str, node: Any, source: SwaggerSource) -> str:
     return _EXPRESSION.sub(name_only, path)
 
 
-def _declared(node: dict[str, Any], source: SwaggerSource) -> Iterator[str]:
+def _declared_names(node: dict[str, Any], source: SwaggerSource) -> Iterator[str]:
     for owner in (node, *node.values()):
         parameters = owner.get("parameters") if isinstance(owner, dict) else None
         for each in parameters if isinstance(parameters, list) else ():
