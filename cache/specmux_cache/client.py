@@ -30,7 +30,7 @@ from specmux_cache.http.server import Server
 from specmux_cache.reading.client_runtime import IN_THREADS, Calls, ClientRuntime, Event, EventLog, Flights
 from specmux_cache.reading.decoding import read_document
 from specmux_cache.reading.documents import NOT_OPEN, OpenCache, ServerDocuments
-from specmux_cache.reading.opening import opened
+from specmux_cache.reading.opening import open_cache
 from specmux_cache.reading.options import CacheOptions
 from specmux_cache.reading.results import (
     CacheStats,
@@ -204,7 +204,7 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
     async def __aenter__(self) -> Self:
         if self._opened is not None:
             raise RuntimeError(IS_OPEN)
-        self._opened = await opened(
+        self._opened = await open_cache(
             self.options,
             self.server,
             lambda: self._transport,

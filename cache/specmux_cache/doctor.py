@@ -11,7 +11,7 @@ from typing import Final, Literal
 from specmux_cache.errors import CacheError, StoreError
 from specmux_cache.reading.options import CacheOptions
 from specmux_cache.store.disk_store import DiskStore
-from specmux_cache.store.locks import locked
+from specmux_cache.store.locks import hold_lock
 from specmux_cache.sync import SchemaCache
 from specmux_converters.counted_nouns import counted, size
 from specmux_converters.lazy.dataclasses import dataclass
@@ -60,7 +60,7 @@ def _examine_directory(directory: Path) -> Iterator[DoctorFinding]:
 def _locks(directory: Path) -> DoctorFinding:
     with tempfile.TemporaryDirectory(dir=directory, prefix="doctor-") as own:
         path = Path(own, "lock")
-        with locked(path, timeout=1), locked(path, timeout=0) as got_twice:
+        with hold_lock(path, timeout=1), hold_lock(path, timeout=0) as got_twice:
             return DoctorFinding("locks", not got_twice, "not exclusive" if got_twice else "exclusive")
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, Unpack
 from specmux_cache.access.server_access import AccessArguments
 from specmux_cache.client import IS_OPEN, AsyncSchemaCache, ServerClient
 from specmux_cache.http.server import Server
-from specmux_cache.reading.client_runtime import IN_PLACE, Event, OwnFlights, finished
+from specmux_cache.reading.client_runtime import IN_PLACE, Event, OwnFlights, run_in_place
 from specmux_cache.reading.documents import NOT_OPEN
 from specmux_cache.reading.options import CacheOptions
 from specmux_cache.reading.results import (
@@ -223,7 +223,7 @@ class SchemaCache(ServerClient):
 
     def _run(self, call: Coroutine[Any, Any, T]) -> T:
         if not self._has_background:
-            return finished(call)
+            return run_in_place(call)
         if self._thread is None:
             call.close()
             raise RuntimeError(NOT_OPEN)

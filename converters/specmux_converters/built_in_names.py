@@ -15,7 +15,7 @@ from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.json_values import members
 from specmux_converters.resources import ResourceNames, Resources
-from specmux_converters.synthesis import named, synthesise
+from specmux_converters.synthesis import name_resources, synthesise
 
 Names: TypeAlias = Mapping[str, ResourceNames]
 _NO_NAMES: Final[Names] = {}
@@ -45,4 +45,4 @@ def resources_of(document: Document, group_version: GroupVersion, more: Names = 
     parts = split(group_version)
     paths = {path: dict(sorted(item.items())) for path, item in sorted(members(document.get("paths")))}
     names = {**(built_in_names(parts[0]) if parts else {}), **more}
-    return named(synthesise({**document, "paths": paths}, group_version), names)
+    return name_resources(synthesise({**document, "paths": paths}, group_version), names)

@@ -16,7 +16,7 @@ from specmux_converters.json_text import (
     count_strings,
     deep_pointer,
     duplicate_pointer,
-    go_escaped,
+    escape_for_go,
     is_deeper,
     may_be_go_escaped,
     may_have_more_values,
@@ -109,7 +109,7 @@ def _is_as_written(data: bytes, document: Document, limits: Limits) -> bool:
     written = _serialize_document(document, limits, indented=data.startswith(b"{\n"))
     if _is_same(data, written):
         return True
-    if may_be_go_escaped(data) and _is_same(data, go_escaped(written)):
+    if may_be_go_escaped(data) and _is_same(data, escape_for_go(written)):
         return True
     if _is_same(with_characters(data), written):
         return True

@@ -65,7 +65,7 @@ def may_be_go_escaped(data: bytes) -> bool:
     return not any(character in data for character, _ in _GO_ESCAPES)
 
 
-def go_escaped(written: bytes) -> bytes:
+def escape_for_go(written: bytes) -> bytes:
     """A JSON text with the escapes that Go's encoding/json adds by default (option EscapeHTML), except for
     two line separators that are too rare to be searched for."""
     for character, escape in _GO_ESCAPES:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from specmux_converters.document import Document
 from specmux_converters.json_values import mapping
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_converters.references import referred
+from specmux_converters.references import resolve_part
 
 GROUP_VERSION_KIND: Final = "x-kubernetes-group-version-kind"
 
@@ -92,14 +92,14 @@ def operation_of(document: Document, group: str, version: str, kind: str, verb: 
 
 
 def _consumed_types(document: Document, operation: Document) -> tuple[str, ...]:
-    return _types(referred(document, operation.get("requestBody")))
+    return _types(resolve_part(document, operation.get("requestBody")))
 
 
 def _produced_types(document: Document, operation: Document) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for code, response in mapping(operation.get("responses")).items():
         if str(code).startswith("2"):
-            found.update(dict.fromkeys(_types(referred(document, response))))
+            found.update(dict.fromkeys(_types(resolve_part(document, response))))
     return tuple(found)
 
 

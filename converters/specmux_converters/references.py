@@ -116,7 +116,7 @@ def schemas_of(document: Mapping[str, Any]) -> Mapping[str, Any]:
     return within(document.get("components"), "schemas")
 
 
-def referred(document: Mapping[str, Any], part: Any) -> dict[str, Any]:
+def resolve_part(document: Mapping[str, Any], part: Any) -> dict[str, Any]:
     """A parameter, body or response, or the component that it refers to; empty if there is none."""
     reference = mapping(part).get("$ref")
     if not isinstance(reference, str):

@@ -57,7 +57,7 @@ class PublishedRelease:
 
 
 class ReleaseDocuments:
-    """The documents that ``packed`` packed. A line is unpacked and parsed when a document has it."""
+    """The documents that ``pack_documents`` packed. A line is unpacked and parsed when a document has it."""
 
     def __init__(self, data: bytes) -> None:
         first = lzma.LZMADecompressor()
@@ -141,7 +141,7 @@ class ReleaseDocuments:
         return value
 
 
-def packed(releases: Mapping[str, PublishedRelease]) -> bytes:
+def pack_documents(releases: Mapping[str, PublishedRelease]) -> bytes:
     """The documents of all releases, without their prose. The same releases give the same bytes."""
     facts = {
         release: {key: facts_of(document) for key, document in sorted(published.documents.items())}

@@ -23,7 +23,7 @@ def reference_to(component: str) -> str:
     return f"{PREFIX}schemas/{component}"
 
 
-def resolved(schemas: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:
+def resolve_schema(schemas: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:
     """``schema``, or the component that it refers to, without siblings of the reference.
 
     An empty schema, which allows anything, for a dangling or circular reference.

@@ -2,7 +2,7 @@
 
 Resources follow from paths: plural and scope from segments, verbs from operations (``x-kubernetes-action``),
 kinds from ``x-kubernetes-group-version-kind``. Documents lack short names and categories; manifests of
-CustomResourceDefinitions add them (``named``).
+CustomResourceDefinitions add them (``name_resources``).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_values import array, mapping, members, text, texts
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.operations import COLLECTION_METHODS, METHODS, VERBS, kinds_named_by
-from specmux_converters.references import referred, schemas_of
+from specmux_converters.references import resolve_part, schemas_of
 from specmux_converters.resources import (
     NO_KIND,
     APIResource,
@@ -86,7 +86,7 @@ def synthesise(document: Document, group_version: GroupVersion) -> Resources:
     )
 
 
-def named(resources: Resources, names: Mapping[str, ResourceNames]) -> Resources:
+def name_resources(resources: Resources, names: Mapping[str, ResourceNames]) -> Resources:
     """The resources with the names from their definitions; ``names``: by plural."""
     return tuple(
         replace(
@@ -197,6 +197,6 @@ def _answered_kinds(document: Document, operation: Document) -> set[GroupVersion
 def _parameter_names(document: Document, *holders: Document) -> Iterator[str]:
     for holder in holders:
         for parameter in array(holder.get("parameters")):
-            name = referred(document, parameter).get("name")
+            name = resolve_part(document, parameter).get("name")
             if isinstance(name, str):
                 yield name

@@ -19,7 +19,7 @@ import orjson
 from specmux_aggregator import built_in_releases
 from specmux_aggregator.built_in_releases import FILE
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.release_documents import PublishedRelease, packed
+from specmux_converters.release_documents import PublishedRelease, pack_documents
 from specmux_converters.releases import RELEASES, release_in
 
 MODULE = "k8s.io/kubernetes"
@@ -63,7 +63,7 @@ def main(versions: Iterable[str]) -> None:
         assert expected.get(each.module, each.hash) == each.hash, (
             f"{each.module} has another hash: {each.hash}"
         )
-    data = packed(releases)
+    data = pack_documents(releases)
     DATA.write_bytes(data)
     print(f"{DATA.name}: {len(data)} bytes, {', '.join(each.module for each in releases.values())}")
 

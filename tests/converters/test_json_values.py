@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from specmux_converters.json_values import array, mapping, members, objects, text, texts, within
-from specmux_converters.references import referred
+from specmux_converters.references import resolve_part
 
 MIXED: list[Any] = [None, 3, "x", [{}], {"a": 1}]
 
@@ -37,9 +37,9 @@ def test_members_and_items_of_one_type() -> None:
 )
 def test_a_reference_is_followed_to_the_section_that_it_names(reference: str, found: Any) -> None:
     document = {"components": {"parameters": {"a/b": {"name": "watch"}}}}
-    assert referred(document, {"$ref": reference}) == found
+    assert resolve_part(document, {"$ref": reference}) == found
 
 
 def test_a_part_without_a_reference_is_itself() -> None:
-    assert referred({}, {"name": "watch"}) == {"name": "watch"}
-    assert referred({}, "watch") == {}
+    assert resolve_part({}, {"name": "watch"}) == {"name": "watch"}
+    assert resolve_part({}, "watch") == {}

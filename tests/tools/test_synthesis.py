@@ -17,7 +17,7 @@ from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.json_schema.kinds import Kind, kinds_in
 from specmux_converters.operations import kinds_named_by
 from specmux_converters.resources import APIResource, GroupVersionKind, ResourceNames
-from specmux_converters.synthesis import named, names_of, synthesise
+from specmux_converters.synthesis import name_resources, names_of, synthesise
 from specmux_tools.kinds import group_version_kinds
 
 KEY = GroupVersion("apis/g/v1")
@@ -186,11 +186,11 @@ def test_names_of_a_manifest() -> None:
     assert (plural, made) == ("things", ResourceNames("one", ("th",), ("all",)))
     things = tuple(found({"/apis/g/v1/things": {"get": operation("list")}}).values())
     assert made is not None
-    (thing,) = named(things, {"things": made})
+    (thing,) = name_resources(things, {"things": made})
     assert (thing.singular, thing.short_names, thing.categories) == ("one", ("th",), ("all",))
-    (plain,) = named(things, {"things": ResourceNames("", (), ())})
+    (plain,) = name_resources(things, {"things": ResourceNames("", (), ())})
     assert plain.singular == "thing"
-    assert named(things, {}) == things
+    assert name_resources(things, {}) == things
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,14 @@ from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.json_schema.forms import EDITION
-from specmux_converters.json_schema.paths import ModelsFile, Wanted, WholeFile, is_of_release, needed, wanted
+from specmux_converters.json_schema.paths import (
+    ModelsFile,
+    Wanted,
+    WholeFile,
+    documents_needed,
+    file_wanted_at,
+    is_of_release,
+)
 
 PREFIX: Final = "/schemas/"
 TOKEN_PREFIX: Final = "/schemas/token/"  # noqa: S105  # a path
@@ -99,10 +106,10 @@ def decide(
         pinned, _, path = path.removeprefix(_PINNED).partition("/")
         if pinned != tree.hash:
             return told(request, 410, f"that tree is not held; the current one is {tree.hash}", access=access)
-    file = wanted(path)
+    file = file_wanted_at(path)
     if file is None or not is_of_release(file.release, release):
         return told(request, 404, f"no schema has the path {cut(path)}", access=access)
-    keys = tuple(tree.keys[key] for key in needed(file, tree.keys))
+    keys = tuple(tree.keys[key] for key in documents_needed(file, tree.keys))
     if not keys and (not isinstance(file, WholeFile) or tree.may_yet_have(file)):
         return without_kind(tree, file, request, f"no document has a kind for {cut(path)}", access=access)
     coding = coding_for(request.accept_encoding)

@@ -27,7 +27,7 @@ from specmux_converters.group_versions import GroupVersion
 from specmux_converters.losses import Grade, Loss
 from specmux_converters.recognise import DocumentKind, recognise
 from specmux_converters.resources import Resources
-from specmux_converters.synthesis import named, names_of, synthesise
+from specmux_converters.synthesis import name_resources, names_of, synthesise
 
 MEMO_BYTES: Final = 6 * 1024 * 1024
 """JSON of the manifests whose documents a worker remembers; that takes twelve times the memory."""
@@ -129,7 +129,7 @@ def _group_built(
         if taken is not None:
             seconds[document.group_version] = shared + taken
     names = dict(filter(None, map(names_of, manifests)))
-    resources = {key: named(_resources(memo, made, key), names) for key in made.fingerprints}
+    resources = {key: name_resources(_resources(memo, made, key), names) for key in made.fingerprints}
     memo.offers = {key: memo.offers[key] for key in made.fingerprints}
     memo.resources = {key: memo.resources[key] for key in made.fingerprints}
     memo.size = sum(item.size for item in objects)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # TLS takes longer to import than a warm command takes
 
 def client_access(access: ServerAccess, *, partition: str | None, identity: str = "") -> ClientAccess:
     """With the current credentials of files and programs. Raises UnusableCredentials; blocks."""
-    fields, tls = presented(access)
+    fields, tls = read_credentials(access)
     headers = dict(fields)
     if len(headers) < len(fields):
         raise UnusableCredentials(
@@ -32,7 +32,7 @@ def client_access(access: ServerAccess, *, partition: str | None, identity: str 
     )
 
 
-def presented(access: ServerAccess) -> tuple[HeaderFields, ssl.SSLContext | None]:
+def read_credentials(access: ServerAccess) -> tuple[HeaderFields, ssl.SSLContext | None]:
     """Header fields, and the TLS context of an https server. Raises UnusableCredentials; blocks."""
     if access.url.startswith("http:") and access.credentials == Credentials():
         return (), None

@@ -24,7 +24,7 @@ from specmux_cache.http.messages import (
     http_date,
     joined,
     listed,
-    replaced,
+    replace_fields,
     seconds,
 )
 from specmux_converters.lazy.dataclasses import dataclass
@@ -181,14 +181,14 @@ def is_storable(answer: Answer, rule: FreshnessRule) -> bool:
     return rule is not FreshnessRule.PLAIN or "*" not in listed(answer.fields, "vary")
 
 
-def freshened(held: StoredHead, answer: Answer) -> StoredHead:
+def freshen_head(held: StoredHead, answer: Answer) -> StoredHead:
     """The stored head, confirmed by a 304: with its fields and times, except those that describe the body."""
     news = tuple(pair for pair in end_to_end(answer.fields) if pair[0] not in NOT_FROM_304)
     # Age belongs to the confirmed answer; a 304 without it comes from the origin itself.
     kept = tuple(pair for pair in held.fields if pair[0] != "age")
     return replace(
         held,
-        fields=replaced(kept, news),
+        fields=replace_fields(kept, news),
         requested_at=answer.requested_at,
         received_at=answer.received_at,
     )

@@ -40,7 +40,7 @@ def accepted_for(media: str) -> tuple[str, ...]:
     return (name, JSON) if name == JSON_SCHEMAS else (name,)
 
 
-def gated(*, allow_cbor: bool, prefer_cbor: bool) -> tuple[str, ...]:
+def accepted_by_gates(*, allow_cbor: bool, prefer_cbor: bool) -> tuple[str, ...]:
     """The accepted types according to KEP-4222's two client gates, best first. Preferring requires
     allowing."""
     if not allow_cbor:

@@ -180,7 +180,7 @@ def end_to_end(fields: Fields) -> Fields:
     return tuple((name, value) for name, value in fields if name not in dropped)
 
 
-def replaced(fields: Fields, by: Fields) -> Fields:
+def replace_fields(fields: Fields, by: Fields) -> Fields:
     """``fields`` with the values of ``by`` for the names that it has."""
     names = {name for name, _ in by}
     return tuple(pair for pair in fields if pair[0] not in names) + by

@@ -29,7 +29,7 @@ from specmux_cache.http.answer_reader import (
 from specmux_cache.http.connection_faults import by_proxy, reason_of
 from specmux_cache.http.messages import Answer, Fields
 from specmux_cache.http.server import Server
-from specmux_cache.http.unpacking import ACCEPT_ENCODING, is_packed, unpacked
+from specmux_cache.http.unpacking import ACCEPT_ENCODING, is_packed, unpack_body
 from specmux_cache.http.wire import Address, Wire
 
 if TYPE_CHECKING:  # TLS takes longer to import than a warm command takes, threads a part of it
@@ -125,7 +125,7 @@ class Transport:
                 answer = self._exchange(Wire(deadline), deadline, url, headers)
             head, body = answer
         received = Answer(head.status, head.fields, body, requested_at, self._clock())
-        return unpacked(received, self.max_body_bytes, url) if is_packed(received) else received
+        return unpack_body(received, self.max_body_bytes, url) if is_packed(received) else received
 
     def begin(self, wire: Wire, url: str, fields: Mapping[str, str]) -> AnswerHead:
         """Connect a wire, unless it is, send a GET and read the head of the answer; the wire is its caller's.

@@ -25,7 +25,7 @@ def is_packed(answer: Answer) -> bool:
     return bool(answer.body) and listed(answer.fields, "content-encoding") in UNPACKERS
 
 
-def unpacked(answer: Answer, limit: int, url: str) -> Answer:
+def unpack_body(answer: Answer, limit: int, url: str) -> Answer:
     """The answer with its body decompressed, without header fields about the coding. Raises BadAnswer for
     ``url``; ``limit`` in bytes."""
     unpack = UNPACKERS[listed(answer.fields, "content-encoding")]

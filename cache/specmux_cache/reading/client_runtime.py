@@ -1,7 +1,7 @@
 """The runtime of a client: how blocking calls run, how runs are shared, and the log of its events.
 
 The rules of the cache are written once, as coroutines. With ``InPlace`` they never wait for an event loop, so
-a program without one runs them with ``finished``.
+a program without one runs them with ``run_in_place``.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class InPlace:
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(concurrency) as threads:
-            for run in threads.map(lambda name: finished(work(name)), names):
+            for run in threads.map(lambda name: run_in_place(work(name)), names):
                 assert run is None
 
 
@@ -161,7 +161,7 @@ class OwnFlights:
         """Nothing is running."""
 
 
-def finished(call: Coroutine[Any, Any, T]) -> T:
+def run_in_place(call: Coroutine[Any, Any, T]) -> T:
     """The result of a coroutine that waits only for calls in place."""
     try:
         call.send(None)

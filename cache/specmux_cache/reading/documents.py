@@ -12,7 +12,7 @@ from typing import Final
 from specmux_cache.errors import GroupVersionNotFound, UnexpectedStatus
 from specmux_cache.http.freshness import FreshnessRule, age_of
 from specmux_cache.http.media_types import JSON, accepted_for
-from specmux_cache.http.messages import AGE_MAX, fields_of, replaced
+from specmux_cache.http.messages import AGE_MAX, fields_of, replace_fields
 from specmux_cache.http.server import ROOT_PATH, Server, name_of
 from specmux_cache.reading.client_runtime import Calls
 from specmux_cache.reading.decoding import check_document
@@ -185,7 +185,7 @@ class ServerDocuments:
         )
         held = obtained.entry.held
         age = min(age_of(held, now=self._clock()), float(AGE_MAX))
-        kept = replaced(held.fields, (("age", str(int(age))),)) if obtained.from_cache else held.fields
+        kept = replace_fields(held.fields, (("age", str(int(age))),)) if obtained.from_cache else held.fields
         return Resource(
             obtained.status, kept, obtained.entry.body, obtained.from_cache, obtained.is_stale, age
         )

@@ -46,7 +46,7 @@ from specmux_cache.http.freshness import (
     FreshnessRule,
     Use,
     conditions,
-    freshened,
+    freshen_head,
     may_stand_in,
     outcome,
     selecting_of,
@@ -233,7 +233,7 @@ class Exchange:
         meaning: FreshnessOutcome,
     ) -> ExchangeResult:
         if meaning is FreshnessOutcome.FRESHEN and entry is not None:
-            entry = replace(entry, held=freshened(entry.held, answer))
+            entry = replace(entry, held=freshen_head(entry.held, answer))
             await self._entry_store.touch(entry.key, entry.held)
             self._events.record("revalidated", wanted.name, seconds=_seconds(answer))
             return ExchangeResult(entry, from_cache=True, is_confirmed=True)

@@ -15,7 +15,7 @@ from specmux_cache.reading.options import CacheOptions
 from specmux_cache.store.opening import Store, open_store
 
 
-async def opened(
+async def open_cache(
     options: CacheOptions,
     server: Server,
     transport: Callable[[], GetTransport],

@@ -8,7 +8,7 @@ from dataclasses import field, fields
 from pathlib import Path
 
 from specmux_cache.http.freshness import Tolerance
-from specmux_cache.http.media_types import gated
+from specmux_cache.http.media_types import accepted_by_gates
 from specmux_cache.store.limits import StoreLimits
 from specmux_converters.lazy.dataclasses import dataclass
 
@@ -63,7 +63,7 @@ class CacheOptions:
     @property
     def accepted(self) -> tuple[str, ...]:
         """Media types of documents, best first, by the two gates."""
-        return gated(allow_cbor=self.allow_cbor, prefer_cbor=self.prefer_cbor)
+        return accepted_by_gates(allow_cbor=self.allow_cbor, prefer_cbor=self.prefer_cbor)
 
 
 def default_directory(environment: Mapping[str, str]) -> Path:

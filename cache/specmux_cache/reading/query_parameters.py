@@ -13,7 +13,7 @@ from specmux_cache.reading.results import MediaTypes
 from specmux_converters.group_versions import named_group_version, split
 from specmux_converters.json_values import array, mapping, members
 from specmux_converters.operations import GROUP_VERSION_KIND, operation_of
-from specmux_converters.references import PREFIX, referred, schemas_of
+from specmux_converters.references import PREFIX, resolve_part, schemas_of
 
 LIST_KIND: Final = ("", "v1", "List")
 """Not a resource: kubectl sends its items individually."""
@@ -94,4 +94,4 @@ def _resolve_parameter(document: Mapping[str, Any], parameter: Any) -> Mapping[s
     reference = mapping(parameter).get("$ref")
     if isinstance(reference, str) and reference.startswith(SWAGGER_PARAMETERS):
         parameter = {"$ref": f"{PREFIX}parameters/{reference.removeprefix(SWAGGER_PARAMETERS)}"}
-    return referred(document, parameter)
+    return resolve_part(document, parameter)

@@ -169,7 +169,7 @@ def unpack(data: bytes, encoding: Encoding, *, size: int, digest: Digest, packed
     return body
 
 
-def allocated(size: int) -> int:
+def allocated_bytes(size: int) -> int:
     """Bytes that a file of this size occupies on disk."""
     return -(-size // BLOCK) * BLOCK
 

@@ -19,8 +19,8 @@ from typing import Final, Literal, TypeAlias
 from specmux_cache.errors import DiskFull, StoreError, StoreFull, StoreUnavailable
 from specmux_cache.store.bodies import (
     Bodies,
-    allocated,
     allocated_at,
+    allocated_bytes,
     digest_of,
     pack,
     unpack,
@@ -39,7 +39,7 @@ from specmux_cache.store.rows import (
     key_range,
     key_text,
     seal,
-    unsealed,
+    unseal_entry,
 )
 from specmux_converters.errors import cut
 
@@ -96,7 +96,7 @@ class Contents:
         raw = self.index.rows.get(key_text(key))
         if raw is None:
             return None
-        row = unsealed(raw, key)
+        row = unseal_entry(raw, key)
         if row is None:
             self.drop_unsound(raw.key)
             return None
@@ -109,7 +109,7 @@ class Contents:
         """The fault of this entry, checked under the lock; with ``remove`` it is removed."""
         with self.index.database.transaction():
             raw = self.index.rows.get(key)
-            row = unsealed(raw) if raw is not None else None
+            row = unseal_entry(raw) if raw is not None else None
             if raw is None or (row is not None and self._body(row, raw.data) is not None):
                 return None
             if remove and row is None:
@@ -120,7 +120,7 @@ class Contents:
 
     def is_whole(self, raw: RawEntry) -> bool:
         """Whether the entry unseals and its body verifies."""
-        row = unsealed(raw)
+        row = unseal_entry(raw)
         return row is not None and self._body(row, raw.data) is not None
 
     def insert(
@@ -146,15 +146,15 @@ class Contents:
             return row.digest
         encoding, data = pack(body, compress=compress)
         row = replace(row, encoding=encoding)
-        if allocated(len(data)) > self.limits.high_bytes:
+        if allocated_bytes(len(data)) > self.limits.high_bytes:
             raise StoreFull("the body is larger than high_bytes", directory=str(self.directory))
-        self._retry_for_room(lambda: self._announce(row, allocated(len(data))), make_room)
+        self._retry_for_room(lambda: self._announce(row, allocated_bytes(len(data))), make_room)
         try:
             self._settle(row, data)
         except BaseException as error:
             self._withdraw(row.digest)
             if isinstance(error, OSError):
-                raise refused(error, self.directory) from error
+                raise store_error_of(error, self.directory) from error
             raise
         return row.digest
 
@@ -162,7 +162,7 @@ class Contents:
         """Update times and the named metadata fields; False if there is no entry."""
         with self.index.database.transaction():
             raw = self.index.rows.get(key_text(key))
-            row = unsealed(raw, key) if raw is not None else None
+            row = unseal_entry(raw, key) if raw is not None else None
             if raw is None or row is None:
                 if raw is not None:
                     self.drop_unsound(raw.key)
@@ -196,7 +196,7 @@ class Contents:
 
         def choose() -> list[RawEntry]:
             raw = self.index.rows.get(key)
-            return [raw] if raw is not None and unsealed(raw) is None else []
+            return [raw] if raw is not None and unseal_entry(raw) is None else []
 
         self.damaged += self.drop(choose)
 
@@ -262,7 +262,7 @@ class Contents:
         except OSError as error:
             if error.errno in NO_BODY:
                 return None
-            raise refused(error, self.directory) from error
+            raise store_error_of(error, self.directory) from error
 
     def _body_or_discard(self, row: Row) -> bytes | None:
         with self.index.database.transaction():
@@ -338,7 +338,7 @@ class Contents:
                 self.index.write_body(
                     row.digest,
                     encoding=row.encoding,
-                    allocated=allocated(len(data)),
+                    allocated=allocated_bytes(len(data)),
                     pending=False,
                     now=row.stored_at,
                     packed=digest_of(data),
@@ -376,7 +376,7 @@ class Contents:
         return len(gone)
 
 
-def refused(error: OSError, directory: Path) -> StoreError:
+def store_error_of(error: OSError, directory: Path) -> StoreError:
     """The store's error for a failed system call."""
     kind = DiskFull if error.errno in NO_SPACE else StoreUnavailable
     return kind(cut(error.strerror or str(error)), directory=str(directory))

@@ -49,7 +49,7 @@ from specmux_cache.errors import (
     StoreReadOnly,
     StoreUnavailable,
 )
-from specmux_cache.store.contents import ACCESS_SECONDS, Contents, refused
+from specmux_cache.store.contents import ACCESS_SECONDS, Contents, store_error_of
 from specmux_cache.store.database import INDEX_FILE
 from specmux_cache.store.directory import (
     DAMAGED_FILE,
@@ -61,7 +61,7 @@ from specmux_cache.store.directory import (
 )
 from specmux_cache.store.keys import Key
 from specmux_cache.store.limits import StoreLimits
-from specmux_cache.store.locks import locked
+from specmux_cache.store.locks import hold_lock
 from specmux_cache.store.rows import (
     Digest,
     Metadata,
@@ -70,7 +70,7 @@ from specmux_cache.store.rows import (
     StoredEntry,
     key_range,
     key_text,
-    unsealed,
+    unseal_entry,
 )
 from specmux_converters.errors import cut
 from specmux_converters.lazy.dataclasses import dataclass
@@ -251,7 +251,7 @@ class DiskStore:
 
         page = page_after("")
         while page:
-            yield from filter(None, map(unsealed, page))
+            yield from filter(None, map(unseal_entry, page))
             page = page_after(page[-1].key)
 
     def compact(
@@ -270,7 +270,7 @@ class DiskStore:
         self._refuse_read_only()
         with self._translating_errors():
             self._current()
-            with locked(self.directory / COMPACTION_LOCK, timeout=0) as got:
+            with hold_lock(self.directory / COMPACTION_LOCK, timeout=0) as got:
                 if not got:
                     return CompactionReport(skipped="locked", dry_run=dry_run)
                 # A connection of its own: threads of this process that read do not wait for its batches.
@@ -343,14 +343,14 @@ class DiskStore:
                     raise  # else another thread has replaced it
             return work(self._current())
         except OSError as error:
-            raise refused(error, self.directory) from error
+            raise store_error_of(error, self.directory) from error
 
     @contextlib.contextmanager
     def _translating_errors(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:
-            raise refused(error, self.directory) from error
+            raise store_error_of(error, self.directory) from error
 
     def _current(self) -> Contents:
         if self._closing.is_set():
@@ -385,7 +385,7 @@ class DiskStore:
 
     @contextlib.contextmanager
     def _exclusively(self) -> Iterator[None]:
-        with locked(self.directory / LOCK, timeout=self.limits.busy_timeout) as got:
+        with hold_lock(self.directory / LOCK, timeout=self.limits.busy_timeout) as got:
             if not got:
                 raise StoreBusy("another process is opening it", directory=str(self.directory))
             yield

@@ -22,7 +22,7 @@ from specmux_cache.store.rows import (
     Digest,
     Encoding,
     EntryRows,
-    bound,
+    as_parameter,
     packed_in,
     raw_value,
 )
@@ -146,7 +146,7 @@ class Index:
 
     def body(self, digest: str) -> KnownBody | None:
         key = _body_key(digest)
-        found = self._bodies(f"WHERE key = {bound(key)}", (raw_value(key),))
+        found = self._bodies(f"WHERE key = {as_parameter(key)}", (raw_value(key),))
         return found[0] if found else None
 
     def bodies(self, *, after: str = "", limit: int = 256) -> list[KnownBody]:
@@ -283,7 +283,7 @@ class Index:
         rows: list[tuple[Any, ...]] = []
         for start in range(0, len(values), VALUES_MAX):
             part = values[start : start + VALUES_MAX]
-            places = ",".join(map(bound, part))
+            places = ",".join(map(as_parameter, part))
             rows += self.database.execute(
                 f"{statement} ({places}){end}", [raw_value(value) for value in part]
             )

@@ -14,7 +14,7 @@ POLL: Final = 0.005  # seconds
 
 
 @contextmanager
-def locked(path: Path, *, timeout: float) -> Iterator[bool]:
+def hold_lock(path: Path, *, timeout: float) -> Iterator[bool]:
     """Whether the lock was acquired within ``timeout`` seconds; 0 tries once. Raises OSError.
 
     Also excludes other holders in the same process: the lock belongs to the open file.

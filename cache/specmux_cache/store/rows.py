@@ -102,7 +102,7 @@ class EntryRows:
 
     def get(self, key: str) -> RawEntry | None:
         """The entry with the part of its body in the index."""
-        where = f"WHERE key = {bound(key)} ORDER BY raw DESC LIMIT 1"
+        where = f"WHERE key = {as_parameter(key)} ORDER BY raw DESC LIMIT 1"
         found = self._entries(where, (raw_value(key),), with_body=True)
         return found[0] if found else None
 
@@ -111,7 +111,7 @@ class EntryRows:
     ) -> list[RawEntry]:
         """In the order of their keys, after ``after``."""
         # A single lower bound: with two, SQLite seeks by the first and scans from there for each page.
-        lower = f"key > {bound(after)}" if after >= low else "key >= ?"
+        lower = f"key > {as_parameter(after)}" if after >= low else "key >= ?"
         where = f"WHERE {lower} AND key < ? ORDER BY key LIMIT ?"
         return self._entries(
             where, (raw_value(after) if after >= low else low, high, limit), with_body=with_body
@@ -186,7 +186,7 @@ def unseal(
     )
 
 
-def unsealed(raw: RawEntry, key: Key | None = None) -> Row | None:
+def unseal_entry(raw: RawEntry, key: Key | None = None) -> Row | None:
     """The row; None if it was not sealed for this key and digest. ``key``: that of the row."""
     if not (raw.is_sound and is_digest(raw.digest)):
         return None
@@ -203,7 +203,7 @@ def unsealed(raw: RawEntry, key: Key | None = None) -> Row | None:
         return None
 
 
-def bound(value: object) -> str:
+def as_parameter(value: object) -> str:
     """The SQL parameter for a value that was read."""
     return "CAST(? AS TEXT)" if isinstance(value, str) and not value.isascii() else "?"
 

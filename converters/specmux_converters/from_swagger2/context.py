@@ -33,9 +33,9 @@ from typing import Any, Final, TypeAlias
 from specmux_converters.from_swagger2.paths.bodies import FormField, convert_body, convert_form
 from specmux_converters.from_swagger2.paths.operations import convert_path_item
 from specmux_converters.from_swagger2.paths.parameters import LOCATIONS, convert_parameter
-from specmux_converters.from_swagger2.paths.references import ReferenceTarget, find, located
+from specmux_converters.from_swagger2.paths.references import ReferenceTarget, find, location_of
 from specmux_converters.from_swagger2.paths.responses import convert_response
-from specmux_converters.from_swagger2.reading.component_names import are_allowed, is_allowed, renamed
+from specmux_converters.from_swagger2.reading.component_names import are_allowed, is_allowed, reason_of_rename
 from specmux_converters.from_swagger2.reading.encoding import encode
 from specmux_converters.from_swagger2.reading.source import SwaggerSource
 from specmux_converters.from_swagger2.reading.trace import OutputBudget, Trace
@@ -94,7 +94,7 @@ def parameter_kind(node: Any, source: SwaggerSource, trace: Trace) -> str | None
     found = find(node, "parameters", source, trace)
     if not isinstance(found, ReferenceTarget):
         return "parameters" if "$ref" in found else None
-    location = located(found)
+    location = location_of(found)
     if location in ("body", "formData"):
         return "requestBodies"
     if location in LOCATIONS:
@@ -108,7 +108,7 @@ def convert_shared_parameter(node: Any, source: SwaggerSource, trace: Trace) -> 
     found = find(node, "parameters", source, trace)
     if not isinstance(found, ReferenceTarget):
         return found
-    location = located(found)
+    location = location_of(found)
     if location == "body":
         return convert_body(found.node, source.consumes, source, found.trace)
     if location == "formData":
@@ -164,7 +164,7 @@ class Context:
             written = self.written.get(name, key)
             part = self._component(kind, written)
             if not ((self.are_names_allowed and written) or is_allowed(written)):
-                reason = renamed(key if name in self.written else None)
+                reason = reason_of_rename(key if name in self.written else None)
                 trace = Trace.begin([_SECTIONS[kind], written], self.budget)
                 trace.note("component name", reason)
                 part = DocumentPart(part.json, part.refs, (*part.losses, *trace.losses))

@@ -30,9 +30,9 @@ from specmux_converters.from_swagger2.reading.fields import (
     TEXT,
     identity,
     is_present,
-    kept,
+    keep_fields,
 )
-from specmux_converters.from_swagger2.reading.input import check_profile, parsed
+from specmux_converters.from_swagger2.reading.input import check_profile, parse_input
 from specmux_converters.from_swagger2.reading.source import Profile, SwaggerSource, object_at, read_source
 from specmux_converters.from_swagger2.reading.trace import OutputBudget, Trace
 from specmux_converters.group_versions import GroupVersion, group_version_of
@@ -63,7 +63,7 @@ def convert_frame(source: SwaggerSource, trace: Trace) -> dict[str, Any]:
     result = {
         "openapi": VERSION[source.profile],
         "info": _info(document, trace),
-        **kept(document, _COPIED, _MOVED, trace),
+        **keep_fields(document, _COPIED, _MOVED, trace),
     }
     if "tags" in result:
         result["tags"] = _tags(result["tags"], trace)
@@ -86,7 +86,7 @@ def _info(document: Document, trace: Trace) -> dict[str, Any]:
     if version.__class__ in NUMBER:
         trace.note("number", "a version is a string, and YAML made a number of it; written as one", "version")
         node = {**node, "version": encode(version).decode()}
-    result = kept(node, _INFO, NO_OTHERS, trace)
+    result = keep_fields(node, _INFO, NO_OTHERS, trace)
     for key in ("title", "version"):
         if key not in result:
             trace.note(f"info without {key}", "OpenAPI 3.0 requires one; an empty one is added")
@@ -101,7 +101,7 @@ def _tags(nodes: list[Any], trace: Trace) -> list[dict[str, Any]]:
     for index, node in enumerate(nodes):
         if not isinstance(node, dict) or not isinstance(node.get("name"), str):
             trace.refuse("a tag object with a name is required", "tags", index)
-        tag = kept(node, _TAG, NO_OTHERS, trace.at(["tags", index]))
+        tag = keep_fields(node, _TAG, NO_OTHERS, trace.at(["tags", index]))
         first = result.setdefault(tag["name"], tag)
         if first is tag:
             continue
@@ -235,7 +235,7 @@ class _Draft:
 
 def _begin(given: Document | bytes | str, profile: Profile, limits: Limits) -> _Draft:
     check_profile(profile)
-    document, losses = parsed(given, limits=limits)
+    document, losses = parse_input(given, limits=limits)
     trace = Trace([], [*losses], set(), [], OutputBudget.of(document, limits))
     source = read_source(document, profile, trace)
     frame = convert_frame(source, trace)

@@ -95,7 +95,7 @@ class ModelsFile:
 Wanted: TypeAlias = OneFile | WholeFile | ModelsFile
 
 
-def wanted(path: str) -> Wanted | None:
+def file_wanted_at(path: str) -> Wanted | None:
     """The file at a path below ``/schemas``; None if it is not a catalogue path."""
     if path in _LISTS:
         return WholeFile(_LISTS[path])
@@ -184,7 +184,7 @@ def _minor(release: str) -> tuple[str, str]:
     return major, re.split(r"[^0-9]", rest, maxsplit=1)[0]
 
 
-def needed(file: Wanted, keys: Iterable[GroupVersion]) -> tuple[GroupVersion, ...]:
+def documents_needed(file: Wanted, keys: Iterable[GroupVersion]) -> tuple[GroupVersion, ...]:
     """The documents from which the file is made; all of them for a file about all kinds."""
     if isinstance(file, WholeFile):
         return tuple(sorted(keys))

@@ -21,7 +21,14 @@ from specmux_converters.json_schema.document import DocumentSchemas
 from specmux_converters.json_schema.forms import MODEL_FORMS, Schema
 from specmux_converters.json_schema.kinds import LIST, Kind
 from specmux_converters.json_schema.models import models
-from specmux_converters.json_schema.paths import MASTER, Wanted, models_path, needed, paths_of, wanted
+from specmux_converters.json_schema.paths import (
+    MASTER,
+    Wanted,
+    documents_needed,
+    file_wanted_at,
+    models_path,
+    paths_of,
+)
 from specmux_converters.json_values import array
 
 MODELS: Final = ("models", "partial-models")
@@ -62,11 +69,11 @@ def files(
             continue
         made: dict[object, bytes | None] = {}
         for path in (path for path, _ in paths_of(kind, release) if layout_of(path) in chosen):
-            file = wanted(path)
+            file = file_wanted_at(path)
             if file is None or path in written:
                 continue
             written.add(path)
-            key = file.form, needed(file, held)
+            key = file.form, documents_needed(file, held)
             if key not in made:
                 made[key] = _text(file, kind, held, report)
             text = made[key]
@@ -102,7 +109,7 @@ def _select_schemas(
 
 def _whole(schemas: Mapping[GroupVersion, DocumentSchemas]) -> Iterator[tuple[str, bytes]]:
     for path in _WHOLE:
-        file = wanted(path)
+        file = file_wanted_at(path)
         schema = schema_of(file, schemas) if file else None
         if schema is not None:
             yield path, text_of(schema)

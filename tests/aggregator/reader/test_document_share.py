@@ -23,7 +23,7 @@ from specmux_aggregator.workers.built import Unencodable
 from specmux_aggregator.workers.document_share import WHOLE_SHARE, DocumentShare
 from specmux_converters.document import DEFAULT_LIMITS
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.json_schema.paths import wanted
+from specmux_converters.json_schema.paths import file_wanted_at
 from specmux_tools.json_schema_job import json_schema
 from specmux_tools.reader.questions import explain, search_rows
 from specmux_tools.reader.state import ReaderState, add, keep
@@ -170,7 +170,7 @@ def test_files_of_all_kinds_leave_out_what_is_beyond_its_share(share: DocumentSh
     good = SchemaSource(GOOD, Hash("A"), document(GOOD))
 
     def made(path: str, *sources: SchemaSource, share: DocumentShare = share) -> Any:
-        file, told = wanted(path), FileContext(tree="T")
+        file, told = file_wanted_at(path), FileContext(tree="T")
         assert file is not None
         return json_schema(file, sources, told, coding=Coding.IDENTITY, limits=DEFAULT_LIMITS, share=share)
 

@@ -17,7 +17,7 @@ from specmux_aggregator.model.observation import Hash
 from specmux_aggregator.workers.built import Unencodable
 from specmux_converters.document import DEFAULT_LIMITS
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.json_schema.paths import wanted
+from specmux_converters.json_schema.paths import file_wanted_at
 from specmux_tools.json_schema_job import json_schema
 
 META = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
@@ -50,7 +50,7 @@ def document(group: str, schema: dict[str, Any]) -> bytes:
 
 
 def made(path: str, *bodies: tuple[str, bytes]) -> bytes:
-    file = wanted(path)
+    file = file_wanted_at(path)
     assert file is not None
     sources = [
         SchemaSource(GroupVersion(f"apis/{group}/v1"), Hash(f"{hash(body):X}"), body)
@@ -78,7 +78,7 @@ def test_document_that_cannot_be_read_is_left_out_of_what_is_of_all(path: str) -
 
 def test_file_of_the_document_itself_is_refused() -> None:
     bad = document("evil.example.io", {"description": "SURROGATE"}).replace(b"SURROGATE", b"\\ud800")
-    file = wanted("evil.example.io/thing_v1.json")
+    file = file_wanted_at("evil.example.io/thing_v1.json")
     assert file is not None
     source = SchemaSource(GroupVersion("apis/evil.example.io/v1"), Hash("A"), bad)
     found = json_schema(file, [source], FileContext(tree="T"), coding=Coding.IDENTITY, limits=DEFAULT_LIMITS)

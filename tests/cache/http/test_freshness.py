@@ -13,7 +13,7 @@ from specmux_cache.http.freshness import (
     Use,
     age_of,
     conditions,
-    freshened,
+    freshen_head,
     is_storable,
     may_stand_in,
     outcome,
@@ -200,12 +200,12 @@ def test_freshened_when_a_304_lies_about_the_body():
         ("x", "2"),
         ("cache-control", "max-age=5"),
     )
-    fields = freshened(kept, news).fields
+    fields = freshen_head(kept, news).fields
     assert first(fields, "content-type") == "application/json"
     assert first(fields, "content-encoding") is None
     assert first(fields, "content-length") is None
     assert (first(fields, "x"), first(fields, "age")) == ("2", None)
-    assert usage(freshened(kept, news), FreshnessRule.PLAIN, STRICT, now=NOW + 4) is Use.FRESH
+    assert usage(freshen_head(kept, news), FreshnessRule.PLAIN, STRICT, now=NOW + 4) is Use.FRESH
 
 
 def test_conditions_when_there_is_an_etag_or_none():

@@ -8,9 +8,9 @@ from specmux_cache.http.media_types import (
     JSON_SCHEMAS,
     PROTOBUF,
     accept_field,
+    accepted_by_gates,
     answered_type,
     canonical,
-    gated,
 )
 
 
@@ -24,7 +24,7 @@ from specmux_cache.http.media_types import (
     ],
 )
 def test_accept_when_the_gates_are_set(allow, prefer, expected):
-    assert accept_field(gated(allow_cbor=allow, prefer_cbor=prefer)) == expected
+    assert accept_field(accepted_by_gates(allow_cbor=allow, prefer_cbor=prefer)) == expected
 
 
 @pytest.mark.parametrize(

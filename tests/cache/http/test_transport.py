@@ -19,7 +19,7 @@ from specmux_cache.http import transport
 from specmux_cache.http.messages import Answer
 from specmux_cache.http.server import Server
 from specmux_cache.http.transport import Transport
-from specmux_cache.reading.client_runtime import finished
+from specmux_cache.reading.client_runtime import run_in_place
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 NOT_MODIFIED = b"HTTP/1.1 304 Not Modified\r\n\r\n"
@@ -91,9 +91,9 @@ def asking(peer: Peer, **options: float) -> Iterator[Callable[[str], Answer]]:
     given = {"connect_timeout": 2.0, "timeout": 5.0, **options}
     own = Transport(server, headers={"X-One": "1"}, max_body_bytes=10_000, **given)
     try:
-        yield lambda target: finished(own.get(server.url(target), (("accept", "a/b"),)))
+        yield lambda target: run_in_place(own.get(server.url(target), (("accept", "a/b"),)))
     finally:
-        finished(own.close())
+        run_in_place(own.close())
         peer.close()
 
 
@@ -231,8 +231,8 @@ def test_a_field_that_would_be_two_is_not_sent(value: str) -> None:
         server = Server.parse(f"http://127.0.0.1:{peer.port}")
         own = Transport(server, connect_timeout=1, timeout=1, max_body_bytes=100)
         with pytest.raises(ServerUnreachable):
-            finished(own.get(server.url("/api"), (("accept", value),)))
-        finished(own.close())
+            run_in_place(own.get(server.url("/api"), (("accept", value),)))
+        run_in_place(own.close())
     assert peer.heads == []
 
 

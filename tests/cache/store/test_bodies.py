@@ -10,7 +10,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specmux_cache.store.bodies import Bodies, allocated, digest_of, pack, unpack
+from specmux_cache.store.bodies import Bodies, allocated_bytes, digest_of, pack, unpack
 from specmux_cache.store.rows import Digest
 
 if TYPE_CHECKING:
@@ -125,8 +125,8 @@ def test_overhead_counts_directories_and_temporary_files(tmp_path: Path) -> None
 
 @given(size=st.integers(0, 10**9))
 def test_allocated_is_whole_blocks(size: int) -> None:
-    assert size <= allocated(size) < size + 4096
-    assert allocated(size) % 4096 == 0
+    assert size <= allocated_bytes(size) < size + 4096
+    assert allocated_bytes(size) % 4096 == 0
 
 
 def test_the_digest_of_the_stored_bytes_proves_them_and_nothing_else() -> None:

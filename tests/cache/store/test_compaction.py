@@ -14,7 +14,7 @@ from shared_data import DATA, read
 from specmux_cache.store.compaction import CompactionReport
 from specmux_cache.store.disk_store import DiskStore, StoreLimits
 from specmux_cache.store.keys import Key
-from specmux_cache.store.locks import locked
+from specmux_cache.store.locks import hold_lock
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -149,7 +149,7 @@ def test_dry_run_says_what_a_run_does_and_does_nothing(tmp_path: Path, clock: Cl
 def test_a_second_compactor_is_told_that_it_is_locked(tmp_path: Path) -> None:
     with DiskStore.open(tmp_path / "cache") as store:
         store.put(key("apps/v1"), b"x", metadata={})
-        with locked(store.directory / "compaction.lock", timeout=1) as got:
+        with hold_lock(store.directory / "compaction.lock", timeout=1) as got:
             assert got
             report = store.compact(max_bytes=0)
         assert (report.skipped, report.entries) == ("locked", 0)

@@ -25,7 +25,7 @@ from specmux_converters.json_schema import STRICT, SchemaForm
 from specmux_converters.json_schema.catalogue import schema_of
 from specmux_converters.json_schema.crds import crds_yaml
 from specmux_converters.json_schema.definitions import dispatcher
-from specmux_converters.json_schema.paths import needed, wanted
+from specmux_converters.json_schema.paths import documents_needed, file_wanted_at
 from specmux_converters.json_schema.scalars import BY_COMPONENT, GO_BASE64, QUANTITY
 
 FOLDER = GOLDEN / "json-schema"
@@ -166,9 +166,9 @@ def test_paths_that_kubeconform_asks_for(tally: Callable[[str, int], None]) -> N
     for case in rows("kubeconform-paths"):
         for path in (case[key] for key in case if "@" in key):
             count += 1
-            file = wanted(path.removeprefix("/"))
+            file = file_wanted_at(path.removeprefix("/"))
             assert file is not None, path
-            held = {key: catalogue.schemas()[key] for key in needed(file, catalogue.schemas())}
+            held = {key: catalogue.schemas()[key] for key in documents_needed(file, catalogue.schemas())}
             properties = (schema_of(file, held) or {}).get("properties", {})
             found = [properties.get(name, {}).get("enum") for name in ("apiVersion", "kind")]
             wrong += [path] * (found != [[case["apiVersion"]], [case["kind"]]])

@@ -16,10 +16,10 @@ from specmux_converters.json_schema.paths import (
     Wanted,
     WholeFile,
     component_stem,
+    documents_needed,
+    file_wanted_at,
     is_of_release,
-    needed,
     paths_of,
-    wanted,
 )
 
 
@@ -51,7 +51,7 @@ from specmux_converters.json_schema.paths import (
     ],
 )
 def test_a_path_of_the_catalogue(path: str, file: Wanted) -> None:
-    assert wanted(path) == file
+    assert file_wanted_at(path) == file
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_path_of_the_catalogue(path: str, file: Wanted) -> None:
     ],
 )
 def test_another_path(path: str) -> None:
-    assert wanted(path) is None
+    assert file_wanted_at(path) is None
 
 
 @pytest.mark.parametrize(
@@ -94,16 +94,19 @@ def test_a_kind_takes_the_documents_that_may_have_it() -> None:
         GroupVersion(key)
         for key in ("api/v1", "apis/apps/v1", "apis/apps.other/v1", "apis/apps/v2", "version")
     ]
-    grouped, labelled = wanted("apps/deployment_v1.json"), wanted("master-standalone/deployment-apps-v1.json")
+    grouped, labelled = (
+        file_wanted_at("apps/deployment_v1.json"),
+        file_wanted_at("master-standalone/deployment-apps-v1.json"),
+    )
     assert grouped and labelled
-    assert needed(grouped, keys) == ("apis/apps/v1",)
-    assert needed(labelled, keys) == ("apis/apps.other/v1", "apis/apps/v1", "api/v1")
+    assert documents_needed(grouped, keys) == ("apis/apps/v1",)
+    assert documents_needed(labelled, keys) == ("apis/apps.other/v1", "apis/apps/v1", "api/v1")
 
 
 def test_every_path_of_a_kind_asks_for_it() -> None:
     for kind in (Kind("", "v1", "Pod", ""), Kind("a.example", "v1beta1", "Thing", "")):
         for path, form in paths_of(kind, "v1.35.0"):
-            file = wanted(path)
+            file = file_wanted_at(path)
             assert isinstance(file, OneFile)
             assert (file.form, file.name, file.version) == (form, kind.kind.lower(), kind.version)
 

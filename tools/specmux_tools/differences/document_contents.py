@@ -12,7 +12,7 @@ from typing import Any, Final
 from specmux_converters.document import Document, is_of_custom_resources
 from specmux_converters.group_versions import group_version_of, split
 from specmux_converters.json_values import mapping
-from specmux_converters.references import METHODS, referred
+from specmux_converters.references import METHODS, resolve_part
 from specmux_converters.synthesis import ResourcePath, place_of
 from specmux_tools.differences.schema.views import ComponentSchemas
 from specmux_tools.differences.served import (
@@ -53,10 +53,10 @@ def add_document(served: ServedSide, document: Document, *, by_name: bool = Fals
 
 def bodies(operation: Operation) -> Iterator[tuple[str, Any]]:
     """Every schema that the operation carries, with "request" or "response"."""
-    request = referred(operation.document, operation.subject.get("requestBody"))
+    request = resolve_part(operation.document, operation.subject.get("requestBody"))
     yield from (("request", schema) for schema in _schemas(request))
     for response in mapping(operation.subject.get("responses")).values():
-        found = referred(operation.document, response)
+        found = resolve_part(operation.document, response)
         yield from (("response", schema) for schema in _schemas(found))
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import orjson
 
 from specmux_converters.json_values import array, mapping, objects
-from specmux_converters.references import referred
+from specmux_converters.references import resolve_part
 from specmux_tools.differences.findings import Finding
 from specmux_tools.differences.schema.constraints import constraint_changes, enum_changes
 from specmux_tools.differences.schema.deprecations import deprecation_changes
@@ -60,8 +60,8 @@ def plain_bodies(old: Operation, new: Operation) -> Iterator[tuple[str, Any, Any
     answers, later = mapping(old.subject.get("responses")), mapping(new.subject.get("responses"))
     for code in answers:
         if code in later:
-            before = referred(old.document, answers[code])
-            after = referred(new.document, later[code])
+            before = resolve_part(old.document, answers[code])
+            after = resolve_part(new.document, later[code])
             yield from (("response", *schemas) for schemas in _common(old, new, before, after))
 
 
@@ -147,7 +147,7 @@ def _parameters(operation: Operation) -> dict[ParameterKey, Mapping[str, Any]]:
     found: dict[ParameterKey, Mapping[str, Any]] = {}
     for holder in (operation.item, operation.subject):
         for entry in array(holder.get("parameters")):
-            parameter = referred(operation.document, entry)
+            parameter = resolve_part(operation.document, entry)
             where, name = parameter.get("in"), parameter.get("name")
             if isinstance(where, str) and isinstance(name, str):
                 found[where, _name(operation, where, name)] = parameter
@@ -170,7 +170,7 @@ def _shown(parameter: Mapping[str, Any]) -> str:
 
 
 def _request(operation: Operation) -> Mapping[str, Any]:
-    return referred(operation.document, operation.subject.get("requestBody"))
+    return resolve_part(operation.document, operation.subject.get("requestBody"))
 
 
 def _request_changes(old: Operation, new: Operation) -> Iterator[Finding]:
@@ -197,13 +197,13 @@ def _response_changes(old: Operation, new: Operation) -> Iterator[Finding]:
             yield Finding("response-added", "", what=code)
             continue
         headers = [
-            {name.lower() for name in mapping(referred(side.document, answers[code]).get("headers"))}
+            {name.lower() for name in mapping(resolve_part(side.document, answers[code]).get("headers"))}
             for side, answers in ((old, before), (new, after))
         ]
         for name in sorted(headers[0] - headers[1]):
             yield Finding("response-header-removed", "", what=name)
-        given = mapping(referred(old.document, before[code]).get("content"))
-        later = mapping(referred(new.document, after[code]).get("content"))
+        given = mapping(resolve_part(old.document, before[code]).get("content"))
+        later = mapping(resolve_part(new.document, after[code]).get("content"))
         for media_type in given.keys() - later.keys():
             yield Finding("response-media-type-removed", "", what=media_type)
         for media_type in later.keys() - given.keys():

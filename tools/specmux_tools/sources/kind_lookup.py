@@ -33,9 +33,9 @@ def _named(resources: Resources, group: str) -> Resources:
     """With the short names that Kubernetes gives its own."""
     # Aggregated discovery has them: most commands do without.
     from specmux_converters.built_in_names import built_in_names
-    from specmux_converters.synthesis import named
+    from specmux_converters.synthesis import name_resources
 
-    return named(resources, built_in_names(group))
+    return name_resources(resources, built_in_names(group))
 
 
 def known_kinds(source: Source) -> list[GroupVersionKind]:

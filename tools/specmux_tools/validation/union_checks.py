@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 from specmux_converters.json_values import array, mapping
 from specmux_converters.references import schemas_of
-from specmux_converters.schema_references import component_of, resolved
+from specmux_converters.schema_references import component_of, resolve_schema
 from specmux_tools.kinds import KindSchema
 from specmux_tools.unions import (
     Fault,
@@ -94,7 +94,7 @@ class _Walk:
         if not isinstance(schema, dict) or not isinstance(value, dict | list):
             return value
         component = component_of(schema) or ""
-        schema = resolved(self._schemas, schema)
+        schema = resolve_schema(self._schemas, schema)
         if isinstance(value, dict):
             return self.of_object(schema, component, value, old, path)
         stored = _by_keys(schema, old)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from specmux_converters.errors import cut
 from specmux_converters.from_swagger2.paths.parameters import MOVED, serialisation, value_schema
-from specmux_converters.from_swagger2.reading.fields import FLAG, TEXT, kept
+from specmux_converters.from_swagger2.reading.fields import FLAG, TEXT, keep_fields
 from specmux_converters.from_swagger2.reading.source import SwaggerSource
 from specmux_converters.from_swagger2.reading.trace import Trace
 from specmux_converters.from_swagger2.schema.schemas import convert_schema
@@ -41,7 +41,7 @@ def convert_body(
     node: dict[str, Any], accepted: Sequence[str], source: SwaggerSource, trace: Trace
 ) -> dict[str, Any]:
     """The request body of one ``in: body`` parameter. ``accepted``: the operation's media types."""
-    result = kept(node, _BODY_KEYS, _BODY_MOVED, trace)
+    result = keep_fields(node, _BODY_KEYS, _BODY_MOVED, trace)
     if node["name"] != USUAL_NAME:
         trace.note("name of a body", "a request body has none; left out", "name")
     media: dict[str, Any] = {}
@@ -88,7 +88,7 @@ def convert_form(
 
 
 def _field_schema(node: dict[str, Any], source: SwaggerSource, trace: Trace) -> dict[str, Any]:
-    about = kept(node, _BODY_KEYS, _FIELD_MOVED, trace)
+    about = keep_fields(node, _BODY_KEYS, _FIELD_MOVED, trace)
     about.pop("required", None)
     if "allowEmptyValue" in node:
         reason = "OpenAPI 3.0 has it for query parameters only; kept as x-allowEmptyValue"

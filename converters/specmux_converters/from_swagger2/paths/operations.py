@@ -12,8 +12,8 @@ from specmux_converters.errors import cut
 from specmux_converters.from_swagger2.paths.bodies import FormField, convert_body, convert_form
 from specmux_converters.from_swagger2.paths.parameters import LOCATIONS, convert_parameter
 from specmux_converters.from_swagger2.paths.path_templates import lose_expressions
-from specmux_converters.from_swagger2.paths.references import ReferenceTarget, find, located, reference_to
-from specmux_converters.from_swagger2.paths.repeats import Json, encoding, repeated
+from specmux_converters.from_swagger2.paths.references import ReferenceTarget, find, location_of, reference_to
+from specmux_converters.from_swagger2.paths.repeats import Json, convert_repeated, encoding
 from specmux_converters.from_swagger2.paths.responses import convert_response, convert_short_response
 from specmux_converters.from_swagger2.paths.security import convert_requirements
 from specmux_converters.from_swagger2.paths.servers import operation_servers
@@ -23,7 +23,7 @@ from specmux_converters.from_swagger2.reading.fields import (
     FLAG,
     OBJECT,
     TEXT,
-    kept,
+    keep_fields,
     texts,
     without_repeats,
 )
@@ -61,7 +61,7 @@ def parameters_of(
         return _NO_PARAMETERS
     if not isinstance(nodes, list):
         trace.refuse("an array of parameters is required", "parameters")
-    parameters, in_body = repeated(_list_operations, nodes, template, source, trace)
+    parameters, in_body = convert_repeated(_list_operations, nodes, template, source, trace)
     if not in_body:
         return parameters
     form: list[FormField] = []
@@ -120,7 +120,7 @@ def _parameter(
     if written.__class__ is dict and "$ref" not in written:
         name, location = written.get("name"), written.get("in")
         if name.__class__ is str and location.__class__ is str and location in LOCATIONS:
-            return repeated(_write_operation, written, None, source, trace), name, location
+            return convert_repeated(_write_operation, written, None, source, trace), name, location
     ref = written.get("$ref") if isinstance(written, dict) else None
     if isinstance(ref, str) and ref in source.written_out and len(written) == 1:
         plain, notes, size = source.written_out[ref]
@@ -133,7 +133,7 @@ def _parameter(
     found = find(written, "parameters", source, trace)
     if not isinstance(found, ReferenceTarget):
         return found if "$ref" in found else None
-    location = located(found)
+    location = location_of(found)
     if location in LOCATIONS:
         return _plain(found, ref, source, trace), found.node["name"], location
     if location in ("body", "formData"):
@@ -253,7 +253,7 @@ def _operation(
 ) -> dict[str, Any]:
     if not isinstance(node, dict):
         trace.refuse("an operation object is required")
-    result = kept(node, COPIED, _MOVED, trace)
+    result = keep_fields(node, COPIED, _MOVED, trace)
     if "tags" in result:
         result["tags"] = _tags(result, trace)
     if "security" in result:
@@ -312,7 +312,7 @@ def _body(own: Parameters, shared: Parameters, accepted: tuple[str, ...], source
         field.trace.lose("form field", "beside a body; left out")
     if found.shared is not None and source.profile == "oas" and accepted == source.consumes:
         return reference_to("requestBodies", found, source)
-    return repeated(_BODY, found.node, accepted, source, found.trace)
+    return convert_repeated(_BODY, found.node, accepted, source, found.trace)
 
 
 def _responses(node: dict[str, Any], offered: tuple[str, ...], source: SwaggerSource, trace: Trace) -> Json:
@@ -320,7 +320,7 @@ def _responses(node: dict[str, Any], offered: tuple[str, ...], source: SwaggerSo
     if not responses:
         _lose_responses(trace, *(("responses",) if "responses" in node else ()))
         return {**_NO_RESPONSE}
-    return repeated(_answers, responses, offered, source, trace)
+    return convert_repeated(_answers, responses, offered, source, trace)
 
 
 def _lose_responses(trace: Trace, *place: str) -> None:
@@ -352,7 +352,7 @@ def _answers(
 def _response(written: Any, offered: tuple[str, ...], source: SwaggerSource, trace: Trace) -> Json:
     if isinstance(written, dict) and "$ref" not in written:
         short = convert_short_response(written, offered, source, trace)
-        return repeated(_RESPONSE, written, offered, source, trace) if short is None else short
+        return convert_repeated(_RESPONSE, written, offered, source, trace) if short is None else short
     if written is None:
         trace.note("null", "stands for no response; an empty one is there")
         return {"description": ""}

@@ -6,7 +6,14 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 from specmux_converters.errors import cut
-from specmux_converters.from_swagger2.reading.fields import DESCRIPTION, FLAG, NEVER, TEXT, is_present, kept
+from specmux_converters.from_swagger2.reading.fields import (
+    DESCRIPTION,
+    FLAG,
+    NEVER,
+    TEXT,
+    is_present,
+    keep_fields,
+)
 from specmux_converters.from_swagger2.reading.source import SwaggerSource
 from specmux_converters.from_swagger2.reading.trace import Trace
 from specmux_converters.from_swagger2.schema.keywords import TYPES
@@ -79,7 +86,7 @@ def convert_parameter(node: dict[str, Any], source: SwaggerSource, trace: Trace)
 def _full_parameter(
     node: dict[str, Any], location: str, source: SwaggerSource, trace: Trace
 ) -> dict[str, Any]:
-    result = kept(node, KEPT, _QUERY_MOVED if location == "query" else MOVED, trace)
+    result = keep_fields(node, KEPT, _QUERY_MOVED if location == "query" else MOVED, trace)
     result["schema"] = value_schema(node, source, trace)
     if location == "path" and node.get("required") is not True:
         trace.note("optional path parameter", "a path parameter is always required")
@@ -110,7 +117,7 @@ def convert_header(name: str, node: Any, source: SwaggerSource, trace: Trace) ->
         return {"schema": {}}
     if not isinstance(node, dict):
         trace.refuse("a header object is required")
-    result = kept(node, DESCRIPTION, MOVED, trace)
+    result = keep_fields(node, DESCRIPTION, MOVED, trace)
     result["schema"] = value_schema(node, source, trace)
     result.update(serialisation(node, "header", trace))
     return result

@@ -64,7 +64,7 @@ def _lose_siblings(node: dict[str, Any], trace: Trace) -> None:
             trace.note(f"field {key}", "stands beside a $ref, where it is ignored; left out", key)
 
 
-def located(found: ReferenceTarget) -> str:
+def location_of(found: ReferenceTarget) -> str:
     """The location of a parameter; every parameter has one and a name."""
     location = found.node.get("in")
     if not isinstance(found.node.get("name"), str) or not isinstance(location, str):

@@ -35,7 +35,7 @@ def encoding(make: Make[D, Any]) -> Make[D, orjson.Fragment]:
     return made
 
 
-def repeated(make: Make[D, T], node: Any, depends_on: D, source: SwaggerSource, trace: Trace) -> T:
+def convert_repeated(make: Make[D, T], node: Any, depends_on: D, source: SwaggerSource, trace: Trace) -> T:
     """The result of ``make`` for ``node``, shared by all nodes with equal text: treat it as read-only.
 
     ``depends_on``: inputs other than the text. ``make`` gets a trace at the same place.

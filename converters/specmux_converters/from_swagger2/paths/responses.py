@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from specmux_converters.from_swagger2.paths.parameters import convert_header
-from specmux_converters.from_swagger2.reading.fields import DESCRIPTION, kept
+from specmux_converters.from_swagger2.reading.fields import DESCRIPTION, keep_fields
 from specmux_converters.from_swagger2.reading.source import SwaggerSource, object_at
 from specmux_converters.from_swagger2.reading.trace import Trace
 from specmux_converters.from_swagger2.schema.schemas import convert_schema
@@ -18,7 +18,7 @@ def convert_response(
     node: dict[str, Any], offered: Sequence[str], source: SwaggerSource, trace: Trace
 ) -> dict[str, Any]:
     """``offered``: the operation's media types."""
-    result = kept(node, DESCRIPTION, _MOVED, trace)
+    result = keep_fields(node, DESCRIPTION, _MOVED, trace)
     if "description" not in result:
         trace.note("response without description", "OpenAPI 3.0 requires one; an empty one is added")
         result["description"] = ""

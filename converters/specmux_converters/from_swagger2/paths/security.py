@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from specmux_converters.from_swagger2.reading.component_names import is_allowed, renamed
+from specmux_converters.from_swagger2.reading.component_names import is_allowed, reason_of_rename
 from specmux_converters.from_swagger2.reading.fields import (
     ARRAY,
     DESCRIPTION,
     NO_OTHERS,
     TEXT,
     is_present,
-    kept,
+    keep_fields,
     texts,
 )
 from specmux_converters.from_swagger2.reading.source import SwaggerSource, object_at
@@ -48,7 +48,7 @@ def convert_security_schemes(source: SwaggerSource, trace: Trace) -> dict[str, A
         else:
             result[source.names.security.get(name, name)] = scheme
             if not is_allowed(name):
-                trace.note("component name", renamed(source.names.security.get(name)))
+                trace.note("component name", reason_of_rename(source.names.security.get(name)))
         trace.path.pop()
     trace.path.pop()
     return result
@@ -88,7 +88,7 @@ def _scheme(node: dict[str, Any], trace: Trace) -> dict[str, Any] | None:
     kind, flow = node.get("type"), node.get("flow")
     if not isinstance(kind, str) or kind not in _MOVED:
         return None
-    result = kept(node, DESCRIPTION, _MOVED[kind], trace)
+    result = keep_fields(node, DESCRIPTION, _MOVED[kind], trace)
     result["type"] = kind
     if kind == "basic":
         result.update(type="http", scheme="basic")
@@ -117,7 +117,7 @@ def _flow(node: dict[str, Any], urls: tuple[str, ...], trace: Trace) -> dict[str
     }
     result |= {scope: value for scope, value in scopes.items() if not isinstance(value, str)}
     written: dict[str, Any] = {url: node[url] for url in _URLS if url in node}
-    result |= kept(written, dict.fromkeys(urls, TEXT), NO_OTHERS, trace)
+    result |= keep_fields(written, dict.fromkeys(urls, TEXT), NO_OTHERS, trace)
     for url in urls:
         if url not in result:
             trace.note(f"flow without {url}", "OpenAPI 3.0 requires one; an empty one is added")

@@ -116,7 +116,7 @@ def is_allowed(name: str) -> bool:
     return bool(name) and not _OTHERS.search(name)
 
 
-def renamed(new: str | None) -> str:
+def reason_of_rename(new: str | None) -> str:
     """The reported reason for a name that became ``new`` or, if None, is unchanged."""
     if new is None:
         return "OpenAPI 3.0 has no such character in a name; kept, as apiservers publish it"

@@ -38,7 +38,7 @@ OBJECTS: Final[Mapping[str, tuple[Mapping[str, Kinds], Set[str]]]] = {
 """Objects without schemas inside: their fields, and the required ones."""
 
 
-def kept(
+def keep_fields(
     node: Mapping[str, Any], fields: Mapping[str, Kinds], others: Set[str], trace: Trace
 ) -> dict[str, Any]:
     """The node's extensions and those of ``fields`` that it has, checked.
@@ -124,7 +124,7 @@ def plain_object(key: str, value: dict[str, Any], trace: Trace) -> dict[str, Any
     if known and required <= value.keys():
         return value
     trace.path.append(key)
-    result = kept(value, fields, NO_OTHERS, trace)
+    result = keep_fields(value, fields, NO_OTHERS, trace)
     for name in sorted(required - result.keys()):
         trace.note(f"{key} without {name}", "OpenAPI 3.0 requires one; an empty one is added")
         result[name] = ""

@@ -11,7 +11,7 @@ from specmux_converters.losses import Loss
 from specmux_converters.recognise import DocumentKind, recognise
 
 
-def parsed(given: Any, *, limits: Limits) -> tuple[Document, tuple[Loss, ...]]:
+def parse_input(given: Any, *, limits: Limits) -> tuple[Document, tuple[Loss, ...]]:
     """The document, and the losses of parsing it. Raises InvalidArgument, InvalidDocument, LimitExceeded."""
     if isinstance(given, dict):
         return given, ()

@@ -15,7 +15,7 @@ from specmux_converters.document import Document
 from specmux_converters.json_values import array
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.references import name_in, schemas_of
-from specmux_converters.schema_references import EMPTY, resolved
+from specmux_converters.schema_references import EMPTY, resolve_schema
 from specmux_tools.kinds import group_version_kinds
 
 _MOST_DEEP: Final = 64
@@ -75,9 +75,9 @@ class ComponentSchemas:
             return None
         reference = schema.get("$ref")
         if not isinstance(reference, str):
-            return _kind(resolved(self.components, schema))
+            return _kind(resolve_schema(self.components, schema))
         if reference not in self._kinds:
-            self._kinds[reference] = _kind(resolved(self.components, schema))
+            self._kinds[reference] = _kind(resolve_schema(self.components, schema))
         return self._kinds[reference]
 
     def _component(self, name: str, depth: int) -> View:

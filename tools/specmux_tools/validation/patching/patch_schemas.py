@@ -12,7 +12,7 @@ from typing import Any, Final
 from specmux_converters.go.text import quoted
 from specmux_converters.json_values import mapping
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_converters.schema_references import component_of, resolved
+from specmux_converters.schema_references import component_of, resolve_schema
 from specmux_tools.validation.decoding.types.go_types import short_name
 from specmux_tools.validation.errors import PatchError
 
@@ -42,7 +42,7 @@ class PatchSchema:
         self._schemas = schemas
         component = component_of(schema) if isinstance(schema, dict) else None
         self._name = short_name(component) if component else name
-        self._schema = resolved(schemas, schema) if isinstance(schema, dict) else {}
+        self._schema = resolve_schema(schemas, schema) if isinstance(schema, dict) else {}
 
     @property
     def kind(self) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from specmux_converters.crd.keywords import DEFINED_FIELDS
 from specmux_converters.json_values import mapping, text, texts
-from specmux_converters.schema_references import resolved
+from specmux_converters.schema_references import resolve_schema
 from specmux_tools.validation.rules.cel.parsing.syntax import RESERVED
 from specmux_tools.validation.schema.structural import MAP_KEYS, MOST_DEPTH
 
@@ -100,7 +100,7 @@ def rule_tree(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> RuleNo
     """Of a schema, published or of a definition; ``schemas`` are the components that it refers to."""
     if not isinstance(schema, Mapping) or depth > MOST_DEPTH:
         return RuleNode("")
-    schema = resolved(schemas, schema)
+    schema = resolve_schema(schemas, schema)
     properties = {**mapping(schema.get("properties")), **mapping(schema.get(DEFINED_FIELDS))}
     values, items = schema.get("additionalProperties"), schema.get("items")
     is_resource = depth == 0 or schema.get("x-kubernetes-embedded-resource") is True

@@ -12,7 +12,7 @@ from typing import Any, Final
 from specmux_converters.crd.keywords import DEFINED_FIELDS, EMBEDDED_RESOURCE, PRESERVE_UNKNOWN_FIELDS
 from specmux_converters.json_values import mapping, text, texts
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_converters.schema_references import resolved
+from specmux_converters.schema_references import resolve_schema
 
 MOST_DEPTH: Final = 100
 """Of a schema: references may be circular. Deeper levels accept anything."""
@@ -55,7 +55,7 @@ def structural(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> Struc
     """From a published schema; ``schemas``: the components that it refers to."""
     if not isinstance(schema, Mapping) or depth > MOST_DEPTH:
         return Structural()
-    schema = resolved(schemas, schema)
+    schema = resolve_schema(schemas, schema)
     is_embedded = schema.get(EMBEDDED_RESOURCE) is True
     is_object = is_embedded or depth == 0
     defined = mapping(schema.get(DEFINED_FIELDS))
