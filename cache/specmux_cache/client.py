@@ -80,7 +80,7 @@ class ServerClient:
         program that prints credentials. Raises KubeconfigError.
         """
         # Here and below: what a call alone needs is imported with it, for each takes as long as a request.
-        from specmux_cache.kubeconfig import read_access
+        from specmux_cache.access.presentation import read_access
 
         access = read_access(None if path is None else Path(path), context=context, environ=os.environ)
         make: Callable[..., Self] = cls

@@ -13,8 +13,8 @@ import pytest
 from specmux_aggregator.config.settings import KubernetesSettings
 from specmux_aggregator.errors import SpecmuxError
 from specmux_aggregator.kubernetes.cluster_access import chosen
+from specmux_cache.access.presentation import read_access
 from specmux_cache.errors import CacheError, KubeconfigError
-from specmux_cache.kubeconfig import read_access
 from specmux_tools.sources.access import access_of
 from specmux_tools.sources.options import SourceOptions
 

@@ -19,7 +19,7 @@ from converters.record_release_documents import DATA, MODULE, published
 from specmux_aggregator.built_in_releases import built_in_releases
 from specmux_converters.built_in_names import resources_of
 from specmux_converters.group_versions import GroupVersion, split
-from specmux_converters.release_documents import PublishedRelease, ReleaseDocuments, facts_of, packed
+from specmux_converters.release_documents import PublishedRelease, ReleaseDocuments, facts_of, pack_documents
 from specmux_converters.releases import RELEASES
 
 SIZE_MAX = 150 * 1024
@@ -88,7 +88,7 @@ def test_packing_the_same_modules_gives_the_same_bytes() -> None:
         for release, (module, hash) in sources.items()
     }
 
-    assert packed(releases) == DATA.read_bytes()
+    assert pack_documents(releases) == DATA.read_bytes()
 
 
 def test_file_is_small_names_its_sources_and_holds_no_prose() -> None:
@@ -207,7 +207,7 @@ PUBLISHED = st.dictionaries(
 
 @given(PUBLISHED)
 def test_whatever_is_packed_is_restored(releases: dict[str, dict[GroupVersion, Any]]) -> None:
-    data = packed(
+    data = pack_documents(
         {name: PublishedRelease(f"module {name}", f"hash {name}", each) for name, each in releases.items()}
     )
     restored = ReleaseDocuments(data)

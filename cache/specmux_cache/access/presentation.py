@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from specmux_cache.access.server_access import ClientAccess, Credentials, ExecPlugin, ServerAccess
-from specmux_cache.errors import UnusableCredentials
+from specmux_cache.errors import AccessError, KubeconfigError, UnusableCredentials
 
 if TYPE_CHECKING:  # TLS takes longer to import than a warm command takes
     import ssl
 
     from specmux_cache.access.credentials import HeaderFields
+
+
+def read_access(path: Path | None, *, context: str | None, environ: Mapping[str, str]) -> ClientAccess:
+    """The access of the context of this name, or of the current one. Runs its credential program, if any.
+
+    Raises KubeconfigError; blocks.
+    """
+    from specmux_cache.access import kubeconfig
+
+    try:
+        access = kubeconfig.read(path, environ, context=context)
+        return client_access(access, partition=f"context-{access.context}")
+    except KubeconfigError:
+        raise
+    except AccessError as error:
+        raise KubeconfigError(error.reason, where=error.where) from error
 
 
 def client_access(access: ServerAccess, *, partition: str | None, identity: str = "") -> ClientAccess:

@@ -38,6 +38,8 @@ if TYPE_CHECKING:  # TLS takes longer to import than a warm command takes, threa
 
 SENT_AS_IT_IS: Final = "/:@!$&'()*+,;=-._~%?"
 USUAL_PORTS: Final = {"http": 80, "https": 443}
+GRACE: Final = 1.0
+"""Seconds after its timeout in which a request is expected to end by itself."""
 IDLE_MAX: Final = 15.0
 """Seconds after which a connection is not used again: what stands between may have forgotten it."""
 
@@ -81,6 +83,7 @@ class Transport:
         self._proxy = proxy
         self._connect_timeout = connect_timeout
         self._timeout = timeout
+        self._late = f"no whole answer within {timeout:g} s"
         self.max_body_bytes = max_body_bytes
         self._clock = clock
         self.threads = threads
@@ -107,13 +110,16 @@ class Transport:
         ``url`` is one of the server's."""
         if self.threads is None:
             return self._get(url, fields)
-        from asyncio import get_running_loop
+        from asyncio import get_running_loop, timeout
 
-        return await get_running_loop().run_in_executor(self.threads, self._get, url, fields)
+        with self.reporting(url, late=self._late):
+            # For the system, which may look up a name for longer: its thread goes on alone.
+            async with timeout(self._timeout + GRACE):
+                return await get_running_loop().run_in_executor(self.threads, self._get, url, fields)
 
     def _get(self, url: str, fields: Fields) -> Answer:
         requested_at = self._clock()
-        with self.reporting(url, late=f"no whole answer within {self._timeout:g} s"):
+        with self.reporting(url, late=self._late):
             deadline = time.monotonic() + self._timeout
             headers = {**self._headers, **dict(fields), "accept-encoding": ACCEPT_ENCODING}
             wire = self._kept_wire()
@@ -233,11 +239,11 @@ class Transport:
             try:
                 if self._proxy is not None:
                     if self._proxy.startswith("https:"):
-                        wire.encrypt(self._context(), first)
+                        wire.encrypt(self._context(), first.rstrip("."))
                     if is_encrypted:
                         self._open_tunnel(wire, f"{host}:{port}")
                 if is_encrypted:
-                    wire.encrypt(self._context(), self._server_name or name)
+                    wire.encrypt(self._context(), (self._server_name or name).rstrip("."))
                 break
             except OSError as error:
                 wire.close()

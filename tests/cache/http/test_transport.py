@@ -174,6 +174,30 @@ def test_every_address_of_a_name_is_tried(monkeypatch: pytest.MonkeyPatch) -> No
             assert ask("/api").body == b"ok"
 
 
+def test_a_name_that_is_looked_up_for_ever_costs_an_event_loop_no_more_than_the_timeout(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given_up = threading.Event()
+
+    def look_up(*_: object, **__: object) -> list[object]:
+        given_up.wait(300)
+        return []
+
+    async def scenario() -> None:
+        server = Server.parse("http://name.example")
+        own = Transport(
+            server, connect_timeout=0.1, timeout=0.1, max_body_bytes=1, threads=ThreadPoolExecutor(1)
+        )
+        with pytest.raises(ServerUnreachable, match=r"no whole answer within 0\.1 s"):
+            await own.get(server.url("/api"), ())
+        assert not given_up.is_set()
+        given_up.set()
+        await own.close()
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    asyncio.run(scenario())
+
+
 @pytest.mark.parametrize("answer", [(), (OK[:20],), (HEAD_OF_MUCH, b"x" * 9)], ids=["head", "half", "body"])
 def test_close_ends_what_runs(answer: tuple[bytes, ...]) -> None:
     """Long before its timeout, and every thread with it."""

@@ -15,7 +15,7 @@ from specmux_converters.crd.nested import EITHER
 from specmux_converters.go.regexp_match import Pattern
 from specmux_converters.json_values import mapping
 from specmux_converters.releases import LEAST_TYPED, NEWEST, NUMERIC_FORMATS
-from specmux_converters.schema_references import resolved
+from specmux_converters.schema_references import resolve_schema
 from specmux_tools.validation.schema.formats import StringFormat, find_format
 from specmux_tools.validation.schema.nodes import (
     Branches,
@@ -62,7 +62,7 @@ class SchemaCompiler:
     def _node(self, schema: Any, depth: int, *, is_embedded: bool = False) -> SchemaNode:
         if not isinstance(schema, Mapping) or depth > MOST_DEPTH:
             return SchemaNode()
-        schema = resolved(self._schemas, schema)
+        schema = resolve_schema(self._schemas, schema)
         is_either = self._is_published and schema.get(INT_OR_STRING) is True
         is_embedded = is_embedded or schema.get(EMBEDDED_RESOURCE) is True
         kind = schema.get("type")
