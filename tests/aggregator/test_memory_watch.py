@@ -12,8 +12,8 @@ from specmux_aggregator.documents.memory_pressure import (
     MemoryState,
     MemoryUsage,
     MemoryWatch,
-    return_to_system,
 )
+from specmux_aggregator.workers.worker import return_to_system
 
 
 class Kernel:

@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from specmux_aggregator.tasks import log_failure
+from specmux_aggregator.workers.worker import return_to_system
 
 logger = logging.getLogger(__name__)
 
@@ -184,13 +185,3 @@ class MemoryWatch:
             logger.info("%.0f %% of %d MiB of memory are in use again", usage.share * 100, usage.limit >> 20)
         if usage.share >= self._mark and self._shed():
             await asyncio.to_thread(return_to_system)
-
-
-def return_to_system() -> None:
-    """Make the C library return free pages inside its heap, which it keeps otherwise and the kernel counts as
-    used."""
-    import ctypes
-
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # present in glibc, absent in musl
-    if trim is not None:
-        trim(0)

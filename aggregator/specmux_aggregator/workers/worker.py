@@ -23,6 +23,9 @@ lost, which costs only time.
 # fork server and resource tracker, which multiprocessing would leave stopped. Signals of a terminal reach
 # it too and are ignored: only the service ends it.
 #
+# A worker without work returns its free memory to the system: what it took for a large document would count
+# against the service's limit for good.
+#
 # What must never happen: an answer taken for another job's; a service that waits for a process that was
 # stopped; a process that outlives the service; a worker's memory needed for a right answer.
 
@@ -79,6 +82,9 @@ START_MAX: Final = 60.0
 END_MAX: Final = 3.0
 """Seconds that a process may take to be gone once it was killed; after them the fork server, which tells of
 it, is killed as well."""
+
+IDLE: Final = 1.0
+"""Seconds without a job after which a worker returns free memory to the system."""
 
 PROGRESS: Final = 0.01
 """Least share of a core that a job uses while it makes progress."""
@@ -419,6 +425,8 @@ def _work(jobs: Connection) -> None:
         jobs.send(begun)
         while not isinstance(begun, Exception):
             jobs.send_bytes(_reply_to(jobs.recv_bytes()))
+            if not jobs.poll(IDLE):
+                return_to_system()
 
 
 def _reply_to(work: bytes) -> bytes:
@@ -450,6 +458,16 @@ def _end_with_service() -> None:
     if service is not None:
         service.join()
         os._exit(1)
+
+
+def return_to_system() -> None:
+    """Make the C library return free pages inside its heap, which it keeps otherwise and the kernel counts as
+    used."""
+    import ctypes
+
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # present in glibc, absent in musl
+    if trim is not None:
+        trim(0)
 
 
 @cache

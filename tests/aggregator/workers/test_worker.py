@@ -64,6 +64,29 @@ async def test_build_that_crashes_is_worker_failed_and_costs_no_process() -> Non
     await worker.close()
 
 
+FILL = """
+import sys
+blocks = [bytes(2048) for _ in range(20_000)]
+sys.last_block = blocks.pop()  # at the end of the heap, which keeps all that is free below it
+blocks.clear()
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc")
+async def test_worker_without_work_returns_what_its_last_job_took() -> None:
+    def resident() -> int:
+        return int(Path(f"/proc/{pid}/status").read_text().partition("VmRSS:")[2].split()[0]) // 1024
+
+    worker = Worker(timeout=PATIENT)
+    pid = await worker.run(os.getpid)
+    before = resident()
+    await worker.run(exec, FILL, {})
+    async with asyncio.timeout(PATIENT):
+        while resident() > before + 20:
+            await asyncio.sleep(0.05)
+    await worker.close()
+
+
 async def test_worker_that_dies_in_a_build_fails_that_build_alone() -> None:
     worker = Worker(timeout=PATIENT)
     first = asyncio.create_task(worker.run(os._exit, 1))
