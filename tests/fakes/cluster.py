@@ -114,6 +114,8 @@ class FakeCluster(FakeAPIServer):
         self.review_token: Callable[[str], dict[str, Any] | None] = lambda token: None
         self.allows: Callable[[dict[str, Any]], bool] = lambda spec: False
         self.reviews: list[dict[str, Any]] = []
+        self.review_parents: list[str | None] = []
+        """The ``traceparent`` of each review."""
         self.requests: list[Seen] = []
         self.header_fields: list[list[tuple[str, str]]] = []
         """Of each request, as they came: a name may repeat."""
@@ -337,17 +339,21 @@ class FakeCluster(FakeAPIServer):
             if watch.path == path:
                 watch.wake.set()
 
-    async def _token_review(self, request: web.Request) -> web.Response:
-        review = orjson.loads(await request.read())
+    async def _reviewed(self, request: web.Request) -> dict[str, Any]:
+        review: dict[str, Any] = orjson.loads(await request.read())
         self.reviews.append(review)
+        self.review_parents.append(request.headers.get("traceparent"))
+        return review
+
+    async def _token_review(self, request: web.Request) -> web.Response:
+        review = await self._reviewed(request)
         user = self.review_token(review["spec"]["token"])
         review["status"] = {"authenticated": False} if user is None else {"authenticated": True, **user}
         review["spec"] = {}
         return web.Response(status=201, body=orjson.dumps(review), content_type="application/json")
 
     async def _access_review(self, request: web.Request) -> web.Response:
-        review = orjson.loads(await request.read())
-        self.reviews.append(review)
+        review = await self._reviewed(request)
         review["status"] = {"allowed": self.allows(review["spec"])}
         return web.Response(status=201, body=orjson.dumps(review), content_type="application/json")
 

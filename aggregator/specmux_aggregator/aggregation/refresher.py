@@ -37,6 +37,7 @@ from specmux_aggregator.aggregation.loop import Loop, Pace
 from specmux_aggregator.backend_sources.origin import Origin
 from specmux_aggregator.backend_sources.outcome import BackendOffers, Outcome
 from specmux_aggregator.config.settings import PollingSettings
+from specmux_aggregator.http.trace_context import current_parent, traced
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Observation
@@ -97,6 +98,8 @@ class Refresher:
         self._follower = follower
         self._loop = Loop(self._check_once, pace=pace, reason=self._news)
         self._waiting: set[asyncio.Future[None]] = set()
+        self._trace_parent: str | None = None
+        """Of the latest request that waits for a check."""
 
     @property
     def vouched_until(self) -> float | None:
@@ -146,6 +149,7 @@ class Refresher:
             return
         checked: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.add(checked)
+        self._trace_parent = current_parent()
         self._loop.poke()
         try:
             async with asyncio.timeout(timeout):
@@ -163,8 +167,12 @@ class Refresher:
     async def _check_once(self) -> float:
         """Check; returns the seconds until the next check."""
         waiting, self._waiting = self._waiting, set()
+        parent, self._trace_parent = self._trace_parent, None
         try:
-            await self._take(self._clock(), await self._outcome())
+            started = self._clock()
+            with traced(() if parent is None else (parent,)):
+                outcome = await self._outcome()
+            await self._take(started, outcome)
         finally:
             _let_go(waiting)
         return self.check.next_delay

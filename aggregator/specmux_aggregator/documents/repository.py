@@ -146,11 +146,13 @@ class DocumentRepository:
 
     async def fetched(self, key: DocumentKey) -> bool:
         """Whether the JSON is in memory or on disk, or could be fetched now."""
-        if self._find_held(key, JSON) is not None or (
-            self._archive is not None and await self._archive.has(key)
-        ):
+        return await self.is_kept(key, JSON) or await self.gzipped(key) is not None
+
+    async def is_kept(self, key: DocumentKey, media_type: MediaType) -> bool:
+        """Whether the form can be had without its owner."""
+        if any(self._find_held(key, form) is not None for form in (media_type, JSON)):
             return True
-        return await self.gzipped(key) is not None
+        return self._archive is not None and await self._archive.has(key)
 
     def held(self, key: DocumentKey) -> CodedBody | None:
         """The JSON in some coding, if it is in memory."""

@@ -19,6 +19,7 @@ from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.negotiation import coding_for
 from specmux_aggregator.http.prepared_answer import (
     FORMATS,
+    CacheStatus,
     PreparedAnswer,
     Representation,
     delivered,
@@ -86,6 +87,7 @@ def _represent(
         coding=coding,
         is_private=is_private,
         is_head=request.method == "HEAD",
+        cache_status=CacheStatus.HIT,
     )
     answer = settled(representation, request)
     if answer is not None:

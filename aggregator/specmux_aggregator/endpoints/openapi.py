@@ -18,6 +18,7 @@ from specmux_aggregator.http.negotiation import MEDIA_TYPES, coding_for, media_t
 from specmux_aggregator.http.prepared_answer import (
     FORMATS,
     NO_STORE,
+    CacheStatus,
     PreparedAnswer,
     Representation,
     method_not_allowed,
@@ -139,6 +140,7 @@ def decide(
         is_immutable=is_current,
         is_private=is_private,
         is_stale=is_stale,
+        is_checked=is_checked,
         route=ROUTE_DOCUMENT,
         losses=entry.offer.losses,
     )
@@ -179,9 +181,11 @@ def _represent(
     is_private: bool,
     route: str,
     is_stale: bool = False,
+    is_checked: bool = False,
     losses: int = 0,
 ) -> Decision:
     coding = coding_for(request.accept_encoding)
+    held = CacheStatus.STALE if is_stale else CacheStatus.HIT
     representation = Representation(
         content_type=media_type,
         etag=etag_of(key, media_type, coding),
@@ -192,6 +196,7 @@ def _represent(
         is_private=is_private,
         is_head=request.method == "HEAD",
         is_stale=is_stale,
+        cache_status=CacheStatus.ASKED if is_checked else held,
         # Tell clients about constructs that conversion lost.
         fields=(("Specmux-Losses", str(losses)),) if losses else (),
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from specmux_aggregator.aggregation.first_look import FirstLook
@@ -31,7 +31,13 @@ from specmux_aggregator.endpoints.openapi import (
 from specmux_aggregator.endpoints.routes import Route, RouteTable
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.negotiation import ELEMENTS_MAX, LIST_MAX, MEDIA_TYPES, overlong_list
-from specmux_aggregator.http.prepared_answer import PreparedAnswer, delivered, status_reply, with_field
+from specmux_aggregator.http.prepared_answer import (
+    CacheStatus,
+    PreparedAnswer,
+    delivered,
+    status_reply,
+    with_field,
+)
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.document_urls import ROOT_PATH
 from specmux_aggregator.model.failure import Cause, Failure
@@ -143,6 +149,8 @@ class Service:
                     continue
             started = time.monotonic()
             representation = decision.representation
+            if not await self._documents.is_kept(decision.key, decision.media_type):
+                representation = replace(representation, cache_status=CacheStatus.ASKED)
             obtained = await self._documents.obtain(decision.key, decision.media_type, representation.coding)
             match obtained:
                 case bytes():

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from email.utils import formatdate
+from enum import StrEnum
 from http import HTTPStatus
 from typing import Final
 
@@ -43,6 +44,16 @@ FORMATS: Final = {
 VARY: Final = ("Vary", "Accept, Accept-Encoding")
 NO_STORE: Final = ("Cache-Control", "no-store")
 ALLOW: Final = ("Allow", "GET, HEAD")
+
+
+class CacheStatus(StrEnum):
+    """Where an answer comes from, as Cache-Status says it (RFC 9211)."""
+
+    HIT = "specmux; hit"
+    STALE = "specmux; hit; detail=stale"
+    """Its backend is failing."""
+    ASKED = "specmux; fwd=miss"
+    """The backend was asked because of the request."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -192,6 +203,7 @@ class Representation:
     is_head: bool = False
     is_stale: bool = False
     """Whether its backend is failing; counted, not shown to the client."""
+    cache_status: CacheStatus | None = None
     fields: tuple[tuple[str, str], ...] = ()
     """Additional header fields of the 200 and the 304."""
 
@@ -286,4 +298,7 @@ def names(field: str, etag: ETag, *, weak: bool) -> bool:
 
 def _validating(representation: Representation) -> list[tuple[str, str]]:
     control = cache_control(is_immutable=representation.is_immutable, is_private=representation.is_private)
-    return [control, ("ETag", representation.etag), VARY]
+    fields = [control, ("ETag", representation.etag), VARY]
+    if representation.cache_status is not None:
+        fields.append(("Cache-Status", representation.cache_status.value))
+    return fields

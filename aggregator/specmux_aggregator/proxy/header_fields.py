@@ -44,7 +44,7 @@ _CREDENTIAL: Final = re.compile("api-?key|auth|cookie|impersonat|secret|session|
 _UNSENDABLE: Final = re.compile("[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
 """Control characters, and bytes that are not UTF-8, which aiohttp could not write unchanged."""
 
-_SWAGGER_ASKED: Final = ("Accept", "Accept-Encoding", "If-None-Match", "Via")
+_SWAGGER_ASKED: Final = ("Accept", "Accept-Encoding", "If-None-Match", "Traceparent", "Via")
 _SWAGGER_TOLD: Final = frozenset(
     {"cache-control", "content-encoding", "content-type", "date", "etag", "last-modified", "vary"}
 )

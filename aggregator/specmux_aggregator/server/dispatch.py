@@ -13,6 +13,7 @@ from aiohttp.http import RawRequestMessage
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
 from specmux_aggregator.http.prepared_answer import PreparedAnswer, refusal
+from specmux_aggregator.http.trace_context import FIELD, traced
 from specmux_aggregator.server.memo import Answers, Slot
 from specmux_aggregator.server.protocols import (
     ClientConnection,
@@ -103,6 +104,12 @@ class Dispatch:
     ) -> Reply | Response:
         """The answer to a message that has to wait. ``started``: monotonic seconds. ``pending``: what
         ``immediate`` returned."""
+        with traced(request.message.headers.getall(FIELD, ())):
+            return await self._responded(request, started, pending)
+
+    async def _responded(
+        self, request: WireRequest, started: float, pending: Pending | None
+    ) -> Reply | Response:
         message, connection = request.message, request.connection
         self._stats.in_flight += 1
         try:

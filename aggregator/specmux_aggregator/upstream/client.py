@@ -1,6 +1,7 @@
 """Requests to one backend over HTTP. Its errors become Failures here; redirects are never followed.
 
-Requests carry only what this backend's configuration says: no client's header can enter.
+Requests carry what this backend's configuration says, and a client's ``traceparent`` if it is valid: no other
+header of a client can enter.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import orjson
 from specmux_aggregator.config.settings import LimitSettings, PollingSettings
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
 from specmux_aggregator.http.messages import Coding, ETag
+from specmux_aggregator.http.trace_context import FIELD, current_parent
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.document_urls import (
     REDIRECTED,
@@ -263,6 +265,9 @@ class BackendClient:
         fields = {"Accept": accept, "Accept-Encoding": "gzip" if accept_gzip else "identity"}
         if etag is not None:
             fields["If-None-Match"] = etag
+        parent = current_parent()
+        if parent is not None:
+            fields[FIELD] = parent
         try:
             async with (
                 asyncio.timeout(polling.total_timeout) as deadline,

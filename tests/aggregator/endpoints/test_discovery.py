@@ -314,7 +314,7 @@ def test_not_modified_without_content_fields_when_the_tag_is_named(template: str
     tag = head(ask("/apis", accept=V2, accept_encoding="gzip"))["ETag"]
     answer = ask("/apis", accept=V2, accept_encoding="gzip", if_none_match=template.format(tag))
     assert (answer.status, answer.body) == (304, b"")
-    assert set(head(answer)) == {"ETag", "Vary", "Cache-Control"}
+    assert set(head(answer)) == {"ETag", "Vary", "Cache-Control", "Cache-Status"}
     assert head(answer)["ETag"] == tag
 
 

@@ -148,6 +148,7 @@ def test_matching_etag_is_304_without_content_fields(field: str) -> None:
         "Cache-Control": "public, max-age=31536000, immutable",
         "ETag": '"CURRENT"',
         "Vary": "Accept, Accept-Encoding",
+        "Cache-Status": "specmux; hit",
     }
 
 

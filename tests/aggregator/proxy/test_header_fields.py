@@ -14,6 +14,8 @@ from specmux_aggregator.proxy.header_fields import (
     wants_upgrade,
 )
 
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
 HOP_BY_HOP = [
     ("Connection", "close, X-Mine"),
     ("X-Mine", "1"),
@@ -81,6 +83,11 @@ def test_value_that_cannot_be_written_as_it_came_is_refused(value: str) -> None:
         resource_fields([("X-A", value)], client=None)
 
 
+def test_request_keeps_its_trace() -> None:
+    given = [("traceparent", TRACE), ("tracestate", "a=1")]
+    assert resource_fields(given, client=None) == [*given, ("Via", "1.1 specmux")]
+
+
 def test_swagger_is_asked_for_with_nothing_of_the_client_but_what_it_wants() -> None:
     given = [
         ("accept", "application/json"),
@@ -89,12 +96,14 @@ def test_swagger_is_asked_for_with_nothing_of_the_client_but_what_it_wants() -> 
         ("if-none-match", '"b"'),
         ("Authorization", "Bearer client"),
         ("Cookie", "a=b"),
+        ("traceparent", TRACE),
         ("via", "1.1 other"),
     ]
     assert swagger_fields(given) == [
         ("Accept", "application/json"),
         ("Accept-Encoding", "gzip"),
         ("If-None-Match", '"a", "b"'),
+        ("Traceparent", TRACE),
         ("Via", "1.1 other"),
         ("Via", "1.1 specmux"),
     ]
