@@ -25,8 +25,9 @@ RUN python /image_root.py /opt/specmux /image
 FROM scratch
 COPY --from=root /image/ /
 LABEL org.opencontainers.image.title="specmux" \
-      org.opencontainers.image.description="One OpenAPI v3 discovery in front of many Kubernetes-style apiservers" \
-      org.opencontainers.image.licenses="Apache-2.0"
+      org.opencontainers.image.description="One OpenAPI v3 endpoint for many Kubernetes-style API servers" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="0.9.0"
 # TMPDIR: the sockets between the service and its workers. /dev/shm is there, and may be written to, in every
 # container; the workers' semaphores are there already.
 ENV PATH=/opt/specmux/bin \

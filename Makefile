@@ -11,7 +11,7 @@ SELECTION := not long
 # Three for each processor: much of the suite's time is waiting for processes and clocks.
 WORKERS := $(shell expr 3 \* $$(getconf _NPROCESSORS_ONLN))
 
-.PHONY: setup demo test lint helm sbom bench docs stress cluster clean ui upstream reference
+.PHONY: setup demo test lint helm sbom release bench docs stress cluster clean ui upstream reference
 
 setup: $(STAMP)
 
@@ -72,6 +72,12 @@ sbom: setup
 		--output-reproducible --output-format JSON \
 		--output-file dist/specmux.cdx.json build/sbom/environment/bin/python
 	$(BIN)/python tests/repository/bom_contents.py dist/specmux.cdx.json build/sbom/environment/lib/python3.*/site-packages
+
+# Into dist: the wheel, the chart, what the image is built from (docker build - <dist/specmux-*-image.tar.gz), and the
+# bill of materials. Ends with an error unless all have one version.
+release: sbom
+	$(BIN)/python -m pip install --quiet --group helm
+	$(BIN)/python release.py build
 
 bench: setup
 	$(BIN)/python -m pip install --quiet --group bench
