@@ -20,8 +20,9 @@ Command = TypeVar("Command", bound=Callable[..., object])
 Listener = Callable[[click.Context, click.Parameter, bool], None]
 
 HABITS: Final = {
-    "-f": "a file is an argument (- is standard input); --file names documents",
-    "--filename": "a file is an argument (- is standard input); --file names documents",
+    "-f": "--file names documents; manifests are arguments (- is standard input)",
+    "--filename": "--file names documents; manifests are arguments (- is standard input)",
+    "--file": "--directory names a folder of documents",
     "-k": "pipe kustomize build into it, with - as the argument",
     "-R": "folders are always read whole",
     "--recursive": "folders are always read whole",
@@ -99,12 +100,13 @@ def verbosity_options(*, hidden: bool = False, short: set[str] | None = None) ->
     ]
 
 
-def habit(arguments: list[str], option: str) -> str | None:
-    """The name here of an unknown option of another tool. click splits ``-strict`` into letters: the whole
-    word is among the arguments."""
+def habit(arguments: list[str], option: str, command: click.Command) -> str | None:
+    """The name in ``command`` of an unknown option, of another tool or command. click splits ``-strict`` into
+    letters: the whole word is among the arguments."""
     words = [word.partition("=")[0] for word in arguments]
     meant = next((word for word in words if word in HABITS and word.startswith(option)), option)
-    return HABITS.get(meant)
+    known = {name for each in command.params for name in each.opts}
+    return None if meant == "--file" and "--directory" not in known else HABITS.get(meant)
 
 
 def _verbosity(level: int) -> Listener:

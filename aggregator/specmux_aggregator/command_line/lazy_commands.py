@@ -85,8 +85,9 @@ class CommandList(SuggestingGroup):
             from specmux_converters.printing import printable_lines  # needed only for a mistake
 
             text = error.format_message()
+            command = error.ctx.command if error.ctx is not None else self
             if isinstance(error, click.NoSuchOption) and (
-                meant := habit(ctx.meta[_WORDS], error.option_name)
+                meant := habit(ctx.meta[_WORDS], error.option_name, command)
             ):
                 text = f"No such option: {error.option_name}; here: {meant}"
             shown = printable_lines(text)  # what was typed may have been copied from a document

@@ -100,7 +100,7 @@ def prepare(
     if status in NO_CONTENT and body:
         raise ValueError(f"{status} has no content")
     lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}"]
-    lines.extend(_field(name, value) for name, value in headers)
+    lines.extend(_FREQUENT.get(field) or _field(*field) for field in headers)
     if status not in NO_CONTENT:
         lines.append(f"Content-Length: {len(body) if content_length is None else content_length}")
     lines.append("")
@@ -128,6 +128,25 @@ def _field(name: str, value: str) -> str:
     if not VALUE.match(value):
         raise ValueError(f"not a value for {name}: {value[:64]!r}")
     return f"{name}: {value}"
+
+
+def cache_control(*, is_immutable: bool, is_private: bool) -> tuple[str, str]:
+    """Cache-Control. With authentication on, only the receiving client may store the answer: a shared cache
+    would give it to others (RFC 9111 3.5 lets "public" override Authorization)."""
+    if is_immutable:
+        return "Cache-Control", f"{'private' if is_private else 'public'}, max-age=31536000, immutable"
+    return "Cache-Control", "private, no-cache" if is_private else "no-cache"
+
+
+_FREQUENT: Final = {
+    field: _field(*field)
+    for field in (
+        VARY,
+        *(("Cache-Status", status.value) for status in CacheStatus),
+        *(cache_control(is_immutable=a, is_private=b) for a in (False, True) for b in (False, True)),
+    )
+}
+"""Lines that most answers have: checking them again would cost more than the decision about the answer."""
 
 
 def refusal(
@@ -278,14 +297,6 @@ def retry_fields(code: int) -> list[tuple[str, str]]:
     return [("Retry-After", "1")] if code in (429, 503) else []
 
 
-def cache_control(*, is_immutable: bool, is_private: bool) -> tuple[str, str]:
-    """Cache-Control. With authentication on, only the receiving client may store the answer: a shared cache
-    would give it to others (RFC 9111 3.5 lets "public" override Authorization)."""
-    if is_immutable:
-        return "Cache-Control", f"{'private' if is_private else 'public'}, max-age=31536000, immutable"
-    return "Cache-Control", "private, no-cache" if is_private else "no-cache"
-
-
 def names(field: str, etag: ETag, *, weak: bool) -> bool:
     """Whether a list of entity tags contains this one (RFC 9110 8.8.3.2: weak comparison ignores the W/
     mark)."""
@@ -300,5 +311,5 @@ def _validating(representation: Representation) -> list[tuple[str, str]]:
     control = cache_control(is_immutable=representation.is_immutable, is_private=representation.is_private)
     fields = [control, ("ETag", representation.etag), VARY]
     if representation.cache_status is not None:
-        fields.append(("Cache-Status", representation.cache_status.value))
+        fields.append(("Cache-Status", representation.cache_status))
     return fields

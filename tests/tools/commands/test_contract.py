@@ -194,7 +194,7 @@ def test_quiet_and_verbose_contradict_each_other_wherever_they_stand() -> None:
         assert (found.exit_code, "contradict" in found.output) == (2, True)
 
 
-@pytest.mark.parametrize("word", sorted(HABITS.keys() - {"--version", "--recursive", "-R"}))
+@pytest.mark.parametrize("word", sorted(HABITS.keys() - {"--version", "--recursive", "-R", "--file"}))
 def test_options_of_other_tools_are_answered_with_ours(word: str) -> None:
     found = CliRunner().invoke(main, ["validate", word, "x"])
     assert found.exit_code == 2

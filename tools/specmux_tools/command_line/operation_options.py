@@ -50,9 +50,10 @@ class OperationOptions:
     def applies(self) -> bool:
         return self.patch_type == "apply"
 
-    def manifests(self, files: Sequence[Input]) -> list[Manifest]:
-        """The documents that are judged: of an apply, those of the patch. Raises SourceError."""
-        return manifests_in(manifest_files([self.patch]) if self.applies and self.patch else files)
+    def manifests(self, files: Sequence[Input], *, skips_tools_by_name: bool) -> list[Manifest]:
+        """The documents that are validated: of an apply, those of the patch. Raises SourceError."""
+        given = manifest_files([self.patch]) if self.applies and self.patch else files
+        return manifests_in(given, skips_tools_by_name=skips_tools_by_name)
 
     def stored(self, files: Sequence[Input]) -> StoredObjects | None:
         """The objects that are updated; of an apply, those of ``files``. Raises SourceError."""

@@ -206,7 +206,7 @@ def validate(
     with reported_errors(), progress("validating"):
         files = manifest_files(paths, ignored=_any_of(options.ignore_filename_pattern))
         rules = options.rules(operation, files)
-        inputs = operation.manifests(files)
+        inputs = operation.manifests(files, skips_tools_by_name=options.skip_non_objects)
         definitions = definitions_in(item.part for item in inputs)
         described = list(definitions)
         documents = _documents(inputs, definitions, source, described)

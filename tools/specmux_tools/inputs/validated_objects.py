@@ -22,6 +22,7 @@ from specmux_converters.resources import GroupVersionKind
 from specmux_tools.inputs.ignored_fields import IgnoredField, without_fields
 from specmux_tools.kind_suggestions import KindPlace, place_of
 from specmux_tools.kinds import DocumentSet
+from specmux_tools.sources.disk.tool_files import without_tool_files
 from specmux_tools.sources.input import Input
 from specmux_tools.sources.listing import MANIFESTS, inputs_at, without_kustomize
 from specmux_tools.sources.options import STDIN
@@ -154,10 +155,11 @@ def manifest_files(paths: Iterable[str], *, ignored: re.Pattern[str] | None = No
     ]
 
 
-def manifests_in(files: Iterable[Input]) -> list[Manifest]:
-    """Raises FileRefused for what cannot be read."""
+def manifests_in(files: Iterable[Input], *, skips_tools_by_name: bool = False) -> list[Manifest]:
+    """``skips_tools_by_name``: as ``by_name`` of without_tool_files. Raises FileRefused for what cannot be
+    read."""
     try:
-        read = without_kustomize(files)
+        read = without_tool_files(without_kustomize(files), by_name=skips_tools_by_name)
     except FileRefused as error:
         if isinstance(error.__cause__, TooLarge):
             raise FileRefused("", f"{error}; give its objects in several files") from error
