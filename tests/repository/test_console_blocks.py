@@ -39,6 +39,7 @@ ENDLESS = {"specmux serve": "listening on|serving|up", "curl -sN": ": |data:|eve
 EXITS = {
     "specmux diff openapi-1.30/ openapi-1.32/": 1,
     "specmux validate deploy.yaml": 1,
+    "specmux validate --directory schemas/ deploy.yaml": 1,
     "specmux validate --directory schemas/ --old git:main:manifests manifests/": 1,
     "specmux check-config specmux.yaml --probe": 0,
     "specmux validate manifests/ --release 1.36": 1,
