@@ -137,15 +137,19 @@ def handled_signals(stop: asyncio.Event, reread: asyncio.Event, *, is_last: bool
     good exit into a failure."""
     loop = asyncio.get_running_loop()
     events = {signal.SIGTERM: stop, signal.SIGINT: stop, signal.SIGHUP: reread}
+    # asyncio puts the default back when it removes a handler: a signal at that moment ends the process. So
+    # these have handlers of ours, and asyncio, which wakes its loop for signals, has one that does nothing.
+    loop.add_signal_handler(signal.SIGURG, lambda: None)
+    before = {}
     for number, event in events.items():
-        loop.add_signal_handler(number, event.set)
+        before[number] = signal.signal(number, lambda *_, event=event: loop.call_soon_threadsafe(event.set))
+        signal.siginterrupt(number, False)
     try:
         yield
     finally:
-        for number in events:
-            loop.remove_signal_handler(number)
-            if is_last:
-                signal.signal(number, signal.SIG_IGN)
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_IGN if is_last else handler)
+        loop.remove_signal_handler(signal.SIGURG)
 
 
 def configure_logging(log: LogSettings) -> None:

@@ -11,12 +11,13 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from specmux_aggregator.config.settings import ListenSettings, Settings
 from specmux_aggregator.errors import InvalidConfig
-from specmux_aggregator.process import SHARED_MEMORY, find_temporary_directory, run
+from specmux_aggregator.process import SHARED_MEMORY, find_temporary_directory, handled_signals, run
 
 SETTINGS = Settings(listen=ListenSettings(port=0, shutdown_timeout=1.0))
 
@@ -66,6 +67,35 @@ async def test_hangup_asks_for_a_reading_and_signals_do_not_pile_up() -> None:
     os.kill(os.getpid(), signal.SIGINT)
     await serving
     assert 1 <= asked <= 50
+
+
+@pytest.mark.parametrize("is_last", [True, False])
+async def test_no_signal_ends_the_process_while_handlers_change(
+    is_last: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Put back a default for a moment, and a second SIGTERM at that moment ends it by the signal."""
+    told = signal.SIGTERM, signal.SIGINT, signal.SIGHUP
+    before = {number: signal.signal(number, lambda *_: None) for number in told}
+    handlers = {number: [signal.getsignal(number)] for number in told}
+    install = signal.signal
+
+    def noted(number: int, handler: Any) -> Any:
+        handlers.get(signal.Signals(number), []).append(handler)
+        return install(number, handler)
+
+    monkeypatch.setattr(signal, "signal", noted)
+    try:
+        stop, reread = asyncio.Event(), asyncio.Event()
+        with handled_signals(stop, reread, is_last=is_last):
+            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), signal.SIGHUP)
+            async with asyncio.timeout(30):
+                await asyncio.gather(stop.wait(), reread.wait())
+        for given, _, after in handlers.values():
+            assert after is (signal.SIG_IGN if is_last else given)
+    finally:
+        for number, handler in before.items():
+            install(number, handler)
 
 
 def test_process_may_open_more_files_than_it_was_started_with() -> None:
