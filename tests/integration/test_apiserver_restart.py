@@ -26,7 +26,6 @@ from running.cluster_service import (
     owner,
     serves,
     with_discovery,
-    within,
 )
 from running.service import QUICK, Client
 from specmux_aggregator.kubernetes.watch import Timing
@@ -110,8 +109,8 @@ async def test_restart_takes_nothing_away(times: int, monkeypatch: pytest.Monkey
         assert owner(client, METRICS) == "v1beta1.metrics.k8s.io"
         # What is deleted is gone as soon as ever.
         cluster.delete(CRDS, "gadgets.gadgets.example.com")
-        await within(client, lambda: owner(client, GADGETS) is None, "deleted")
-        await within(client, lambda: GADGETS not in listed(client), "deleted")
+        await client.until(lambda: owner(client, GADGETS) is None, "deleted")
+        await client.until(lambda: GADGETS not in listed(client), "deleted")
         # Its own APIServices are what one server of it says; the root decides.
         cluster.delete(API_SERVICES, "v1.batch")
         await asyncio.sleep(1.0)

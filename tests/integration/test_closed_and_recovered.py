@@ -12,13 +12,13 @@ from aiohttp import web
 
 from fakes.apiserver import FakeAPIServer, document, hash_of, serving
 from fakes.cluster import API_SERVICES, FakeCluster
-from running.cluster_service import APPS, METRICS, builtin, extension, hash_now, owner, serves, within
+from running.cluster_service import APPS, METRICS, builtin, extension, hash_now, owner, serves
 from running.service import QUICK, Client, backend, service
 from specmux_cache.access.server_access import Credentials
 
 NAME = "v1beta1.metrics.k8s.io"
-SLOW = replace(QUICK, backoff_min=60.0, backoff_max=60.0)
-"""Whoever fails is left alone for a minute."""
+SLOW = replace(QUICK, backoff_min=600.0, backoff_max=600.0)
+"""Whoever fails is left alone for longer than a test waits."""
 
 
 class Guarded(FakeAPIServer):
@@ -68,12 +68,12 @@ def test_closed_extension_apiserver_is_no_outage_and_the_apiserver_stands_in() -
                 assert f'specmux_backend_closed{{backend="{NAME}"}} 1.0' in exposed
                 assert f'aggregator_unavailable_apiservice{{name="{NAME}"}} 0.0' in exposed
                 metrics.tokens = None  # type: ignore[attr-defined]
-                await within(client, lambda: owner(client, METRICS) == NAME, "opened", 3.0)
+                await client.until(lambda: owner(client, METRICS) == NAME, "opened")
                 state, exposed = await told(client)
                 assert (state, f'specmux_backend_up{{backend="{NAME}"}} 1.0' in exposed) == ("up", True)
                 # What it was known to have before it was closed gives way to what the apiserver knows now.
                 metrics.tokens = set()  # type: ignore[attr-defined]
-                await within(client, lambda: owner(client, METRICS) == "kubernetes", "closed again", 3.0)
+                await client.until(lambda: owner(client, METRICS) == "kubernetes", "closed again")
                 assert (await client.status())["conflicts"] == []
 
     run(scenario)
@@ -106,7 +106,7 @@ def test_available_condition_wakes_a_waiting_backend() -> None:
             await metrics.start()
             try:
                 cluster.put(API_SERVICES, extension(metrics))
-                await within(client, lambda: owner(client, METRICS) == NAME, "woken", 3.0)
+                await client.until(lambda: owner(client, METRICS) == NAME, "woken")
             finally:
                 await metrics.stop()
 
@@ -115,7 +115,7 @@ def test_available_condition_wakes_a_waiting_backend() -> None:
 
 def test_apiserver_that_is_back_is_looked_at_at_once() -> None:
     async def scenario(cluster: FakeCluster) -> None:
-        polling = replace(QUICK, interval=60.0, backoff_min=60.0, backoff_max=60.0)
+        polling = replace(QUICK, interval=600.0, backoff_min=600.0, backoff_max=600.0)
         async with serves(cluster, settings={"polling": polling}) as client:
             await cluster.stop()
             assert client.app.cluster is not None
@@ -129,7 +129,7 @@ def test_apiserver_that_is_back_is_looked_at_at_once() -> None:
             cluster.documents[APPS] = document(APPS, "changed meanwhile")
             await cluster.start()
             changed = hash_of(document(APPS, "changed meanwhile"))
-            await within(client, lambda: hash_now(client, APPS) == changed, "looked at", 5.0)
+            await client.until(lambda: hash_now(client, APPS) == changed, "looked at")
 
     run(scenario)
 
@@ -145,4 +145,4 @@ async def test_token_that_is_exchanged_wakes_a_waiting_backend(tmp_path: Path) -
             assert owner(client, APPS) is None
             await asyncio.sleep(1.2)
             token.write_text("new")
-            await within(client, lambda: owner(client, APPS) == "mine", "woken", 4.0)
+            await client.until(lambda: owner(client, APPS) == "mine", "woken")

@@ -31,7 +31,6 @@ from running.cluster_service import (
     owner,
     serves,
     with_discovery,
-    within,
 )
 from running.service import Client, backend, service
 from specmux_aggregator.api_discovery.accept import AGGREGATED
@@ -220,8 +219,8 @@ def test_api_service_that_is_made_anew_with_another_service_never_shows_the_old_
                     before = hash_now(client, METRICS)
                     cluster.delete(API_SERVICES, "v1beta1.metrics.k8s.io")
                     cluster.put(API_SERVICES, extension(server))
-                    await within(
-                        client, lambda before=before: hash_now(client, METRICS) not in (None, before), "new"
+                    await client.until(
+                        lambda before=before: hash_now(client, METRICS) not in (None, before), "new"
                     )  # type: ignore[misc]
                     status, _, body = await client.get((await client.paths())[METRICS])
                     assert (status, note in body) == (200, True)
@@ -393,7 +392,7 @@ def test_definition_that_stops_serving_a_version_is_out_of_documents_and_lists()
             assert (await client.get(url))[0] == 200
             cluster.put(CRDS, one)
             cluster.delete(API_SERVICES, "v2.example.com")
-            await within(client, lambda: second not in listed(client), "is gone")
+            await client.until(lambda: second not in listed(client), "is gone")
             assert second not in await client.paths()
             assert (await client.get(url))[0] == 404
             assert (await client.get("/" + second))[0] == 404
@@ -452,13 +451,13 @@ def test_apiserver_that_still_lists_what_definitions_no_longer_serve_does_not_st
         async with serves(cluster) as client:
             await client.until(lambda: {APPS, WIDGETS, second} <= listed(client), "listed")
             cluster.put(CRDS, one)
-            await within(client, lambda: owner(client, second) is None, "turned off")
-            await within(client, lambda: second not in listed(client), "not listed")
+            await client.until(lambda: owner(client, second) is None, "turned off")
+            await client.until(lambda: second not in listed(client), "not listed")
             cluster.put(CRDS, both)
-            await within(client, lambda: owner(client, second) == "kubernetes-crds", "turned on")
+            await client.until(lambda: owner(client, second) == "kubernetes-crds", "turned on")
             cluster.delete(CRDS, "widgets.example.com")
-            await within(client, lambda: owner(client, WIDGETS) is None, "deleted")
-            await within(client, lambda: WIDGETS not in listed(client), "not listed")
+            await client.until(lambda: owner(client, WIDGETS) is None, "deleted")
+            await client.until(lambda: WIDGETS not in listed(client), "not listed")
             assert owner(client, second) is None
             # What nothing is known of any more is the apiserver's again.
             cluster.forbidden.add(CRDS)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,6 @@ from fakes.cluster import API_SERVICES, CRDS, FakeCluster, api_service
 from running.service import Client, service
 from specmux_aggregator.config.settings import KubernetesSettings
 from specmux_aggregator.model.backend import Backend, BackendName
-
-WITHIN = 1.0
-"""Seconds in which a change is published."""
 
 WIDGETS = "apis/example.com/v1"
 APPS, METRICS = "apis/apps/v1", "apis/metrics.k8s.io/v1beta1"
@@ -122,10 +118,3 @@ def listed(client: Client) -> set[str]:
     watch = client.app.discovery
     assert watch is not None
     return {str(item.group_version) for item in watch.index.directory.versions()}
-
-
-async def within(client: Client, is_so: Callable[[], bool], what: str, seconds: float = WITHIN) -> None:
-    started = time.monotonic()
-    await client.until(is_so, what)
-    took = time.monotonic() - started
-    assert took < seconds, f"{what}: {took:.2f} s"
