@@ -18,6 +18,7 @@ import pytest
 
 from fakes.widgets import DEFINITION, widget
 from shared_data import DATA, read
+from specmux_aggregator.built_in_releases import built_in_releases
 from specmux_converters.codecs.objects.cbor import encode_object
 from specmux_converters.crd import build
 from specmux_converters.references import schemas_of
@@ -336,3 +337,39 @@ def test_numbers_that_are_unusual_are_patched() -> None:
     operations = b'[{"op":"add","path":"/spec/x","value":123456789012345678901},%s]' % copied
     report = patched(old, operations, JSON_PATCH, directive=Directive.IGNORE)
     assert report.is_valid, report
+
+
+@pytest.mark.parametrize("is_described", [True, False])
+@pytest.mark.parametrize(
+    ("media_type", "patch", "wrong"),
+    [
+        (JSON_PATCH, [{"op": "replace", "path": "/spec/scope", "value": "Odd"}], "spec.scope"),
+        (JSON_PATCH, [{"op": "add", "path": "/spec/names/shortNames", "value": ["w"]}], ""),
+        (MERGE_PATCH, {"spec": {"versions": []}}, "spec.versions"),
+        (MERGE_PATCH, {"metadata": {"labels": {"a": "b c"}}}, "metadata.labels"),
+        (STRATEGIC_PATCH, {"spec": {"names": {"shortNames": ["w"]}}}, ""),
+        (STRATEGIC_PATCH, {"spec": {"names": {"kind": None}}}, "spec.names.kind"),
+        (STRATEGIC_PATCH, {"spec": {"versions": []}}, "spec.versions"),
+        (APPLY_PATCH, {"spec": {"names": {"shortNames": ["w"]}}}, ""),
+        (APPLY_PATCH, {"spec": {"scope": "Odd"}}, "spec.scope"),
+    ],
+)
+def test_definitions_are_patched_with_their_document_and_without(
+    media_type: str, patch: Any, wrong: str, is_described: bool
+) -> None:
+    """An apiserver has their types; without a document their fields are known from what is checked."""
+    if media_type == APPLY_PATCH:
+        head = {name: DEFINITION[name] for name in ("apiVersion", "kind")}
+        patch = {**head, "metadata": {"name": DEFINITION["metadata"]["name"]}, **patch}
+    judge = Validator(DocumentSet(definition_document() if is_described else {}))
+    report = judge.patch(DEFINITION, orjson.dumps(patch), media_type)
+    assert (report.is_update, report.is_complete) == (True, True)
+    assert {each.message.partition(":")[0].partition("[")[0] for each in report.violations} - {
+        "status.storedVersions"
+    } == ({wrong} if wrong else set())
+
+
+@cache
+def definition_document() -> dict[str, Any]:
+    name = "apis/apiextensions.k8s.io/v1"
+    return {name: built_in_releases().document("1.37", name)}

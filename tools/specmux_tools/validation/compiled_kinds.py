@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from specmux_converters.crd.bundled import META_SCHEMAS, PREFIX, reference
+from specmux_converters.crd.keywords import PRESERVE_UNKNOWN_FIELDS
 from specmux_converters.document import Document, is_of_custom_resources
+from specmux_converters.group_versions import joined
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.references import schemas_of
 from specmux_converters.releases import NEWEST
@@ -28,20 +30,25 @@ LIST: Final = GroupVersionKind("", "v1", "List")
 """Described by no document: kubectl's kind for several objects."""
 
 
-def _component(metadata: str, **fields: Document) -> Document:
+_OPEN: Final[Document] = {PRESERVE_UNKNOWN_FIELDS: True}
+
+
+def _known(kind: GroupVersionKind, metadata: str, **fields: Document) -> KindSchema:
     type_meta: Document = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
-    return {
+    schema: Document = {
         "type": "object",
         "properties": {**type_meta, "metadata": reference(PREFIX + metadata), **fields},
     }
+    document: Document = {"components": {"schemas": {**META_SCHEMAS, kind.kind: schema}}}
+    return KindSchema(kind, joined(kind.group, kind.version), kind.kind, schema, document)
 
 
-_UNDESCRIBED: Final[Mapping[GroupVersionKind, Document]] = {
-    LIST: _component("ListMeta", items={"type": "array", "items": {}}),
-    DEFINITION: _component("ObjectMeta", spec={}, status={}),
+_UNDESCRIBED: Final[Mapping[GroupVersionKind, KindSchema]] = {
+    LIST: _known(LIST, "ListMeta", items={"type": "array", "items": {}}),
+    DEFINITION: _known(DEFINITION, "ObjectMeta", spec=_OPEN, status=_OPEN),
 }
-"""Components of kinds that are judged where no document describes them, too: what is wrong with a definition
-is known without its types."""
+"""Kinds that are judged where no document describes them, too: what is wrong with a definition is known
+without its types, and none of its lists is merged by a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,17 +100,20 @@ class Kinds:
         self._resources: dict[int, Resources] = {}
         self._found: dict[GroupVersionKind, TypedKind | CustomKind | None] = {}
 
+    def describe(self, kind: GroupVersionKind) -> KindSchema | None:
+        """The kind's schema in a document, or what is known of it without one."""
+        return self._documents.find(kind) or _UNDESCRIBED.get(kind)
+
     def find(self, kind: GroupVersionKind) -> TypedKind | CustomKind | None:
         if kind not in self._found:
-            described = self._documents.find(kind)
-            if described is not None:
-                self._found[kind] = self._compiled(described)
-            elif kind in _UNDESCRIBED:
-                schemas = {**META_SCHEMAS, kind.kind: _UNDESCRIBED[kind]}
-                node = TypedSchemas({"components": {"schemas": schemas}}).node(kind.kind)
+            described = self.describe(kind)
+            if described is None:
+                return None
+            if described is _UNDESCRIBED.get(kind):
+                node = self._typed_schemas(described).node(described.component)
                 self._found[kind] = TypedKind(kind, node, needs_name=kind == DEFINITION)
             else:
-                return None
+                self._found[kind] = self._compiled(described)
         return self._found[kind]
 
     def _compiled(self, described: KindSchema) -> TypedKind | CustomKind:

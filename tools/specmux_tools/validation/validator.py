@@ -205,7 +205,7 @@ class Validator:
         kind = found.as_kind()
         if self._refusal(kind) is not None or self._kinds.find(kind) is None:
             return found, None
-        return found, self._documents.find(kind)
+        return found, self._kinds.describe(kind) if kind != LIST else None
 
     def _refusal(self, kind: GroupVersionKind) -> str | None:
         return None if self._documents.is_built_in(kind) else self._refused.reason(kind)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from specmux_converters.crd.keywords import PRESERVE_UNKNOWN_FIELDS
 from specmux_converters.go.text import quoted
 from specmux_converters.json_values import mapping
 from specmux_converters.lazy.dataclasses import dataclass
@@ -61,12 +62,19 @@ class PatchSchema:
                 return _SCALARS[name]
         return "struct"
 
+    @property
+    def _is_open(self) -> bool:
+        """Whether its fields are not known: structs are merged, and lists replaced."""
+        return self._schema.get(PRESERVE_UNKNOWN_FIELDS) is True
+
     def of_field(self, key: str) -> PatchField:
         """Raises PatchError for an unknown field."""
-        return self._field(key, self._property(key))
+        return PatchField(self) if self._is_open else self._field(key, self._property(key))
 
     def of_list(self, key: str) -> PatchField:
         """The field's elements. Raises PatchError."""
+        if self._is_open:
+            return PatchField(self)
         schema = self._property(key)
         held = PatchSchema(self._schemas, schema)
         if held.kind != "slice":
