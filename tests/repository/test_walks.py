@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import re
+import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -36,6 +37,8 @@ MOST_OF_A_CHANGE, MOST_OF_A_DEFINITION = 30, 30
 published; but for those that answer clients and follow discovery meanwhile."""
 MOST_OF_A_STORED_DOCUMENT = 12
 """Modules of the client that a get enters of a document that is stored, without a background."""
+MOST_ROOM_CHANGES = 600
+"""Calls from one folder into another while one object is validated with its definition."""
 SETTLED = 0.3
 """Seconds for what a start leaves to be done beside it, which is on nobody's way."""
 BESIDE = {"server", "endpoints", "api_discovery", "changes", "documents"}
@@ -209,3 +212,49 @@ def test_client_gets_a_stored_document(tmp_path: Path, length: int) -> None:
                 with modules_entered("specmux_cache") as entered:
                     assert cache.schema(APPS).body == body
     assert len(entered) <= MOST_OF_A_STORED_DOCUMENT, sorted(entered)
+
+
+OBJECT_AND_DEFINITION = {
+    "crd.yaml": """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  names: {kind: Widget, plural: widgets, singular: widget, listKind: WidgetList}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            required: [size]
+            properties:
+              size: {type: integer, minimum: 1, maximum: 10}
+              name: {type: string, maxLength: 20, pattern: "^[a-z]+$"}
+              tags: {type: array, maxItems: 10, items: {type: string, maxLength: 10}}
+            x-kubernetes-validations:
+            - {rule: "self.size <= 5 || has(self.name)", message: too big without a name}
+""",
+    "widget.yaml": """\
+apiVersion: example.com/v1
+kind: Widget
+metadata: {name: a, namespace: default}
+spec: {size: 7, name: abc, tags: [a, b]}
+""",
+}
+
+
+def test_an_object_goes_through_the_validator_once(tmp_path: Path) -> None:
+    """``specmux validate`` as a process, imports left out: 1,201 before ``Body`` and ``Operation``."""
+    for name, text in OBJECT_AND_DEFINITION.items():
+        (tmp_path / name).write_text(text)
+    arguments = ("validate", "--file", tmp_path / "crd.yaml", tmp_path / "widget.yaml")
+    count = [sys.executable, Path(__file__).with_name("room_changes.py"), *arguments]
+    done = subprocess.run(count, capture_output=True, text=True, check=True)
+    assert 100 < int(done.stdout.split(maxsplit=1)[0]) <= MOST_ROOM_CHANGES, done.stdout

@@ -12,7 +12,7 @@ from specmux_converters.crd.keywords import DEFINED_FIELDS
 from specmux_converters.json_values import mapping, text, texts
 from specmux_converters.schema_references import resolve_schema
 from specmux_tools.validation.rules.cel.parsing.syntax import RESERVED
-from specmux_tools.validation.schema.structural import MAP_KEYS, MOST_DEPTH
+from specmux_tools.validation.schema.structural import LIST_TYPE, MAP_KEYS, MOST_DEPTH
 
 MOST_NAME: Final = 253
 """Characters of a DNS subdomain."""
@@ -101,12 +101,14 @@ def rule_tree(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> RuleNo
     if not isinstance(schema, Mapping) or depth > MOST_DEPTH:
         return RuleNode("")
     schema = resolve_schema(schemas, schema)
-    properties = {**mapping(schema.get("properties")), **mapping(schema.get(DEFINED_FIELDS))}
+    properties = mapping(schema["properties"]) if "properties" in schema else {}
+    if DEFINED_FIELDS in schema:
+        properties = {**properties, **mapping(schema[DEFINED_FIELDS])}
     values, items = schema.get("additionalProperties"), schema.get("items")
     is_resource = depth == 0 or schema.get("x-kubernetes-embedded-resource") is True
     node = RuleNode(
         kind=text(schema.get("type")),
-        form=text(schema.get("format")),
+        form=text(schema["format"]) if "format" in schema else "",
         rules=tuple(_rule(each) for each in _objects(schema.get("x-kubernetes-validations"))),
         properties={
             name: RuleNode("object")
@@ -118,7 +120,7 @@ def rule_tree(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> RuleNo
         says_additional=values is not None,
         items=rule_tree(items, schemas, depth + 1) if isinstance(items, Mapping) else None,
         nested=tuple(rule_tree(each, schemas, depth + 1) for each in _objects(schema.get("allOf"))),
-        list_type=text(schema.get("x-kubernetes-list-type")),
+        list_type=text(schema[LIST_TYPE]) if LIST_TYPE in schema else "",
         list_keys=texts(schema[MAP_KEYS]) if MAP_KEYS in schema else (),
         map_type=schema.get("x-kubernetes-map-type"),
         is_nullable=schema.get("nullable") is True,

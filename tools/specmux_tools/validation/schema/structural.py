@@ -17,6 +17,7 @@ from specmux_converters.schema_references import resolve_schema
 MOST_DEPTH: Final = 100
 """Of a schema: references may be circular. Deeper levels accept anything."""
 
+LIST_TYPE: Final = "x-kubernetes-list-type"
 MAP_KEYS: Final = "x-kubernetes-list-map-keys"
 META_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata"})
 
@@ -58,7 +59,7 @@ def structural(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> Struc
     schema = resolve_schema(schemas, schema)
     is_embedded = schema.get(EMBEDDED_RESOURCE) is True
     is_object = is_embedded or depth == 0
-    defined = mapping(schema.get(DEFINED_FIELDS))
+    defined = mapping(schema[DEFINED_FIELDS]) if DEFINED_FIELDS in schema else {}
     properties = schema.get("properties")
     values = schema.get("additionalProperties")
     items = schema.get("items")
@@ -77,7 +78,7 @@ def structural(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> Struc
         is_embedded=is_embedded,
         is_nullable=schema.get("nullable") is True,
         default=schema.get("default", NO_DEFAULT),
-        list_type=text(schema.get("x-kubernetes-list-type")),
+        list_type=text(schema[LIST_TYPE]) if LIST_TYPE in schema else "",
         list_keys=texts(schema[MAP_KEYS]) if MAP_KEYS in schema else (),
     )
     inner = [*node.properties.values(), *(each for each in (node.additional, node.items) if each is not None)]
