@@ -62,6 +62,8 @@ class FakeAPIServer:
         self.listed: dict[str, bytes] | None = None
         """What the root lists, where it lags behind ``documents``."""
         self.without_hash: set[str] = set()
+        self.build = ""
+        """Where there is one, every hash follows from it alone, and not from a document's bytes."""
         self.delay = 0.0
         self.gate: asyncio.Event | None = None
         """Documents wait for it."""
@@ -109,7 +111,7 @@ class FakeAPIServer:
             raise web.HTTPNotFound
         paths: dict[str, Any] = {}
         for key, body in documents.items():
-            query = "" if key in self.without_hash else f"?hash={hash_of(body)}"
+            query = "" if key in self.without_hash else f"?hash={self._hash(body)}"
             paths[key] = {"serverRelativeURL": f"/openapi/v3/{key}{query}"}
         body = orjson.dumps({"paths": paths})
         return _conditional(request, body)
@@ -124,9 +126,12 @@ class FakeAPIServer:
             raise web.HTTPNotFound
         body = self.documents[key]
         asked = request.query.get("hash")
-        if asked not in (None, hash_of(body)):
-            raise web.HTTPMovedPermanently(f"/openapi/v3/{key}?hash={hash_of(body)}")
-        return _conditional(request, body)
+        if asked not in (None, self._hash(body)):
+            raise web.HTTPMovedPermanently(f"/openapi/v3/{key}?hash={self._hash(body)}")
+        return _conditional(request, body, self._hash(body))
+
+    def _hash(self, body: bytes) -> str:
+        return hash_of(self.build.encode() or body)
 
     async def _discovery(self, request: web.Request) -> web.Response:
         return await self.discovery.answer(request, list(self.documents or ()))
@@ -148,8 +153,8 @@ async def serving(server: FakeAPIServer) -> AsyncIterator[FakeAPIServer]:
         await server.stop()
 
 
-def _conditional(request: web.Request, body: bytes) -> web.Response:
-    etag = f'"{hash_of(body)}"'
+def _conditional(request: web.Request, body: bytes, hash: str = "") -> web.Response:
+    etag = f'"{hash or hash_of(body)}"'
     if request.headers.get("If-None-Match") == etag:
         return web.Response(status=304, headers={"ETag": etag})
     response = web.Response(body=body, content_type="application/json", headers={"ETag": etag})
