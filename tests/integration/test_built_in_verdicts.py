@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import copy
-import random
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
-import yaml
 
 import shared_data
 from data.built_in_swagger import documents_of
+from fakes.mutated_objects import mutants, skeletons
 from shared_data import DATA, needs
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.releases import RELEASES as KNOWN
-from specmux_tools.explanation.skeleton import skeleton
 from specmux_tools.inputs.validated_objects import MEDIA_TYPES, manifest_files, manifests_in
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.sources.releases import ReleaseSource
 from specmux_tools.validation import Validator
 
-MUTANTS = 12
-"""Of each skeleton and of each object with every field."""
-VALUES = (None, True, 0, -1, 1.5, 2**40, "", "a", "10%", "2026-01-01T00:00:00Z", [], ["a"], {}, {"a": 1})
 RELEASES = [each for each in shared_data.NATIVE if each in ("1.32", "1.35", "none")]
 """Those whose last patch has the documents of the first (test_release_documents.py)."""
 
@@ -58,7 +51,8 @@ def test_verdicts_do_not_depend_on_prose(release: str, tally: Callable[[str, int
 
 def _judged_alike(judges: list[Validator], known: DocumentSet) -> int:
     judged = valid = 0
-    for data, media_type in (*_files(), *_mutants(known)):
+    made = ((each, "application/json") for each in mutants((*skeletons(known), *_filled())))
+    for data, media_type in (*_files(), *made):
         verdicts = [
             [(each.as_document(), each.fatal) for each in judge.validate_all(data, media_type)]
             for judge in judges
@@ -88,52 +82,7 @@ def _files() -> Iterator[tuple[bytes, str]]:
             yield item.part.data, MEDIA_TYPES[item.part.format]
 
 
-def _mutants(known: DocumentSet) -> Iterator[tuple[bytes, str]]:
-    chance = random.Random(1)
-    for value in (*_skeletons(known), *_filled(DATA / "k8s-serialized-objects")):
-        for _ in range(MUTANTS):
-            mutant = copy.deepcopy(value)
-            for _ in range(chance.randint(1, 3)):
-                _mutate(mutant, chance)
-            yield orjson.dumps(mutant, default=str), "application/json"
-
-
-def _skeletons(known: DocumentSet) -> Iterator[Any]:
-    for each in known:
-        if "metadata" in each.schema.get("properties", {}):
-            yield yaml.safe_load(skeleton(each.document, each.kind, each.schema))
-
-
-def _filled(folder: Path) -> Iterator[Any]:
-    for path in sorted(folder.rglob("*.json")):
+def _filled() -> Iterator[Any]:
+    for path in sorted((DATA / "k8s-serialized-objects").rglob("*.json")):
         if path.name != "INDEX.json":
             yield orjson.loads(path.read_bytes())
-
-
-def _mutate(value: Any, chance: random.Random) -> None:
-    """Changes one place: another value, a member less, a misspelt one, an item twice."""
-    places = [(parent, key) for parent, key in _places(value) if key not in ("apiVersion", "kind")]
-    if not places:
-        return
-    parent, key = chance.choice(places)
-    match chance.randrange(4):
-        case 0:
-            del parent[key]
-        case 1 if isinstance(parent, dict):
-            parent[f"{key}x"] = parent.pop(key)
-        case 2 if isinstance(parent, list):
-            parent.append(copy.deepcopy(parent[key]))
-        case _:
-            parent[key] = copy.deepcopy(chance.choice(VALUES))
-
-
-def _places(value: Any) -> Iterator[tuple[Any, Any]]:
-    for key, each in (
-        list(value.items())
-        if isinstance(value, dict)
-        else list(enumerate(value))
-        if isinstance(value, list)
-        else []
-    ):
-        yield value, key
-        yield from _places(each)
