@@ -10,6 +10,7 @@ import re
 import shutil
 import signal
 import subprocess
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -207,6 +208,16 @@ def test_taken_port_is_a_clear_error(tmp_path: Path) -> None:
 def demo_lines(process: Process) -> str:
     process.until_printed(r"Ctrl-C ends it")
     return process.output
+
+
+def test_demo_serves_the_documents_of_a_release() -> None:
+    with specmux("demo", "--port", "0", "--release", "1.37") as process:
+        text = demo_lines(process)
+        listed = next(line for line in text.splitlines() if line.startswith("  kubernetes "))
+        assert listed.endswith(" …")
+        url = text.split("serving at ", 1)[1].split()[0]
+        with urllib.request.urlopen(f"{url}/openapi/v3/apis/apps/v1", timeout=60) as answer:
+            assert b"io.k8s.api.apps.v1.Deployment" in answer.read()
 
 
 def test_demo_prints_lines_that_work() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import click
 import orjson
 
 from specmux_aggregator.app import App
+from specmux_aggregator.command_line.common_options import release_option
 from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.config.settings import ListenSettings, LogSettings, PollingSettings, Settings
 from specmux_aggregator.endpoints.status import is_ready
@@ -41,7 +43,13 @@ SILENT_FOR = 5.0
 """Seconds after which it is said what is waited for."""
 
 
-@click.command(epilog=examples("specmux demo", ("on any free port", "specmux demo --port 0")))
+@click.command(
+    epilog=examples(
+        "specmux demo",
+        ("on any free port", "specmux demo --port 0"),
+        ("with Kubernetes' own kinds", "specmux demo --release 1.37"),
+    )
+)
 @click.option(
     "--port",
     metavar="N",
@@ -50,17 +58,18 @@ SILENT_FOR = 5.0
     show_default=True,
     help="Port to listen on; 0 takes a free one.",
 )
-def demo(port: int) -> None:
+@release_option("Serve Kubernetes' own kinds of this release, too.", default="none")
+def demo(port: int, release: str | None) -> None:
     """Run the service with example backends on this machine.
 
     The backends are real HTTP servers on loopback with example documents. Ctrl-C ends it.
     """
     configure_logging(LogSettings(level="warning"))
     with reported_errors():
-        run_to_the_end(run_demo(port))
+        run_to_the_end(run_demo(port, release))
 
 
-async def run_demo(port: int) -> None:
+async def run_demo(port: int, release: str | None = None) -> None:
     """Run until SIGINT or SIGTERM."""
     stop = asyncio.Event()
     async with AsyncExitStack() as stack:
@@ -76,7 +85,11 @@ async def run_demo(port: int) -> None:
         modern = v3_application({item.group_version: openapi_v3(item) for item in (PLANTS, SEEDS)})
         v3_url = await stack.enter_async_context(serving(modern))
         v2_url = await stack.enter_async_context(serving(v2_application(swagger_2(BOOKS))))
-        app = App(_settings(port, v3_url, v2_url, documents, manifests), None)
+        settings = _settings(port, v3_url, v2_url, documents, manifests)
+        if release is not None:
+            own = Backend(name=BackendName("kubernetes"), kind=BackendKind.DIRECTORY, kubernetes=release)
+            settings = replace(settings, backends=(*settings.backends, own))
+        app = App(settings, None)
         stack.push_async_callback(app.stop)
         host, bound = await app.start()
         await _ready(app)

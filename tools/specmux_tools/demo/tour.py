@@ -9,13 +9,16 @@ from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import CBOR, PROTOBUF
 
 STALE = "0123456789ABCDEF"
+SHOWN = 4
+"""Group-versions of a backend that are named."""
 
 
 def tour(url: str, snapshot: Snapshot, *, native: GroupVersion, converted: GroupVersion, edited: Path) -> str:
     """What to paste into another terminal."""
     hash_url = f"{url}/openapi/v3/{native}?hash={snapshot.entries[native].offer.hash}"
     backends = "\n".join(
-        f"  {name:<10} speaks {observation.dialect}: {', '.join(sorted(observation.offers))}"
+        f"  {name:<10} speaks {observation.dialect}: {', '.join(sorted(observation.offers)[:SHOWN])}"
+        f"{' …' * (len(observation.offers) > SHOWN)}"
         for name, observation in sorted(snapshot.observations.items())
     )
     return f"""\
