@@ -15,7 +15,7 @@ from specmux_aggregator.model.backend import Backend, BackendName, ClusterFacts
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
 from specmux_converters import GroupVersion, convert_whole, merge
-from specmux_converters.codecs import decode, encode
+from specmux_converters.codecs import decode, encode, protobuf_v2
 from specmux_converters.document import DEFAULT_LIMITS
 from specmux_converters.document_forms import FORMS
 from specmux_converters.from_swagger2.reading.source import Profile
@@ -201,3 +201,6 @@ def test_what_is_printed_reads_as_what_it_was(schema: dict[str, Any]) -> None:
     for media_type in FORMS:
         assert decode(encode(wanted, media_type), media_type, limits=DEFAULT_LIMITS) == wanted
     assert parse_yaml_stream(to_yaml(wanted)) == (wanted,)
+    swagger = convert_to_v2(wanted, profile="kubernetes").document
+    assert protobuf_v2.decode(protobuf_v2.encode(swagger), limits=DEFAULT_LIMITS) == swagger
+    assert parse_yaml_stream(to_yaml(swagger)) == (swagger,)

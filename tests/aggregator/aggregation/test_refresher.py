@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +19,7 @@ from specmux_aggregator.model.backend import Backend, BackendKind, BackendName, 
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
 from specmux_aggregator.upstream.client import MovedDocument, Payload
+from specmux_cache.access.server_access import Credentials
 from specmux_converters.group_versions import GroupVersion
 
 APPS = GroupVersion("apis/apps/v1")
@@ -333,3 +335,41 @@ async def test_log_says_what_came_and_went(caplog: pytest.LogCaptureFixture) -> 
         "OpenAPI specs: 1 added, 1 changed; 2 group-versions now",
         "OpenAPI specs: 1 removed; 1 group-version now",
     ]
+
+
+async def test_failure_is_logged_once_for_as_long_as_its_cause_lasts(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    silent = Failure(Cause.TIMEOUT, "silent")
+    origin = FakeOrigin(DOWN, DOWN, silent, silent, seen())
+    refresher = await running(origin, [], FAST)
+    await run_until(refresher, lambda: origin.observed > 5)
+    warned = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert [text.split(": ")[1] for text in warned] == [Cause.REFUSED, Cause.TIMEOUT]
+
+
+async def test_refused_credentials_are_tried_again_once_their_file_is_another(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("old")
+    origin = FakeOrigin(Failure(Cause.CREDENTIALS, "403", status=403))
+    refresher = await running(origin, [], replace(FAST, backoff_min=3600.0, backoff_max=3600.0))
+    refresher.stand(replace(BACKEND, credentials=Credentials(token_file=token)))
+    loop = asyncio.get_running_loop()
+    until = loop.time() + 0.5
+    await run_until(refresher, lambda: loop.time() > until)
+    assert origin.observed == 1, "asked again, with what was refused"
+
+    def is_asked() -> bool:
+        token.write_text(token.read_text() + "new")
+        return origin.observed > 2
+
+    await run_until(refresher, is_asked)
+
+
+async def run_until(refresher: Refresher, claim: Callable[[], bool]) -> None:
+    task = asyncio.create_task(refresher.run())
+    async with asyncio.timeout(60):
+        while not claim():
+            await asyncio.sleep(0.01)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
