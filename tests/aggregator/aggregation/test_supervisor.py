@@ -157,3 +157,13 @@ async def test_client_that_waits_for_a_check_is_let_go_when_the_backend_is_remov
         await asyncio.gather(*waiting, return_exceptions=True)
     assert not refresher._waiting
     await bench.backends.close()
+
+
+async def test_root_is_there_from_the_beginning_however_short_the_memory() -> None:
+    representations = Representations(max_bytes=1)
+    publisher = Publisher(representations, timed=lambda *_: None)
+    for _ in range(2):
+        representations.shed()
+        body = representations.get(publisher.current.root, JSON, Coding.IDENTITY)
+        assert body == publisher.current.root_json
+        await publisher.publish(Observation(backend=backend("http://x"), attempted=True), {})
