@@ -19,13 +19,15 @@ from specmux_aggregator.api_discovery.watch import DiscoveryWatch
 from specmux_aggregator.auth.guard import RequestGuard
 from specmux_aggregator.auth.loopback_only import LoopbackHosts
 from specmux_aggregator.auth.new_guard import gate_of, warn_of_exposure
-from specmux_aggregator.changes.opening import change_history, change_routes, change_streams
+from specmux_aggregator.changes.endpoint import PATH as CHANGES_PATH
+from specmux_aggregator.changes.endpoint import ROUTE as CHANGES_ROUTE
+from specmux_aggregator.changes.endpoint import ChangesEndpoint
+from specmux_aggregator.changes.stream import ChangeStreams
 from specmux_aggregator.collectors import register_collectors
 from specmux_aggregator.config.settings import Settings
-from specmux_aggregator.config.state import ConfigState
 from specmux_aggregator.documents.archive import StateDirectory
 from specmux_aggregator.documents.memory_pressure import MemoryWatch
-from specmux_aggregator.endpoints.health import Pages, ServiceState
+from specmux_aggregator.endpoints.health import ConfigState, Pages, ServiceState
 from specmux_aggregator.endpoints.routes import Route
 from specmux_aggregator.endpoints.swagger_reads import SwaggerReads
 from specmux_aggregator.http.messages import Coding
@@ -36,6 +38,7 @@ from specmux_aggregator.mounts import READER, NamedFunction
 from specmux_aggregator.parts import (
     Sources,
     cluster_version_of,
+    history_of,
     merged_swagger_of,
     prefetch_of,
     published_of,
@@ -46,7 +49,9 @@ from specmux_aggregator.parts import (
     swagger_routes,
 )
 from specmux_aggregator.proxy.handler import ProxyHandler
-from specmux_aggregator.reader.opening import question_routes
+from specmux_aggregator.reader.explain_endpoint import EXPLAIN, SEARCH, Explain, Search
+from specmux_aggregator.reader.page_answers import PREFIX as UI_PREFIX
+from specmux_aggregator.reader.page_endpoint import Ui
 from specmux_aggregator.reader.process import Reader
 from specmux_aggregator.reader.reader_client import Reading
 from specmux_aggregator.reader.requests import SiteParts, State
@@ -93,7 +98,7 @@ class App:
         self._sources = sources = Sources(
             settings, self.metrics, published, cluster=cluster, timing=watch_timing
         )
-        self.history = change_history(
+        self.history = history_of(
             settings, published, self.metrics.registry, is_looking=self._sources.first_look.is_pending
         )
         checker = published.workers.checker
@@ -263,23 +268,29 @@ class App:
         """Every route except documents, their root and discovery."""
         pages = Pages(state, self.metrics, auth_complaint=self._auth_complaint)
         is_private = self.settings.auth.is_private
-        questions = question_routes(
-            self._reading,
-            status=pages.status,
-            log=None if self.history is None else self.history.log,
-            is_private=is_private,
-            site=self._site,
-        )
-        changes = change_routes(self.history, self.published.workers.catalogue, is_private=is_private)
-        files = [*schema_routes(self.schemas), *swagger_routes(self.swagger)]
-        return [*pages.routes(), *files, *changes, *questions]
+        routes = [*pages.routes(), *schema_routes(self.schemas), *swagger_routes(self.swagger)]
+        log = None
+        if self.history is not None:
+            log = self.history.log
+            changes = ChangesEndpoint(self.history, self.published.workers.catalogue, is_private=is_private)
+            routes.append(Route(f"{CHANGES_PATH}/", changes, CHANGES_ROUTE))
+        ui = Ui(self._reading, status=pages.status, log=log, is_private=is_private, site=self._site)
+        return [
+            *routes,
+            Route(EXPLAIN, Explain(self._reading, is_private=is_private), "explain"),
+            Route(SEARCH, Search(self._reading, is_private=is_private), "search"),
+            Route(UI_PREFIX, ui, "ui"),
+        ]
 
     def _server(self, *, is_for_one_user: bool, sockets: Sequence[socket.socket]) -> HTTPServer:
         """The server, with the handlers that claim requests: validation, /openapi/v2, the stream,
         backends."""
         validation = [] if self._validation is None else [self._validation]
         reads = [] if self.swagger is None else [SwaggerReads(self.service, self.metrics.swagger_readers)]
-        streams = change_streams(self.history, is_private=self.settings.auth.is_private, guard=self._gate)
+        is_private = self.settings.auth.is_private
+        streams = []
+        if self.history is not None:
+            streams.append(ChangeStreams(self.history.followers, is_private=is_private, guard=self._gate))
         return HTTPServer(
             self.service,
             self.settings.listen,

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from prometheus_client import CollectorRegistry
+
 from specmux_aggregator.aggregation.backend_sets import BackendSets
 from specmux_aggregator.aggregation.document_checks import DocumentChecks
 from specmux_aggregator.aggregation.first_look import FirstLook
@@ -20,13 +22,15 @@ from specmux_aggregator.aggregation.refresher import Refresher
 from specmux_aggregator.aggregation.supervisor import Backends
 from specmux_aggregator.api_discovery.synthesis import Synthesis
 from specmux_aggregator.api_discovery.watch import discovery_of
+from specmux_aggregator.changes.events import MOST_OF_ADDRESS
+from specmux_aggregator.changes.history import History
+from specmux_aggregator.changes.metrics import ChangeMetrics
 from specmux_aggregator.config.settings import Settings
-from specmux_aggregator.config.state import ConfigState
 from specmux_aggregator.documents.archive import StateDirectory
 from specmux_aggregator.documents.prefetch import DocumentPrefetch
 from specmux_aggregator.documents.repository import DocumentRepository
 from specmux_aggregator.documents.representations import Representations
-from specmux_aggregator.endpoints.health import ServiceState
+from specmux_aggregator.endpoints.health import ConfigState, ServiceState
 from specmux_aggregator.endpoints.openapi_v2 import PATH as SWAGGER_PATH
 from specmux_aggregator.endpoints.openapi_v2 import ROUTE as SWAGGER_ROUTE
 from specmux_aggregator.endpoints.openapi_v2 import MergedSwagger
@@ -188,6 +192,41 @@ def cluster_version_of(sources: Sources) -> Callable[[], str | None]:
         return told if told is not None or cluster is None else cluster.release
 
     return version
+
+
+def history_of(
+    settings: Settings,
+    published: PublishedParts,
+    registry: CollectorRegistry,
+    *,
+    is_looking: Callable[[], bool],
+) -> History | None:
+    """A new, subscribed history; the caller starts and closes it. None if it is off. ``is_looking``: as in
+    ``History``."""
+    if not settings.changes.enabled:
+        return None
+    metrics = ChangeMetrics(
+        registry,
+        snapshot=lambda: published.publisher.current,
+        most_series=settings.limits.group_version_series,
+    )
+    history = History(
+        settings.changes,
+        published.workers.builder,
+        published.state,
+        held=published.documents.held,
+        obtain=published.documents.gzipped,
+        limits=settings.limits.of_documents,
+        noted=metrics.noted,
+        # An unlimited number of followers per address means a proxy or NAT in front, so an address is not one
+        # client.
+        most_of_address=MOST_OF_ADDRESS if settings.listen.max_connections_per_address else 0,
+        is_looking=is_looking,
+    )
+    metrics.watch(history)
+    published.publisher.subscribe(history.follow)
+    published.documents.subscribe(history.fetched)
+    return history
 
 
 def prefetch_of(settings: Settings, published: PublishedParts) -> DocumentPrefetch | None:

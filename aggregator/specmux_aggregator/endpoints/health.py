@@ -17,7 +17,6 @@ from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.aggregation.supervisor import Backends
 from specmux_aggregator.api_discovery.report import discovery_report
 from specmux_aggregator.api_discovery.watch import DiscoveryWatch
-from specmux_aggregator.config.state import ConfigState
 from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.endpoints.routes import PageEndpoint, Route
 from specmux_aggregator.endpoints.status import (
@@ -73,6 +72,14 @@ class SharedBody:
 TEXT: Final = "text/plain; charset=utf-8"
 _STATUS_TYPES: Final = (JSON, CBOR)
 """JSON is also the answer for clients that accept neither, such as browsers."""
+
+
+@dataclass(slots=True)
+class ConfigState:
+    """The result of reading the configuration last: written by its reader, read by reports; on one event
+    loop. After an error, the previous configuration is in force."""
+
+    error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

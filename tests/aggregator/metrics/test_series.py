@@ -6,7 +6,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from specmux_aggregator.aggregation.ownership import merge
-from specmux_aggregator.changes.opening import ChangeMetrics
+from specmux_aggregator.changes.metrics import ChangeMetrics
 from specmux_aggregator.documents.representations import Usage
 from specmux_aggregator.metrics.instruments import StateCollector
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
