@@ -36,7 +36,7 @@ READER: Final = {
     "keep": "specmux_tools.reader.state:keep",
     "explain": "specmux_tools.reader.questions:explain",
     "search": "specmux_tools.reader.questions:search_rows",
-    "load pages": "specmux_tools.web_ui.document_pages.kind:load_pages",
+    "load pages": "specmux_tools.web_ui.document_page:load_pages",
     "home page": "specmux_tools.web_ui.pages:home",
     "search page": "specmux_tools.web_ui.pages:search_page",
     "status page": "specmux_tools.web_ui.pages:status_page",
@@ -48,7 +48,7 @@ READER: Final = {
 """Run by the reader process."""
 VALIDATION: Final = "specmux_tools.reader.validate_job:validate"
 """Run by the second reader process."""
-DIFFERENCES: Final = "specmux_tools.change_log:compared"
+DIFFERENCES: Final = "specmux_tools.change_log:compare_documents"
 """Run by the builder."""
 CHANGES_AS_TEXT: Final = "specmux_tools.change_log:entries_as_text"
 JSON_SCHEMAS: Final = "specmux_tools.json_schema_job:json_schema"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, TypeGuard
 
+from specmux_converters.group_versions import api_version
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.lazy.patterns import pattern
 
@@ -17,6 +18,11 @@ class GroupVersionKind:
     group: str
     version: str
     kind: str
+
+    @property
+    def api_version(self) -> str:
+        """The group-version as in manifests: ``apps/v1``."""
+        return api_version(self.group, self.version)
 
 
 NO_KIND: Final = GroupVersionKind("", "", "")

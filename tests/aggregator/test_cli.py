@@ -25,7 +25,7 @@ from specmux_aggregator import console
 from specmux_aggregator.cli import SECTIONS, main
 from specmux_aggregator.version import VERSION
 from specmux_converters.group_versions import GroupVersion
-from specmux_tools.sources import SourceOptions, opened
+from specmux_tools.sources import SourceOptions, open_documents
 
 QUICK = 0.15
 """Seconds of processor time that an answer without work may take."""
@@ -255,7 +255,7 @@ def test_kinds_are_completed_from_cached_discovery(tmp_path: Path, monkeypatch: 
 
     with serving_in_thread(answer) as server:
         options = SourceOptions(server=server.url, cache_directory=tmp_path / "cache")
-        with opened(options) as source:
+        with open_documents(options) as source:
             assert [each.name for each in source.resources()[GroupVersion("apis/apps/v1")]] == ["deployments"]
     assert completed("explain", incomplete="d") == ["Deployment", "deploy", "deployments"]
     assert completed("explain", incomplete="deploy.") == []  # no document is stored

@@ -72,7 +72,7 @@ def pure(rounds: int) -> None:
     documents = DocumentSet(release())
     pod = documents.find(GroupVersionKind("", "v1", "Pod"))
     assert pod is not None
-    place = FieldPlace((), pod.schema, False)
+    place = FieldPlace((), pod.schema)
     tree = tree_of(pod.document, place)
     shown = {
         "tree of Pod": lambda: tree_of(pod.document, place),

@@ -23,7 +23,7 @@ from specmux_converters.to_swagger2.conversion import convert_to_v2
 from specmux_converters.yaml.reader import parse_yaml_stream
 from specmux_converters.yaml.writer import to_yaml
 from specmux_tools.differences import Comparison
-from specmux_tools.differences.impacts import Impact
+from specmux_tools.differences.rules import Impact
 
 NAMES = st.sampled_from(["a", "b", "c"])
 

@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import orjson
 
 from data.schema_pairs import UNDECIDED, Outcome, Schemas, outcome, widget
-from specmux_tools.differences.impacts import Impact
+from specmux_tools.differences.rules import Impact
 from stress.findings_table import FindingsTable
 
 NOISE_MAX = 0.05

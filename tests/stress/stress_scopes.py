@@ -30,7 +30,7 @@ sys.path[:0] = [str(ROOT / "tests")]
 from data.compared import compared_specs  # noqa: E402
 from specmux_tools.differences import comparison  # noqa: E402
 from specmux_tools.differences.findings import Result  # noqa: E402
-from specmux_tools.differences.impacts import Impact  # noqa: E402
+from specmux_tools.differences.rules import Impact  # noqa: E402
 from specmux_tools.differences.schema.schema_comparison import SchemaComparison  # noqa: E402
 
 Schema = dict[str, Any]

@@ -15,14 +15,14 @@ from specmux_converters.lazy.names import lazy_names
 
 if TYPE_CHECKING:  # type checkers and editors; at run time __getattr__ does it
     from specmux_tools.differences.changes import Change, Location
-    from specmux_tools.differences.impacts import Impact, Impacts
+    from specmux_tools.differences.rules import Impact, Impacts
     from specmux_tools.errors import SchemasError
     from specmux_tools.explanation.kind_names import KindName
     from specmux_tools.kinds import DocumentSet
     from specmux_tools.queries import diff, explain, search, validate
     from specmux_tools.reports.finding import Where
     from specmux_tools.search_index.query import SchemaHit, SearchResult
-    from specmux_tools.sources.folder import load
+    from specmux_tools.sources.open_source import load
     from specmux_tools.validation.report import Check, Directive, Severity, ValidationReport, Violation
     from specmux_tools.validation.validator import Validator
 
@@ -51,10 +51,10 @@ __all__ = [
 ]
 
 _MODULES = {
-    "sources.folder": "load",
+    "sources.open_source": "load",
     "kinds": "DocumentSet",
     "reports.finding": "Where",
-    "differences.impacts": "Impact Impacts",
+    "differences.rules": "Impact Impacts",
     "explanation.kind_names": "KindName",
     "differences.changes": "Change Location",
     "errors": "SchemasError",

@@ -13,14 +13,13 @@ from specmux_aggregator.http.messages import Coding
 from specmux_converters.document import Limits, parse
 from specmux_converters.errors import ConverterError
 from specmux_tools.differences import ServedSide, add_document, compare
-from specmux_tools.differences.reports import Report, render, report_of
-from specmux_tools.differences.reports.json_report import change_object, read_change
+from specmux_tools.differences.reports import Report, change_object, read_change, render, report_of
 
 ENTRY_MAX: Final = 256 * 1024
 """Most bytes of the changes of one entry; further changes are only counted."""
 
 
-def compared(
+def compare_documents(
     old: bytes | None, new: bytes | None, others: Sequence[bytes], *, limits: Limits
 ) -> Findings | str:
     """The changes between two documents (zstd; None: absent), or why they cannot be determined.

@@ -90,7 +90,7 @@ class Verdict:
         return self.tried > 0 and not self.faults
 
 
-async def tried(ask: Ask, *, most_documents: int | None = None) -> list[Verdict]:
+async def try_promises(ask: Ask, *, most_documents: int | None = None) -> list[Verdict]:
     """All promises, in order. ``most_documents``: how many to test; None: all. Raises what ``ask`` raises."""
     verdicts = {promise.name: Verdict(promise) for promise in PROMISES}
 
@@ -100,7 +100,7 @@ async def tried(ask: Ask, *, most_documents: int | None = None) -> list[Verdict]
             verdicts[name].faults.append(fault)
 
     urls = _urls(await ask(ROOT, {"Accept": JSON}), note)
-    async for key in _listed(ask):
+    async for key in _list_group_versions(ask):
         note("group-versions", None if key in urls else f"{cut(key)} is not in the root")
     for key, url in list(urls.items())[:most_documents]:
         await _try_document(ask, key, url, note)
@@ -127,7 +127,7 @@ def _urls(answer: HTTPAnswer, note: Note) -> dict[str, str]:
     return urls
 
 
-async def _listed(ask: Ask) -> AsyncIterator[str]:
+async def _list_group_versions(ask: Ask) -> AsyncIterator[str]:
     """The group-versions of legacy discovery, which every server has."""
     core = _json((await ask("/api", {"Accept": JSON})).body)
     for version in core.get("versions", []) if isinstance(core, dict) else []:

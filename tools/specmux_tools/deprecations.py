@@ -1,4 +1,4 @@
-"""What an apiserver warns of: versions of kinds that are deprecated, built in or by a definition.
+"""Warnings of an apiserver: versions of kinds that are deprecated, built in or by a definition.
 
 The facts about built-in kinds are those of k8s.io/api 0.30 to 0.37 (APILifecycleDeprecated and its like).
 """
@@ -10,7 +10,6 @@ from functools import cache
 from pkgutil import get_data
 
 from specmux_converters.document import Document
-from specmux_converters.group_versions import api_version
 from specmux_converters.json_values import mapping, objects, text, within
 from specmux_converters.releases import PREVIEW, minor_release
 from specmux_converters.resources import GroupVersionKind
@@ -34,7 +33,7 @@ def deprecation_of(
 
 
 def _built_in(kind: GroupVersionKind, minor: int) -> str | None:
-    version = api_version(kind.group, kind.version)
+    version = kind.api_version
     said = _lifecycles().get((version, kind.kind))
     if said is None:
         return None

@@ -1,4 +1,4 @@
-"""What reading documents for people and clients may refuse.
+"""Errors of reading documents for people and clients.
 
 SchemasError
 ├── UnknownKind    no document has the kind, resource or short name
@@ -23,7 +23,7 @@ class UnknownKind(SchemasError):
 
 
 class UnknownField(SchemasError):
-    """As UnknownKind, for fields of the same parent."""
+    """No field of the parent has this name; ``similar`` as for UnknownKind."""
 
     def __init__(self, message: str, *, name: str, similar: tuple[str, ...] = ()) -> None:
         super().__init__(message)

@@ -45,11 +45,11 @@ class SchemaMemo:
         key = source.group_version, source.hash
         found = self.held.pop(key, None)
         if found is None:
-            found = len(source.json), self._read(source, share.within(limits), share.cpu_seconds)
+            found = len(source.json), self._read_schemas(source, share.within(limits), share.cpu_seconds)
         self.held[key] = found
         return found[1]
 
-    def _read(self, source: SchemaSource, limits: Limits, seconds: float) -> DocumentSchemas:
+    def _read_schemas(self, source: SchemaSource, limits: Limits, seconds: float) -> DocumentSchemas:
         try:
             if self.slow.get(source.group_version) != source.hash:
                 document = parse(source.json, limits=limits)
@@ -107,7 +107,7 @@ def _texts(file: Wanted, schemas: dict[GroupVersion, DocumentSchemas], told: Fil
     if not isinstance(file, WholeFile) or file.what not in ("index", "catalog", "crds"):
         schema = schema_of(file, schemas)
         if schema is not None:
-            yield text_of(_noted(schema, told) if isinstance(file, WholeFile) else schema)
+            yield text_of(_note_absent_kinds(schema, told) if isinstance(file, WholeFile) else schema)
     elif file.what == "crds":
         yield crds_yaml(schemas)
     elif file.what == "catalog":
@@ -116,7 +116,7 @@ def _texts(file: Wanted, schemas: dict[GroupVersion, DocumentSchemas], told: Fil
         yield text_of({"hash": told.tree, **index(schemas, absent=told.absent)})
 
 
-def _noted(schema: dict[str, object], told: FileContext) -> dict[str, object]:
+def _note_absent_kinds(schema: dict[str, object], told: FileContext) -> dict[str, object]:
     if not told.absent:
         return schema
     return {"$schema": DRAFT, "$comment": f"without the kinds of: {', '.join(told.absent)}", **schema}

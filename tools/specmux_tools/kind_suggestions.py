@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from pkgutil import get_data
 from typing import Final
 
-from specmux_converters.group_versions import api_version
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.resources import GroupVersionKind
 from specmux_tools.explanation.similar import similar_to
@@ -76,36 +75,36 @@ def place_of(wanted: GroupVersionKind, known: Iterable[GroupVersionKind]) -> Kin
     """Where to find the kind instead of ``wanted``; None if nothing is similar. ``known``: in order of
     preference."""
     kinds = list(known)
-    asked = api_version(wanted.group, wanted.version)
+    asked = wanted.api_version
     same = [each for each in kinds if each.kind == wanted.kind and each != wanted]
     removal = REMOVED.get((asked, wanted.kind))
     if removal is not None:
-        return _replaced(wanted, removal, asked)
+        return _place_of_replacement(wanted, removal, asked)
     if same:
-        version = api_version(same[0].group, same[0].version)
+        version = same[0].api_version
         return KindPlace(f"{version} {wanted.kind}", f"{version} has {wanted.kind}")
     here = [each.kind for each in kinds if (each.group, each.version) == (wanted.group, wanted.version)]
     exact = [each for each in kinds if each.kind.casefold() == wanted.kind.casefold()]
     meant = [each for each in exact if each.kind in here] or exact
     if meant:
-        return _meant(wanted, meant[0])
+        return _place_of_found(wanted, meant[0])
     similar = similar_to(wanted.kind, here)
     if similar:
         return KindPlace(similar[0], f"did you mean {' or '.join(similar)}?")
     of_group = [each for each in kinds if each.group == wanted.group]
     elsewhere = similar_to(wanted.kind, (each.kind for each in of_group))
     found = next((each for each in of_group if elsewhere and each.kind == elsewhere[0]), None)
-    return _meant(wanted, found) if found is not None else None
+    return _place_of_found(wanted, found) if found is not None else None
 
 
-def _meant(wanted: GroupVersionKind, found: GroupVersionKind) -> KindPlace:
-    version = api_version(found.group, found.version)
+def _place_of_found(wanted: GroupVersionKind, found: GroupVersionKind) -> KindPlace:
+    version = found.api_version
     is_here = (found.group, found.version) == (wanted.group, wanted.version)
     name = found.kind if is_here else f"{version} {found.kind}"
     return KindPlace(name, f"did you mean {name}?")
 
 
-def _replaced(wanted: GroupVersionKind, removal: Removal, asked: str) -> KindPlace:
+def _place_of_replacement(wanted: GroupVersionKind, removal: Removal, asked: str) -> KindPlace:
     gone = f"Kubernetes {removal.removed} removed {asked} {wanted.kind}"
     if not removal.now:
         return KindPlace("", f"{gone}, and nothing replaces it")

@@ -115,7 +115,7 @@ def validator_beside(
 def diff(old: Documents, new: Documents) -> tuple[Change, ...]:
     """The changes from ``old`` to ``new``, and whom they break (``Change.severity``, ``Change.impacts``)."""
     from specmux_tools.differences import compare
-    from specmux_tools.differences.reports.report import report_of
+    from specmux_tools.differences.reports import report_of
 
     return report_of(compare(_side(old), _side(new)), old="old", new="new").changes
 

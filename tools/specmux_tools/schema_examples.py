@@ -34,14 +34,9 @@ def example_of(document: Document, kind: Kind, schema: Schema) -> dict[str, Any]
         if len(text) > MAX_BYTES:
             return None
         (value,) = parse_yaml_stream(text)
-        return value if _takes(schema, value) else None
+        return value if _validator()(schema).is_valid(value) else None
     except Exception:  # noqa: BLE001  # jsonschema raises whatever odd keywords make its code raise
         return None
-
-
-def _takes(schema: Schema, value: dict[str, Any]) -> bool:
-    """Raises UndecidedMatch for an unsupported pattern, and whatever jsonschema raises for a keyword."""
-    return bool(_validator()(schema).is_valid(value))
 
 
 @cache

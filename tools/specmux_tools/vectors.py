@@ -37,7 +37,7 @@ class Vector:
     output: Any = None
     """Compared where the verdict is "valid" and there is one."""
     reasons: Mapping[str, str] = field(default_factory=dict)
-    """Of known disagreements, by implementation."""
+    """Reasons of known disagreements, by implementation."""
 
 
 @dataclass(frozen=True, slots=True)

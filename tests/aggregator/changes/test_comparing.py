@@ -13,7 +13,7 @@ from specmux_aggregator.changes.entries import Findings
 from specmux_aggregator.http.content_codings import encoded
 from specmux_aggregator.http.messages import Coding
 from specmux_converters.document import DEFAULT_LIMITS
-from specmux_tools.change_log import compared, findings_of
+from specmux_tools.change_log import compare_documents, findings_of
 from specmux_tools.differences import ServedSide, add_document, compare
 from specmux_tools.differences.reports import report_of
 
@@ -25,7 +25,7 @@ def read_whole(document: Any) -> Findings:
 
 
 def told(document: Any) -> Findings | str:
-    return compared(None, encoded(orjson.dumps(document), Coding.ZSTD), (), limits=DEFAULT_LIMITS)
+    return compare_documents(None, encoded(orjson.dumps(document), Coding.ZSTD), (), limits=DEFAULT_LIMITS)
 
 
 def operation(kind: str) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.observation import Hash
 from specmux_converters.document import DEFAULT_LIMITS
 from specmux_converters.group_versions import GroupVersion
-from specmux_tools.change_log import ENTRY_MAX, compared, findings_of
+from specmux_tools.change_log import ENTRY_MAX, compare_documents, findings_of
 from specmux_tools.differences.reports import report_of
 
 KEY = GroupVersion("apis/example.com/v1")
@@ -84,9 +84,9 @@ def test_an_entry_is_read_as_it_was_written() -> None:
 
 
 def test_what_cannot_be_compared_is_a_reason() -> None:
-    assert isinstance(compared(b"junk", None, (), limits=DEFAULT_LIMITS), str)
+    assert isinstance(compare_documents(b"junk", None, (), limits=DEFAULT_LIMITS), str)
     good = encoded(orjson.dumps(document(fields(1))), Coding.ZSTD)
-    assert isinstance(compared(good, encoded(b"[]", Coding.ZSTD), (), limits=DEFAULT_LIMITS), str)
+    assert isinstance(compare_documents(good, encoded(b"[]", Coding.ZSTD), (), limits=DEFAULT_LIMITS), str)
 
 
 @needs("data/k8s-pairs/1.29")

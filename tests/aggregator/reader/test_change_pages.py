@@ -25,9 +25,8 @@ from specmux_aggregator.model.observation import Hash
 from specmux_aggregator.reader.requests import ChangesRequest, ReaderAnswer, SiteParts
 from specmux_converters.group_versions import GroupVersion
 from specmux_tools.differences.changes import Change, Location
-from specmux_tools.differences.impacts import SEVERITIES, Impacts
-from specmux_tools.differences.reports.json_report import change_object
-from specmux_tools.differences.rules import RULES
+from specmux_tools.differences.reports import change_object
+from specmux_tools.differences.rules import RULES, SEVERITIES, Impacts
 from specmux_tools.reader.state import ReaderState
 from specmux_tools.web_ui.change_pages import CHANGES_MAX, PLACES_MAX, changes_page, shown_entries
 
@@ -42,7 +41,15 @@ def change(id: str = "field-removed", *, kinds: tuple[str, ...] = ("Widget",), *
     told |= values
     places = tuple(Location(KEY, kind, told["path"]) for kind in kinds)
     impacts: Impacts = RULES[id].impacts
-    return Change(id, told["severity"], impacts, told["what"], told["old"], told["new"], places)
+    return Change(
+        id=id,
+        severity=told["severity"],
+        impacts=impacts,
+        what=told["what"],
+        old=told["old"],
+        new=told["new"],
+        places=places,
+    )
 
 
 def entry(

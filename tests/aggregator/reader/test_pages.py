@@ -167,7 +167,7 @@ def test_repeated_fields_are_links_to_where_they_stand() -> None:
     soil = {"type": "object", "properties": {"a": inner, **inner["properties"]}}
     document = bed(first={"$ref": "#/components/schemas/Soil"}, second={"$ref": "#/components/schemas/Soil"})
     document["components"]["schemas"]["Soil"] = soil
-    tree = tree_of(document, FieldPlace((), document["components"]["schemas"]["Bed"], False))
+    tree = tree_of(document, FieldPlace((), document["components"]["schemas"]["Bed"]))
     html = tree_html(tree)
     whole, _, repeated = html.partition('<details class=k id="spec.second" data-same="spec.first">')
     assert whole.count("data-same") == 0

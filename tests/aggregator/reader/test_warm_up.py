@@ -15,7 +15,7 @@ from specmux_aggregator.reader.reader_client import PAGE_SECONDS, Reading
 from specmux_aggregator.reader.requests import ReaderAnswer, Wants
 from specmux_converters.group_versions import GroupVersion
 from specmux_tools.reader.state import ReaderState
-from specmux_tools.web_ui.document_pages.kind import load_pages
+from specmux_tools.web_ui.document_page import load_pages
 
 BACKEND = Backend(name=BackendName("files"), url="http://127.0.0.1")
 KEYS = [GroupVersion(f"apis/group{number}.example.org/v1") for number in range(6)]

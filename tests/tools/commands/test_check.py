@@ -14,7 +14,7 @@ from converters.crd.widgets import widget
 from shared_data import DATA
 from specmux_cache.store.disk_store import DiskStore
 from specmux_tools.commands.check import check
-from specmux_tools.document_checks import processes
+from specmux_tools.document_checks import results
 
 GOOD: dict[str, Any] = {
     "openapi": "3.0.0",
@@ -53,7 +53,7 @@ def test_what_was_found_is_kept_by_what_is_in_the_document(
 ) -> None:
     first = run(tmp_path, folder)
     asked: list[Any] = []
-    monkeypatch.setattr(processes, "check", lambda *arguments: asked.append(arguments) or ())
+    monkeypatch.setattr(results, "check", lambda *arguments: asked.append(arguments) or ())
     assert run(tmp_path, folder).stdout == first.stdout
     assert asked == []
     one = folder / "apis/apps/v1.json"

@@ -15,7 +15,7 @@ import pytest
 from data.explained_documents import bed
 from fakes.openapi_server import Reference
 from fakes.openapi_thread import serving_in_thread
-from specmux_tools.sources import SourceOptions, opened
+from specmux_tools.sources import SourceOptions, open_documents
 
 KEY = "apis/garden.example.org/v1"
 PACKAGES = {
@@ -44,7 +44,7 @@ main(sys.argv[1:], prog_name="specmux")
 def stored(tmp_path: Path) -> Iterator[list[str]]:
     """Options of a cache that has all documents of a server."""
     with serving_in_thread(Reference({KEY: orjson.dumps(bed(name={"type": "string"}))})) as server:
-        with opened(SourceOptions(server=server.url, cache_directory=tmp_path)) as source:
+        with open_documents(SourceOptions(server=server.url, cache_directory=tmp_path)) as source:
             source.resources()
             source.load()
         yield ["--server", server.url, "--cache-directory", str(tmp_path)]

@@ -14,7 +14,7 @@ import pytest
 
 from data.compared import compared_specs, definition, of_manifests
 from specmux_tools.differences import Comparison, compare
-from specmux_tools.differences.impacts import Impact
+from specmux_tools.differences.rules import Impact
 
 CASES = [
     orjson.loads(line)

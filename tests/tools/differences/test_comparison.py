@@ -20,7 +20,7 @@ from data.compared import (
 from specmux_converters.crd import build
 from specmux_converters.errors import LimitExceeded
 from specmux_tools.differences import Basis, ServedSide, add_document, compare
-from specmux_tools.differences.impacts import Impact
+from specmux_tools.differences.rules import Impact
 
 STRING = {"type": "string"}
 INT_OR_STRING = {"x-kubernetes-int-or-string": True}

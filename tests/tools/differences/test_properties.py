@@ -17,7 +17,8 @@ from shared_data import DATA, files
 from specmux_converters.errors import ConverterError
 from specmux_converters.recognise import DocumentKind, recognise
 from specmux_tools.differences import ServedSide, add_document, add_manifests, compare
-from specmux_tools.differences.reports import FORMS, render, report_of
+from specmux_tools.differences.reports import render, report_of
+from specmux_tools.reports import FORMS
 
 NAMES = st.sampled_from(["a", "b", "default", "required", "items", "ca.crt", "$ref", "status"])
 LEAVES = st.sampled_from(

@@ -14,7 +14,8 @@ from jsonschema import Draft202012Validator
 
 from data.compared import compared_documents, compared_specs, document
 from specmux_tools.differences import ChangeSeverity
-from specmux_tools.differences.reports import FORMS, Report, render, report_of
+from specmux_tools.differences.reports import Report, render, report_of
+from specmux_tools.reports import FORMS
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "diff-report.schema.json"
 STRING = {"type": "string"}

@@ -20,7 +20,7 @@ from shared_data import DATA, needs
 from specmux_converters.crd import build
 from specmux_converters.yaml.reader import parse_yaml_stream
 from specmux_tools.differences import compare
-from specmux_tools.differences.impacts import Impact
+from specmux_tools.differences.rules import Impact
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.validation import Severity, Validator
 

@@ -25,7 +25,7 @@ from specmux_tools.conformance import (
     HTTPAnswer,
     Verdict,
     report_of,
-    tried,
+    try_promises,
 )
 from specmux_tools.reports import render
 
@@ -53,7 +53,7 @@ def verdicts(tamper: Tamper, documents: int | None = None) -> list[Verdict]:
             service(backend("a", origin.url)) as client,
         ):
             await client.says_ready()
-            return await tried(asker(client, tamper), most_documents=documents)
+            return await try_promises(asker(client, tamper), most_documents=documents)
 
     return asyncio.run(scenario())
 
@@ -157,7 +157,7 @@ def test_promise_that_cannot_be_tried_is_not_kept() -> None:
     async def nothing(target: str, fields: Mapping[str, str]) -> HTTPAnswer:
         return HTTPAnswer(404, {}, b"")
 
-    found = asyncio.run(tried(nothing))
+    found = asyncio.run(try_promises(nothing))
     assert {"documents", "immutable", "protobuf"} <= broken(found)
     assert (
         "it could not be tried"
@@ -209,5 +209,5 @@ def test_a_broken_promise_and_one_that_was_not_tested_have_their_codes(
     async def found(*arguments: object, **rest: object) -> list[Verdict]:
         return [Verdict(each, tried_of, list(faults)) for each in PROMISES if each.is_required]
 
-    monkeypatch.setattr("specmux_tools.conformance.tried", found)
+    monkeypatch.setattr("specmux_tools.conformance.try_promises", found)
     assert CliRunner().invoke(conformance, ["http://127.0.0.1:9", *words]).exit_code == code

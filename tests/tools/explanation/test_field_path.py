@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specmux_tools.errors import InvalidPath
-from specmux_tools.explanation.field_path import Step, parse, written
+from specmux_tools.explanation.field_path import Step, format_path, parse
 
 READ = {
     "deploy": ["deploy"],
@@ -50,4 +50,4 @@ def test_keys_of_maps_are_told_from_fields() -> None:
 @given(st.lists(st.text(st.characters(exclude_characters="'", codec="utf-8"), max_size=8), max_size=6))
 def test_what_is_written_is_read(names: list[str]) -> None:
     if not any("\n" in name for name in names) and names[:1] != ["$"]:
-        assert tuple(step.name for step in parse(written(tuple(names)))) == tuple(names)
+        assert tuple(step.name for step in parse(format_path(tuple(names)))) == tuple(names)

@@ -68,7 +68,7 @@ def test_a_kind_tells_the_media_types_of_its_operations() -> None:
     )
     assert "MEDIA TYPES" not in text(document, KIND, ["spec"])
     found = as_json(
-        document, KIND, (), tree_of(document, FieldPlace((), document["components"]["schemas"]["Bed"], False))
+        document, KIND, (), tree_of(document, FieldPlace((), document["components"]["schemas"]["Bed"]))
     )
     assert found["mediaTypes"][1] == {
         "verbs": ["update"],

@@ -9,7 +9,7 @@ import pytest
 from data.explained_documents import KIND, bed, release_kinds, schema_of
 from specmux_tools.errors import UnknownField
 from specmux_tools.explanation.as_json import as_json
-from specmux_tools.explanation.details import DeclaredRule
+from specmux_tools.explanation.field_details import DeclaredRule
 from specmux_tools.explanation.field_path import parse
 from specmux_tools.explanation.tree import Field, FieldPlace, find, tree_of
 
@@ -119,7 +119,7 @@ def test_document_may_say_nonsense() -> None:
 
 def test_every_tree_of_the_release_has_each_field_once() -> None:
     for found in release_kinds():
-        tree = tree_of(found.document, FieldPlace((), found.schema, False))
+        tree = tree_of(found.document, FieldPlace((), found.schema))
         waiting, seen = [tree], 0
         while waiting:
             field = waiting.pop()

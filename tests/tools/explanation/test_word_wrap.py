@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specmux_tools.explanation.plaintext import wrapped
+from specmux_tools.explanation.plaintext import wrap_text
 
 # From running github.com/mitchellh/go-wordwrap 1.0.1.
 CASES = [
@@ -25,7 +25,7 @@ CASES = [
 
 @pytest.mark.parametrize(("text", "width", "expected"), CASES)
 def test_breaks(text: str, width: int, expected: str) -> None:
-    assert wrapped(text, width) == expected
+    assert wrap_text(text, width) == expected
 
 
 def one_by_one(text: str, width: int) -> str:
@@ -53,4 +53,4 @@ def one_by_one(text: str, width: int) -> str:
 
 @given(st.text(alphabet="ab \n\t\u2003\u00a0", max_size=60), st.integers(1, 12))
 def test_words_and_characters_agree(text: str, width: int) -> None:
-    assert wrapped(text, width) == one_by_one(text, width)
+    assert wrap_text(text, width) == one_by_one(text, width)

@@ -140,7 +140,7 @@ def test_every_field_of_the_release_is_found_where_it_is() -> None:
         kind = release_kinds().find(index.places.roots[above[-1]].name.kind)
         assert kind is not None
         if kind.kind not in trees:
-            trees[kind.kind] = tree_of(kind.document, FieldPlace((), kind.schema, False))
+            trees[kind.kind] = tree_of(kind.document, FieldPlace((), kind.schema))
         tree = trees[kind.kind]
         for each in reversed([entry, *above[:-1]]):
             tree = _child(tree, index.graph.names[each])

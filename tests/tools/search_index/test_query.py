@@ -17,7 +17,7 @@ from specmux_converters.group_versions import GroupVersion
 from specmux_tools.errors import InvalidPath
 from specmux_tools.search_index.index import FieldIndex
 from specmux_tools.search_index.query import path_text, search
-from specmux_tools.search_index.words import asked, marked, of_name
+from specmux_tools.search_index.words import mark_words, of_name, query_words
 
 
 @functools.cache
@@ -65,9 +65,9 @@ def test_parts_of_names(name: str, words: set[str]) -> None:
 
 
 def test_words_that_say_nothing_are_left_out() -> None:
-    assert asked("the number of Pods") == ("number", "pods")
-    assert asked("the") == ("the",)
-    assert asked("Pod.spec.restartPolicy") == ("pod", "spec", "restartpolicy")
+    assert query_words("the number of Pods") == ("number", "pods")
+    assert query_words("the") == ("the",)
+    assert query_words("Pod.spec.restartPolicy") == ("pod", "spec", "restartpolicy")
 
 
 @pytest.mark.parametrize("query", ["", "  ...", "a" * 201, "b c d e f g h j k"])
@@ -154,4 +154,4 @@ def test_what_most_people_mean_comes_first(query: str, first: str) -> None:
     ],
 )
 def test_beginnings_of_words_are_marked(text: str, query: str, parts: list[tuple[str, bool]]) -> None:
-    assert list(marked(text, query)) == parts
+    assert list(mark_words(text, query)) == parts

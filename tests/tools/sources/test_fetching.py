@@ -14,15 +14,14 @@ from fakes.openapi_thread import ThreadedServer, serving_in_thread
 from specmux_aggregator.errors import SourceUnreachable
 from specmux_tools.sources.access import access_of
 from specmux_tools.sources.options import SourceOptions
-from specmux_tools.sources.remote.answers import answer_of, download
-from specmux_tools.sources.remote.fetching import FetchedPage, fetched
+from specmux_tools.sources.remote.fetching import FetchedPage, answer_of, download, fetch_page
 
 PAGE = {"version": "1", "notes": ["n" * 200 for _ in range(5000)]}
 
 
 def got(server: ThreadedServer, path: str = "/status", *, most: int = 1 << 24, **more: Any) -> FetchedPage:
     access = access_of(SourceOptions(server=server.url), {})
-    return asyncio.run(fetched(access, path, most=most, timeout=10, **more))
+    return asyncio.run(fetch_page(access, path, most=most, timeout=10, **more))
 
 
 def answer(request: Request) -> Reply:

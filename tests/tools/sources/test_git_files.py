@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import shutil
 import subprocess
 from pathlib import Path
@@ -98,6 +99,17 @@ def test_links_are_followed_as_in_the_working_tree(tmp_path: Path, monkeypatch: 
     git(tmp_path, "commit", "-qm", "two")
     with pytest.raises(FileRefused, match=r"outside\.yaml: a link that leads out of the revision"):
         git_files("git:HEAD:.")
+
+
+@pytest.mark.parametrize("command", ["check", "convert", "diff"])
+def test_a_compressed_file_of_a_revision_is_unpacked(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "one.yaml.gz").write_bytes(gzip.compress(definition("One").encode()))
+    monkeypatch.chdir(committed(tmp_path, {}))
+    words = ["git:HEAD:."] * (2 if command == "diff" else 1)
+    result = CliRunner().invoke(main, [command, *words])
+    assert result.exit_code == 0, result.output
 
 
 def test_a_submodule_is_named(

@@ -59,7 +59,7 @@ def test_source_loads_what_is_asked_for() -> None:
     assert ReleaseSource("1.36").load([APPS], schemas_only=True).documents.documents[APPS]["paths"] == {}
     assert source.state() == ReleaseSource("1.36").state() != ReleaseSource("1.35").state()
     assert source.hashes().keys() == set(source.group_versions()) == source.load().documents.documents.keys()
-    assert source.refreshed() is source
+    assert source.refresh() is source
 
 
 def test_source_lists_resources_as_an_apiserver_does() -> None:

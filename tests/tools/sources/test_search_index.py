@@ -18,7 +18,7 @@ from fakes.openapi_thread import serving_in_thread
 from specmux_cache import DiskStore
 from specmux_converters.group_versions import GroupVersion
 from specmux_tools.search_index.query import search
-from specmux_tools.sources import SourceOptions, opened
+from specmux_tools.sources import SourceOptions, open_documents
 from specmux_tools.sources import search_index as module
 from specmux_tools.sources.search_index import SearchIndex
 from specmux_tools.sources.source import LoadedDocuments, Source
@@ -66,7 +66,7 @@ class Read:
 
 @contextmanager
 def indexed(options: SourceOptions) -> Iterator[tuple[SearchIndex, Any]]:
-    with opened(options) as source:
+    with open_documents(options) as source:
         read: Any = Read(source)
         yield SearchIndex(read, options.directory_of_cache), read
 

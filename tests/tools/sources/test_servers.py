@@ -16,7 +16,7 @@ from fakes.openapi_thread import serving_in_thread
 from running.event_loop import serving
 from specmux_aggregator.errors import SourceError, SourceUnreachable
 from specmux_converters.group_versions import GroupVersion
-from specmux_tools.sources import SourceOptions, opened
+from specmux_tools.sources import SourceOptions, open_documents
 from specmux_tools.sources.access import access_of
 
 CORE, APPS = GroupVersion("api/v1"), GroupVersion("apis/apps/v1")
@@ -33,7 +33,7 @@ def options(url: str, folder: Path, **more: Any) -> SourceOptions:
 
 
 def test_only_what_is_loaded_is_fetched(server: FakeAPIServer, tmp_path: Path) -> None:
-    with opened(options(server.url, tmp_path)) as source:
+    with open_documents(options(server.url, tmp_path)) as source:
         assert source.group_versions() == (CORE, APPS)
         assert list(source.load([APPS]).documents.documents) == [APPS]
     assert server.count("/openapi/v3/apis/apps/v1") == 1
@@ -42,33 +42,33 @@ def test_only_what_is_loaded_is_fetched(server: FakeAPIServer, tmp_path: Path) -
 
 def test_the_next_command_fetches_nothing_again(server: FakeAPIServer, tmp_path: Path) -> None:
     for _ in range(2):
-        with opened(options(server.url, tmp_path)) as source:
+        with open_documents(options(server.url, tmp_path)) as source:
             assert list(source.load().documents.documents) == [CORE, APPS]
     assert len(server.log) == 3
 
 
 def test_offline_uses_what_is_stored(server: FakeAPIServer, tmp_path: Path) -> None:
-    with opened(options(server.url, tmp_path)) as source:
+    with open_documents(options(server.url, tmp_path)) as source:
         source.load()
     asked = len(server.log)
-    with opened(options(server.url, tmp_path, offline=True)) as source:
+    with open_documents(options(server.url, tmp_path, offline=True)) as source:
         assert list(source.load().documents.documents) == [CORE, APPS]
     assert len(server.log) == asked
 
 
 def test_offline_with_an_empty_cache_says_how_to_fill_it(tmp_path: Path) -> None:
     with (
-        opened(options("http://127.0.0.1:1", tmp_path, offline=True)) as source,
+        open_documents(options("http://127.0.0.1:1", tmp_path, offline=True)) as source,
         pytest.raises(SourceError, match="without --offline"),
     ):
         source.load()
 
 
 def test_offline_without_this_document_says_how_to_fill_it(server: FakeAPIServer, tmp_path: Path) -> None:
-    with opened(options(server.url, tmp_path)) as source:
+    with open_documents(options(server.url, tmp_path)) as source:
         source.load([GroupVersion(CORE)])
     with (
-        opened(options(server.url, tmp_path, offline=True)) as source,
+        open_documents(options(server.url, tmp_path, offline=True)) as source,
         pytest.raises(SourceError, match="apis/apps/v1 is not in the cache; run the command once without"),
     ):
         source.load([GroupVersion(APPS)])
@@ -77,7 +77,7 @@ def test_offline_without_this_document_says_how_to_fill_it(server: FakeAPIServer
 def test_a_server_of_swagger_alone_is_converted(tmp_path: Path) -> None:
     with (
         serving(FakeAPIServer(None, swagger("apis/batch/v1"))) as server,
-        opened(options(server.url, tmp_path)) as source,
+        open_documents(options(server.url, tmp_path)) as source,
     ):
         assert source.group_versions() == ("apis/batch/v1",)
         assert source.load().documents.documents[GroupVersion("apis/batch/v1")]["openapi"] == "3.0.0"
@@ -87,7 +87,7 @@ def test_a_document_that_fails_is_told_and_the_others_are_there(tmp_path: Path) 
     listed = {key: document(key) for key in (CORE, APPS)}
     fake = FakeAPIServer({CORE: listed[CORE]})
     fake.listed = listed
-    with serving(fake), opened(options(fake.url, tmp_path)) as source:
+    with serving(fake), open_documents(options(fake.url, tmp_path)) as source:
         loaded = source.load()
     assert list(loaded.documents.documents) == [CORE]
     assert [each.where for each in loaded.unread] == [APPS]
@@ -106,7 +106,7 @@ def test_resources_are_read_off_documents_without_aggregated_discovery(tmp_path:
     body = orjson.dumps({"openapi": "3.0.0", "info": {}, "paths": paths})
     with (
         serving_in_thread(Reference({CORE: body})) as server,
-        opened(options(server.url, tmp_path)) as source,
+        open_documents(options(server.url, tmp_path)) as source,
     ):
         (pods,) = source.resources()[CORE]
     assert (pods.name, pods.kind.kind) == ("pods", "Pod")
@@ -115,7 +115,7 @@ def test_resources_are_read_off_documents_without_aggregated_discovery(tmp_path:
 def test_resources_are_those_of_discovery_where_it_is_aggregated(
     server: FakeAPIServer, tmp_path: Path
 ) -> None:
-    with opened(options(server.url, tmp_path)) as source:
+    with open_documents(options(server.url, tmp_path)) as source:
         (things,) = source.resources()[CORE]
     assert (things.name, things.kind.kind) == ("things", "Thing")
     assert server.count("/openapi/v3/") == 0
@@ -127,7 +127,7 @@ def test_resources_are_those_of_discovery_where_it_is_aggregated(
 def test_a_refusal_names_the_next_step(tmp_path: Path, status: int, step: str) -> None:
     with (
         serving_in_thread(lambda _: Reply(status)) as server,
-        opened(options(server.url, tmp_path)) as source,
+        open_documents(options(server.url, tmp_path)) as source,
         pytest.raises(SourceUnreachable, match=step),
     ):
         source.group_versions()
@@ -135,7 +135,7 @@ def test_a_refusal_names_the_next_step(tmp_path: Path, status: int, step: str) -
 
 def test_nobody_there_is_an_error_in_one_line(tmp_path: Path) -> None:
     with (
-        opened(options("http://127.0.0.1:1", tmp_path)) as source,
+        open_documents(options("http://127.0.0.1:1", tmp_path)) as source,
         pytest.raises(SourceUnreachable, match=r"^http://127\.0\.0\.1:1.*refused"),
     ):
         source.load()
@@ -157,11 +157,13 @@ def test_a_kubeconfig_says_where_and_as_whom(
     server: FakeAPIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", str(config(tmp_path, server.url, token="secret")))
-    with opened(SourceOptions(cache_directory=tmp_path / "cache")) as source:
+    with open_documents(SourceOptions(cache_directory=tmp_path / "cache")) as source:
         assert source.where == server.url
         source.load([CORE])
     assert server.headers[0]["Authorization"] == "Bearer secret"
-    with opened(SourceOptions(cache_directory=tmp_path / "cache", context="here", offline=True)) as source:
+    with open_documents(
+        SourceOptions(cache_directory=tmp_path / "cache", context="here", offline=True)
+    ) as source:
         assert list(source.load([CORE]).documents.documents) == [CORE]
 
 

@@ -15,13 +15,13 @@ _NAMED_MAX: Final = 3
 """Places of one kind of note that are named."""
 
 
-def counted(losses: Sequence[Loss]) -> str:
+def count_losses(losses: Sequence[Loss]) -> str:
     """``2 losses: 2 × default; 1067 notes: 1067 × operation schemes``, the most frequent kinds first."""
     grades = {loss.grade for loss in losses}
-    return "; ".join(_counted(grade, losses) for grade in (Grade.LOSS, Grade.NOTE) if grade in grades)
+    return "; ".join(_count_grade(grade, losses) for grade in (Grade.LOSS, Grade.NOTE) if grade in grades)
 
 
-def listed(losses: Sequence[Loss]) -> Iterator[str]:
+def list_losses(losses: Sequence[Loss]) -> Iterator[str]:
     """Lines: one for each loss, then one for all notes that say the same."""
     notes: dict[tuple[str, str], list[str]] = {}
     for loss in losses:
@@ -38,7 +38,7 @@ def _place(loss: Loss) -> str:
     return cut(loss.pointer) or "(document)"
 
 
-def _counted(grade: Grade, losses: Sequence[Loss]) -> str:
+def _count_grade(grade: Grade, losses: Sequence[Loss]) -> str:
     kinds = Counter(loss.construct for loss in losses if loss.grade is grade)
     shown = [f"{count} × {cut(kind)}" for kind, count in kinds.most_common()]
     named = amounts.listed(shown, _KINDS_MAX)

@@ -1,4 +1,4 @@
-"""The options of ``specmux validate`` that say which request its objects are judged as."""
+"""The options of ``specmux validate`` that name the request its objects are judged as."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from specmux_tools.inputs.validated_objects import (
 )
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.sources.input import Input
-from specmux_tools.sources.options import Command, SourceOptions, bundled
+from specmux_tools.sources.options import Command, SourceOptions, bundle_options
 from specmux_tools.validation.media_types import PatchType
 from specmux_tools.validation.stored_objects import StoredObjects
 
@@ -55,7 +55,7 @@ class OperationOptions:
         given = manifest_files([self.patch]) if self.applies and self.patch else files
         return manifests_in(given, skips_tools_by_name=skips_tools_by_name)
 
-    def stored(self, files: Sequence[Input]) -> StoredObjects | None:
+    def read_stored_objects(self, files: Sequence[Input]) -> StoredObjects | None:
         """The objects that are updated; of an apply, those of ``files``. Raises SourceError."""
         if self.applies:
             return read_stored(files, ", ".join(each.name for each in files)) if files else None
@@ -86,10 +86,10 @@ class OperationOptions:
 
 def operation_options(command: Command) -> Command:
     """Adds the options; the command gets them as ``operation: OperationOptions``."""
-    return bundled("operation", OperationOptions, *_OPTIONS, check=_checked)(command)
+    return bundle_options("operation", OperationOptions, *_OPTIONS, check=_check_operation)(command)
 
 
-def _checked(asked: OperationOptions, others: Mapping[str, Any]) -> OperationOptions:
+def _check_operation(asked: OperationOptions, others: Mapping[str, Any]) -> OperationOptions:
     """Raises click.UsageError for options that do not go together."""
     if (asked.patch is None) != (asked.patch_type is None):
         raise click.UsageError("--patch and --patch-type go together")
@@ -129,17 +129,17 @@ _OPTIONS: Final = (
 
 
 def unmatched_hints(stored: StoredObjects, checked: Sequence[ValidatedObject]) -> Iterator[str]:
-    """What was not compared: objects that are new, and stored ones that no manifest has."""
+    """Sentences about what was not compared: objects that are new, and stored ones that no manifest has."""
     judged = [each for each in checked if each.outcome is not ObjectVerdict.NO_OBJECT and each.key.kind]
     created = [str(each.key) for each in judged if not (each.report.is_update or each.report.is_list)]
     if created and not stored.are_required:
         shown = listed(sorted(created), _SHOWN)
-        yield f"{_counted(created)} not in {stored.place}, checked as created: {shown}"
+        yield f"{_count_objects(created)} not in {stored.place}, checked as created: {shown}"
     named = {stored.key_for_name(each.key) for each in judged}
     gone = [str(key) for key in stored if key not in named and key.kind]
     if gone:
-        yield f"{_counted(gone)} in {stored.place} alone, not checked: {listed(sorted(gone), _SHOWN)}"
+        yield f"{_count_objects(gone)} in {stored.place} alone, not checked: {listed(sorted(gone), _SHOWN)}"
 
 
-def _counted(names: list[str]) -> str:
+def _count_objects(names: list[str]) -> str:
     return f"{len(names)} {'object is' if len(names) == 1 else 'objects are'}"

@@ -19,14 +19,14 @@ from specmux_tools.command_line.output_files import write_out
 from specmux_tools.reports import FindingReport, Suite, render
 
 _WORKSPACES: Final = ("GITHUB_WORKSPACE", "CI_PROJECT_DIR")
-"""Of GitHub and of GitLab: where a job has its checkout, which may lack ``.git``."""
+"""Variables of GitHub and GitLab: where a job has its checkout, which may lack ``.git``."""
 _AS_GIVEN: Final = ("text", "json")
 
 
 def write_report(report: FindingReport, form: str) -> None:
     """Raises FileRefused."""
     root = None if form in _AS_GIVEN else repository_root(Path.cwd(), os.environ)
-    placed = report if root is None else _rooted(report, root)
+    placed = report if root is None else _place_below_root(report, root)
     write_out(render(placed, form, is_coloured=is_coloured(), version=VERSION), is_text=True)
 
 
@@ -42,7 +42,7 @@ def repository_root(folder: Path, environment: Mapping[str, str]) -> Path | None
     return None
 
 
-def _rooted(report: FindingReport, root: Path) -> FindingReport:
+def _place_below_root(report: FindingReport, root: Path) -> FindingReport:
     """Names that are no files here, such as those of group-versions, stay."""
     if root == Path.cwd() and not any(Path(finding.where.file).is_absolute() for finding in report.findings):
         return report

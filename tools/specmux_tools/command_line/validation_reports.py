@@ -1,9 +1,9 @@
-"""What ``specmux validate`` found, as a report: a file is a suite, an object a test."""
+"""The report of ``specmux validate``: a file is a suite, an object a test."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ from specmux_converters.counted_nouns import counted
 from specmux_converters.yaml.writer import to_yaml
 from specmux_tools.inputs.validated_objects import ObjectVerdict, ValidatedObject, counts
 from specmux_tools.reports import Case, FindingReport, Level, ReportFinding, Suite, Where
-from specmux_tools.validation import Check, Severity, Violation
+from specmux_tools.validation import Check, Severity, ValidationReport, Violation
 
 LEVELS: Final = {
     Severity.ERROR: Level.ERROR,
@@ -30,7 +30,7 @@ def report_of(
     checked: Sequence[ValidatedObject], *, has_summary: bool, has_notes: bool = True
 ) -> FindingReport:
     """``has_notes``: it says what was not looked at."""
-    notes = tuple(_unlooked(checked))
+    notes = tuple(_list_unjudged_kinds(checked))
     document: dict[str, Any] = {"objects": [each.as_document() for each in checked]}
     if notes:
         document["notLookedAt"] = list(notes)
@@ -49,7 +49,7 @@ def report_of(
     )
 
 
-def _unlooked(checked: Sequence[ValidatedObject]) -> Iterator[str]:
+def _list_unjudged_kinds(checked: Sequence[ValidatedObject]) -> Iterator[str]:
     """The kinds whose rules are code of an apiserver, with how many objects there are."""
     judged = (each.report for each in checked if each.outcome not in _UNJUDGED and each.report.is_built_in)
     kinds = Counter(report.kind.kind for report in judged if report.kind)
@@ -76,48 +76,53 @@ def summary_line(checked: Sequence[ValidatedObject]) -> str:
 def _case(each: ValidatedObject) -> Case:
     if each.outcome in _UNJUDGED:
         return Case(each.report.label, each.report.kind_label, skipped=each.outcome.value)
-    return Case(each.report.label, each.report.kind_label, tuple(_findings(each)))
-
-
-def _findings(each: ValidatedObject) -> Iterator[ReportFinding]:
     is_unchecked = each.outcome is ObjectVerdict.NOT_CHECKED
-    for violation in each.report.violations:
-        yield ReportFinding(
-            rule=violation.check.value,
-            level=LEVELS[violation.severity],
-            message=_message(violation),
-            where=Where(each.file, violation.line or each.line, violation.column or 1),
-            subject=each.report.label,
-            detail=each.source,
-            word=violation.severity.value,
-            title=each.report.label,
-            fails=violation.severity is Severity.ERROR
-            or (each.outcome is ObjectVerdict.INVALID and each.report.is_valid and _is_warning(violation))
-            or (is_unchecked and violation.check is Check.NOT_CHECKED),
+    is_strict = each.outcome is ObjectVerdict.INVALID and each.report.is_valid  # warnings alone make it so
+
+    def fails(violation: Violation) -> bool:
+        return (
+            violation.severity is Severity.ERROR
+            or (is_strict and violation.severity is Severity.WARNING)
+            or (is_unchecked and violation.check is Check.NOT_CHECKED)
         )
 
-
-def _is_warning(violation: Violation) -> bool:
-    return violation.severity is Severity.WARNING
+    return case_of(each.report, each.file, each.line, detail=each.source, fails=fails)
 
 
-def _message(violation: Violation) -> str:
-    return violation.message + (f' (did you mean "{violation.hint}"?)' if violation.hint else "")
+def case_of(
+    report: ValidationReport, file: str, line: int, *, fails: Callable[[Violation], bool], detail: str = ""
+) -> Case:
+    """An object as a test, its violations as findings. ``line``: its first in ``file``."""
+    findings = (
+        ReportFinding(
+            rule=violation.check.value,
+            level=LEVELS[violation.severity],
+            message=violation.message + (f' (did you mean "{violation.hint}"?)' if violation.hint else ""),
+            where=Where(file, violation.line or line, violation.column or 1),
+            subject=report.label,
+            detail=detail,
+            word=violation.severity.value,
+            title=report.label,
+            fails=fails(violation),
+        )
+        for violation in report.violations
+    )
+    return Case(report.label, report.kind_label, tuple(findings))
 
 
 OBJECT_FORMS: Final = ("yaml", "object-json")
 
 
 def stored_text(checked: Sequence[ValidatedObject], form: str) -> bytes:
-    """Of those that are valid: a stream of YAML documents; as JSON the object, or a List of several."""
-    objects = [orjson.loads(orjson.dumps(each, default=float)) for each in _stored(checked)]
+    """The valid objects: a stream of YAML documents; as JSON the object, or a List of several."""
+    objects = [orjson.loads(orjson.dumps(each, default=float)) for each in _list_stored_objects(checked)]
     if form == "yaml":
         return b"---\n".join(map(to_yaml, objects))
     listed = {"apiVersion": "v1", "kind": "List", "items": objects}
     return orjson.dumps(objects[0] if len(objects) == 1 else listed, option=orjson.OPT_INDENT_2) + b"\n"
 
 
-def _stored(checked: Sequence[ValidatedObject]) -> list[Any]:
+def _list_stored_objects(checked: Sequence[ValidatedObject]) -> list[Any]:
     return [
         each.report.stored
         for each in checked

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -29,12 +29,10 @@ from specmux_aggregator.console import table, warn, write_error
 from specmux_aggregator.errors import SourceError, SourceUnreachable
 from specmux_aggregator.exits import FOUND, NO_ANSWER, UNREADABLE, InputPath, exit_code
 from specmux_cache.errors import (
-    BundleError,
     CacheError,
     GroupVersionNotFound,
     NotCached,
     RequestError,
-    StoreDamaged,
 )
 from specmux_converters.counted_nouns import size
 from specmux_tools.sources.access import access_of
@@ -82,14 +80,10 @@ def with_server(command: Command) -> Command:
     ),
 )
 @click.option(
-    "--cache-directory",
-    "--directory",
-    "directory",
-    metavar="DIR",
-    type=click.Path(path_type=Path, file_okay=False),
-    envvar="SPECMUX_CACHE_DIRECTORY",
+    "--cache-directory", "--directory", "directory", metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False), envvar="SPECMUX_CACHE_DIRECTORY",
     help="Folder of the disk cache.  [default: $XDG_CACHE_HOME/specmux]",
-)
+)  # fmt: skip
 @output_of_group
 @click.option("--json", is_flag=True, expose_value=False, callback=json_of_group, hidden=True)
 @click.pass_context
@@ -111,7 +105,7 @@ def cache(context: click.Context, directory: Path | None) -> None:
 @click.pass_obj
 def paths(directory: Path, /, output: Output, source: SourceOptions, partition: str | None) -> None:
     """List the group-versions that the server publishes."""
-    with failures(), opened(directory, source, partition) as client:
+    with failures(), open_client(directory, source, partition) as client:
         found = client.paths()
         listed = {name: document.hash for name, document in found.documents.items()}
         value = {"paths": listed, "from_cache": found.from_cache, "stale": found.stale, "age": found.age}
@@ -146,10 +140,10 @@ def get(
     partition: str | None,
 ) -> None:
     """Print a document. With -o json or yaml, print its metadata instead."""
-    with failures(), opened(directory, source, partition) as client:
+    with failures(), open_client(directory, source, partition) as client:
         schema = client.schema(group_version, media="json" if pretty else media)
         if output == "text":
-            sys.stdout.buffer.write(_indented(schema.body) if pretty else schema.body)
+            sys.stdout.buffer.write(_indent_json(schema.body) if pretty else schema.body)
             sys.stdout.buffer.flush()
         else:
             value = asdict(schema)
@@ -172,7 +166,7 @@ def warm(
     partition: str | None,
 ) -> None:
     """Fetch missing documents: of these group-versions, or all."""
-    with failures(), progress("fetching"), opened(directory, source, partition) as client:
+    with failures(), progress("fetching"), open_client(directory, source, partition) as client:
         done = client.prefetch(group_versions or None)
     failed = {name: str(error) for name, error in done.failed.items()}
     value = {"fetched": list(done.fetched), "present": list(done.present), "failed": failed}
@@ -192,11 +186,9 @@ def warm(
 )
 @click.argument("release", metavar="kubernetes:1.N")
 @click.option(
-    "--from",
-    "place",
-    metavar="URL|DIR|FILE",
+    "--from", "place", metavar="URL|DIR|FILE",
     help="A mirror, a folder, or an archive (tar, zip) of Kubernetes' sources.  [default: GitHub]",
-)
+)  # fmt: skip
 @with_output
 @mirror_options
 @click.pass_obj
@@ -219,18 +211,14 @@ def fetch(directory: Path, /, release: str, place: str | None, output: Output, s
             published_url,
             read_documents,
         )
-        from specmux_tools.sources.source import FileRefused
 
         keeper = DocumentKeeper(release_of(word), store)
-        try:
-            if place is not None and not is_url(place):
-                done = read_documents(Path(place), keeper)
-            else:
-                url = published_url(release_of(word), place or PUBLISHED).rstrip("/")
-                access = access_of(replace(source, server=url))
-                done = download_documents(access, keeper, timeout=source.request_timeout)
-        except FileRefused as error:
-            raise _exit(error, UNREADABLE) from error
+        if place is not None and not is_url(place):
+            done = read_documents(Path(place), keeper)
+        else:
+            url = published_url(release_of(word), place or PUBLISHED).rstrip("/")
+            access = access_of(replace(source, server=url))
+            done = download_documents(access, keeper, timeout=source.request_timeout)
     lines = [f"{len(done.fetched)} fetched, {len(done.present)} present"]
     show(output, {"fetched": list(done.fetched), "present": list(done.present)}, lines)
 
@@ -302,7 +290,7 @@ def verify(directory: Path, fix: bool, output: Output) -> None:
 
 
 class _ByteCount(click.ParamType[int]):
-    """As the configuration takes them: 50000000, 50MB, 1GiB."""
+    """A size as the configuration has it: 50000000, 50MB, 1GiB."""
 
     name = "bytes"
 
@@ -320,17 +308,12 @@ class _ByteCount(click.ParamType[int]):
     epilog=examples("specmux cache compact --dry-run", "specmux cache compact --max-bytes 50000000")
 )
 @click.option(
-    "--max-bytes",
-    metavar="BYTES",
-    type=_ByteCount(),
+    "--max-bytes", metavar="BYTES", type=_ByteCount(),
     help="Shrink to this size, such as 50MB or 1GiB.  [default: the low mark]",
-)
+)  # fmt: skip
 @click.option(
-    "--max-age",
-    metavar="SECONDS",
-    type=click.FloatRange(min=0),
-    help="Remove entries unused for longer.",
-)
+    "--max-age", metavar="SECONDS", type=click.FloatRange(min=0), help="Remove entries unused for longer.",
+)  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
 @with_output
 @click.pass_obj
@@ -362,7 +345,7 @@ def export_bundle(
     directory: Path, /, bundle: Path, output: Output, source: SourceOptions, partition: str | None
 ) -> None:
     """Write the stored documents of a server into one file."""
-    with failures(), opened(directory, source, partition) as client:
+    with failures(), open_client(directory, source, partition) as client:
         count = client.export(bundle)
         show(output, {"exported": count}, [f"{count} exported"])
     if not count:
@@ -381,7 +364,7 @@ def import_bundle(
     directory: Path, /, bundle: Path, output: Output, source: SourceOptions, partition: str | None
 ) -> None:
     """Store the documents of a file as this server's."""
-    with failures(), opened(directory, source, partition) as client:
+    with failures(), open_client(directory, source, partition) as client:
         count = client.import_(bundle)
         show(output, {"imported": count}, [f"{count} imported"])
 
@@ -410,8 +393,6 @@ def failures() -> Iterator[None]:
         yield
     except (GroupVersionNotFound, NotCached) as error:
         raise _exit(error, FOUND) from error
-    except (StoreDamaged, BundleError) as error:
-        raise _exit(error, UNREADABLE) from error
     except (RequestError, SourceUnreachable) as error:
         raise _exit(error, NO_ANSWER) from error
     except CacheError as error:
@@ -420,21 +401,19 @@ def failures() -> Iterator[None]:
         raise _exit(error, exit_code(error)) from error
 
 
-@contextmanager
-def opened(directory: Path, source: SourceOptions, partition: str | None) -> Iterator[SchemaCache]:
+def open_client(
+    directory: Path, source: SourceOptions, partition: str | None
+) -> AbstractContextManager[SchemaCache]:
     """A client as the options say. Raises SourceError for what cannot be used."""
-    from specmux_tools.sources.remote.servers import opened_client
+    from specmux_tools.sources.remote import servers
 
-    with opened_client(replace(source, cache_directory=directory), partition=partition) as client:
-        yield client
+    return servers.open_client(replace(source, cache_directory=directory), partition=partition)
 
 
-@contextmanager
-def store_of(directory: Path) -> Iterator[DiskStore]:
+def store_of(directory: Path) -> DiskStore:
     from specmux_cache import DiskStore
 
-    with DiskStore.open(directory, warn=warn) as store:
-        yield store
+    return DiskStore.open(directory, warn=warn)
 
 
 def _numbers(value: Mapping[str, Any]) -> list[str]:
@@ -452,7 +431,7 @@ def warn_if_stale(is_stale: bool) -> None:
         warn("stale: the server could not confirm it")
 
 
-def _indented(body: bytes) -> bytes:
+def _indent_json(body: bytes) -> bytes:
     import orjson
 
     return orjson.dumps(orjson.loads(body), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)

@@ -1,4 +1,4 @@
-"""``specmux check``: documents and definitions against their standard, and what to exit with."""
+"""``specmux check``: check documents and definitions against their standard; report and exit code."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from specmux_tools.sources import (
     source_options,
 )
 from specmux_tools.sources.arguments import SourceWord, inputs_of
-from specmux_tools.sources.options import bundled
+from specmux_tools.sources.options import bundle_options
 from specmux_tools.sources.source import UnreadSource
 
 if TYPE_CHECKING:  # what checks is imported when something is checked
@@ -57,17 +57,14 @@ class CheckOptions:
 @fail_on_option("error", "warning", of="findings of this level")
 @group_versions_option("Check this group-version of a server")
 @click.option(
-    "--jobs",
-    metavar="N",
-    type=click.IntRange(min=1),
-    default=processors,
+    "--jobs", metavar="N", type=click.IntRange(min=1), default=processors,
     help="Number of worker processes.  [default: one for each processor]",
-)
+)  # fmt: skip
 @release_option("Check CustomResourceDefinitions by the rules of this release of Kubernetes.")
 @click.option("--allow-unchecked", is_flag=True, help="Report documents that cannot be checked as warnings.")
 @click.option("--no-cache", is_flag=True, help="Ignore cached findings.")
 @format_option(*FORMS)
-@bundled("options", CheckOptions)
+@bundle_options("options", CheckOptions)
 @source_options
 def check(
     paths: tuple[str, ...],
@@ -100,7 +97,7 @@ def check(
             files = inputs_of(paths, source, group_versions=wanted, unread=unread)
         subjects = [Subject(each.name, each.read(), each.group_version, options.release) for each in files]
         with progress(f"checking {counted(len(subjects), 'document')}"):
-            checked = _checked(subjects, source, jobs=options.jobs, is_kept=not options.no_cache)
+            checked = _check_subjects(subjects, source, jobs=options.jobs, is_kept=not options.no_cache)
         checked += [unread_document(each.where, each.reason) for each in unread]
         if options.allow_unchecked:
             checked = [each.with_unchecked_allowed() for each in checked]
@@ -115,12 +112,11 @@ def check(
         )
 
 
-def _checked(
+def _check_subjects(
     subjects: list[Subject], source: SourceOptions, *, jobs: int, is_kept: bool
 ) -> list[DocumentReport]:
     """In the order of the subjects."""
-    from specmux_tools.document_checks.processes import check_all
-    from specmux_tools.document_checks.results import Results
+    from specmux_tools.document_checks.results import Results, check_all
 
     with Results.open(source.directory_of_cache if is_kept else None, warn=warn) as results:
         known = {subject: results.get(subject) for subject in subjects}

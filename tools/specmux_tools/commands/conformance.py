@@ -34,11 +34,9 @@ ANSWER_MAX = 64 * 1024 * 1024
 )
 @click.argument("url", required=False)
 @click.option(
-    "--vectors",
-    "command",
-    metavar="COMMAND",
+    "--vectors", "command", metavar="COMMAND",
     help="Put the recorded answers of URL, a file or folder of vectors, to this command.",
-)
+)  # fmt: skip
 @click.option(
     "--as", "name", metavar="NAME", default="", help="Accept the known disagreements of this implementation."
 )
@@ -74,7 +72,7 @@ def conformance(
     with reported_errors():
         if command is not None:
             return _judge_command(command, Path(url or "vectors"), name, fail_on, allow_untested, output)
-        from specmux_tools.conformance import report_of, tried
+        from specmux_tools.conformance import report_of, try_promises
         from specmux_tools.sources.remote.fetching import asking
 
         if url is not None:
@@ -83,7 +81,7 @@ def conformance(
 
         async def run() -> list[Verdict]:
             async with asking(access, most=ANSWER_MAX, timeout=source.request_timeout) as ask:
-                return await tried(ask, most_documents=documents)
+                return await try_promises(ask, most_documents=documents)
 
         verdicts = asyncio.run(run())
         report = report_of(access.url, verdicts)

@@ -31,12 +31,12 @@ from specmux_converters.merge_types import to_merge_schema
 from specmux_converters.recognise import DocumentKind
 from specmux_converters.to_swagger2.conversion import joined, piece_of
 from specmux_converters.yaml.writer import to_yaml
-from specmux_tools.command_line.loss_report import counted, listed
+from specmux_tools.command_line.loss_report import count_losses, list_losses
 from specmux_tools.command_line.output_files import file_of, output_file_option, write_file, write_out
 from specmux_tools.sources import SourceOptions, source_options
 from specmux_tools.sources.arguments import SourceWord, inputs_of
 from specmux_tools.sources.input import Input, refusals
-from specmux_tools.sources.options import bundled
+from specmux_tools.sources.options import bundle_options
 from specmux_tools.sources.source import FileRefused
 
 REASONS_NAMED: Final = 5
@@ -101,7 +101,7 @@ FORMATS: Final[Mapping[str, DocumentFormat]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConvertOptions:
-    """What is written, in which form and where."""
+    """The output: in which form, and where."""
 
     profile: Profile
     split: Path | None
@@ -146,25 +146,18 @@ class ConvertOptions:
 )
 @click.argument("words", metavar="[SOURCE|-]...", nargs=-1, type=SourceWord())
 @click.option(
-    "--profile",
-    type=click.Choice(["kubernetes", "oas"]),
-    default="kubernetes",
-    show_default=True,
+    "--profile", type=click.Choice(["kubernetes", "oas"]), default="kubernetes", show_default=True,
     help="Follow Kubernetes' v3, or the OpenAPI Specification.",
-)
+)  # fmt: skip
 @click.option(
-    "--split",
-    metavar="DIR",
-    type=WrittenPath("a folder", path_type=Path, file_okay=False),
+    "--split", metavar="DIR", type=WrittenPath("a folder", path_type=Path, file_okay=False),
     help="One file per group-version.",
-)
+)  # fmt: skip
 @output_file_option
 @click.option(
-    "--losses",
-    "report",
-    type=click.Choice(["text", "json"]),
+    "--losses", "report", type=click.Choice(["text", "json"]),
     help="List losses on standard error, and notes: constructs expressed differently.",
-)
+)  # fmt: skip
 @click.option(
     "--strict",
     is_flag=True,
@@ -172,22 +165,15 @@ class ConvertOptions:
 )
 @release_option("Publish CustomResourceDefinitions, and write smd, as this release of Kubernetes does.")
 @click.option(
-    "--verify",
-    is_flag=True,
-    help="With --to pb: read the output back with the protobuf library.",
-)
+    "--verify", is_flag=True, help="With --to pb: read the output back with the protobuf library.",
+)  # fmt: skip
 @click.option(
-    "-o",
-    "--output",
-    "--to",
-    "form",
-    type=click.Choice([*FORMATS, SWAGGER]),
-    default="json",
+    "-o", "--output", "--to", "form", type=click.Choice([*FORMATS, SWAGGER]), default="json",
     show_default=True,
     help="Output format. smd, smd-json: the schema of structured-merge-diff, as YAML or JSON."
     " v2: OpenAPI v3 and CustomResourceDefinitions as one document of Swagger 2.0, in JSON.",
-)
-@bundled("options", ConvertOptions)
+)  # fmt: skip
+@bundle_options("options", ConvertOptions)
 @source_options
 def convert(words: tuple[str, ...], options: ConvertOptions, source: SourceOptions) -> None:
     """Convert a document to OpenAPI v3.
@@ -214,7 +200,7 @@ def convert(words: tuple[str, ...], options: ConvertOptions, source: SourceOptio
         if options.form == SWAGGER:
             result = _swagger(files, where, options)
         else:
-            result = _converted(files, where, options, is_split=options.split is not None)
+            result = _convert_files(files, where, options, is_split=options.split is not None)
         _report(result.losses, options.report)
         if options.strict and any(loss.grade is Grade.LOSS for loss in result.losses):
             raise click.exceptions.Exit(FOUND)
@@ -231,35 +217,35 @@ class _Result:
     """Keys of the documents that were v3 already: they keep their key order."""
 
 
-def _converted(files: Sequence[Input], where: str, options: ConvertOptions, *, is_split: bool) -> _Result:
+def _convert_files(files: Sequence[Input], where: str, options: ConvertOptions, *, is_split: bool) -> _Result:
     """Raises FileRefused."""
     if len(files) == 1:
-        return _converted_file(files[0], options, is_split=is_split)
+        return _convert_file(files[0], options, is_split=is_split)
     manifests, losses = _manifests(files)
     if manifests:
-        return _published(manifests, where, options, is_split=is_split, losses=losses)
+        return _publish_definitions(manifests, where, options, is_split=is_split, losses=losses)
     results, losses = [], []
     for file in files:
         try:
-            results.append((file, _converted_file(file, options, is_split=True)))
+            results.append((file, _convert_file(file, options, is_split=True)))
         except FileRefused as refused:
             losses.append(Loss("", "file", str(refused)))
     if not results:
         reasons = "".join(f"\n  {cut(loss.reason)}" for loss in losses[:REASONS_NAMED])
         raise FileRefused(where, f"no document in it can be read{reasons}")
     if is_split:
-        return _joined(results, losses)
+        return _join_results(results, losses)
     if len(results) == 1:
-        alone = _converted_file(results[0][0], options, is_split=False)
+        alone = _convert_file(results[0][0], options, is_split=False)
         return replace(alone, losses=(*alone.losses, *losses))
     raise FileRefused(
         where, f"{len(results)} documents; write them with --split DIR, or join them with merge"
     )
 
 
-def _converted_file(file: Input, options: ConvertOptions, *, is_split: bool) -> _Result:
+def _convert_file(file: Input, options: ConvertOptions, *, is_split: bool) -> _Result:
     with refusals(file.name):
-        found = file.recognised()
+        found = file.recognise()
         match found.kind:
             case DocumentKind.SWAGGER_2 if is_split:
                 conversion = convert_documents(found.documents[0], profile=options.profile)
@@ -271,20 +257,24 @@ def _converted_file(file: Input, options: ConvertOptions, *, is_split: bool) -> 
                 key = _key_of(file, found.documents[0]) if is_split else None
                 return _Result({key: found.documents[0]}, found.losses, frozenset({key}))
             case DocumentKind.CRDS:
-                return _published(found.documents, file.name, options, is_split=is_split, losses=found.losses)
+                return _publish_definitions(
+                    found.documents, file.name, options, is_split=is_split, losses=found.losses
+                )
 
 
 def _swagger(files: Sequence[Input], where: str, options: ConvertOptions) -> _Result:
     """All documents as one of Swagger 2.0. Raises FileRefused."""
     if len(files) != 1 or files[0].relative:
-        converted = _converted(files, where, options, is_split=True)
+        converted = _convert_files(files, where, options, is_split=True)
     else:
         with refusals(where):
-            found = files[0].recognised()
+            found = files[0].recognise()
         if found.kind is DocumentKind.SWAGGER_2:
             raise FileRefused(where, "it is Swagger 2.0 already")
         if found.kind is DocumentKind.CRDS:
-            converted = _published(found.documents, where, options, is_split=True, losses=found.losses)
+            converted = _publish_definitions(
+                found.documents, where, options, is_split=True, losses=found.losses
+            )
         else:
             converted = _Result({None: found.documents[0]}, found.losses)
     with refusals(where):
@@ -296,8 +286,8 @@ def _swagger(files: Sequence[Input], where: str, options: ConvertOptions) -> _Re
     return _Result({None: made.document}, (*converted.losses, *made.losses), frozenset({None}))
 
 
-def _joined(results: Sequence[tuple[Input, _Result]], losses: Sequence[Loss]) -> _Result:
-    """What the files of a folder gave. Raises FileRefused where two of them gave one group-version."""
+def _join_results(results: Sequence[tuple[Input, _Result]], losses: Sequence[Loss]) -> _Result:
+    """One result for the files of a folder. Raises FileRefused where two of them gave one group-version."""
     documents: dict[GroupVersion | None, Document] = {}
     as_is: set[GroupVersion | None] = set()
     found = list(losses)
@@ -318,7 +308,7 @@ def _manifests(files: Sequence[Input]) -> tuple[list[Document], list[Loss]]:
     losses: list[Loss] = []
     for file in files:
         try:
-            found = file.recognised()
+            found = file.recognise()
         except ConverterError as error:
             if b"CustomResourceDefinition" in file.read():
                 losses.append(Loss(error.pointer, "file", f"{Path(file.name).name}: {error.reason}"))
@@ -328,7 +318,7 @@ def _manifests(files: Sequence[Input]) -> tuple[list[Document], list[Loss]]:
     return manifests, losses
 
 
-def _published(
+def _publish_definitions(
     manifests: Sequence[Document],
     where: str,
     options: ConvertOptions,
@@ -336,7 +326,7 @@ def _published(
     is_split: bool,
     losses: Sequence[Loss] = (),
 ) -> _Result:
-    """What an apiserver publishes for CustomResourceDefinitions. Raises FileRefused."""
+    """The documents that an apiserver publishes for CustomResourceDefinitions. Raises FileRefused."""
     built = build(manifests, templates=templates_for(options.release))
     losses = (
         *losses,
@@ -368,10 +358,10 @@ def _report(losses: Sequence[Loss], form: str | None) -> None:
         case "json":
             click.echo(orjson.dumps([loss._asdict() for loss in losses]), err=True)
         case "text":
-            for line in listed(losses):
+            for line in list_losses(losses):
                 click.echo(line, err=True)
         case _ if losses:
-            click.echo(f"{counted(losses)} (--losses text lists them)", err=True)
+            click.echo(f"{count_losses(losses)} (--losses text lists them)", err=True)
 
 
 def _write(result: _Result, where: str, options: ConvertOptions) -> None:

@@ -23,7 +23,7 @@ from specmux_aggregator.exits import reported_errors
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
 from specmux_aggregator.process import configure_logging, handled_signals
 from specmux_converters.group_versions import GroupVersion
-from specmux_tools.demo.backends import serving, v2_application, v3_application
+from specmux_tools.demo.backends import serving, tour, v2_application, v3_application
 from specmux_tools.demo.documents import (
     BOOKS,
     PLANTS,
@@ -34,7 +34,6 @@ from specmux_tools.demo.documents import (
     openapi_v3,
     swagger_2,
 )
-from specmux_tools.demo.tour import tour
 
 READY_TIMEOUT = 300.0
 """Seconds that the demonstration's own backends may take for their first answers: the machine may be busy."""
@@ -51,13 +50,9 @@ SILENT_FOR = 5.0
     )
 )
 @click.option(
-    "--port",
-    metavar="N",
-    type=click.IntRange(0, 65535),
-    default=8080,
-    show_default=True,
+    "--port", metavar="N", type=click.IntRange(0, 65535), default=8080, show_default=True,
     help="Port to listen on; 0 takes a free one.",
-)
+)  # fmt: skip
 @release_option("Serve Kubernetes' own kinds of this release, too.", default="none")
 def demo(port: int, release: str | None) -> None:
     """Run the service with example backends on this machine.

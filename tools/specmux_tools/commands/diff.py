@@ -1,4 +1,4 @@
-"""``specmux diff``: two sides compared, told in the form that is asked for, and what to exit with."""
+"""``specmux diff``: compare two sets of documents; report format and exit code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from specmux_tools.differences.policy import NO_POLICY, Policy, baseline, read_p
 from specmux_tools.reports import FORMS
 from specmux_tools.sources import SourceOptions, group_versions_option, side_options
 from specmux_tools.sources.input import Input, refusals
-from specmux_tools.sources.options import CONTEXT, bundled, is_given
+from specmux_tools.sources.options import CONTEXT, bundle_options, is_given
 from specmux_tools.sources.source import FileRefused
 
 if TYPE_CHECKING:  # the help is shown without reading a document
@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # the help is shown without reading a document
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiffOptions:
-    """What of the sides is compared, and how the changes are judged and printed."""
+    """The parts of the sides that are compared, and how changes are judged and printed."""
 
     output: str
     fail_on: str
@@ -61,18 +61,14 @@ _PLACED: Final = ("json", "sarif", "github")
 @click.argument("new")
 @fail_on_option("breaking", "warning", "notice", of="changes of this severity")
 @click.option(
-    "--policy",
-    metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
+    "--policy", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
     help="Severities and allowed changes, as YAML or JSON.",
-)
+)  # fmt: skip
 @click.option(
-    "--write-baseline",
-    "baseline_file",
-    metavar="FILE",
+    "--write-baseline", "baseline_file", metavar="FILE",
     type=WrittenPath("a policy", path_type=Path, dir_okay=False),
     help="Write a policy that allows all that --fail-on would fail for, and exit with 0.",
-)
+)  # fmt: skip
 @click.option(
     "--basis",
     type=click.Choice(("enforced", "described")),
@@ -90,14 +86,11 @@ _PLACED: Final = ("json", "sarif", "github")
 )
 @group_versions_option("Compare this group-version")
 @click.option(
-    "--state",
-    "state",
-    metavar="DIR",
-    type=InputPath(path_type=Path, exists=True, file_okay=False),
+    "--state", "state", metavar="DIR", type=InputPath(path_type=Path, exists=True, file_okay=False),
     help="State directory of a service: OLD and NEW can be hashes of its documents.",
-)
+)  # fmt: skip
 @format_option(*FORMS)
-@bundled("options", DiffOptions)
+@bundle_options("options", DiffOptions)
 @side_options
 def diff(old: str, new: str, options: DiffOptions, source: SourceOptions) -> None:
     """Compare documents: what changed, and whom it breaks.
@@ -120,13 +113,13 @@ def diff(old: str, new: str, options: DiffOptions, source: SourceOptions) -> Non
         raise click.UsageError("standard input (-) can be read once")
     with reported_errors(), progress("comparing"):
         rules = _policy(options.policy)
-        compared = _compared(old, new, options, source)
+        compared = _compare_sides(old, new, options, source)
         today = dt.datetime.now(tz=dt.UTC).date().isoformat()
         report = report_of(compared.found, old=old, new=new, policy=rules, today=today, notes=compared.notes)
         if options.output in _PLACED and compared.sides:
-            from specmux_tools.inputs.diff_places import placed
+            from specmux_tools.inputs.diff_places import place_changes
 
-            report = placed(report, *(side.sources for side in compared.sides))
+            report = place_changes(report, *(side.sources for side in compared.sides))
         level = None if options.fail_on == "never" else ChangeSeverity[options.fail_on.upper()]
         write_report(finding_report(report, level), options.output)
         failing = [change for change in report.changes if level is not None and change.severity >= level]
@@ -149,7 +142,7 @@ class _Compared:
     refused: int = 0
 
 
-def _compared(old: str, new: str, options: DiffOptions, source: SourceOptions) -> _Compared:
+def _compare_sides(old: str, new: str, options: DiffOptions, source: SourceOptions) -> _Compared:
     """Raises click.UsageError, FileRefused, SourceError."""
     from specmux_tools.differences import Basis, compare
     from specmux_tools.inputs.diff_sides import is_hash, refuse_cut_hash, side_of

@@ -18,7 +18,7 @@ from specmux_converters.lazy.patterns import pattern
 from specmux_tools.sources import (
     SourceOptions,
     note_missing_descriptions,
-    opened,
+    open_documents,
     report_unread,
     source_options,
 )
@@ -65,11 +65,9 @@ class FieldView:
 @click.option("--all-versions", is_flag=True, help="Explain the kind in each of its versions.")
 @click.option("-R", "--recursive", is_flag=True, help="All fields below, in one line each.")
 @click.option(
-    "--max-depth",
-    metavar="N",
-    type=click.IntRange(1, 64),
+    "--max-depth", metavar="N", type=click.IntRange(1, 64),
     help="Levels of fields in JSON and YAML; with -R in text.",
-)
+)  # fmt: skip
 @release_option("Without another source: the kinds of this release of Kubernetes.")
 @format_option(*FORMS)
 @source_options
@@ -100,7 +98,7 @@ def explain(
         raise click.UsageError(f"--max-depth requires --recursive with -o {output}")
     subject, api_version = _subject(words, api_version)
     source = source.or_release(release)
-    with reported_errors(), opened(source) as documents, reported_unknown(documents.where):
+    with reported_errors(), open_documents(source) as documents, reported_unknown(documents.where):
         kinds = kinds_of_source(documents, is_ordered=not source.is_local)
         asked = chosen_in(kinds, subject, api_version)
         chosen = versions_of(asked) if all_versions else [asked.chosen]
@@ -174,7 +172,7 @@ def _show(source: Source, chosen: list[KindName], asked: KindReference, wanted: 
             continue
         also = [other for other in same if other is not each]
         try:
-            explained.append(_explained(loaded, each, also, asked.steps, wanted))
+            explained.append(_explain_field(loaded, each, also, asked.steps, wanted))
         except _unknown_field() as error:
             if number == 0:
                 raise
@@ -193,7 +191,7 @@ def _unknown_field() -> type[UnknownField]:
     return UnknownField
 
 
-def _explained(
+def _explain_field(
     loaded: LoadedDocuments, name: KindName, also: list[KindName], steps: tuple[Step, ...], wanted: FieldView
 ) -> Any:
     """Text, or a value for JSON. Raises UnknownField, UnknownKind."""
@@ -220,7 +218,7 @@ def _explained(
         case "text":
             from specmux_tools.explanation.text import text
 
-            others = [_version(each) for each in also if _has(loaded, each, steps)]
+            others = [each.kind.api_version for each in also if _has(loaded, each, steps)]
             return text(
                 found.document,
                 name.kind,
@@ -248,11 +246,5 @@ def _has(loaded: LoadedDocuments, name: KindName, steps: tuple[Step, ...]) -> bo
     return True
 
 
-def _version(name: KindName) -> str:
-    from specmux_converters.group_versions import api_version
-
-    return api_version(name.kind.group, name.kind.version)
-
-
 def _title(name: KindName) -> str:
-    return f"{name.kind.kind} of {_version(name)}"
+    return f"{name.kind.kind} of {name.kind.api_version}"

@@ -61,9 +61,9 @@ def get(
                 raise click.UsageError("--watch prints lines of text; omit --output")
             _watch(group_version, source)
         elif group_version is None:
-            from specmux_tools.sources import opened
+            from specmux_tools.sources import open_documents
 
-            with opened(source) as documents:
+            with open_documents(source) as documents:
                 known = documents.group_versions()
                 show(output, {"groupVersions": list(map(str, known))}, known)
                 if not known:
@@ -78,9 +78,9 @@ def _print(group_version: str, output: str, profile: str | None, source: SourceO
     from specmux_converters.document import canonical
     from specmux_converters.yaml.writer import to_yaml
     from specmux_tools.command_line.output_files import write_out
-    from specmux_tools.sources import opened, report_unread
+    from specmux_tools.sources import open_documents, report_unread
 
-    with opened(source) as documents:
+    with open_documents(source) as documents:
         known = documents.group_versions()
         key = _key(group_version, known)
         if key is None:
@@ -114,9 +114,9 @@ def _key(wanted: str, known: Iterable[str]) -> GroupVersion | None:
 def _watch(group_version: str | None, source: SourceOptions) -> None:
     if source.is_local or source.kubernetes or source.offline:
         raise click.UsageError("--watch is for servers: give --server or --context, without --offline")
-    from specmux_tools.sources.remote.servers import opened_client
+    from specmux_tools.sources.remote.servers import open_client
 
-    with opened_client(source) as client:
+    with open_client(source) as client:
         last: dict[str, str] = {}
         try:
             for found in client.follow(interval=INTERVAL):

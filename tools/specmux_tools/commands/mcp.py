@@ -8,7 +8,7 @@ import click
 
 from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.exits import reported_errors
-from specmux_tools.sources import SourceOptions, opened, own_kinds_option, source_options
+from specmux_tools.sources import SourceOptions, open_documents, own_kinds_option, source_options
 from specmux_tools.sources.arguments import SourceWord
 
 
@@ -22,19 +22,13 @@ from specmux_tools.sources.arguments import SourceWord
 )
 @click.option("--http", is_flag=True, help="Streamable HTTP on 127.0.0.1, at /mcp.  [default: stdio]")
 @click.option(
-    "--port",
-    metavar="N",
-    type=click.IntRange(1, 65535),
-    default=8765,
-    show_default=True,
+    "--port", metavar="N", type=click.IntRange(1, 65535), default=8765, show_default=True,
     help="Port of --http.",
-)
+)  # fmt: skip
 @click.option(
-    "--against",
-    metavar="WHAT",
-    type=SourceWord(),
+    "--against", metavar="WHAT", type=SourceWord(),
     help="Offer diff, against these documents: a file, a folder, a URL.",
-)
+)  # fmt: skip
 @own_kinds_option
 @source_options
 def mcp(http: bool, port: int, against: str | None, source: SourceOptions) -> None:
@@ -54,7 +48,7 @@ def mcp(http: bool, port: int, against: str | None, source: SourceOptions) -> No
     from specmux_tools.sources.search_index import SearchIndex
 
     before = None if against is None else partial(served_by, against, source)
-    with reported_errors(), opened(source) as documents:
+    with reported_errors(), open_documents(source) as documents:
         documents.group_versions()  # what cannot be read is told now, and not to a model
         index = SearchIndex(documents, source.directory_of_cache)
         library = Library(documents, is_ordered=not source.is_local, against=before, index=index)

@@ -21,7 +21,7 @@ from specmux_converters.merging.merge import merge as merge_documents
 from specmux_converters.merging.short_names import NameCollision, with_short_names
 from specmux_converters.recognise import DocumentKind
 from specmux_converters.yaml.writer import to_yaml
-from specmux_tools.command_line.loss_report import counted
+from specmux_tools.command_line.loss_report import count_losses
 from specmux_tools.command_line.output_files import output_file_option, write_out
 from specmux_tools.sources import SourceOptions, own_kinds_option, source_options
 from specmux_tools.sources.arguments import SourceWord, inputs_of, is_path
@@ -74,7 +74,7 @@ def merge(
             short = with_short_names(document)
             document = short.document
             for collision in short.collisions:
-                click.echo(_told(collision), err=True)
+                click.echo(_describe_collision(collision), err=True)
         data = to_yaml(document) if output == "yaml" else canonical_pieces(document)
         write_out(data, output_file, is_text=True)
 
@@ -87,13 +87,13 @@ def _documents(files: Iterable[Input]) -> dict[GroupVersion, Document]:
     for file in files:
         relative = file.relative or file.name
         with refusals(file.name):
-            found = file.recognised()
+            found = file.recognise()
             match found.kind:
                 case DocumentKind.OPENAPI_3:
                     key = file.group_version or GroupVersion(relative)
                     new: Mapping[GroupVersion, Document] = {key: found.documents[0]}
                 case DocumentKind.SWAGGER_2:
-                    new = _split(found.documents[0], file.name)
+                    new = _split_swagger(found.documents[0], file.name)
                 case DocumentKind.CRDS:
                     manifests += found.documents
                     continue
@@ -121,14 +121,14 @@ def _report(merged: MergeResult) -> None:
         click.echo(f"{place}: {conflict.reason}", err=True)
 
 
-def _told(collision: NameCollision) -> str:
+def _describe_collision(collision: NameCollision) -> str:
     named = ", ".join(f"{cut(old)} is {cut(new)}" for old, new in collision.names.items())
     return f"{cut(collision.word)} is the name of {len(collision.names)} schemas: {named}"
 
 
-def _split(swagger: Document, where: object) -> dict[GroupVersion, Document]:
+def _split_swagger(swagger: Document, where: object) -> dict[GroupVersion, Document]:
     """The group-versions of a Swagger 2.0 document. What that loses is counted: ``convert`` lists it."""
     conversion = convert(swagger)
     if conversion.losses:
-        click.echo(f"{cut(str(where))}: {counted(conversion.losses)}", err=True)
+        click.echo(f"{cut(str(where))}: {count_losses(conversion.losses)}", err=True)
     return dict(conversion.documents)

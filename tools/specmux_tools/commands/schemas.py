@@ -28,7 +28,7 @@ from specmux_tools.schema_examples import example_of
 from specmux_tools.sources import (
     SourceOptions,
     note_missing_descriptions,
-    opened,
+    open_documents,
     report_unread,
     source_options,
 )
@@ -58,21 +58,15 @@ _INDEX_MAX: Final = 64 * 1024 * 1024
 )
 @click.argument("target", metavar="DIR", type=WrittenPath("a folder"))
 @click.option(
-    "--layout",
-    "layouts",
-    type=click.Choice([*LAYOUTS, KUSTOMIZE]),
-    multiple=True,
-    default=("grouped", "standalone"),
-    show_default=True,
+    "--layout", "layouts", type=click.Choice([*LAYOUTS, KUSTOMIZE]), multiple=True,
+    default=("grouped", "standalone"), show_default=True,
     help="Paths to write for each kind. Repeatable. models: all kinds of a group-version in one bundle;"
     " partial-models: the same with nothing required; kustomize: all kinds as one kustomize.json.",
-)
+)  # fmt: skip
 @click.option(
-    "--release",
-    metavar="X.Y|vX.Y.Z",
-    default=MASTER,
+    "--release", metavar="X.Y|vX.Y.Z", default=MASTER,
     help="Kubernetes' own kinds of this release. As vX.Y.Z: also write a folder of it, beside master.",
-)
+)  # fmt: skip
 @click.option(
     "--kinds", metavar="PATTERN", multiple=True, help="Only these: Deployment, '*.cert-manager.io'."
 )
@@ -135,7 +129,7 @@ def _write(
     source: SourceOptions,
 ) -> list[Kind]:
     """The kinds that could not be converted. Raises FileRefused, SpecmuxError."""
-    with opened(source) as documents:
+    with open_documents(source) as documents:
         note_missing_descriptions(documents, source)
         loaded = documents.load()
     report_unread(loaded.unread)
@@ -156,8 +150,8 @@ def _write(
         made, layouts=layouts, report=report, release=release, kinds=kinds, base=base_url
     ):
         count, total = count + 1, total + len(data)
-        changed += _replaced(folder / path, data)
-    removed = 0 if kinds else _removed(folder, before, release)
+        changed += _replace_file(folder / path, data)
+    removed = 0 if kinds else _remove_files(folder, before, release)
     write_line(
         f"{counted(count, 'file')}, {size(total)}: {changed} written, {removed} removed, the rest unchanged"
     )
@@ -168,17 +162,17 @@ def _write_kustomize(folder: Path, source: SourceOptions) -> None:
     """Raises FileRefused, SpecmuxError."""
     from specmux_converters.to_swagger2.kustomize import kustomize_schema  # which no other layout needs
 
-    with opened(source) as documents:
+    with open_documents(source) as documents:
         loaded = documents.load()
     report_unread(loaded.unread)
     path = folder / f"{KUSTOMIZE}.json"
     with refusals(path):
         data = orjson.dumps(kustomize_schema(loaded.documents.documents), option=orjson.OPT_SORT_KEYS)
-    is_new = _replaced(path, data)
+    is_new = _replace_file(path, data)
     write_line(f"{path}, {size(len(data))}: {'written' if is_new else 'as it was'}")
 
 
-def _replaced(path: Path, data: bytes) -> bool:
+def _replace_file(path: Path, data: bytes) -> bool:
     """Whether the file had other bytes; a reader sees the old ones or the new. Raises FileRefused."""
     with refusals(path):
         if path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data:
@@ -189,7 +183,7 @@ def _replaced(path: Path, data: bytes) -> bool:
         return True
 
 
-def _removed(folder: Path, before: dict[str, object], release: str) -> int:
+def _remove_files(folder: Path, before: dict[str, object], release: str) -> int:
     removed = 0
     for path in map(folder.joinpath, gone(before, _index_in(folder), release=release)):
         with refusals(path):

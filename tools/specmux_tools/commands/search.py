@@ -14,7 +14,7 @@ from specmux_tools.commands.explain import reported_unknown
 from specmux_tools.sources import (
     SourceOptions,
     note_missing_descriptions,
-    opened,
+    open_documents,
     own_kinds_option,
     report_unread,
     source_options,
@@ -43,13 +43,9 @@ DESCRIPTION_MIN: Final = 20
 )
 @click.argument("words", nargs=-1, required=True)
 @click.option(
-    "--limit",
-    metavar="N",
-    type=click.IntRange(1, 200),
-    default=20,
-    show_default=True,
+    "--limit", metavar="N", type=click.IntRange(1, 200), default=20, show_default=True,
     help="Maximum number of rows.",
-)
+)  # fmt: skip
 @click.option(
     "--offset", metavar="N", type=click.IntRange(0, 1000), default=0, help="Number of rows to skip."
 )
@@ -67,8 +63,8 @@ def search(
 
     Exit codes: 0 found, 1 nothing found, 2 usage, 3 nothing to read, 4 no answer.
     """
-    with reported_errors(), reported_unknown(), opened(source) as documents:
-        from specmux_tools.search_index.as_json import found_json
+    with reported_errors(), reported_unknown(), open_documents(source) as documents:
+        from specmux_tools.search_index.query import found_json
         from specmux_tools.search_index.query import search as rows_for
 
         note_missing_descriptions(documents, source)
@@ -118,11 +114,10 @@ def _lines(found: SearchResult) -> list[str]:
 
 
 def _cells(row: SchemaHit) -> tuple[str, str, str, str]:
-    from specmux_converters.group_versions import api_version
     from specmux_converters.printing import printable
     from specmux_tools.search_index.query import path_text
 
-    version = api_version(row.kind.kind.group, row.kind.kind.version)
+    version = row.kind.kind.api_version
     more = f" (+{row.also_in_count})" if row.also_in_count else ""
     cells = path_text(row), row.type, version + more, row.summary[:DESCRIPTION_MAX]
     path, type_, version, summary = map(printable, cells)

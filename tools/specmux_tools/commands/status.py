@@ -47,7 +47,7 @@ def status(url: str | None, output: Output, source: SourceOptions) -> None:
     """
     chosen = replace(source, server=_url(url, source))
     with reported_errors():
-        from specmux_tools.sources.remote.answers import answer_of
+        from specmux_tools.sources.remote.fetching import answer_of
 
         known = answer_of(chosen, "/status", what="a specmux service")
         try:

@@ -27,12 +27,9 @@ if TYPE_CHECKING:  # the types bring the service with them, which --help does no
     )
 )
 @click.option(
-    "--port",
-    metavar="N",
-    type=click.IntRange(0, 65535),
-    default=0,
+    "--port", metavar="N", type=click.IntRange(0, 65535), default=0,
     help="Port to listen on.  [default: a free one]",
-)
+)  # fmt: skip
 @click.option("--browser/--no-browser", default=True, help="Open a browser, or do not.  [default: open]")
 @own_kinds_option
 @page_options

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -15,9 +15,10 @@ from specmux_aggregator.command_line.output import format_option
 from specmux_aggregator.command_line.progress import progress
 from specmux_aggregator.console import warn
 from specmux_aggregator.exits import FOUND, NOT_CHECKED, reported_errors
+from specmux_converters.counted_nouns import counted
 from specmux_tools.command_line.report_output import write_report
-from specmux_tools.command_line.validation_reports import LEVELS
-from specmux_tools.reports import FORMS, Case, FindingReport, ReportFinding, Suite, Where
+from specmux_tools.command_line.validation_reports import case_of
+from specmux_tools.reports import FORMS, Case, FindingReport, Suite
 from specmux_tools.sources import SourceOptions, source_options
 from specmux_tools.sources.options import source_word
 
@@ -35,31 +36,23 @@ if TYPE_CHECKING:  # the help is shown without reading a document
 )
 @click.argument("paths", metavar="[PATH…|-]", nargs=-1)
 @click.option(
-    "--to",
-    "target",
-    metavar="DOCS",
-    required=True,
+    "--to", "target", metavar="DOCS", required=True,
     help="After the upgrade: a release of Kubernetes (1.37), or documents: files, a folder, a URL, "
     "git:REV:PATH or context:NAME.",
-)
+)  # fmt: skip
 @click.option(
-    "--from",
-    "origin",
-    metavar="DOCS",
-    default="",
+    "--from", "origin", metavar="DOCS", default="",
     help="Before it, in the same forms.  [default: the server or files of the options below; without a "
     "cluster the release before --to]",
-)
+)  # fmt: skip
 @click.option(
     "--live",
     is_flag=True,
     help="Validate stored objects too, of the cluster of --from or of the options below.",
 )
 @click.option(
-    "--allow-unchecked",
-    is_flag=True,
-    help="Accept objects with a rule or field that could not be checked.",
-)
+    "--allow-unchecked", is_flag=True, help="Accept objects with a rule or field that could not be checked.",
+)  # fmt: skip
 @click.option(
     "--summary/--no-summary", "has_summary", default=True, show_default=True, help="Print the counts."
 )
@@ -115,9 +108,9 @@ def upgrade(
 
 
 def _report(judged: Sequence[UpgradedObject], origin: str, target: str) -> FindingReport:
-    from specmux_tools.upgrades.verdicts import counted
+    from specmux_tools.upgrades.verdicts import count_outcomes
 
-    counts = counted(each.verdict for each in judged)
+    counts = count_outcomes(each.verdict for each in judged)
     document: dict[str, Any] = {
         "from": origin,
         "to": target,
@@ -132,23 +125,9 @@ def _report(judged: Sequence[UpgradedObject], origin: str, target: str) -> Findi
             Suite(file, tuple(map(_case, group))) for file, group in groupby(judged, lambda each: each.file)
         ),
         document=document,
-        summary=f"Summary: {len(judged)} {'object' if len(judged) == 1 else 'objects'}: {said or 'none'}",
+        summary=f"Summary: {counted(len(judged), 'object')}: {said or 'none'}",
     )
 
 
 def _case(each: UpgradedObject) -> Case:
-    return Case(each.verdict.report.label, each.verdict.report.kind_label, tuple(_findings(each)))
-
-
-def _findings(each: UpgradedObject) -> Iterator[ReportFinding]:
-    for violation in each.verdict.report.violations:
-        yield ReportFinding(
-            rule=violation.check.value,
-            level=LEVELS[violation.severity],
-            message=violation.message,
-            where=Where(each.file, violation.line or each.line, violation.column or 1),
-            subject=each.verdict.report.label,
-            word=violation.severity.value,
-            title=each.verdict.report.label,
-            fails=each.is_failing,
-        )
+    return case_of(each.verdict.report, each.file, each.line, fails=lambda _: each.is_failing)

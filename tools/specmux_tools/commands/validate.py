@@ -1,4 +1,4 @@
-"""``specmux validate``: manifests checked as an apiserver would, in every form of telling it."""
+"""``specmux validate``: check manifests as an apiserver would; report format and exit code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from specmux_aggregator.exits import FOUND, NOT_CHECKED, fail_on_option, reporte
 from specmux_aggregator.version import VERSION
 from specmux_converters.counted_nouns import counted, listed
 from specmux_converters.document import Document
-from specmux_converters.group_versions import GroupVersion, api_version
+from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_values import mapping, within
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.order import BUILT_IN_GROUPS
@@ -47,10 +47,10 @@ from specmux_tools.inputs.validated_objects import (
 )
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.reports import FORMS, render
-from specmux_tools.sources import SourceOptions, opened, report_unread, source_options
+from specmux_tools.sources import SourceOptions, open_documents, report_unread, source_options
 from specmux_tools.sources.input import Input
 from specmux_tools.sources.kind_lookup import known_kinds
-from specmux_tools.sources.options import STDIN, bundled
+from specmux_tools.sources.options import STDIN, bundle_options
 from specmux_tools.validation import Directive, UnionAlgorithm, Validator
 from specmux_tools.validation.decoding.lists import objects_in
 from specmux_tools.validation.decoding.manifests import (
@@ -101,7 +101,7 @@ class ValidateOptions:
             release=self.release,
             skips_non_objects=self.skip_non_objects,
             allows_unchecked=self.allow_unchecked,
-            stored=operation.stored(files),
+            stored=operation.read_stored_objects(files),
             patch=operation.read_patch(),
             is_strict_of_warnings=self.fail_on == "warning",
             keeps_objects=self.output in OBJECT_FORMS,
@@ -182,7 +182,7 @@ def _ignored_field(text: str) -> IgnoredField:
     help="Processes for many objects.  [default: one for each processor]",
 )
 @format_option(*FORMS, *OBJECT_FORMS)
-@bundled("options", ValidateOptions)
+@bundle_options("options", ValidateOptions)
 @source_options
 def validate(
     paths: Sequence[str], options: ValidateOptions, operation: OperationOptions, source: SourceOptions
@@ -215,7 +215,7 @@ def validate(
             rules = replace(rules, release=f"1.{PREVIEW}")
         if (stored := operation.stored_in_cluster(inputs, documents, source)) is not None:
             rules = replace(rules, stored=stored)
-        checked = _run(inputs, documents, definitions, rules, options.workers)
+        checked = _check_manifests(inputs, documents, definitions, rules, options.workers)
         checked, places = with_places(checked, lambda: documents.kinds_beside(_kinds_of(source)))
     unmatched = unmatched_hints(rules.stored, checked) if rules.stored is not None else ()
     hints = _hints(inputs, paths, checked, places)
@@ -249,7 +249,7 @@ def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str] | None:
 def _hints(
     inputs: list[Manifest], paths: Sequence[str], checked: list[ValidatedObject], places: Sequence[str]
 ) -> Iterator[str]:
-    """What to do about that which no object can be blamed for."""
+    """Next steps for findings that are no object's fault."""
     others = [each.file for each in checked if each.outcome is ObjectVerdict.NO_OBJECT]
     if others:
         documents, files = counted(len(others), "document"), counted(len(set(others)), "file")
@@ -264,7 +264,9 @@ def _hints(
     if skipped:
         kinds = listed(sorted(set(skipped)), KINDS_SHOWN)
         yield f"{counted(len(skipped), 'object')} skipped: no document describes {kinds}"
-    templates = sorted({item.file for item in inputs if b"{{" in item.part.data} & _undecoded(checked))
+    templates = sorted(
+        {item.file for item in inputs if b"{{" in item.part.data} & _list_undecoded_files(checked)
+    )
     if templates:
         yield f"{templates[0]}: a template? Render it first: helm template CHART | specmux validate -"
     if local := sum(is_local_config(item.part) for item in inputs):
@@ -295,7 +297,7 @@ def _object_warnings(
     definitions: Sequence[Document],
     release: str | None,
 ) -> Iterator[str]:
-    """What an apiserver and kubectl would say of objects that are right: each text once, never a fault."""
+    """Warnings of an apiserver and kubectl about valid objects: each text once, never a fault."""
     from specmux_tools.deprecations import deprecation_of
 
     kinds = {
@@ -315,13 +317,13 @@ def _object_warnings(
 
 
 def _is_kubernetes_own(kind: str) -> bool:
-    """Of ``apps/v1 Deployment``: whether a CustomResourceDefinition may have its group at all."""
+    """Whether no CustomResourceDefinition may have the group of ``apps/v1 Deployment``."""
     group, slash, _ = kind.partition("/")
     return not slash or group in BUILT_IN_GROUPS
 
 
 def _skip_hints(skipped: Iterable[str], checked: list[ValidatedObject]) -> Iterator[str]:
-    """Of kinds to skip that no object has, and that were meant perhaps."""
+    """Suggestions for kinds to skip that no object has."""
     kinds = {kind.kind: None for each in checked if (kind := each.report.kind) is not None}
     for wanted in sorted(skipped):
         name = wanted.rpartition("/")[2]
@@ -330,7 +332,7 @@ def _skip_hints(skipped: Iterable[str], checked: list[ValidatedObject]) -> Itera
             yield f"--skip {wanted}: no object is of this kind; did you mean {meant[0]}?"
 
 
-def _undecoded(checked: list[ValidatedObject]) -> set[str]:
+def _list_undecoded_files(checked: list[ValidatedObject]) -> set[str]:
     """Files of which something could not be read as an object."""
     return {
         each.file for each in checked if each.outcome is ObjectVerdict.INVALID and each.report.kind is None
@@ -338,13 +340,13 @@ def _undecoded(checked: list[ValidatedObject]) -> set[str]:
 
 
 def _kinds_of(options: SourceOptions) -> list[GroupVersionKind]:
-    with opened(options) as source:
+    with open_documents(options) as source:
         return known_kinds(source)
 
 
 def _type(each: ValidatedObject) -> str:
     kind = each.report.kind
-    return "" if kind is None else f"{api_version(kind.group, kind.version)} {kind.kind}"
+    return "" if kind is None else f"{kind.api_version} {kind.kind}"
 
 
 def _documents(
@@ -353,12 +355,12 @@ def _documents(
     options: SourceOptions,
     described: list[Document],
 ) -> DocumentSet:
-    """Those that the objects need: of the definitions among them, then of the source. ``described`` takes
-    the definitions of the source."""
-    own = _built(definitions) if definitions else {}
+    """The documents that the objects need: of the definitions among them, then of the source. ``described``
+    takes the definitions of the source."""
+    own = _build_definitions(definitions) if definitions else {}
 
     def load(needed: Collection[GroupVersion]) -> Mapping[GroupVersion, Document]:
-        with opened(options) as source:
+        with open_documents(options) as source:
             loaded = source.load(needed)
         report_unread(loaded.unread)
         described.extend(loaded.definitions)
@@ -373,13 +375,13 @@ def _server_version(documents: DocumentSet) -> Any:
     return next((info.get("version") for info in infos if newer_note(info.get("version"))), None)
 
 
-def _built(definitions: Sequence[Document]) -> dict[GroupVersion, Document]:
+def _build_definitions(definitions: Sequence[Document]) -> dict[GroupVersion, Document]:
     from specmux_converters.crd import AS_DEFINED, build  # takes as long to import as all else here
 
     return dict(build(definitions, templates=AS_DEFINED).documents)
 
 
-def _run(
+def _check_manifests(
     inputs: list[Manifest],
     documents: DocumentSet,
     definitions: list[Document],
@@ -412,7 +414,7 @@ def _validator(documents: DocumentSet, definitions: list[Document], rules: Verdi
 
 
 _process: dict[str, Any] = {}
-"""Of a worker process: its validator and its rules."""
+"""The validator and the rules of a worker process."""
 
 
 def _start(documents: DocumentSet, definitions: list[Document], rules: VerdictOptions) -> None:

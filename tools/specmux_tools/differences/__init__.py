@@ -7,11 +7,10 @@ kinds, references and resources; parses manifests as ``converters.crd`` does.
 
 from specmux_tools.differences.comparison import Comparison
 from specmux_tools.differences.comparison import compare_served as compare
-from specmux_tools.differences.document_contents import add_document
-from specmux_tools.differences.impacts import ChangeSeverity
 from specmux_tools.differences.manifests import add_manifests
 from specmux_tools.differences.policy import Policy, read_policy
-from specmux_tools.differences.served import Basis, ServedSide
+from specmux_tools.differences.rules import ChangeSeverity
+from specmux_tools.differences.served import Basis, ServedSide, add_document
 
 __all__ = [
     "Basis",

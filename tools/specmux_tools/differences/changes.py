@@ -14,9 +14,8 @@ import orjson
 
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_tools.differences.impacts import ChangeSeverity, Impacts
 from specmux_tools.differences.places import Place
-from specmux_tools.differences.rules import RULES
+from specmux_tools.differences.rules import RULES, ChangeSeverity, Impacts
 from specmux_tools.reports import Where
 
 _FINGERPRINT_DIGITS: Final = 16
@@ -34,7 +33,7 @@ class Location:
         return " ".join(part for part in (self.group_version, self.kind, self.path) if part)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
     """An edit. ``places``: sorted, at least one."""
 
@@ -76,7 +75,10 @@ def changes_of(places: Iterable[tuple[Place, ChangeSeverity]]) -> tuple[Change, 
     for place, severity in places:
         groups.setdefault(edit_of(place, severity), []).append(place)
     changes = [_change(severity, found) for (severity, *_), found in groups.items()]
-    return tuple(sorted(changes, key=_order))
+    changes.sort(
+        key=lambda each: (-each.severity, each.location, each.id, json_line(each.what), each.impacts)
+    )
+    return tuple(changes)
 
 
 def fingerprints(places: Iterable[tuple[Place, ChangeSeverity]]) -> dict[tuple[Any, ...], str]:
@@ -90,7 +92,7 @@ def fingerprints(places: Iterable[tuple[Place, ChangeSeverity]]) -> dict[tuple[A
 
 def word(what: Any) -> str:
     """A change's ``what`` as text."""
-    return what if isinstance(what, str) else written(what)
+    return what if isinstance(what, str) else json_line(what)
 
 
 def _fingerprint(change: str, place: Location, what: Any) -> str:
@@ -99,28 +101,32 @@ def _fingerprint(change: str, place: Location, what: Any) -> str:
     return hashlib.sha256(text).hexdigest()[:_FINGERPRINT_DIGITS]
 
 
-def written(value: Any) -> str:
+def json_line(value: Any) -> str:
     """A JSON value on one line."""
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
 
 
 def edit_of(place: Place, severity: ChangeSeverity) -> tuple[Any, ...]:
     where = place.origin or (place.group_version, place.kind, place.path)
-    return severity, place.id, where, written(place.what), place.impacts
+    return severity, place.id, where, json_line(place.what), place.impacts
 
 
 def _change(severity: ChangeSeverity, places: list[Place]) -> Change:
     first = min(places, key=_location)
     locations = tuple(sorted({_location(place) for place in places}))
-    return Change(first.id, severity, first.impacts, first.what, first.old, first.new, locations)
+    return Change(
+        id=first.id,
+        severity=severity,
+        impacts=first.impacts,
+        what=first.what,
+        old=first.old,
+        new=first.new,
+        places=locations,
+    )
 
 
 def _location(place: Place) -> Location:
     return Location(place.group_version, place.kind, place.path)
-
-
-def _order(change: Change) -> tuple[Any, ...]:
-    return -change.severity, change.location, change.id, written(change.what), change.impacts
 
 
 _SHORT: Final = 80
@@ -129,5 +135,5 @@ _SHORT: Final = 80
 def short(value: Any) -> str:
     if value is None:
         return ""
-    text = value if isinstance(value, str) and value.isprintable() else written(value)
+    text = value if isinstance(value, str) and value.isprintable() else json_line(value)
     return text if len(text) <= _SHORT else f"{text[: _SHORT - 1]}…"

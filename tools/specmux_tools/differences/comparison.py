@@ -12,7 +12,6 @@ from typing import Any, Final
 from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.differences.findings import ComparisonBudget, Finding
-from specmux_tools.differences.impacts import Impact, Impacts
 from specmux_tools.differences.manifests import root_schema
 from specmux_tools.differences.operation_comparison import (
     is_documented_differently,
@@ -21,8 +20,8 @@ from specmux_tools.differences.operation_comparison import (
     plain_bodies,
 )
 from specmux_tools.differences.places import EVERYBODY, Direction, Judge, Place
-from specmux_tools.differences.rules import RULES
-from specmux_tools.differences.schema.field_paths import is_status, shown
+from specmux_tools.differences.rules import RULES, Impact, Impacts
+from specmux_tools.differences.schema.field_paths import is_status, printed_path
 from specmux_tools.differences.schema.keywords import properties
 from specmux_tools.differences.schema.schema_comparison import SchemaComparison
 from specmux_tools.differences.schema.views import ComponentSchemas
@@ -108,7 +107,14 @@ class _Comparer:
         what: Any = None,
     ) -> Place:
         judge = Judge(name, self._basis or basis)
-        return Place(change, name, kind, "", what, judge.whole(impacts or RULES[change].impacts))
+        return Place(
+            id=change,
+            group_version=name,
+            kind=kind,
+            path="",
+            what=what,
+            impacts=judge.whole(impacts or RULES[change].impacts),
+        )
 
     def _group_version_gone(self, gone: ServedGroupVersion) -> Impacts:
         """Objects stay readable if each resource is served in another version of the group."""
@@ -266,15 +272,15 @@ class _Comparer:
         if finding.id == "response-removed" and not str(finding.what).startswith("2"):
             impacts = _NO_IMPACTS
         return Place(
-            finding.id,
-            judge.group_version,
-            operation.shown_kind,
-            "",
-            finding.what,
-            judge.whole(impacts),
-            finding.old,
-            finding.new,
-            f"{_EVERY_OPERATION}:{finding.what}" if finding.what != operation.what else "",
+            id=finding.id,
+            group_version=judge.group_version,
+            kind=operation.shown_kind,
+            path="",
+            what=finding.what,
+            impacts=judge.whole(impacts),
+            old=finding.old,
+            new=finding.new,
+            origin=f"{_EVERY_OPERATION}:{finding.what}" if finding.what != operation.what else "",
         )
 
     def _kind(
@@ -289,7 +295,7 @@ class _Comparer:
         has_status = _has_status_subresource(old, before.name) and _has_status_subresource(new, before.name)
         direction = Direction(before.is_written, before.is_read, before.is_stored)
         for finding in result.findings:
-            path = shown(finding.steps)
+            path = printed_path(finding.steps)
             if before.is_list and (path == "items" or path.startswith("items[]")):
                 continue
             yield self._at(
@@ -309,15 +315,15 @@ class _Comparer:
         if finding.id == "list-type-changed" and finding.new == "atomic":
             impacts = replace(impacts, stored=Impact.NONE)  # no object becomes invalid
         return Place(
-            finding.id,
-            judge.group_version,
-            kind,
-            shown(finding.steps),
-            finding.what,
-            impacts,
-            finding.old,
-            finding.new,
-            finding.origin,
+            id=finding.id,
+            group_version=judge.group_version,
+            kind=kind,
+            path=printed_path(finding.steps),
+            what=finding.what,
+            impacts=impacts,
+            old=finding.old,
+            new=finding.new,
+            origin=finding.origin,
         )
 
     def _schemas(self, old: ComponentSchemas, new: ComponentSchemas, basis: Basis) -> SchemaComparison:

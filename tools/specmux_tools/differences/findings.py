@@ -7,7 +7,7 @@ from typing import Any, NoReturn, TypeAlias
 
 from specmux_converters.errors import LimitExceeded
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_tools.differences.impacts import Impacts
+from specmux_tools.differences.rules import Impacts
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from specmux_converters.group_versions import api_version
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.differences.changes import short, word
 from specmux_tools.differences.comparison import MOST_PLACES, MOST_SCHEMAS
 from specmux_tools.differences.findings import ComparisonBudget
-from specmux_tools.differences.schema.field_paths import shown
+from specmux_tools.differences.schema.field_paths import printed_path
 from specmux_tools.differences.schema.schema_comparison import SchemaComparison
 from specmux_tools.differences.schema.views import ComponentSchemas
 from specmux_tools.kinds import KindSchema
@@ -45,10 +44,12 @@ def compare_kinds(old: KindSchema, new: KindSchema) -> KindComparison:
     )
     result = comparison.compare(old.schema, new.schema)
     found = set()
-    left, right = (api_version(each.kind.group, each.kind.version) for each in (old, new))
+    left, right = (each.kind.api_version for each in (old, new))
     for each in result.findings:
-        said = _said(each.id, "" if each.what is None else word(each.what), short(each.old), short(each.new))
-        found.add(KindDifference(shown(each.steps), said.format(left=left, right=right)))
+        said = _describe_change(
+            each.id, "" if each.what is None else word(each.what), short(each.old), short(each.new)
+        )
+        found.add(KindDifference(printed_path(each.steps), said.format(left=left, right=right)))
     return KindComparison(tuple(sorted(found)), result.documentation)
 
 
@@ -69,7 +70,7 @@ _STATES: Final = {
 """By how the id of a rule ends; what precedes is the subject."""
 
 
-def _said(id: str, what: str, left: str, right: str) -> str:
+def _describe_change(id: str, what: str, left: str, right: str) -> str:
     for ending, state in _STATES.items():
         if id.endswith(ending):
             subject = id.removesuffix(ending).rstrip("-").replace("-", " ")

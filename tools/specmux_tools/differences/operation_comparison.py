@@ -27,8 +27,8 @@ ParameterKey = tuple[str, str]
 
 def is_untouched(old: Operation, new: Operation) -> bool:
     """Whether both are word for word equal; what they refer to is compared elsewhere."""
-    return _written(old.subject) == _written(new.subject) and (
-        _written(old.item.get("parameters")) == _written(new.item.get("parameters"))
+    return orjson.dumps(old.subject) == orjson.dumps(new.subject) and (
+        orjson.dumps(old.item.get("parameters")) == orjson.dumps(new.item.get("parameters"))
     )
 
 
@@ -81,17 +81,17 @@ def _parameter_changes(old: Operation, new: Operation) -> Iterator[Finding]:
     before, after = _parameters(old), _parameters(new)
     for key, parameter in before.items():
         if key not in after:
-            yield Finding("parameter-removed", "", what=_shown(parameter))
+            yield Finding("parameter-removed", "", what=_describe_parameter(parameter))
             continue
         if _is_required(after[key]) and not _is_required(parameter):
-            yield Finding("parameter-required", "", what=_shown(parameter))
+            yield Finding("parameter-required", "", what=_describe_parameter(parameter))
         if parameter != after[key]:
             yield from _default_changes(old, new, parameter, after[key])
             yield from _type_changes(old, new, parameter, after[key])
     for key, parameter in after.items():
         if key not in before:
             change = "parameter-required" if _is_required(parameter) else "parameter-added"
-            yield Finding(change, "", what=_shown(parameter))
+            yield Finding(change, "", what=_describe_parameter(parameter))
 
 
 def _default_changes(
@@ -102,7 +102,13 @@ def _default_changes(
         for side, parameter in ((old, before), (new, after))
     ]
     if defaults[0] is not None and text(defaults[0]) != text(defaults[1]):
-        yield Finding("parameter-default-changed", "", what=_shown(before), old=defaults[0], new=defaults[1])
+        yield Finding(
+            "parameter-default-changed",
+            "",
+            what=_describe_parameter(before),
+            old=defaults[0],
+            new=defaults[1],
+        )
 
 
 def _security_changes(old: Operation, new: Operation) -> Iterator[Finding]:
@@ -128,10 +134,16 @@ def _type_changes(
         types = value_type(old.schemas, views[0]), value_type(new.schemas, views[1])
         for found in type_changes(*types):
             if found.id in ("type-changed", "type-narrowed"):
-                yield Finding("parameter-type-changed", "", what=_shown(before), old=found.old, new=found.new)
+                yield Finding(
+                    "parameter-type-changed",
+                    "",
+                    what=_describe_parameter(before),
+                    old=found.old,
+                    new=found.new,
+                )
                 return
         if any(found.id in _TIGHTENED for found in (*enum_changes(*views), *constraint_changes(*views))):
-            yield Finding("parameter-tightened", "", what=_shown(before))
+            yield Finding("parameter-tightened", "", what=_describe_parameter(before))
             return
         schemas = views[0].get("items"), views[1].get("items")
 
@@ -165,7 +177,7 @@ def _is_required(parameter: Mapping[str, Any]) -> bool:
     return parameter.get("required") is True and parameter.get("in") != "path"
 
 
-def _shown(parameter: Mapping[str, Any]) -> str:
+def _describe_parameter(parameter: Mapping[str, Any]) -> str:
     return f"{parameter.get('in')}:{parameter.get('name')}"
 
 
@@ -208,7 +220,3 @@ def _response_changes(old: Operation, new: Operation) -> Iterator[Finding]:
             yield Finding("response-media-type-removed", "", what=media_type)
         for media_type in later.keys() - given.keys():
             yield Finding("media-type-added", "", what=media_type)
-
-
-def _written(value: Any) -> bytes:
-    return orjson.dumps(value)

@@ -9,14 +9,13 @@ from typing import Any, Final
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.differences.findings import Finding
-from specmux_tools.differences.impacts import ChangeSeverity, Impact, Impacts, lowered
-from specmux_tools.differences.rules import RULES
+from specmux_tools.differences.rules import RULES, ChangeSeverity, Impact, Impacts, lower_impact
 from specmux_tools.differences.served import Basis
 
 _ALPHA: Final = re.compile(r"v[0-9]+alpha[0-9]+")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
     """``kind``: "METHOD /path" for operations without one, "" for whole group-versions."""
 
@@ -56,17 +55,20 @@ class Judge:
     basis: Basis
 
     def field(self, finding: Finding, direction: Direction, *, is_own_status: bool) -> Impacts:
-        """Of a field. ``is_own_status``: it is written through a subresource, by the kind's controller."""
+        """The impacts of a change of a field. ``is_own_status``: the kind's controller writes it, through a
+        subresource."""
         rule = RULES[finding.id]
         impacts = finding.impacts or rule.impacts
         if rule.is_lowered_when_described and self.basis is Basis.DESCRIBED:
-            impacts = Impacts(lowered(impacts.write), lowered(impacts.read), lowered(impacts.stored))
+            impacts = Impacts(
+                lower_impact(impacts.write), lower_impact(impacts.read), lower_impact(impacts.stored)
+            )
         if is_own_status:
-            impacts = replace(impacts, write=lowered(impacts.write), stored=lowered(impacts.stored))
-        return self.whole(_masked(impacts, direction))
+            impacts = replace(impacts, write=lower_impact(impacts.write), stored=lower_impact(impacts.stored))
+        return self.whole(_mask_impacts(impacts, direction))
 
     def whole(self, impacts: Impacts) -> Impacts:
-        """Of anything but a field. Alpha versions may break, unless their schemas are enforced."""
+        """The impacts of any other change. Alpha versions may break, unless their schemas are enforced."""
         if self.basis is Basis.ENFORCED or not _ALPHA.fullmatch(self.group_version.rpartition("/")[2]):
             return impacts
         return Impacts(
@@ -74,7 +76,7 @@ class Judge:
         )
 
 
-def _masked(impacts: Impacts, direction: Direction) -> Impacts:
+def _mask_impacts(impacts: Impacts, direction: Direction) -> Impacts:
     return Impacts(
         impacts.write if direction.write else Impact.NONE,
         impacts.read if direction.read else Impact.NONE,

@@ -14,9 +14,8 @@ from specmux_converters.errors import InvalidDocument
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.losses import pointer_to
 from specmux_tools.differences.changes import Change, edit_of, fingerprints, word
-from specmux_tools.differences.impacts import SEVERITIES, ChangeSeverity
 from specmux_tools.differences.places import Place
-from specmux_tools.differences.rules import RULES
+from specmux_tools.differences.rules import RULES, SEVERITIES, ChangeSeverity
 
 _GLOBS: Final = ("id", "groupVersion", "kind", "path", "what")
 _NAMED: Final = (*_GLOBS, "fingerprint")
@@ -30,7 +29,7 @@ class Allowance:
 
     patterns: tuple[re.Pattern[str], ...]
     fingerprint: str | None
-    """Of the change to which the place belongs."""
+    """The fingerprint of the change to which the place belongs."""
     shown: str
     reason: str
     until: str | None

@@ -1,19 +1,25 @@
 """One side of a comparison: group-versions with their resources, operations and kinds.
 
-Filled from documents (``document_contents``) and CustomResourceDefinitions (``manifests``); nothing is
-compared here.
+Filled from documents (``add_document``) and CustomResourceDefinitions (``manifests``); nothing is compared
+here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
-from specmux_converters.group_versions import GroupVersion
+from specmux_converters.document import Document, is_of_custom_resources
+from specmux_converters.group_versions import GroupVersion, group_version_of, split
+from specmux_converters.json_values import mapping
 from specmux_converters.lazy.dataclasses import dataclass
+from specmux_converters.references import METHODS, resolve_part
+from specmux_converters.synthesis import ResourcePath, place_of
 from specmux_tools.differences.schema.views import ComponentSchemas
+from specmux_tools.kinds import group_version_kinds
 
 OUTSIDE = GroupVersion("")
 """Group-version of operations that belong to none ("/version/")."""
@@ -51,7 +57,7 @@ class ServedKind:
         return self.name.endswith("List") and not self.is_written
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
     """One operation of a document, including what its path item declares for all operations."""
 
@@ -131,3 +137,140 @@ class ServedSide:
 
     def group_version(self, name: GroupVersion, basis: Basis) -> ServedGroupVersion:
         return self.group_versions.setdefault(name, ServedGroupVersion(name, basis))
+
+
+_PARAMETER: Final = re.compile(r"\{[^{}/]*\}")
+
+
+def add_document(served: ServedSide, document: Document, *, by_name: bool = False) -> None:
+    """Adds the contents of a document; existing entries of the same name stay.
+
+    ``by_name``: adds only the name of a group-version, which suffices if the other side lacks it.
+    """
+    basis = Basis.ENFORCED if is_of_custom_resources(document) else Basis.DESCRIBED
+    schemas = ComponentSchemas(document)
+    paths = document.get("paths")
+    for path, item in paths.items() if isinstance(paths, dict) else ():
+        if not isinstance(item, dict) or not isinstance(path, str):
+            continue
+        key = group_version_of(path)
+        is_inside = key is not None and split(key) is not None
+        group_version = served.group_version(key if key and is_inside else OUTSIDE, basis)
+        if by_name and is_inside:
+            continue
+        place = place_of(path, f"/{group_version.name}/") if is_inside else None
+        for operation in _operations(path, item, document, schemas):
+            _add(group_version, place, operation)
+
+
+def bodies(operation: Operation) -> Iterator[tuple[str, Any]]:
+    """Every schema that the operation carries, with "request" or "response"."""
+    request = resolve_part(operation.document, operation.subject.get("requestBody"))
+    yield from (("request", schema) for schema in _schemas(request))
+    for response in mapping(operation.subject.get("responses")).values():
+        found = resolve_part(operation.document, response)
+        yield from (("response", schema) for schema in _schemas(found))
+
+
+def _operations(
+    path: str, item: Mapping[str, Any], document: Document, schemas: ComponentSchemas
+) -> Iterator[Operation]:
+    template = _PARAMETER.sub("{}", path)
+    for method in METHODS:
+        subject = item.get(method)
+        if isinstance(subject, dict):
+            kinds = group_version_kinds(subject) if "x-kubernetes-group-version-kind" in subject else ()
+            kind = kinds[0].kind if kinds else ""
+            yield Operation(
+                path=path,
+                template=template,
+                method=method,
+                kind=kind,
+                subject=subject,
+                item=item,
+                document=document,
+                schemas=schemas,
+            )
+
+
+def _add(group_version: ServedGroupVersion, place: ResourcePath | None, operation: Operation) -> None:
+    if place is None or not operation.kind:
+        group_version.operations.setdefault((operation.template, operation.method), operation)
+    else:
+        _add_to_resource(group_version, place, operation)
+    is_object = place is not None and not place.is_collection and not place.subresource and not place.is_watch
+    for where, schema in _distinct_bodies(operation):
+        _carry(group_version, operation, where, schema, is_by_name=is_object and operation.method == "get")
+    if operation.method == "patch" and is_object:
+        _mark_patched(group_version, operation)
+
+
+def _add_to_resource(group_version: ServedGroupVersion, place: ResourcePath, operation: Operation) -> None:
+    resource = group_version.resources.setdefault(place.resource, ServedResource(place.resource))
+    resource.is_namespaced |= place.is_namespaced
+    if not place.subresource and (not resource.kind or operation.method == "get"):
+        resource.kind = operation.kind
+    operations: Operations = (
+        resource.subresources.setdefault(place.subresource, {}) if place.subresource else resource.operations
+    )
+    operations.setdefault((operation.template, operation.method), operation)
+
+
+def _distinct_bodies(operation: Operation) -> Iterator[tuple[str, Any]]:
+    """The schemas without repetition: media types mostly share one reference."""
+    seen = set()
+    for where, schema in bodies(operation):
+        reference = schema.get("$ref") if isinstance(schema, dict) else None
+        if isinstance(reference, str):
+            if (where, reference) in seen:
+                continue
+            seen.add((where, reference))
+        yield where, schema
+
+
+def _carry(
+    group_version: ServedGroupVersion, operation: Operation, where: str, schema: Any, *, is_by_name: bool
+) -> None:
+    found = operation.schemas.kind(schema)
+    if found is None:
+        return
+    kind = _kind(group_version, found, schema, operation)
+    if where == "request":
+        kind.is_written = True
+        return
+    kind.is_read = True
+    kind.is_read_by_name |= is_by_name
+    if kind.name.endswith("List"):
+        _carry_items(group_version, operation, schema)
+
+
+def _carry_items(group_version: ServedGroupVersion, operation: Operation, schema: Any) -> None:
+    """A list also carries its items."""
+    keywords = operation.schemas.view(schema).keywords
+    items = operation.schemas.view(mapping(keywords.get("properties")).get("items")).keywords.get("items")
+    found = operation.schemas.kind(items)
+    if found is not None and not found[0].endswith("List"):
+        _kind(group_version, found, items, operation).is_read = True
+
+
+def _kind(
+    group_version: ServedGroupVersion, key: tuple[str, str], schema: Any, operation: Operation
+) -> ServedKind:
+    kind = group_version.kinds.get(key)
+    if kind is None:
+        kind = group_version.kinds[key] = ServedKind(key[0], schema, operation.schemas)
+    return kind
+
+
+def _mark_patched(group_version: ServedGroupVersion, operation: Operation) -> None:
+    """A patch carries its kind in parts."""
+    group = (split(group_version.name) or ("", ""))[0]
+    kind = group_version.kinds.get((operation.kind, group))
+    if kind is not None:
+        kind.is_written = True
+
+
+def _schemas(holder: Mapping[str, Any]) -> Iterator[Any]:
+    for content in mapping(holder.get("content")).values():
+        if isinstance(content, dict) and "schema" in content:
+            yield content["schema"]

@@ -26,7 +26,7 @@ RULES: Final = {
     "loss": "Conversion to OpenAPI v3 loses nothing.",
     "definition": "An apiserver takes a CustomResourceDefinition, and publishes it as it is.",
 }
-"""What each rule requires."""
+"""Each rule, and its requirement."""
 
 
 class DocumentFinding(NamedTuple):
@@ -49,7 +49,7 @@ class Subject:
     data: bytes
     group_version: GroupVersion | None = None
     release: str | None = None
-    """Of Kubernetes ("1.34"), which definitions are judged by; None is the newest."""
+    """The release of Kubernetes ("1.34") that judges definitions; None is the newest."""
 
 
 def unread_document(name: str, reason: str) -> DocumentReport:

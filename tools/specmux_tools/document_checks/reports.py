@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from specmux_converters.counted_nouns import counted
 from specmux_converters.errors import cut
 from specmux_tools.document_checks.findings import RULES, DocumentFinding, DocumentReport
 from specmux_tools.reports import Case, FindingReport, Level, ReportFinding, Suite, Where
@@ -14,7 +15,10 @@ NAMED_MAX: Final = 10
 
 
 def report_of(checked: Sequence[DocumentReport]) -> FindingReport:
-    cases = (Case(cut(each.name), "specmux.check", tuple(_findings(each))) for each in checked)
+    cases = (
+        Case(cut(each.name), "specmux.check", tuple(_finding(each.name, found) for found in each.findings))
+        for each in checked
+    )
     return FindingReport(
         command="specmux check",
         title="Checked documents",
@@ -32,16 +36,8 @@ def report_of(checked: Sequence[DocumentReport]) -> FindingReport:
 
 def summary(checked: Sequence[DocumentReport]) -> str:
     """``36 documents: 146 errors, 2 warnings, 0 notes``."""
-    counts = [_counted(sum(each.count(level) for each in checked), level) for level in Level]
-    return f"{_counted(len(checked), 'document')}: {', '.join(counts)}"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def _findings(checked: DocumentReport) -> list[ReportFinding]:
-    return [_finding(checked.name, each) for each in checked.findings]
+    counts = [counted(sum(each.count(level) for each in checked), level) for level in Level]
+    return f"{counted(len(checked), 'document')}: {', '.join(counts)}"
 
 
 def _finding(name: str, found: DocumentFinding) -> ReportFinding:

@@ -1,4 +1,4 @@
-"""Cached results of checks in the disk cache, so that an unchanged document is checked once.
+"""Check many documents in a pool of processes; results are cached, so an unchanged one is checked once.
 
 The key is a hash of the bytes, the group-version, and the versions of everything involved. They lie in the
 store as entries of their own, so they are bounded, verified and removed as documents are.
@@ -6,7 +6,9 @@ store as entries of their own, so they are bounded, verified and removed as docu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import as_completed
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from importlib.metadata import version
@@ -15,10 +17,12 @@ from typing import Any, Final, Self
 
 import orjson
 
+from specmux_aggregator.interruptible_pool import InterruptiblePool
 from specmux_aggregator.version import VERSION
 from specmux_cache.errors import StoreError
 from specmux_cache.store.disk_store import DiskStore
 from specmux_cache.store.keys import Key
+from specmux_tools.document_checks.document import check
 from specmux_tools.document_checks.findings import DocumentFinding, DocumentReport, Subject
 from specmux_tools.reports import Level
 
@@ -79,3 +83,25 @@ class Results:
         digest.update(f"\n{subject.group_version or ''}\n{subject.release or ''}\n".encode())
         digest.update(subject.data)
         return Key(_OWNER, _OWNER, f"/{digest.hexdigest()}", "", MEDIA_TYPE)
+
+
+def check_all(subjects: Sequence[Subject], *, jobs: int) -> Iterator[tuple[Subject, DocumentReport]]:
+    """In order of completion; the largest starts first. A single document needs no process."""
+    if len(subjects) < 2:
+        for subject in subjects:
+            yield (
+                subject,
+                DocumentReport(subject.name, check(subject.data, subject.group_version, subject.release)),
+            )
+        return
+    ordered = sorted(subjects, key=lambda subject: len(subject.data), reverse=True)
+    with InterruptiblePool(min(jobs, len(ordered))) as pool:
+        asked = {pool.submit(check, each.data, each.group_version, each.release): each for each in ordered}
+        for done in as_completed(asked):
+            subject = asked[done]
+            try:
+                findings = done.result()
+            except BrokenProcessPool:
+                reason = "the process that checked it ended, by a signal or because memory is short"
+                findings = (DocumentFinding(Level.WARNING, "schema", "", reason),)
+            yield subject, DocumentReport(subject.name, findings)

@@ -11,9 +11,8 @@ import orjson
 
 from specmux_converters.document import Document
 from specmux_converters.resources import GroupVersionKind
-from specmux_tools.explanation.details import Details
-from specmux_tools.explanation.field_path import written
-from specmux_tools.explanation.media_types import media_types_json
+from specmux_tools.explanation.field_details import Details, media_types_json
+from specmux_tools.explanation.field_path import format_path
 from specmux_tools.explanation.tree import Field
 from specmux_tools.unions import Union
 
@@ -24,7 +23,7 @@ def as_json(
     """The field at the end of ``names``; a kind has the media types of its operations. ``truncated`` is
     present, and true, if fields were cut off."""
     made: dict[str, Any] = {"group": kind.group, "version": kind.version, "kind": kind.kind}
-    made["path"] = written(names)
+    made["path"] = format_path(names)
     made.update(_field(field))
     if not field.is_whole:
         made["truncated"] = True

@@ -56,7 +56,7 @@ def parse(text: str) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def written(names: tuple[str, ...]) -> str:
+def format_path(names: tuple[str, ...]) -> str:
     """Formats a path so that ``parse`` reads it."""
     text = ""
     for name in names:

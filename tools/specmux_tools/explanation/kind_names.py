@@ -10,7 +10,7 @@ from typing import Final
 
 from specmux_converters.counted_nouns import listed
 from specmux_converters.document import Document
-from specmux_converters.group_versions import GroupVersion, api_version
+from specmux_converters.group_versions import GroupVersion
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.order import discovery_rank
 from specmux_converters.resources import GroupVersionKind, Resources
@@ -89,7 +89,7 @@ def asked_for(kinds: Sequence[KindName], steps: Sequence[Step], *, version: str 
     if not steps:
         raise InvalidPath("no kind, resource or short name is given")
     name = steps[0].name
-    among = [each for each in kinds if not version or _api_version(each) == version]
+    among = [each for each in kinds if not version or each.kind.api_version == version]
     wanted = name.casefold()
     whole = [each for each in among if wanted in map(str.casefold, each.names)]
     short = [each for each in among if wanted in map(str.casefold, each.short_names) and each not in whole]
@@ -107,10 +107,10 @@ def asked_for(kinds: Sequence[KindName], steps: Sequence[Step], *, version: str 
 def _unknown(name: str, version: str, kinds: Sequence[KindName], among: Sequence[KindName]) -> UnknownKind:
     """Suggests another place of the kind, or lists what exists if no name is similar."""
     similar = similar_to(name, (each for kind in among for each in (kind.names[0], kind.kind.kind)))
-    elsewhere = _listed(
-        {_api_version(each) for each in kinds if name.casefold() in map(str.casefold, each.names)}
+    elsewhere = _list_versions(
+        {each.kind.api_version for each in kinds if name.casefold() in map(str.casefold, each.names)}
     )
-    known = _listed({each.kind.kind for each in among})
+    known = _list_versions({each.kind.kind for each in among})
     where = f" in {version}" if version else ""
     hint = ""
     if elsewhere:
@@ -122,9 +122,5 @@ def _unknown(name: str, version: str, kinds: Sequence[KindName], among: Sequence
     return UnknownKind(f"no kind, resource or short name {name!r}{where}{hint}", name=name, similar=similar)
 
 
-def _listed(names: set[str]) -> str:
+def _list_versions(names: set[str]) -> str:
     return listed(sorted(names), LISTED)
-
-
-def _api_version(name: KindName) -> str:
-    return api_version(name.kind.group, name.kind.version)

@@ -17,7 +17,7 @@ Schemas = Mapping[str, Any]
 Layers = tuple[Schema, ...]
 
 MOST_LAYERS: Final = 64
-"""Of one value; real schemas have three."""
+"""Layers of one value; real schemas have three."""
 
 
 def layers_of(schemas: Schemas, schema: Schema) -> Layers:

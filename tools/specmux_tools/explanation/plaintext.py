@@ -28,7 +28,7 @@ _TOKEN: Final = pattern(
 """A line break, white space by Go's ``unicode.IsSpace``, or a word."""
 
 
-def wrapped(text: str, width: int) -> str:
+def wrap_text(text: str, width: int) -> str:
     """``text`` with additional line breaks; existing ones are kept."""
     written: list[str] = []
     column = 0
@@ -152,7 +152,7 @@ class _Printer:
         if not path:
             described = "".join(self.descriptions(found)) or "<empty>"
             fields = "".join(self.field_list(found, 1, frozenset()))
-            head = f"DESCRIPTION:\n{_indented(wrapped(described, 76), 4)}\n"
+            head = f"DESCRIPTION:\n{_indent_text(wrap_text(described, 76), 4)}\n"
             head += self.external_docs(found, 0, 4)
             return f"{head}FIELDS:\n{fields}" if fields else head
         if reference and reference in seen:
@@ -201,20 +201,20 @@ class _Printer:
         line += "".join(_short_note(note, pad) for note in self.notes(schema))
         if self.recursive:
             return line
-        described = wrapped(schema.get("description") or "<no description>", 78 - len(pad))
+        described = wrap_text(schema.get("description") or "<no description>", 78 - len(pad))
         outside = self.external_docs(schema, len(pad) + 2, len(pad) + 4)
-        return f"{line}{_indented(described, len(pad) + 2)}\n{outside}\n"
+        return f"{line}{_indent_text(described, len(pad) + 2)}\n{outside}\n"
 
     def external_docs(self, schema: Schema, head: int, inner: int) -> str:
         """After an empty line."""
         said = within(schema, "externalDocs")
         if not said:
             return ""
-        lines = ["", _indented("EXTERNAL DOCS:", head)]
+        lines = ["", _indent_text("EXTERNAL DOCS:", head)]
         if said.get("description"):
-            lines.append(_indented(wrapped(str(said["description"]), 80 - inner), inner))
+            lines.append(_indent_text(wrap_text(str(said["description"]), 80 - inner), inner))
         if said.get("url"):
-            lines.append(_indented(f"URL: {said['url']}", inner))
+            lines.append(_indent_text(f"URL: {said['url']}", inner))
         return "".join(f"{line}\n" for line in lines)
 
 
@@ -272,7 +272,7 @@ def _target(document: Document, reference: Any) -> Schema:
     return found
 
 
-def _indented(text: str, amount: int) -> str:
+def _indent_text(text: str, amount: int) -> str:
     pad = " " * amount
     return pad + text.replace("\n", f"\n{pad}")
 
@@ -313,7 +313,7 @@ def value_text(value: Any) -> str:
 
 
 def _number(number: float) -> str:
-    """As by Go's ``%v``: the shortest digits, with an exponent below -4 and from 21 on."""
+    """The text of Go's ``%v``: the shortest digits, with an exponent below -4 and from 21 on."""
     if number == int(number) and abs(number) < 1e21:
         return str(int(number))
     text = repr(number)

@@ -9,7 +9,6 @@ from typing import Any, Final
 import orjson
 
 from specmux_converters.document import Document
-from specmux_converters.group_versions import api_version
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.references import schemas_of
 from specmux_converters.resources import GroupVersionKind
@@ -85,7 +84,7 @@ class _Writer:
         if level == 0:
             wanted |= {"apiVersion", "kind", "metadata"}
         selected = {
-            union.discriminator: self.selected(union, properties.get(union.discriminator, {}))
+            union.discriminator: self.select_member(union, properties.get(union.discriminator, {}))
             for union in unions
             if union.discriminator in wanted
         }
@@ -99,11 +98,11 @@ class _Writer:
             if member is not None:
                 schema = {**schema, "default": member.value}
             if name in given and not (isinstance(given[name], dict) and self.has_fields(schema)):
-                yield from _given_lines(name, self.known(given[name], schema), level)
+                yield from _given_lines(name, self.keep_known_fields(given[name], schema), level)
             else:
                 yield from self.field(name, schema, level, notes, above, given.get(name))
 
-    def selected(self, union: Union, schema: Schema) -> Member | None:
+    def select_member(self, union: Union, schema: Schema) -> Member | None:
         """The member for the discriminator's default or first value; the first member if it has neither."""
         said = said_by(layers_of(schemas_of(self.document), schema))
         enum = said.get("enum")
@@ -146,16 +145,22 @@ class _Writer:
     def has_fields(self, schema: Schema) -> bool:
         return bool(properties_of(layers_of(schemas_of(self.document), schema)))
 
-    def known(self, value: Any, schema: Schema) -> Any:
+    def keep_known_fields(self, value: Any, schema: Schema) -> Any:
         """A given value without fields that this version of the kind lacks."""
         layers = layers_of(schemas_of(self.document), schema)
         if isinstance(value, list):
             items = said_by(layers).get("items")
-            return [self.known(each, items) for each in value] if isinstance(items, dict) else value
+            return (
+                [self.keep_known_fields(each, items) for each in value] if isinstance(items, dict) else value
+            )
         properties = properties_of(layers)
         if not isinstance(value, dict) or not properties:
             return value
-        return {name: self.known(value[name], properties[name]) for name in value if name in properties}
+        return {
+            name: self.keep_known_fields(value[name], properties[name])
+            for name in value
+            if name in properties
+        }
 
     def head(self, name: str, comment: str, layers: Layers, given: Mapping[str, Any] | None) -> Iterator[str]:
         """The first lines of every object. The metadata of a list has no name."""
@@ -165,7 +170,7 @@ class _Writer:
             named = {"name": self.texts[0] if self.texts else ""} if given is None else given
             yield from _given_lines("metadata", dict(named) if has_name else {}, 0, comment)
             return
-        value = self.kind.kind if name == "kind" else api_version(self.kind.group, self.kind.version)
+        value = self.kind.kind if name == "kind" else self.kind.api_version
         yield f"{name}: {_scalar(value)}{comment}"
 
     def value_lines(

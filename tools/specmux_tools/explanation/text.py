@@ -12,9 +12,8 @@ from specmux_converters.document import Document
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.references import schemas_of
 from specmux_converters.resources import GroupVersionKind
-from specmux_tools.explanation.details import Details, details_of
+from specmux_tools.explanation.field_details import Details, details_of, media_type_lines
 from specmux_tools.explanation.layers import Schema, components_in, innermost, layers_of, said_by
-from specmux_tools.explanation.media_types import media_type_lines
 from specmux_tools.explanation.plaintext import Note, of_kind, value_text
 from specmux_tools.unions import union_text
 

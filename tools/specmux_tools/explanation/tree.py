@@ -16,7 +16,7 @@ from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.references import schemas_of
 from specmux_converters.schema_references import component_of
 from specmux_tools.errors import UnknownField
-from specmux_tools.explanation.details import Details, details_of
+from specmux_tools.explanation.field_details import Details, details_of
 from specmux_tools.explanation.field_path import Step
 from specmux_tools.explanation.layers import (
     Layers,
@@ -36,7 +36,7 @@ MOST_FIELDS: Final = 10_000
 MOST_DEPTH: Final = 64
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
     name: str
     type: str
@@ -64,13 +64,13 @@ class FieldPlace:
 
     names: tuple[str, ...]
     schema: Schema
-    is_required: bool
+    is_required: bool = False
 
 
 def find(document: Document, schema: Schema, steps: Sequence[Step]) -> FieldPlace:
     """Raises UnknownField, with similar names."""
     schemas = schemas_of(document)
-    place = FieldPlace((), schema, False)
+    place = FieldPlace((), schema)
     for step in steps:
         layers: Layers | None = layers_of(schemas, place.schema)
         last = layers
@@ -78,13 +78,15 @@ def find(document: Document, schema: Schema, steps: Sequence[Step]) -> FieldPlac
             found = properties_of(layers).get(step.name)
             if found:
                 names = (*place.names, step.name)
-                place = FieldPlace(names, found, step.name in required_of(layers))
+                place = FieldPlace(names, found, is_required=step.name in required_of(layers))
                 break
             last, layers = layers, element_of(schemas, layers)
         else:
-            if not (step.is_quoted and _is_below_map(schemas_of(document), place.schema)):
-                raise _unknown(step, place, last or ())
-            place = FieldPlace(place.names, _value_of_map(schemas, place.schema), False)
+            values = _value_of_map(schemas, place.schema) if step.is_quoted else {}
+            if not values:
+                similar = similar_to(step.name, properties_of(last or ()))
+                raise UnknownField(f'field "{step.name}" does not exist', name=step.name, similar=similar)
+            place = FieldPlace(place.names, values)
     return place
 
 
@@ -136,17 +138,19 @@ class _Grower:
         inner = innermost(self.schemas, layers)
         below = self.below(layers, inner, depth, above)
         return Field(
-            name,
-            type_of(self.document, schema),
-            is_required,
-            text(said.get("description")),
-            details_of(said, {} if inner is layers else said_by(inner), next(components_in(inner), "")),
-            below.fields,
-            below.has_more,
-            below.is_whole,
-            1 + below.size,
-            below.height,
-            _component_of(inner) or "",
+            name=name,
+            type=type_of(self.document, schema),
+            is_required=is_required,
+            description=text(said.get("description")),
+            details=details_of(
+                said, {} if inner is layers else said_by(inner), next(components_in(inner), "")
+            ),
+            fields=below.fields,
+            has_more=below.has_more,
+            is_whole=below.is_whole,
+            size=1 + below.size,
+            height=below.height,
+            component=_component_of(inner) or "",
         )
 
     def below(self, layers: Layers, inner: Layers, depth: int, above: frozenset[str]) -> _Below:
@@ -180,15 +184,6 @@ class _Grower:
 
 def _component_of(inner: Layers) -> str | None:
     return None if inner[0].get("properties") else component_of(inner[0])
-
-
-def _unknown(step: Step, place: FieldPlace, layers: Layers) -> UnknownField:
-    similar = similar_to(step.name, properties_of(layers))
-    return UnknownField(f'field "{step.name}" does not exist', name=step.name, similar=similar)
-
-
-def _is_below_map(schemas: Schema, schema: Schema) -> bool:
-    return bool(_value_of_map(schemas, schema))
 
 
 def _value_of_map(schemas: Schema, schema: Schema) -> Schema:

@@ -65,7 +65,7 @@ class _Spot:
     is_whole: bool
 
 
-def placed(report: Report, old: tuple[SourceDocument, ...], new: tuple[SourceDocument, ...]) -> Report:
+def place_changes(report: Report, old: tuple[SourceDocument, ...], new: tuple[SourceDocument, ...]) -> Report:
     """The report with the place of every change that one can be found for."""
     spots = []
     for change in report.changes:
@@ -103,13 +103,13 @@ def _spot_in(change: Change, source: SourceDocument) -> _Spot | None:
     if operation and isinstance(paths, dict) and operation[2] in paths:
         is_there = operation[1].lower() in paths[operation[2]]
         path: Path = ("paths", operation[2], *([operation[1].lower()] if is_there else []))
-        return _Spot(source, path, is_there)
+        return _Spot(source, path, is_whole=is_there)
     group = change.location.group_version
     for name, schema in _kinds(source.document, group, change.location.kind):
         return _in_schema(change, source, ("components", "schemas", name), schema)
     prefix = f"/{group}/"
     if group and isinstance(paths, dict) and any(str(path).startswith(prefix) for path in paths):
-        return _Spot(source, ("paths",), not change.location.kind)
+        return _Spot(source, ("paths",), is_whole=not change.location.kind)
     return None
 
 
@@ -130,7 +130,7 @@ def _in_manifest(change: Change, source: SourceDocument) -> _Spot | None:
     kind = _below(spec, ("names", "kind"))
     versions = spec.get("versions")
     if change.id == "stored-version-removed":
-        return _Spot(source, ("spec", "versions"), False) if kind == place.kind else None
+        return _Spot(source, ("spec", "versions"), is_whole=False) if kind == place.kind else None
     for index, version in enumerate(array(versions)):
         if not isinstance(version, dict) or not version.get("served"):
             continue
@@ -139,26 +139,26 @@ def _in_manifest(change: Change, source: SourceDocument) -> _Spot | None:
         if place.kind and kind != place.kind and change.id != "kind-changed":
             continue
         if change.id in _OF_MANIFEST:
-            return _Spot(source, _OF_MANIFEST[change.id], True)
+            return _Spot(source, _OF_MANIFEST[change.id], is_whole=True)
         own: Path = ("spec", "versions", index)
         if "subresource" in change.id or change.id == "scale-path-changed":
             extra = (
                 ("scale", change.what) if change.id == "scale-path-changed" else (change.what or "status",)
             )
-            return _walked(source, version, own, ("subresources", *extra))
+            return _walk_steps(source, version, own, ("subresources", *extra))
         root = mapping(version.get("schema")).get("openAPIV3Schema")
         if not place.path and (root is None or not _keyword(change)):
-            return _Spot(source, own, True)
+            return _Spot(source, own, is_whole=True)
         return _in_schema(change, source, (*own, "schema", "openAPIV3Schema"), root)
     return None
 
 
-def _walked(source: SourceDocument, value: Any, path: Path, steps: Path) -> _Spot:
+def _walk_steps(source: SourceDocument, value: Any, path: Path, steps: Path) -> _Spot:
     for step in steps:
         if not isinstance(value, dict) or step not in value:
-            return _Spot(source, path, False)
+            return _Spot(source, path, is_whole=False)
         value, path = value[step], (*path, step)
-    return _Spot(source, path, True)
+    return _Spot(source, path, is_whole=True)
 
 
 def _in_schema(change: Change, source: SourceDocument, path: Path, schema: Any) -> _Spot:
@@ -176,15 +176,15 @@ def _in_schema(change: Change, source: SourceDocument, path: Path, schema: Any) 
             None,
         )
         if found is None:
-            return _Spot(source, path, False)
+            return _Spot(source, path, is_whole=False)
         schema, path = found
     keyword = _keyword(change)
     if keyword is None:
-        return _Spot(source, path, True)
+        return _Spot(source, path, is_whole=True)
     for way, each in _parts(source.document, path, schema, 0):
         if keyword in each:
-            return _Spot(source, (*way, keyword), True)
-    return _Spot(source, path, False)
+            return _Spot(source, (*way, keyword), is_whole=True)
+    return _Spot(source, path, is_whole=False)
 
 
 _MOST_DEEP: Final = 16
@@ -259,7 +259,7 @@ def _is_of(node: yaml.Node, source: SourceDocument) -> bool:
 
 
 def _mark(node: yaml.Node, path: Path) -> tuple[int, int]:
-    """Of the key, or of the last one that is there."""
+    """Line and column of the last key on the path that is there."""
     mark = node.start_mark
     for step in path:
         found = _child(node, step)

@@ -1,4 +1,4 @@
-"""What ``specmux diff`` compares: each word, read into what it serves.
+"""The sides of ``specmux diff``: each word, read into what it serves.
 
 Files are told apart by what they hold. CustomResourceDefinitions are read as manifests, since a document made
 of them does not say which versions are deprecated or stored.
@@ -54,7 +54,7 @@ class Side:
     served: ServedSide
     notes: tuple[str, ...] = ()
     sources: tuple[SourceDocument, ...] = ()
-    """Of files, for the places of changes."""
+    """The documents of files, for the places of changes."""
 
 
 @dataclass(slots=True)
@@ -67,7 +67,7 @@ class _SideDocuments:
     others: list[str] = field(default_factory=list)
     """Files that are no documents, with the reason."""
     unread: list[str] = field(default_factory=list)
-    """What may be one and could not be read, with the reason."""
+    """Files that may be documents and could not be read, with the reason."""
 
 
 def side_of(
@@ -113,11 +113,11 @@ def refuse_cut_hash(word: str) -> None:
 
 
 def side_of_source(source: SourceOptions, *, allows_unread: bool = False) -> Side:
-    """What a server serves, or files that options name."""
-    from specmux_tools.sources import opened
+    """The side of a server, or of files that options name."""
+    from specmux_tools.sources import open_documents
 
     served = ServedSide()
-    with opened(source) as server:
+    with open_documents(source) as server:
         loaded = server.load()
     if loaded.unread and not allows_unread:
         # A document that is missing would be told as a group-version that is gone.
@@ -142,7 +142,7 @@ def _side_of_files(word: str, source: SourceOptions, *, allows_unread: bool) -> 
     read = _SideDocuments()
     for file in files:
         _recognise(file, _name_from_here(file, word), read, is_only=len(files) == 1)
-    served = _served(read)
+    served = _serve_documents(read)
     where = "standard input" if word == str(STDIN) else word
     if read.unread and not allows_unread:
         raise FileRefused(where if len(files) > 1 else "", _refusal(read.unread, len(files)))
@@ -156,7 +156,7 @@ def _side_of_files(word: str, source: SourceOptions, *, allows_unread: bool) -> 
 
 
 def _name_from_here(file: Input, word: str) -> str:
-    """As a file of a revision is called in the working tree, which is what annotations name."""
+    """The name in the working tree of a revision's file, since annotations need it."""
     if not word.startswith(GIT):
         return file.name
     return str(PurePath(word.removeprefix(GIT).partition(":")[2], file.relative))
@@ -171,7 +171,7 @@ def _refusal(unread: list[str], files: int) -> str:
 
 def _recognise(file: Input, name: str, read: _SideDocuments, *, is_only: bool) -> None:
     try:
-        found = file.recognised()
+        found = file.recognise()
     except NoDocument as error:
         read.others.append(str(error) if is_only else f"{cut(name)}: {error}")
         return
@@ -189,7 +189,7 @@ def _recognise(file: Input, name: str, read: _SideDocuments, *, is_only: bool) -
     into[found.kind].extend(SourceDocument(name, data, each, is_manifest) for each in found.documents)
 
 
-def _served(read: _SideDocuments) -> ServedSide:
+def _serve_documents(read: _SideDocuments) -> ServedSide:
     served = ServedSide()
     seen = set()
     for each in read.documents:

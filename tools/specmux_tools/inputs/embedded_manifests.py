@@ -40,7 +40,7 @@ class EmbeddedManifest:
 
 
 def embedded_manifests(value: Any) -> Iterator[EmbeddedManifest]:
-    """Those of one object."""
+    """The manifests within one object."""
     stored = mapping(value)
     is_secret = stored.get("type") == _HELM
     if is_secret or (stored.get("kind") == "ConfigMap" and _label(stored, "owner") == "helm"):

@@ -21,7 +21,7 @@ class IgnoredField:
 
     @classmethod
     def of(cls, text: str) -> IgnoredField:
-        """Of ``[KIND:]/POINTER``. Raises ValueError."""
+        """The field that ``[KIND:]/POINTER`` names. Raises ValueError."""
         kind, _, pointer = text.rpartition(":") if not text.startswith("/") else ("", "", text)
         first, *parts = pointer.split("/")
         if first or not parts or not all(parts):

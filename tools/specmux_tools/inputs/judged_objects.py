@@ -21,10 +21,10 @@ from specmux_converters.resources import GroupVersionKind
 from specmux_tools.inputs.diff_sides import Side
 from specmux_tools.inputs.validated_objects import MEDIA_TYPES, manifest_files, manifests_in
 from specmux_tools.kinds import DocumentSet
-from specmux_tools.sources import SourceOptions, opened
+from specmux_tools.sources import SourceOptions, open_documents
 from specmux_tools.sources.disk.git_files import PREFIX as GIT
 from specmux_tools.sources.options import CONTEXT, KUBERNETES, release_of
-from specmux_tools.sources.remote.answers import answer_of
+from specmux_tools.sources.remote.fetching import answer_of
 from specmux_tools.sources.source import FileRefused
 from specmux_tools.validation import Severity, ValidationReport, Validator
 from specmux_tools.validation.decoding.manifests import defined_kind, preserving_kinds
@@ -42,7 +42,7 @@ class _KindCount:
     """Each that the old side takes, and why the new one does not."""
     refused_before: int = 0
     unchecked: int = 0
-    """Those that the new side takes, as far as it was looked."""
+    """Objects that the new side accepts, as far as they could be checked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +112,14 @@ def _notes(kind: GroupVersionKind, count: _KindCount) -> Iterator[str]:
 def validator_of(
     word: str, side: Side, source: SourceOptions, own: Sequence[Document] = (), *, release: str | None = None
 ) -> Validator:
-    """Of one side: ``word`` is what it was read of, "" the source itself. ``own``: definitions beside the
-    objects, where the side has no other of the same kind. ``release``: the rules; by default those of
+    """The validator of one side: ``word`` names its source, "" the options' own. ``own``: definitions beside
+    the objects, where the side has no other of the same kind. ``release``: the rules; by default those of
     the release that the word names, else of the newest."""
     manifests = [each.document for each in side.sources if each.is_manifest]
     if side.sources or word.startswith(GIT):
-        documents = DocumentSet(_keyed(side), own=build(manifests, templates=AS_DEFINED).documents)
+        documents = DocumentSet(_key_documents(side), own=build(manifests, templates=AS_DEFINED).documents)
     else:
-        with opened(source.at(word) if word else source) as opened_source:
+        with open_documents(source.at(word) if word else source) as opened_source:
             documents = opened_source.load().documents
     kinds = {(each.kind.group, each.kind.kind) for each in documents}
     if release is None and word.startswith(KUBERNETES):
@@ -137,7 +137,7 @@ def validator_of(
     )
 
 
-def _keyed(side: Side) -> dict[GroupVersion, Document]:
+def _key_documents(side: Side) -> dict[GroupVersion, Document]:
     """Documents by the group-version that their file names, or that their paths begin with."""
     found = {}
     for each in side.sources:
@@ -163,9 +163,9 @@ def objects_at(word: str, source: SourceOptions, side: Side) -> Iterator[tuple[b
 
 
 def stored_objects(cluster: SourceOptions, side: Side) -> Iterator[tuple[bytes, str]]:
-    """What a cluster stores, with its media type, of each resource that the side has."""
+    """The stored objects of a cluster with their media type, of each resource that the side has."""
     for name, plural in _resources(side):
-        for stored in _listed(cluster, name, plural):
+        for stored in _list_objects(cluster, name, plural):
             yield orjson.dumps(stored), "application/json"
 
 
@@ -181,7 +181,7 @@ def _resources(side: Side) -> Iterable[tuple[GroupVersion, str]]:
     return chosen.values()
 
 
-def _listed(cluster: SourceOptions, name: GroupVersion, plural: str) -> Iterator[dict[str, Any]]:
+def _list_objects(cluster: SourceOptions, name: GroupVersion, plural: str) -> Iterator[dict[str, Any]]:
     path = f"/{name}/{quote(plural, safe='')}?limit={PAGE}"
     following = ""
     for _ in range(PAGES_MAX):

@@ -1,28 +1,97 @@
-"""What ``specmux upgrade`` judges: objects of files and of clusters, and what came of each."""
+"""Objects of files and clusters, judged before an upgrade, and the verdict on each."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from specmux_aggregator.console import warn
 from specmux_converters.counted_nouns import counted
+from specmux_converters.document import Document
+from specmux_converters.group_versions import GroupVersion, joined, split
 from specmux_converters.lazy.dataclasses import dataclass
+from specmux_converters.resources import GroupVersionKind
+from specmux_tools.differences import ServedSide, compare
+from specmux_tools.inputs.diff_sides import Side, side_of, side_of_source
 from specmux_tools.inputs.embedded_manifests import MARKS, EmbeddedManifest, embedded_manifests
-from specmux_tools.inputs.judged_objects import stored_objects
-from specmux_tools.inputs.upgrade_sides import group_versions_of, read_side, upgrade_sides
+from specmux_tools.inputs.judged_objects import stored_objects, validator_of
 from specmux_tools.inputs.validated_objects import Manifest, manifest_files, manifests_in
 from specmux_tools.sources import SourceOptions
 from specmux_tools.sources.arguments import is_path
 from specmux_tools.sources.disk.git_files import PREFIX as GIT
-from specmux_tools.upgrades.verdicts import UpgradeJudge, UpgradeOutcome, UpgradeVerdict
+from specmux_tools.upgrades.verdicts import (
+    UpgradeJudge,
+    UpgradeOutcome,
+    UpgradeSides,
+    UpgradeVerdict,
+    resources_of,
+)
 from specmux_tools.validation import Check, Directive, Severity, ValidationReport, Violation
 from specmux_tools.validation.decoding.body import Body
 from specmux_tools.validation.decoding.lists import flattened, is_list, is_too_deep
-from specmux_tools.validation.decoding.manifests import definitions_in, is_local_config
+from specmux_tools.validation.decoding.manifests import definitions_in, group_versions_in, is_local_config
 from specmux_tools.validation.decoding.streams import parts_of
 from specmux_tools.validation.media_types import body_format
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSide:
+    """``word`` is "" for the source that options name."""
+
+    word: str
+    side: Side
+
+
+def read_side(word: str, source: SourceOptions) -> ReadSide:
+    """Raises FileRefused, SpecmuxError."""
+    side = side_of(word, source, group_versions=()) if word else side_of_source(source)
+    return ReadSide(word, side)
+
+
+def upgrade_sides(
+    before: ReadSide,
+    after: ReadSide,
+    source: SourceOptions,
+    *,
+    own: Sequence[Document],
+    wanted: Collection[GroupVersion] | None,
+    release: str | None,
+) -> UpgradeSides:
+    """``own``: definitions among the objects. ``wanted``: group-versions of these; None is all."""
+    old, new = (_only(each.side.served, wanted) for each in (before, after))
+    return UpgradeSides(
+        old=validator_of(before.word, before.side, source, own),
+        new=validator_of(after.word, after.side, source, own, release=release),
+        places=compare(old, new).places,
+        old_resources=resources_of(before.side.served),
+        new_resources=resources_of(after.side.served),
+        new_kinds=tuple(_kinds(after.side.served)),
+        definitions={
+            str((each.document.get("metadata") or {}).get("name")): each.document
+            for each in after.side.sources
+            if each.is_manifest
+        },
+    )
+
+
+def group_versions_of(inputs: Iterable[Manifest]) -> frozenset[GroupVersion]:
+    return frozenset(joined(*each) for item in inputs for each in group_versions_in(item.part))
+
+
+def _only(served: ServedSide, wanted: Collection[GroupVersion] | None) -> ServedSide:
+    if wanted is None:
+        return served
+    return ServedSide({name: each for name, each in served.group_versions.items() if name in wanted})
+
+
+def _kinds(served: ServedSide) -> Iterable[GroupVersionKind]:
+    for name, each in served.group_versions.items():
+        group = split(name)
+        if group is not None:
+            for resource in each.resources.values():
+                yield GroupVersionKind(*group, resource.kind)
+
 
 CLUSTER = "cluster"
 
@@ -43,7 +112,7 @@ class UpgradedObject:
 
 
 class Upgrade:
-    """Of what ``origin`` names, "" being the source itself, to ``target``."""
+    """An upgrade from ``origin`` ("": the options' own source) to ``target``."""
 
     def __init__(self, origin: str, target: str, source: SourceOptions, release: str | None) -> None:
         self._source = source
@@ -96,7 +165,7 @@ def _verdicts(body: Body, judge: UpgradeJudge, *, is_embedded: bool = False) -> 
 
 
 def _within(body: Body, judge: UpgradeJudge) -> Iterator[UpgradeVerdict]:
-    """Of the manifests within an object."""
+    """Verdicts on the manifests within an object."""
     for embedded in embedded_manifests(body.value):
         if embedded.fault:
             fault = Violation(Severity.NOTE, Check.NOT_CHECKED, (), f"cannot be read: {embedded.fault}")

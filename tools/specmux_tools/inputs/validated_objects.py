@@ -1,4 +1,4 @@
-"""What ``specmux validate`` checks: the files, the objects in them, and what came of each."""
+"""The files of ``specmux validate``, the objects in them, and the verdict on each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import orjson
 from specmux_aggregator.errors import SourceError
 from specmux_aggregator.http.content_codings import TooLarge
 from specmux_converters.document import Document
-from specmux_converters.group_versions import GroupVersion, api_version, joined
+from specmux_converters.group_versions import GroupVersion, joined
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.order import BUILT_IN_GROUPS
 from specmux_converters.resources import GroupVersionKind
@@ -69,7 +69,7 @@ class Manifest:
     """One document of one file."""
 
     file: str
-    """As the user named it; "stdin" for standard input."""
+    """The file's name, as the user gave it; "stdin" for standard input."""
     part: StreamPart
 
 
@@ -80,7 +80,7 @@ class ValidatedObject:
     file: str
     line: int
     source: str
-    """Of the template, by Helm's comment; "" without one."""
+    """The template, by Helm's comment; "" without one."""
     outcome: ObjectVerdict
     report: ValidationReport
 
@@ -118,25 +118,22 @@ class VerdictOptions:
     allows_unknown_kinds: bool = False
     unions: UnionAlgorithm = UnionAlgorithm.OFF
     release: str | None = None
-    """Of Kubernetes, as 1.34; None is the newest."""
+    """The release of Kubernetes, such as 1.34; None is the newest."""
     skips_non_objects: bool = False
     allows_unchecked: bool = False
     stored: StoredObjects | None = None
-    """Those that are updated."""
+    """Stored objects that the manifests update."""
     patch: ObjectPatch | None = None
     is_strict_of_warnings: bool = False
     """A warning is an error."""
     keeps_objects: bool = False
-    """As they would be stored."""
+    """Keep the objects as they would be stored."""
     ignored: tuple[IgnoredField, ...] = ()
 
     def skips(self, kind: GroupVersionKind | None) -> bool:
         if kind is None:
             return False
-        return (
-            kind.kind in self.skipped
-            or f"{api_version(kind.group, kind.version)}/{kind.kind}" in self.skipped
-        )
+        return kind.kind in self.skipped or f"{kind.api_version}/{kind.kind}" in self.skipped
 
 
 def manifest_files(paths: Iterable[str], *, ignored: re.Pattern[str] | None = None) -> list[Input]:
@@ -283,7 +280,7 @@ def documents_for(
     own: Mapping[GroupVersion, Document],
     load: Callable[[Collection[GroupVersion]], Mapping[GroupVersion, Document]],
 ) -> DocumentSet:
-    """Those that the objects need: of the definitions among them, ``own``, then what is loaded. A
+    """The documents that the objects need: of the definitions among them, ``own``, then what is loaded. A
     group-version of ``own`` is loaded, too, for kinds that these definitions lack."""
     defined: dict[GroupVersion, set[str]] = {}
     for found in DocumentSet(own):
@@ -309,7 +306,7 @@ def with_places(
     kinds = list(known())
     places = {kind: place_of(kind, kinds) for kind in unknown}
     texts = {
-        f"{api_version(kind.group, kind.version)} {kind.kind}: {place.text}": None
+        f"{kind.api_version} {kind.kind}: {place.text}": None
         for kind, place in places.items()
         if place is not None
     }

@@ -1,4 +1,4 @@
-"""What the tools answer: values for a model to read, each bounded, with a way to ask for more.
+"""Answers of the tools: values for a model to read, each bounded, with a way to ask for more.
 
 Blocks; one question at a time. Documents are loaded when a question wants them.
 """
@@ -15,7 +15,7 @@ import orjson
 
 from specmux_converters.counted_nouns import counted
 from specmux_converters.document import Document
-from specmux_converters.group_versions import GroupVersion, api_version, joined
+from specmux_converters.group_versions import GroupVersion, joined
 from specmux_tools.differences import ServedSide, add_document, compare
 from specmux_tools.differences.policy import NO_POLICY
 from specmux_tools.differences.reports import render, report_of
@@ -35,8 +35,7 @@ from specmux_tools.inputs.validated_objects import (
 )
 from specmux_tools.kinds import DocumentSet, KindSchema
 from specmux_tools.queries import validator_beside
-from specmux_tools.search_index.as_json import found_json
-from specmux_tools.search_index.query import search
+from specmux_tools.search_index.query import found_json, search
 from specmux_tools.sources.kind_lookup import (
     chosen_in,
     kinds_of_source,
@@ -49,7 +48,7 @@ from specmux_tools.sources.source import Source
 from specmux_tools.validation.decoding.streams import parts_of
 
 ANSWER_CHARACTERS: Final = 12_000
-"""Of a text at a time: about 3,000 tokens."""
+"""Characters of a text at a time: about 3,000 tokens."""
 KINDS_AT_ONCE: Final = 100
 MANIFEST_CHARACTERS: Final = 1_000_000
 VIOLATIONS_SHOWN: Final = 50
@@ -86,18 +85,19 @@ class Library:
             ]
         shown = found[max(offset, 0) : max(offset, 0) + KINDS_AT_ONCE]
         lines = [
-            " ".join((_version(each), each.kind.kind, each.names[0], *each.short_names)) for each in shown
+            " ".join((each.kind.api_version, each.kind.kind, each.names[0], *each.short_names))
+            for each in shown
         ]
         return ["\n".join((counted(len(found), "kind"), *lines)), *_more(offset + len(shown), len(found))]
 
     def explain(self, subject: str, version: str = "", recursive: bool = False, offset: int = 0) -> list[str]:
         """Raises SchemasError, SpecmuxError."""
         with self._now() as source:
-            asked, found = self._asked(source, subject, version)
+            asked, found = self._find_kind(source, subject, version)
             place = find(found.document, found.schema, asked.steps)
             told = text(found.document, asked.chosen.kind, place.names, recursive=recursive)
-        also = ", ".join(f"{_version(each)} {each.kind.kind}" for each in asked.others)
-        return [*_cut(told, offset), *([f"The same name is in: {also}"] if also else [])]
+        also = ", ".join(f"{each.kind.api_version} {each.kind.kind}" for each in asked.others)
+        return [*_cut_lines(told, offset), *([f"The same name is in: {also}"] if also else [])]
 
     def search(
         self, words: str, group: str | None = None, limit: int = 10, offset: int = 0
@@ -118,20 +118,20 @@ class Library:
     def skeleton(self, subject: str, version: str = "") -> str:
         """Raises SchemasError, SpecmuxError."""
         with self._now() as source:
-            asked, found = self._asked(source, subject, version)
-            return _cut(skeleton(found.document, asked.chosen.kind, found.schema), 0)[0]
+            asked, found = self._find_kind(source, subject, version)
+            return _cut_lines(skeleton(found.document, asked.chosen.kind, found.schema), 0)[0]
 
     def validate(self, manifest: str) -> dict[str, Any]:
         """Every object in ``manifest``, YAML or JSON, with the definitions in it. Raises InvalidPath for what
         is too long or holds no object."""
         if len(manifest) > MANIFEST_CHARACTERS:
             raise InvalidPath(f"a manifest of {len(manifest)} characters; {MANIFEST_CHARACTERS} are allowed")
-        data = _unfenced(manifest).encode("utf-8", "surrogatepass")
+        data = _strip_fences(manifest).encode("utf-8", "surrogatepass")
         inputs = [Manifest("manifest", part) for part in parts_of(data)]
         if not inputs:
             raise InvalidPath("no object in the manifest")
         with self._now() as source:
-            checked, places = self._judged(source, inputs)
+            checked, places = self._judge_manifests(source, inputs)
         # A List is one of the reports; what counts is what was judged.
         objects = [{**each.report.as_document(), "valid": _is_valid(each)} for each in checked]
         left = VIOLATIONS_SHOWN
@@ -146,7 +146,7 @@ class Library:
             **({"hints": list(places)} if places else {}),
         }
 
-    def _judged(
+    def _judge_manifests(
         self, source: Source, inputs: list[Manifest]
     ) -> tuple[list[ValidatedObject], tuple[str, ...]]:
         def documents_of(own: Mapping[GroupVersion, Document]) -> DocumentSet:
@@ -165,7 +165,7 @@ class Library:
                 add_document(now, document)
             found = compare(self._against(), now)
             report = report_of(found, old="before", new="now", policy=NO_POLICY, today="")
-        return _cut(render(report, "text", fail_on=None, coloured=False), offset)
+        return _cut_lines(render(report, "text", fail_on=None, coloured=False), offset)
 
     def document(self, group: str, version: str) -> str:
         """JSON. Raises UnknownKind for a group-version that is not there."""
@@ -180,14 +180,14 @@ class Library:
     def _now(self) -> Iterator[Source]:
         """The source as it is now, for one question at a time. Raises SpecmuxError."""
         with self._lock:
-            source = self._source.refreshed()
+            source = self._source.refresh()
             if source is not self._source:
                 self._source, self._kinds = source, None
                 self._index.of(source)
             yield source
 
-    def _asked(self, source: Source, subject: str, version: str) -> tuple[KindReference, KindSchema]:
-        subject, version = _spelled(subject, version)
+    def _find_kind(self, source: Source, subject: str, version: str) -> tuple[KindReference, KindSchema]:
+        subject, version = _spell_subject(subject, version)
         asked = chosen_in(self._all_kinds(source), subject, version)
         loaded = loaded_for(source, (asked.chosen,), schemas_only=bool(asked.steps))
         return asked, schema_of(loaded, asked.chosen)
@@ -203,14 +203,14 @@ _FENCE: Final = re.compile(r"\s*(```+|~~~+)[^\n]*\n(.*?)(?:\n\s*\1[^\n]*\s*|\Z)"
 _QUALIFIED: Final = re.compile(r"((?:[a-z0-9.-]+/)?v[0-9][a-z0-9]*)(?:/|\s+)(\S.*)")
 
 
-def _unfenced(manifest: str) -> str:
+def _strip_fences(manifest: str) -> str:
     """Without the fences of Markdown around it: models write them. Several blocks are several documents."""
     if not manifest.lstrip().startswith(("```", "~~~")):
         return manifest
     return "\n---\n".join(block[2] for block in _FENCE.finditer(manifest))
 
 
-def _spelled(subject: str, version: str) -> tuple[str, str]:
+def _spell_subject(subject: str, version: str) -> tuple[str, str]:
     """``apps/v1 Deployment`` and ``Pod spec containers`` as the command wants them."""
     qualified = _QUALIFIED.fullmatch(subject.strip())
     if qualified is not None and not version:
@@ -222,14 +222,10 @@ def _is_valid(each: ValidatedObject) -> bool:
     return each.outcome is ObjectVerdict.VALID
 
 
-def _cut(told: str, offset: int) -> list[str]:
+def _cut_lines(told: str, offset: int) -> list[str]:
     end = max(offset, 0) + ANSWER_CHARACTERS
     return [told[max(offset, 0) : end], *_more(end, len(told))]
 
 
 def _more(end: int, total: int) -> list[str]:
     return [f"nextOffset: {end}"] if end < total else []
-
-
-def _version(name: KindName) -> str:
-    return api_version(name.kind.group, name.kind.version)

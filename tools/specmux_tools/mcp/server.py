@@ -40,7 +40,7 @@ def server_of(library: Library, *, has_diff: bool) -> MCPServer:
         contains: part of a name, any case. group: an API group such as "apps"; "" is the core group.
         At most 100 at a time; pass nextOffset as offset for more.
         """
-        return _told(lambda: library.list_kinds(contains or "", group, offset))
+        return _ask_library(lambda: library.list_kinds(contains or "", group, offset))
 
     @server.tool(structured_output=False, annotations=READ_ONLY)
     def explain(type: str, api_version: str = "", recursive: bool = False, offset: int = 0) -> list[str]:
@@ -49,7 +49,7 @@ def server_of(library: Library, *, has_diff: bool) -> MCPServer:
         type: a kind, plural or short name with a path, such as "deploy.spec.strategy". api_version: as
         "apps/v1", to choose one of several versions. recursive: every field below, one line each.
         """
-        return _told(lambda: library.explain(type, api_version, recursive, offset))
+        return _ask_library(lambda: library.explain(type, api_version, recursive, offset))
 
     @server.tool(structured_output=False, annotations=READ_ONLY)
     def search(words: str, group: str | None = None, limit: int = 10, offset: int = 0) -> str:
@@ -59,12 +59,12 @@ def server_of(library: Library, *, has_diff: bool) -> MCPServer:
         Give the kind too where it is known: "deployment replicas". Each row has kind, apiVersion, path, type
         and the beginning of the description; alsoInCount counts other kinds with the same field.
         """
-        return _told(lambda: _json(library.search(words, group, limit, offset)))
+        return _ask_library(lambda: _json(library.search(words, group, limit, offset)))
 
     @server.tool(structured_output=False, annotations=READ_ONLY)
     def skeleton(type: str, api_version: str = "") -> str:
         """A YAML manifest of a kind with its required fields, to begin with. type: a kind or short name."""
-        return _told(lambda: library.skeleton(type, api_version))
+        return _ask_library(lambda: library.skeleton(type, api_version))
 
     @server.tool(structured_output=False, annotations=READ_ONLY)
     def validate(manifest: str) -> str:
@@ -74,7 +74,7 @@ def server_of(library: Library, *, has_diff: bool) -> MCPServer:
         verdict on all; each of "objects" has its own, with violations by path, line and message. A violation
         of the severity "note" names what could not be checked.
         """
-        return _told(lambda: _json(library.validate(manifest)))
+        return _ask_library(lambda: _json(library.validate(manifest)))
 
     if has_diff:
 
@@ -82,7 +82,7 @@ def server_of(library: Library, *, has_diff: bool) -> MCPServer:
         def diff(offset: int = 0) -> list[str]:
             """What changed between the APIs that the user compares with (--against) and those of now, worst
             first: removed and changed fields, and whom they break."""
-            return _told(lambda: library.diff(offset))
+            return _ask_library(lambda: library.diff(offset))
 
     @server.resource("openapi://{group}/{version}", mime_type="application/json")
     def document(group: str, version: str) -> str:
@@ -100,7 +100,7 @@ def _json(answer: dict[str, Any]) -> str:
     return orjson.dumps(answer).decode()
 
 
-def _told(ask: Callable[[], R]) -> R:
+def _ask_library(ask: Callable[[], R]) -> R:
     """Raises ToolError with what a model can do about it."""
     try:
         return ask()

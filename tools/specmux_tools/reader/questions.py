@@ -32,8 +32,7 @@ from specmux_tools.explanation.tree import MOST_DEPTH, find, tree_of
 from specmux_tools.kinds import KindSchema, kinds_of
 from specmux_tools.processor_time import QueryTooLong, limited_time
 from specmux_tools.reader.state import ReaderState
-from specmux_tools.search_index.as_json import found_json
-from specmux_tools.search_index.query import search
+from specmux_tools.search_index.query import found_json, search
 
 MOST_BYTES: Final = 4 * 1024 * 1024
 
@@ -46,7 +45,7 @@ def explain(
         return Wants((request.group_version,))
     try:
         with limited_time():
-            return ReaderAnswer(encoded(_explained(document, request), coding))
+            return ReaderAnswer(encoded(_explain_kind(document, request), coding))
     except SchemasError as error:
         return refusal_of(error)
     except (QueryTooLong, RecursionError):
@@ -90,7 +89,7 @@ def kind_called(document: Document, group_version: GroupVersion, name: str) -> t
     return chosen, schemas[chosen.kind]
 
 
-def _explained(document: Document, request: ExplainRequest) -> bytes:
+def _explain_kind(document: Document, request: ExplainRequest) -> bytes:
     name, found = kind_called(document, request.group_version, request.kind)
     place = find(document, found.schema, parse(request.path))
     levels = request.depth or 0
@@ -99,10 +98,10 @@ def _explained(document: Document, request: ExplainRequest) -> bytes:
             return skeleton(document, name.kind, found.schema).encode()
         case "text":
             told = text(document, name.kind, place.names, recursive=request.is_recursive, max_depth=levels)
-            return _cut(told)
+            return _cut_text(told)
         case "plaintext":
             told = of_kind(document, name.kind, place.names, recursive=request.is_recursive, max_depth=levels)
-            return _cut(told)
+            return _cut_text(told)
     depth = request.depth or (MOST_DEPTH if request.is_recursive else 1)
     while True:
         made = orjson.dumps(as_json(document, name.kind, place.names, tree_of(document, place, depth=depth)))
@@ -111,7 +110,7 @@ def _explained(document: Document, request: ExplainRequest) -> bytes:
         depth = min(depth // 2, 8)
 
 
-def _cut(written_text: str) -> bytes:
+def _cut_text(written_text: str) -> bytes:
     data = written_text.encode()
     if len(data) <= MOST_BYTES:
         return data

@@ -81,7 +81,7 @@ def align(
 
 
 def follow(state: ReaderState, version: str, documents: Mapping[GroupVersion, str]) -> None:
-    """As ``align``, for a process without an index: needs no documents."""
+    """The same as ``align``, for a process without an index: needs no documents."""
     state.version, state.published = version, documents
 
 
@@ -102,7 +102,7 @@ def add(
 
 
 def keep(state: ReaderState, hash: str, body: bytes, share: DocumentShare) -> str | None:
-    """As ``add``, without the index."""
+    """The same as ``add``, without the index."""
     try:
         state.keep(hash, body, share)
     except ConverterError as error:

@@ -23,7 +23,7 @@ from specmux_aggregator.reader.requests import (
     Wants,
 )
 from specmux_converters.document import Document
-from specmux_converters.group_versions import GroupVersion, api_version, joined
+from specmux_converters.group_versions import GroupVersion, joined
 from specmux_converters.resources import GroupVersionKind
 from specmux_tools.kind_suggestions import built_in_kinds, place_of
 from specmux_tools.kinds import DocumentSet
@@ -170,7 +170,7 @@ def _no_match(
 ) -> QuestionRefusal:
     """The refusal of an unknown kind in kubectl's words, with the group-versions that have it. ``beside``:
     the kinds of its group-version."""
-    text = f'no matches for kind "{kind.kind}" in version "{api_version(kind.group, kind.version)}"'
+    text = f'no matches for kind "{kind.kind}" in version "{kind.api_version}"'
     # No further documents are read for this message: well-known kinds are recognized in those already known.
     usual = [each for each in built_in_kinds() if joined(each.group, each.version) in state.published]
     place = place_of(kind, [*beside, *usual])

@@ -51,7 +51,7 @@ class ReportFinding:
     word: str = ""
     """The command's own word for the level."""
     title: str = ""
-    """Of an annotation; the rule by default."""
+    """The title of an annotation; the rule by default."""
     fails: bool = False
     """Whether it fails its test case."""
     fingerprint: str = ""

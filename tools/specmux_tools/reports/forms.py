@@ -4,34 +4,28 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
 
 import orjson
 
 from specmux_converters.lazy.patterns import pattern
 from specmux_converters.printing import json_text, printable
-from specmux_tools.reports.finding import Case, FindingReport, Level, ReportFinding, Suite
-from specmux_tools.reports.sarif import render_sarif
-from specmux_tools.reports.text import finding_lines, render_text
+from specmux_tools.reports.finding import Case, FindingReport, Level, ReportFinding
 
 
 def render_junit(report: FindingReport) -> str:
     lines = ['<?xml version="1.0" encoding="UTF-8"?>']
     lines.append(f"<testsuites name={_attribute(report.command)} {_counts([*report.cases], skipped=False)}>")
     for suite in report.suites:
-        lines += _suite_lines(suite)
+        lines.append(f"  <testsuite name={_attribute(suite.name)} {_counts(suite.cases, skipped=True)}>")
+        for case in suite.cases:
+            lines += _junit_case_lines(case)
         said = "\n".join(filter(None, (report.summary, *report.notes)))
         if said:
             lines.append(f"    <system-out>{_text(said)}</system-out>")
         lines.append("  </testsuite>")
     return "".join(f"{line}\n" for line in (*lines, "</testsuites>"))
-
-
-def _suite_lines(suite: Suite) -> Iterator[str]:
-    yield f"  <testsuite name={_attribute(suite.name)} {_counts(suite.cases, skipped=True)}>"
-    for case in suite.cases:
-        yield from _junit_case_lines(case)
 
 
 def _counts(cases: Iterable[Case], *, skipped: bool) -> str:
@@ -47,7 +41,7 @@ def _junit_case_lines(case: Case) -> Iterator[str]:
     inside = [_failure(finding) for finding in case.findings if finding.fails]
     if case.skipped:
         inside.append(f"<skipped message={_attribute(case.skipped)}/>")
-    others = "\n".join(_text(_said(finding)) for finding in case.findings if not finding.fails)
+    others = "\n".join(_text(_describe_finding(finding)) for finding in case.findings if not finding.fails)
     if others:
         inside.append(f"<system-out>{others}</system-out>")
     if not inside:
@@ -60,11 +54,11 @@ def _junit_case_lines(case: Case) -> Iterator[str]:
 
 def _failure(finding: ReportFinding) -> str:
     attributes = f"message={_attribute(finding.message)} type={_attribute(finding.rule)}"
-    lines = [_said(finding), *finding.others]
+    lines = [_describe_finding(finding), *finding.others]
     return f"<failure {attributes}>{chr(10).join(map(_text, lines))}</failure>"
 
 
-def _said(finding: ReportFinding) -> str:
+def _describe_finding(finding: ReportFinding) -> str:
     parts = (str(finding.where), finding.level_word, finding.subject, finding.said)
     return ": ".join(filter(None, parts))
 
@@ -109,15 +103,15 @@ def _case_lines(number: int, suite: str, case: Case) -> Iterator[str]:
 
 
 _OTHERS_MAX: Final = 20
-"""Of one finding; the JSON form has all."""
+"""Further places of one finding; the JSON form has all."""
 _MARKS: Final = pattern(r"([\\`*_{}\[\]<>#|~!])")
 
 
 def render_markdown(report: FindingReport) -> str:
-    lines = [f"# {_escaped(report.title)}", ""]
+    lines = [f"# {_escape_text(report.title)}", ""]
     if report.summary:
-        lines += [f"{_escaped(report.summary)}.", ""]
-    lines += [f"> {_escaped(note)}" for note in report.notes]
+        lines += [f"{_escape_text(report.summary)}.", ""]
+    lines += [f"> {_escape_text(note)}" for note in report.notes]
     for level in Level:
         findings = [finding for finding in report.findings if finding.level is level]
         if findings:
@@ -134,7 +128,7 @@ def _heading(finding: ReportFinding) -> str:
 
 def _markdown_lines(report: FindingReport, finding: ReportFinding) -> Iterator[str]:
     said = "; ".join(filter(None, (finding.rule, finding.detail)))
-    yield f"* {_code(report.place(finding))}: {_escaped(finding.message)} ({_escaped(said)})"
+    yield f"* {_code(report.place(finding))}: {_escape_text(finding.message)} ({_escape_text(said)})"
     for other in finding.others[:_OTHERS_MAX]:
         yield f"  * {_code(other)}"
     if len(finding.others) > _OTHERS_MAX:
@@ -149,7 +143,7 @@ def _code(text: str) -> str:
     return f"{fence} {shown} {fence}" if runs else f"`{shown}`"
 
 
-def _escaped(text: str) -> str:
+def _escape_text(text: str) -> str:
     return _MARKS.sub(r"\\\1", printable(text))
 
 
@@ -227,3 +221,97 @@ def render(report: FindingReport, form: str, *, is_coloured: bool = False, versi
         case _:
             raise ValueError(f"{form!r} is none of {', '.join(FORMS)}")
     return written.encode()
+
+
+_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
+_URL_MARKS: Final = "/:?#[]@!$&'()*+,;=~"
+
+
+def render_sarif(report: FindingReport, *, version: str) -> str:
+    used = sorted({finding.rule for finding in report.findings})
+    rules = [{"id": rule, "shortDescription": {"text": report.rules.get(rule, rule)}} for rule in used]
+    run: dict[str, Any] = {
+        "tool": {"driver": {"name": "specmux", "version": version, "rules": rules}},
+        "results": [_result(finding, used) for finding in report.findings],
+        "columnKind": "unicodeCodePoints",
+    }
+    if report.notes:
+        said = [{"level": "note", "message": {"text": printable(note)}} for note in report.notes]
+        run["invocations"] = [{"executionSuccessful": True, "toolExecutionNotifications": said}]
+    return json_text({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})
+
+
+def _result(finding: ReportFinding, rules: Sequence[str]) -> dict[str, Any]:
+    where = finding.where
+    # Code scanning requires a line for every result.
+    region = {"startLine": where.line or 1}
+    if where.column:
+        region["startColumn"] = where.column
+    subject = f"{finding.subject}: " if finding.subject else ""
+    members = [name for name in (where.pointer or finding.subject, *finding.others) if name] or ["/"]
+    return {
+        "ruleId": finding.rule,
+        "ruleIndex": rules.index(finding.rule),
+        "level": finding.level.value,
+        "message": {"text": printable(subject + finding.said)},
+        "locations": [
+            {
+                "physicalLocation": {"artifactLocation": {"uri": _uri(where.file)}, "region": region},
+                "logicalLocations": [
+                    {"fullyQualifiedName": printable(name), "kind": "member"} for name in members
+                ],
+            }
+        ],
+        "partialFingerprints": {"specmuxFinding/v1": finding.identity},
+    }
+
+
+def _uri(file: str) -> str:
+    """A URI reference (RFC 3986); a URL remains unchanged."""
+    from urllib.parse import quote  # takes as long to import as all else here
+
+    marks = f"{_URL_MARKS}%" if "://" in file else _URL_MARKS.replace("#", "").replace("?", "")
+    return quote(file.replace("\\", "/"), safe=marks, errors="replace")
+
+
+_COLOURS: Final = {Level.ERROR: "31", Level.WARNING: "33", Level.NOTE: "36"}
+_WIDTH: Final = 9
+"""Width of the column of levels for findings with two lines."""
+
+
+def render_text(report: FindingReport, *, is_coloured: bool) -> str:
+    lines = [line for case in report.cases for line in _text_case_lines(report, case, is_coloured)]
+    lines += map(printable, (*report.notes, *filter(None, (report.summary,))))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _text_case_lines(report: FindingReport, case: Case, is_coloured: bool) -> Iterator[str]:
+    alike: Counter[tuple[Level, str]] = Counter()
+    for finding in case.findings:
+        kind = finding.level, finding.rule
+        alike[kind] += 1
+        if report.most_alike is None or alike[kind] <= report.most_alike:
+            yield from finding_lines(report, finding, is_coloured=is_coloured)
+    for (level, rule), count in alike.items():
+        if report.most_alike is not None and count > report.most_alike:
+            yield printable(f"{case.name}: {level}: and {count - report.most_alike} more of {rule}")
+
+
+def finding_lines(
+    report: FindingReport, finding: ReportFinding, *, is_coloured: bool = False
+) -> Iterator[str]:
+    """One line if there is a place; else two: level and subject, then rule and message."""
+    if report.is_placed:
+        parts = (str(finding.where), _word(finding, 0, is_coloured), finding.subject, finding.said)
+        rule = f" [{finding.rule}]" if report.shows_rules else ""
+        place, word, *said = filter(None, parts)
+        yield f"{printable(place)}: {word}: {printable(': '.join(said) + rule)}"
+        return
+    more = f" (and {len(finding.others)} more)" if finding.others else ""
+    yield f"{_word(finding, _WIDTH, is_coloured)} {printable(finding.subject)}{more}"
+    yield f"{'':{_WIDTH + 1}}{finding.rule}: {printable(finding.said)}"
+
+
+def _word(finding: ReportFinding, width: int, is_coloured: bool) -> str:
+    word = finding.level_word.ljust(width)
+    return f"\x1b[{_COLOURS[finding.level]}m{word}\x1b[0m" if is_coloured else word

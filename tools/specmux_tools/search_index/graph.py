@@ -10,6 +10,7 @@ from dataclasses import field
 from typing import Final
 
 from specmux_converters.lazy.dataclasses import dataclass
+from specmux_tools.explanation.field_path import format_path
 
 DIGEST: Final = 16
 _SHOWN: Final = 160
@@ -41,7 +42,7 @@ class FieldGraph:
     leading: list[list[EntryId]] = field(default_factory=list)
     """By node: the entries that point to it."""
     descriptions: dict[NodeId, str] = field(default_factory=dict)
-    """Of nodes that were added since the last call: not indexed yet."""
+    """Descriptions of nodes that were added since the last call: not indexed yet."""
     leaves: dict[bytes, NodeId] = field(default_factory=dict)
     """By the text of a schema without fields or references."""
     node_ids: dict[bytes, NodeId] = field(default_factory=dict)
@@ -118,3 +119,37 @@ def summary_of(description: str) -> str:
     sentence, dot, _ = line.partition(". ")
     line = sentence + dot.strip()
     return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"
+
+
+MOST_NAMED: Final = 40
+_MOST_COMPARED: Final = 5000
+
+
+@dataclass(slots=True)
+class Beside:
+    """Paths of fields, at most ``MOST_NAMED`` each."""
+
+    added: list[str] = field(default_factory=list)
+    dropped: list[str] = field(default_factory=list)
+
+
+def beside(graph: FieldGraph, kind: EntryId, other: EntryId) -> Beside:
+    """Fields of ``other`` that ``kind`` lacks, and vice versa. A field that merely changed is not
+    included."""
+    found = Beside()
+    waiting: list[tuple[tuple[str, ...], EntryId, EntryId]] = [((), kind, other)]
+    compared = 0
+    while waiting and compared < _MOST_COMPARED:
+        path, left, right = waiting.pop()
+        if graph.targets[left] == graph.targets[right]:
+            continue
+        compared += 1
+        here, there = _below(graph, left), _below(graph, right)
+        found.added += [format_path((*path, name)) for name in there if name not in here]
+        found.dropped += [format_path((*path, name)) for name in here if name not in there]
+        waiting += [((*path, name), here[name], there[name]) for name in here if name in there]
+    return Beside(sorted(found.added)[:MOST_NAMED], sorted(found.dropped)[:MOST_NAMED])
+
+
+def _below(graph: FieldGraph, entry: EntryId) -> dict[str, EntryId]:
+    return {graph.names[each]: each for each in graph.nodes[graph.targets[entry]].entries}

@@ -14,7 +14,6 @@ from typing import Final
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_converters.resources import GroupVersionKind
 from specmux_tools.explanation.kind_names import KindName, names_in
 from specmux_tools.kinds import kinds_of
 from specmux_tools.search_index.graph import EntryId, FieldGraph, NodeId
@@ -101,7 +100,7 @@ class FieldIndex:
         before = len(graph.nodes), len(graph.names)
         try:
             with within():
-                roots = self._read(group_version, document)
+                roots = self._read_document(group_version, document)
                 named, described = self._words(roots)
         except BaseException:
             graph.cut(*before)
@@ -115,7 +114,7 @@ class FieldIndex:
         self.documents[group_version] = IndexedDocument(hash, tuple(roots))
         self._places = None
 
-    def _read(self, group_version: GroupVersion, document: Document) -> list[KindRoot]:
+    def _read_document(self, group_version: GroupVersion, document: Document) -> list[KindRoot]:
         # A search in a stored index reads no document.
         from specmux_tools.search_index.document_reader import DocumentReader
 
@@ -126,7 +125,8 @@ class FieldIndex:
         roots = []
         for name in names:
             entry = self.graph.entry(name.kind.kind, reader.read(schemas[name.kind]))
-            roots.append(KindRoot(name, entry, _is_list(name.kind, known)))
+            of_list = name.kind.kind.removesuffix("List")
+            roots.append(KindRoot(name, entry, of_list != name.kind.kind and of_list in known))
         return roots
 
     def remove(self, group_version: GroupVersion) -> None:
@@ -177,7 +177,3 @@ class FieldIndex:
             (word, node) for node, text in graph.descriptions.items() for word in of_description(text)
         ]
         return named, described
-
-
-def _is_list(kind: GroupVersionKind, known: set[str]) -> bool:
-    return kind.kind.endswith("List") and kind.kind.removesuffix("List") in known

@@ -11,19 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from heapq import nsmallest
-from typing import Final
+from typing import Any, Final
 
-from specmux_converters.group_versions import api_version
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.lazy.patterns import pattern
 from specmux_tools.errors import InvalidPath
-from specmux_tools.explanation.field_path import parse, written
+from specmux_tools.explanation.field_path import format_path, parse
 from specmux_tools.explanation.kind_names import KindName
 from specmux_tools.explanation.similar import similar_to
 from specmux_tools.search_index.graph import EntryId
 from specmux_tools.search_index.index import FieldIndex, Postings
 from specmux_tools.search_index.shortest_paths import MOST_USED, KindRoot, SearchPlaces
-from specmux_tools.search_index.words import asked
+from specmux_tools.search_index.words import query_words
 
 _QUALIFIED: Final = pattern(r"\s*((?:[a-z0-9.-]+/)?v[0-9]+(?:(?:alpha|beta)[0-9]+)?)(?:/|\s+)(\S.*)")
 _OBJECT: Final = pattern(r"\s*([A-Za-z0-9.]+)/\S*\s*")
@@ -36,7 +35,7 @@ def version_in(index: FieldIndex, query: str) -> tuple[tuple[KindRoot, ...], str
     such version. Drops an object's name after a kind."""
     qualified = _QUALIFIED.fullmatch(query)
     if qualified is not None:
-        roots = tuple(root for root in roots_of(index) if _version(root) == qualified[1])
+        roots = tuple(root for root in roots_of(index) if root.name.kind.api_version == qualified[1])
         if roots:
             return roots, qualified[2]
     named = _OBJECT.fullmatch(query)
@@ -96,10 +95,6 @@ def _ends(
     yield tuple(path), entry
 
 
-def _version(root: KindRoot) -> str:
-    return api_version(root.name.kind.group, root.name.kind.version)
-
-
 MOST_ROWS: Final = 200
 MOST_OFFSET: Final = 1000
 MOST_POSTINGS: Final = 5000
@@ -113,7 +108,7 @@ _RARE: Final = 500
 """Number of descriptions up to which a word is also combined with others in the path."""
 
 _LIST_RANK: Final = 8
-"""Of a list whose name only begins so."""
+"""The rank of a list whose name only begins so."""
 _NO_RANK: Final = 9
 
 
@@ -130,13 +125,13 @@ class SchemaHit:
 
     @property
     def kind_name(self) -> str:
-        """As in manifests: Deployment."""
+        """The kind as in manifests: Deployment."""
         return self.kind.kind.kind
 
     @property
     def api_version(self) -> str:
-        """As in manifests: apps/v1."""
-        return api_version(self.kind.kind.group, self.kind.kind.version)
+        """The group-version as in manifests: apps/v1."""
+        return self.kind.kind.api_version
 
     @property
     def field(self) -> str:
@@ -172,14 +167,17 @@ def search(
 
     A query may begin with a version before a kind, or be the full path of a field.
     """
-    asked(query)
+    query_words(query)
     everywhere = index.places  # updates the kinds
     whole = at_path(index, query, group)
     if whole:
-        rows = tuple(_row_at(index, *each) for each in whole[offset : offset + limit])
-        return SearchResult(rows, len(whole), False)
+        rows = []
+        for root, path, entry in whole[offset : offset + limit]:
+            node = index.graph.nodes[index.graph.targets[entry]]
+            rows.append(SchemaHit(root.name, path, node.type, node.summary, (), 0))
+        return SearchResult(tuple(rows), len(whole), False)
     of_version, rest = version_in(index, query)
-    words = asked(rest)
+    words = query_words(rest)
     within, places = None, everywhere
     if group is not None or of_version:
         roots = of_version or roots_of(index)
@@ -253,7 +251,7 @@ class _Ranking:
 
     def _candidates(self) -> Iterator[EntryId]:
         by_name: set[EntryId] = set().union(*(hit.entries for hit in self._hits))
-        by_name.update(entry for ending in self._endings for entry in self._named(ending))
+        by_name.update(entry for ending in self._endings for entry in self._entries_named(ending))
         yield from by_name
         described = set(self._hits[0].nodes).intersection(*(hit.nodes for hit in self._hits[1:]))
         # For a rare word, the others may be in the path.
@@ -261,7 +259,7 @@ class _Ranking:
         for node in described:
             yield from (entry for entry in self._graph.leading[node] if entry not in by_name)
 
-    def _named(self, name: str) -> Iterator[EntryId]:
+    def _entries_named(self, name: str) -> Iterator[EntryId]:
         """Entries of that name, singular or plural."""
         for each in (name, f"{name}s", f"{name}es"):
             yield from self._index.names.by_word.get(each, ())[:MOST_POSTINGS]
@@ -353,15 +351,22 @@ def _row(index: FieldIndex, entry: EntryId, places: SearchPlaces) -> SchemaHit:
     path = tuple(graph.names[each] for each in reversed((entry, *above[:-1]))) if above else ()
     others = [each for each in index.kinds_with(entry) if each != kind]
     node = graph.nodes[graph.targets[entry]]
-    named = tuple(f"{api_version(each.kind.group, each.kind.version)} {each.kind.kind}" for each in others)
+    named = tuple(f"{each.kind.api_version} {each.kind.kind}" for each in others)
     return SchemaHit(kind, path, node.type, node.summary, named[:_NAMED], len(named))
-
-
-def _row_at(index: FieldIndex, root: KindRoot, path: tuple[str, ...], entry: EntryId) -> SchemaHit:
-    node = index.graph.nodes[index.graph.targets[entry]]
-    return SchemaHit(root.name, path, node.type, node.summary, (), 0)
 
 
 def path_text(row: SchemaHit) -> str:
     """The path as an argument of ``specmux explain``."""
-    return written((row.kind.kind.kind, *row.path))
+    return format_path((row.kind.kind.kind, *row.path))
+
+
+def found_json(found: SearchResult) -> dict[str, Any]:
+    made = {"total": found.total, "partial": found.is_partial, "rows": [row_json(row) for row in found.rows]}
+    return {**made, "didYouMean": found.did_you_mean} if found.did_you_mean else made
+
+
+def row_json(row: SchemaHit) -> dict[str, Any]:
+    kind = row.kind.kind
+    made = {"group": kind.group, "version": kind.version, "kind": kind.kind, "path": format_path(row.path)}
+    more = {"type": row.type, "description": row.summary, "alsoIn": list(row.also_in)}
+    return {**made, "document": row.kind.group_version, **more, "alsoInCount": row.also_in_count}

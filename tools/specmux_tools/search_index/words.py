@@ -37,7 +37,7 @@ def of_description(text: str) -> Iterator[str]:
     return (word for word in set(_WORD.findall(text.lower())) if word not in STOP_WORDS)
 
 
-def marked(text: str, query: str) -> Iterator[tuple[str, bool]]:
+def mark_words(text: str, query: str) -> Iterator[tuple[str, bool]]:
     """The parts of a text, each with whether it is a word's beginning that the query asks for."""
     wanted = "|".join(sorted(_ASKED.findall(query.casefold()), key=len, reverse=True))
     end = 0
@@ -50,7 +50,7 @@ def marked(text: str, query: str) -> Iterator[tuple[str, bool]]:
     yield text[end:], False
 
 
-def asked(query: str) -> tuple[str, ...]:
+def query_words(query: str) -> tuple[str, ...]:
     """The words of a query; frequent ones are left out if there are others.
 
     Raises InvalidPath beyond the limits, or without any word.

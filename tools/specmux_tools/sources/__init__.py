@@ -6,11 +6,11 @@ Every command that reads documents takes the same options and opens them the sam
     @click.argument("path")
     @source_options
     def explain(path: str, source: SourceOptions) -> None:
-        with reported_errors(), opened(source) as documents:   # SpecmuxError: one line and an exit code
-            loaded = documents.load(["apis/apps/v1"])          # None: all of them
-            report_unread(loaded.unread)                            # one warning for each unusable file
+        with reported_errors(), open_documents(source) as documents:  # an error is one line and an exit code
+            loaded = documents.load(["apis/apps/v1"])  # None: all of them
+            report_unread(loaded.unread)  # one warning for each unusable file
             kind = loaded.documents.find(GroupVersionKind("apps", "v1", "Deployment"))
-            plurals = documents.resources()                    # with short names, by group-version
+            plurals = documents.resources()  # with short names, by group-version
 
 A server is asked only for the documents that are loaded, through the client's cache, so the next command
 starts with what this one fetched. ``options.at(word)`` is the source that one word names (a URL, a folder, a
@@ -21,7 +21,7 @@ Importing this package is cheap: what reads, converts and connects is imported w
 It knows the client library, the kubeconfig and the schemas; nothing of the service.
 """
 
-from specmux_tools.sources.open_source import note_missing_descriptions, opened, report_unread
+from specmux_tools.sources.open_source import note_missing_descriptions, open_documents, report_unread
 from specmux_tools.sources.options import (
     SourceOptions,
     group_versions_option,
@@ -38,7 +38,7 @@ __all__ = [
     "group_versions_option",
     "mirror_options",
     "note_missing_descriptions",
-    "opened",
+    "open_documents",
     "own_kinds_option",
     "page_options",
     "report_unread",

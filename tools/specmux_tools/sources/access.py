@@ -1,4 +1,4 @@
-"""The server that options mean, and what it is shown of us.
+"""Resolve options to a server and the credentials sent to it.
 
 A command that asks nobody imports neither an event loop nor TLS for it (a test lists what it does import).
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # what talks to servers takes longer to import than what read
     from specmux_cache.access.server_access import ClientAccess, ServerAccess
 
 NAME: Final = "server"
-"""Of the backend that a command asks, where a backend has to have a name."""
+"""The name of the backend that a command asks, where it has to have one."""
 
 
 def access_of(options: SourceOptions, environ: Mapping[str, str] | None = None) -> ClientAccess:
@@ -31,7 +31,7 @@ def access_of(options: SourceOptions, environ: Mapping[str, str] | None = None) 
 
     environ = os.environ if environ is None else environ
     if options.server is not None:
-        server, partition = _named(options, environ), None
+        server, partition = _access_of_server(options, environ), None
     else:
         server = _cluster(options, environ)
         partition = f"context-{server.context}"
@@ -56,11 +56,11 @@ def access_of(options: SourceOptions, environ: Mapping[str, str] | None = None) 
 
 
 def named_server(options: SourceOptions, environ: Mapping[str, str]) -> Backend:
-    """What --server names, with the credentials of these options, as a backend. Raises NoSource."""
+    """The server of --server, with the credentials of these options, as a backend. Raises NoSource."""
     from specmux_aggregator.kubernetes.cluster_access import backend_of
     from specmux_aggregator.model.backend import BackendName
 
-    return backend_of(_named(options, environ), BackendName(NAME))
+    return backend_of(_access_of_server(options, environ), BackendName(NAME))
 
 
 def context_of(options: SourceOptions, environ: Mapping[str, str]) -> str:
@@ -70,7 +70,7 @@ def context_of(options: SourceOptions, environ: Mapping[str, str]) -> str:
     return _cluster(options, environ).context
 
 
-def _named(options: SourceOptions, environ: Mapping[str, str]) -> ServerAccess:
+def _access_of_server(options: SourceOptions, environ: Mapping[str, str]) -> ServerAccess:
     from specmux_cache.access.server_access import Credentials, ServerAccess, ServerTLS
 
     try:
@@ -117,7 +117,7 @@ def _cluster(options: SourceOptions, environ: Mapping[str, str]) -> ServerAccess
 
 
 def _step() -> str:
-    """What to give instead: options that the command has."""
+    """The next step: options that the command has."""
     context = click.get_current_context(silent=True)
     reads_files = context is None or any(each.name == "directories" for each in context.command.params)
     files = ", --kubeconfig FILE, --directory DIR or --file FILE" if reads_files else " or --kubeconfig FILE"

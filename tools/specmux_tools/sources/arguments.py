@@ -19,7 +19,7 @@ from specmux_converters.group_versions import GroupVersion
 from specmux_tools.sources.disk.git_files import PREFIX as GIT
 from specmux_tools.sources.input import Input
 from specmux_tools.sources.listing import inputs_at, without_kustomize
-from specmux_tools.sources.open_source import opened
+from specmux_tools.sources.open_source import open_documents
 from specmux_tools.sources.options import CONTEXT, KUBERNETES, STDIN, SourceOptions, is_url, release_of
 from specmux_tools.sources.source import FileRefused, UnreadSource
 
@@ -70,7 +70,7 @@ def inputs_of(
     found: list[Input] = []
     for word in named:
         if is_url(word) and is_document_url(word):
-            from specmux_tools.sources.remote.answers import download  # which imports an event loop
+            from specmux_tools.sources.remote.fetching import download  # which imports an event loop
 
             found.append(Input(word, data=download(source.at(word))))
         elif is_url(word) or word.startswith((CONTEXT, KUBERNETES)):
@@ -89,7 +89,7 @@ def is_document_url(url: str) -> bool:
 def _documents_of(
     source: SourceOptions, group_versions: Collection[GroupVersion], unread: list[UnreadSource] | None
 ) -> list[Input]:
-    with opened(source) as server:
+    with open_documents(source) as server:
         loaded = server.load([*group_versions] or None)
     if unread is not None:
         unread += loaded.unread

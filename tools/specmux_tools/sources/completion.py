@@ -1,4 +1,4 @@
-"""What a shell completes: group-versions and kinds of all servers in the disk cache. Asks no server."""
+"""Completions for shells: group-versions and kinds of all servers in the disk cache. Asks no server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # a completion of options imports no store
 
 def complete_group_versions(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
     """``apps/v1`` is offered, and ``apis/apps/v1`` to who begins to type it."""
-    keys = _read(context, _stored)
+    keys = _read_names(context, _stored_group_versions)
     short = {key.split("/", 1)[1] for key in keys if key.startswith(("api/", "apis/"))}
     return sorted(
         name
@@ -33,12 +33,14 @@ def complete_group_versions(context: click.Context, _: click.Parameter, incomple
 def complete_kinds(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
     """Plurals, short names and kinds of cached discovery; behind a dot the fields of the cached document."""
     if "." in incomplete:
-        return sorted(_read(context, lambda store: _fields(store, incomplete)))
-    names = _read(context, lambda store: {name for each in _discovered(store) for name in each.names})
+        return sorted(_read_names(context, lambda store: _fields(store, incomplete)))
+    names = _read_names(
+        context, lambda store: {name for each in _discovered_kinds(store) for name in each.names}
+    )
     return sorted(name for name in names if name.lower().startswith(incomplete.lower()))
 
 
-def _stored(store: DiskStore) -> set[str]:
+def _stored_group_versions(store: DiskStore) -> set[str]:
     return {row.key.group_version for row in store.rows() if not row.key.group_version.startswith("/")}
 
 
@@ -52,7 +54,7 @@ def _fields(store: DiskStore, incomplete: str) -> set[str]:
         steps = parse(parent)
     except SchemasError:
         return set()
-    for each in _discovered(store) if steps else ():
+    for each in _discovered_kinds(store) if steps else ():
         if steps[0].name.lower() in (name.lower() for name in each.names):
             found = _fields_of(store, each, steps[1:])
             if found:
@@ -89,14 +91,14 @@ class _DiscoveredKind:
     names: tuple[str, ...]
 
 
-def _discovered(store: DiskStore) -> list[_DiscoveredKind]:
+def _discovered_kinds(store: DiskStore) -> list[_DiscoveredKind]:
     rows = [row for row in store.rows() if row.key.group_version in ("/api", "/apis")]
     bodies = [stored.body for row in rows if (stored := store.get(row.key)) is not None]
     return [each for body in bodies for each in _kinds_in(body)]
 
 
 def _kinds_in(body: bytes) -> Iterator[_DiscoveredKind]:
-    """Of an aggregated discovery document (KEP-3352); nothing of any other."""
+    """The kinds of an aggregated discovery document (KEP-3352); none of any other."""
     import orjson
 
     try:
@@ -125,7 +127,7 @@ def _directory(context: click.Context) -> Path:
     return Path(named) if named else default_directory(os.environ)
 
 
-def _read(context: click.Context, names: Callable[[DiskStore], set[str]]) -> set[str]:
+def _read_names(context: click.Context, names: Callable[[DiskStore], set[str]]) -> set[str]:
     """Nothing where there is no cache, or it cannot be read: completion says nothing."""
     from specmux_cache.errors import StoreError
     from specmux_cache.store.disk_store import DiskStore

@@ -52,10 +52,10 @@ class Input:
         """The bytes, without gzip. Raises FileRefused."""
         with refusals(self.name):
             if self.data is not None:
-                return unpacked(self.data)
+                return unpack(self.data)
             return read_bytes(self.path) if self.path is not None else canonical(self.document or {})
 
-    def loaded(self) -> Input:
+    def load(self) -> Input:
         """The same, with its bytes in memory. Raises FileRefused."""
         return replace(self, data=self.read()) if self.document is None else self
 
@@ -63,7 +63,7 @@ class Input:
     def is_on_disk(self) -> bool:
         return self.path not in (None, STDIN)
 
-    def recognised(self) -> RecognisedInput:
+    def recognise(self) -> RecognisedInput:
         """Raises ConverterError, FileRefused."""
         if self.document is not None:
             return RecognisedInput(DocumentKind.OPENAPI_3, (self.document,))
@@ -90,10 +90,10 @@ def read_bytes(path: Path) -> bytes:
     data = sys.stdin.buffer.read(most + 1) if path == STDIN else read_at_most(path, most)
     if len(data) > most:
         raise TooLarge(f"more than {most} bytes")
-    return unpacked(data)
+    return unpack(data)
 
 
-def unpacked(data: bytes) -> bytes:
+def unpack(data: bytes) -> bytes:
     """The bytes, without gzip. Raises BadCoding, TooLarge."""
     if not data.startswith(_GZIP):
         return data

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from specmux_aggregator.errors import SpecmuxError
-from specmux_converters.group_versions import api_version, split
+from specmux_converters.group_versions import split
 from specmux_converters.order import discovery_rank
 from specmux_converters.resources import GroupVersionKind, Resources
 from specmux_tools.errors import UnknownKind
@@ -24,12 +24,12 @@ def kinds_of_source(source: Source, *, is_ordered: bool) -> list[KindName]:
         group, _ = split(key) or ("", "")
         listed = resources[key]
         if not any(each.short_names for each in listed):
-            listed = _named(listed, group)
+            listed = _name_resources(listed, group)
         found += names_of(listed, key)
     return found
 
 
-def _named(resources: Resources, group: str) -> Resources:
+def _name_resources(resources: Resources, group: str) -> Resources:
     """With the short names that Kubernetes gives its own."""
     # Aggregated discovery has them: most commands do without.
     from specmux_converters.built_in_names import built_in_names
@@ -39,7 +39,7 @@ def _named(resources: Resources, group: str) -> Resources:
 
 
 def known_kinds(source: Source) -> list[GroupVersionKind]:
-    """All kinds of a source, in the order in which they are preferred; Kubernetes' own where it says none."""
+    """All kinds of a source, the preferred first; Kubernetes' own where it says none."""
     try:
         resources = source.resources()
     except SpecmuxError:
@@ -60,7 +60,7 @@ def versions_of(asked: KindReference) -> list[KindName]:
 
 
 def loaded_for(source: Source, names: Iterable[KindName], *, schemas_only: bool = True) -> LoadedDocuments:
-    """What describes these kinds, and no other. ``schemas_only``: as for a source."""
+    """The documents of these kinds, and no other. ``schemas_only``: as for a source."""
     return source.load({each.group_version for each in names}, schemas_only=schemas_only)
 
 
@@ -68,6 +68,6 @@ def schema_of(loaded: LoadedDocuments, name: KindName) -> KindSchema:
     """Raises UnknownKind for one that discovery lists and no document describes."""
     found = loaded.documents.find(name.kind)
     if found is None:
-        version = api_version(name.kind.group, name.kind.version)
+        version = name.kind.api_version
         raise UnknownKind(f"no document describes {name.kind.kind} of {version}", name=name.kind.kind)
     return found

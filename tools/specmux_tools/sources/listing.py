@@ -64,7 +64,7 @@ def inputs_at(word: str, kind: FileKind = DOCUMENTS) -> Iterator[Input]:
     elif path != STDIN and not path.exists():
         raise FileRefused(path, "no such file or folder")
     else:
-        found = Input.at(path).loaded()
+        found = Input.at(path).load()
         yield from _inputs_of_bundle(path) if found.read().startswith(_ZIP) else (found,)
 
 
@@ -94,8 +94,8 @@ def is_packed(path: Path) -> bool:
 
 
 def without_kustomize(inputs: Iterable[Input]) -> list[Input]:
-    """Those that are not kustomize's, in memory; the others are named in one line. Raises FileRefused."""
-    loaded = [each.loaded() for each in inputs]
+    """The inputs that are not kustomize's, in memory; one line names the others. Raises FileRefused."""
+    loaded = [each.load() for each in inputs]
     found = KustomizeFiles(loaded)
     skipped = {number for number, each in enumerate(loaded) if each.document is None and found.has(each)}
     report_skipped(loaded[number].name for number in skipped)

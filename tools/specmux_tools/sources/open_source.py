@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from specmux_aggregator.console import warn
+from specmux_aggregator.errors import SpecmuxError
 from specmux_tools.sources.options import KUBERNETES, STDIN, SourceOptions
 
 if TYPE_CHECKING:  # the types bring the converters with them, which --help does not need
@@ -17,7 +20,7 @@ NAMED_MAX: Final = 20
 
 
 @contextmanager
-def opened(options: SourceOptions) -> Iterator[Source]:
+def open_documents(options: SourceOptions) -> Iterator[Source]:
     """The source while it is open. Raises SpecmuxError where it cannot be used at all."""
     if not options.names_one:
         from specmux_tools.sources.releases import with_default
@@ -37,9 +40,9 @@ def opened(options: SourceOptions) -> Iterator[Source]:
         others = [each for path in packed for each in inputs_at(str(path))]
         yield FileSource.of(directories=options.directories, files=plain, others=others)
         return
-    from specmux_tools.sources.remote.servers import opened_server
+    from specmux_tools.sources.remote.servers import open_server
 
-    with opened_server(options) as source:
+    with open_server(options) as source:
         yield source
 
 
@@ -58,3 +61,25 @@ def report_unread(unread: Sequence[UnreadSource]) -> None:
     more = len(unread) - NAMED_MAX
     if more > 0:
         warn(f"and {more} more that could not be used")
+
+
+def load(path: str | os.PathLike[str]) -> Mapping[str, Mapping[str, Any]]:
+    """The documents of a folder or a file by group-version, as ``validate``, ``explain``, ``search`` and
+    ``diff`` take them.
+
+    Swagger 2.0 is converted, and CustomResourceDefinitions are built into documents. Raises SchemasError for
+    a file that cannot be read as one of these, and for a folder without any.
+    """
+    from specmux_tools.errors import SchemasError
+    from specmux_tools.sources.disk.files import FileSource
+
+    where = Path(path)
+    try:
+        source = FileSource.of(directories=[where]) if where.is_dir() else FileSource.of(files=[where])
+        loaded = source.load()
+    except SpecmuxError as error:
+        raise SchemasError(str(error)) from error
+    if loaded.unread:
+        rest = len(loaded.unread) - 1
+        raise SchemasError(f"{loaded.unread[0]}{f', and {rest} more' if rest else ''}")
+    return {str(name): document for name, document in loaded.documents.documents.items()}

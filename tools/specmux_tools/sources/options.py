@@ -52,8 +52,8 @@ def is_url(word: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOptions:
-    """What was asked for. With nothing of it the kubeconfig's current context is meant, as with kubectl; with
-    no kubeconfig, the newest release of Kubernetes."""
+    """The source that options name. Without any, it is the kubeconfig's current context, as with kubectl;
+    with no kubeconfig, the newest release of Kubernetes."""
 
     server: str | None = None
     """http(s)://host[:port][/path]"""
@@ -162,10 +162,12 @@ def page_options(command: Command) -> Command:
 
 
 def _with(command: Command, options: list[Callable[[Any], Any]]) -> Command:
-    return bundled("source", SourceOptions, *options, check=lambda source, _: _checked(source))(command)
+    return bundle_options("source", SourceOptions, *options, check=lambda source, _: _check_source(source))(
+        command
+    )
 
 
-def bundled(
+def bundle_options(
     name: str,
     kind: type[Value],
     *options: Callable[[Any], Any],
@@ -278,7 +280,7 @@ def is_given(name: str) -> bool:
     return found is click.core.ParameterSource.COMMANDLINE
 
 
-def _checked(source: SourceOptions) -> SourceOptions:
+def _check_source(source: SourceOptions) -> SourceOptions:
     """Raises click.UsageError for options that contradict each other."""
     cluster = "--kubeconfig or --context" if source.kubeconfig or source.context else None
     local = "--directory or --file" if source.is_local else None

@@ -27,7 +27,7 @@ from specmux_tools.sources.options import KUBERNETES, SourceOptions, release_of
 from specmux_tools.sources.source import LoadedDocuments
 
 _TOLD: Final = "specmux.releases"
-"""Of a command's context: the options that would choose another default, as far as that was told."""
+"""Key in a command's context: the options that would choose another default, as far as that was told."""
 
 
 class ReleaseSource:
@@ -49,7 +49,7 @@ class ReleaseSource:
         described = sorted(self._published.group_versions)
         return " ".join((*built_in_releases().source_of(self._release), *described))
 
-    def refreshed(self) -> ReleaseSource:
+    def refresh(self) -> ReleaseSource:
         return self
 
     def hashes(self) -> Mapping[GroupVersion, str]:
@@ -109,7 +109,7 @@ def with_default(options: SourceOptions) -> SourceOptions:
 
 
 def predecessor(word: str, options: SourceOptions) -> str:
-    """What is upgraded to the release that ``word`` names, where nothing says it: the release before, as a
+    """The default of --from for an upgrade to the release that ``word`` names: the release before, as a
     word; "" for the source of the options. Raises NoSource."""
     if options.names_one or has_cluster(os.environ) or not word.startswith(KUBERNETES):
         return ""

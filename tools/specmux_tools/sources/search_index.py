@@ -24,7 +24,7 @@ MEDIA_TYPE: Final = "application/vnd.specmux.search+json"
 
 
 class SearchIndex:
-    """Of one source. ``directory``: the disk cache's; None keeps nothing."""
+    """The index of one source. ``directory``: the disk cache's; None keeps nothing."""
 
     def __init__(self, source: Source, directory: Path | None) -> None:
         self._source = source
@@ -32,7 +32,7 @@ class SearchIndex:
         self._index: FieldIndex | None = None
         self._state = ""
         self.unread: tuple[UnreadSource, ...] = ()
-        """What could not be used when documents were last read."""
+        """Documents that could not be used when they were last read."""
 
     def of(self, source: Source) -> None:
         """From now on by this source: the same, refreshed."""
@@ -42,15 +42,15 @@ class SearchIndex:
         """With all documents that the source has now. Raises SpecmuxError."""
         state = self._source.state()
         if self._index is None:
-            self._index, self._state = self._kept() or (FieldIndex(), "")
+            self._index, self._state = self._read_kept_index() or (FieldIndex(), "")
         if not state or state != self._state:
-            self._index = self._followed(self._index)
+            self._index = self._follow_source(self._index)
             self._state = "" if self.unread else state
             if self._state:
                 self._keep(self._index, state)
         return self._index
 
-    def _followed(self, index: FieldIndex) -> FieldIndex:
+    def _follow_source(self, index: FieldIndex) -> FieldIndex:
         hashes = self._source.hashes()
         for key in index.documents.keys() - hashes.keys():
             index.remove(key)
@@ -68,8 +68,8 @@ class SearchIndex:
         self.unread = loaded.unread
         return index
 
-    def _kept(self) -> tuple[FieldIndex, str] | None:
-        """As it was kept, and the state of the source that it is of."""
+    def _read_kept_index(self) -> tuple[FieldIndex, str] | None:
+        """The index in the cache, and the state of the source that it describes."""
         kept_as = self._source.kept_as
         if kept_as is None or self._directory is None:
             return None

@@ -1,4 +1,4 @@
-"""What every source of documents gives, wherever they are from."""
+"""The interface of every source of documents, wherever they are from."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class UnreadSource:
     """A file, a manifest or a document that could not be used."""
 
     where: str
-    """As a user finds it: a path, the name of a CustomResourceDefinition, a group-version of a server."""
+    """Its name for a user: a path, the name of a CustomResourceDefinition, a group-version of a server."""
     reason: str
 
     def __str__(self) -> str:
@@ -54,28 +54,28 @@ class Source(Protocol):
 
     @property
     def where(self) -> str:
-        """What it is, for messages."""
+        """The source's name, for messages."""
         ...
 
     @property
     def kept_as(self) -> tuple[str, str] | None:
-        """Server and partition in the disk cache for what is made of its documents; None: it is not kept."""
+        """Server and partition in the disk cache for results made of its documents; None: not cached."""
         ...
 
     def state(self) -> str:
-        """Another whenever a document is; "" where that cannot be told without reading them."""
+        """A token that changes whenever a document does; "" if unknown without reading them."""
         ...
 
-    def refreshed(self) -> Source:
-        """The same with what it has now: itself, or another where something changed. Raises SpecmuxError."""
+    def refresh(self) -> Source:
+        """The source as it is now: itself, or another where something changed. Raises SpecmuxError."""
         ...
 
     def hashes(self) -> Mapping[GroupVersion, str]:
-        """Of each document one that changes with it; "" where it has none."""
+        """A hash of each document that changes with it; "" if it has none."""
         ...
 
     def group_versions(self) -> tuple[GroupVersion, ...]:
-        """Those that it has, sorted."""
+        """The available group-versions, sorted."""
         ...
 
     def load(
@@ -89,7 +89,7 @@ class Source(Protocol):
         ...
 
     def resources(self) -> Mapping[GroupVersion, Resources]:
-        """What each group-version serves: plurals, short names, kinds."""
+        """The resources of each group-version: plurals, short names, kinds."""
         ...
 
 

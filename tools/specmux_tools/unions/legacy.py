@@ -3,7 +3,7 @@ commit 35d4e8c), where a server cleared members and deduced the discriminator on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from specmux_converters.unions import Object, Union, without
 
@@ -38,7 +38,7 @@ def _update(union: Union, old: Object | None, new: Object, out: Object) -> Objec
     said = union.said(new)
     if said and said != union.said(old):
         if len(added) > 1:
-            raise UnionConflict(f"multiple new fields added: {_listed(added)}")
+            raise UnionConflict(f"multiple new fields added: {', '.join(sorted(added))}")
         for field in added:
             if union.value_of(field) != said:
                 raise UnionConflict(f"discriminator ({said}) and field changed ({field}) don't match")
@@ -46,30 +46,26 @@ def _update(union: Union, old: Object | None, new: Object, out: Object) -> Objec
         # A value that selects no member is the name of a field (union.go, discriminated.toField).
         return without(out, union.fields - {selected.field if selected else said})
     if len(present) > 1:
-        raise UnionConflict(f"multiple fields set without discriminator change: {_listed(present)}")
-    return _deduced(union, present, out)
+        raise UnionConflict(f"multiple fields set without discriminator change: {', '.join(sorted(present))}")
+    return _deduce_discriminator(union, present, out)
 
 
 def _apply(union: Union, applied: Object | None, out: Object) -> Object:
     present = union.set_fields(applied)
     if len(present) > 1:
-        raise UnionConflict(f"more than one field of union applied: {_listed(present)}")
+        raise UnionConflict(f"more than one field of union applied: {', '.join(sorted(present))}")
     for field in present:
         said = union.said(applied)
         if said and said != union.value_of(field):
             raise UnionConflict(f"applied discriminator ({said}) doesn't match applied field ({field})")
     if not present:
         return out
-    return without(_deduced(union, present, out), union.fields - present)
+    return without(_deduce_discriminator(union, present, out), union.fields - present)
 
 
-def _deduced(union: Union, present: frozenset[str], out: Object) -> Object:
+def _deduce_discriminator(union: Union, present: frozenset[str], out: Object) -> Object:
     """``out`` with the discriminator set to the only field that is present."""
     if not union.deduces or union.discriminator is None or len(present) != 1:
         return out
     (field,) = present
     return {**out, union.discriminator: union.value_of(field)}
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(sorted(names))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from specmux_converters.unions import DeclaredUnions, Member, Union, UnionForm, declared_unions
+from specmux_converters.unions import DeclaredUnions, Union, UnionForm, declared_unions
 
 
 def read_unions(schema: Mapping[str, Any], component: str = "") -> DeclaredUnions:
@@ -29,10 +29,10 @@ def unions_of(schema: Mapping[str, Any], component: str = "") -> tuple[Union, ..
 def union_text(union: Union) -> str:
     """Text for people: ``exactly one of a, b``; ``by type: A takes a, B may take b``."""
     if union.discriminator is not None:
-        return f"by {union.discriminator}: {', '.join(map(_member_text, union.members))}"
+        members = [
+            f"{each.value} {'may take' if each.is_optional else 'takes'} {each.field}"
+            for each in union.members
+        ]
+        return f"by {union.discriminator}: {', '.join(members)}"
     names = ", ".join(member.field for member in union.members)
     return f"{'at most' if union.takes_none else 'exactly'} one of {names}"
-
-
-def _member_text(member: Member) -> str:
-    return f"{member.value} {'may take' if member.is_optional else 'takes'} {member.field}"

@@ -29,16 +29,13 @@ def normalize(union: Union, old: Object | None, new: Object) -> Object:
     Does not change an object at creation (``old`` is None).
     """
     said = union.said(new)
-    if old is None or union.discriminator is None or union.said(old) == said or _is_missing(union, new):
+    if old is None or union.discriminator is None or union.said(old) == said:
         return new
+    if new.get(union.discriminator) is None and "" not in (union.allowed or ()):
+        return new  # omitted means "" only if "" is one of its values
     selected = union.member(said) if said else None
     dropped = union.fields - ({selected.field} if selected else set())
     return without(new, dropped) if dropped & new.keys() else new
-
-
-def _is_missing(union: Union, new: Object) -> bool:
-    """Whether the discriminator is missing: omitted means "" only if "" is one of its values."""
-    return new.get(union.discriminator or "") is None and "" not in (union.allowed or ())
 
 
 def validate(union: Union, new: Object, old: Object | None = None) -> tuple[Fault, ...]:
@@ -47,18 +44,19 @@ def validate(union: Union, new: Object, old: Object | None = None) -> tuple[Faul
     if union.is_unchanged(old, new):
         return ()
     if union.discriminator is None:
-        return _undiscriminated(union, new)
+        return _check_undiscriminated(union, new)
     name, said, present = union.discriminator, union.said(new), sorted(union.set_fields(new))
     if union.allowed is not None and said not in union.allowed:
-        return (Fault(Reason.NOT_SUPPORTED, name, _listed(union.allowed)),)
+        listed = ", ".join(f'"{value}"' for value in sorted(union.allowed))
+        return (Fault(Reason.NOT_SUPPORTED, name, f"supported values: {listed}"),)
     if len(present) > 1:
         listed = ", ".join(present)
         detail = f'multiple union members set ({listed}) without a change of discriminator "{name}"'
         return (Fault(Reason.INVALID, "", detail),)
-    return tuple(_discriminated(union, name, said, present))
+    return tuple(_check_discriminated(union, name, said, present))
 
 
-def _discriminated(union: Union, name: str, said: str, present: list[str]) -> list[Fault]:
+def _check_discriminated(union: Union, name: str, said: str, present: list[str]) -> list[Fault]:
     faults = []
     selected = union.member(said)
     if selected is not None and not selected.is_optional and selected.field not in present:
@@ -70,7 +68,7 @@ def _discriminated(union: Union, name: str, said: str, present: list[str]) -> li
     return faults
 
 
-def _undiscriminated(union: Union, new: Object) -> tuple[Fault, ...]:
+def _check_undiscriminated(union: Union, new: Object) -> tuple[Fault, ...]:
     """Uses the words of Kubernetes' declarative validation (apimachinery, pkg/api/validate/union.go)."""
     present = union.set_fields(new)
     if len(present) == 1 or (union.takes_none and not present):
@@ -78,7 +76,3 @@ def _undiscriminated(union: Union, new: Object) -> tuple[Fault, ...]:
     names = ", ".join(f"`{member.field}`" for member in union.members)
     kind = "must specify exactly one of" if present else "must specify one of"
     return (Fault(Reason.INVALID, "", f"{kind}: {names}"),)
-
-
-def _listed(values: frozenset[str]) -> str:
-    return "supported values: " + ", ".join(f'"{value}"' for value in sorted(values))

@@ -11,18 +11,18 @@ from typing import Any, Final
 import orjson
 
 from specmux_converters.document import Document
-from specmux_converters.group_versions import api_version, split
+from specmux_converters.group_versions import split
 from specmux_converters.json_values import array
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.resources import GroupVersionKind
 from specmux_tools.differences.changes import changes_of
-from specmux_tools.differences.impacts import ChangeSeverity
 from specmux_tools.differences.places import Place
+from specmux_tools.differences.rules import ChangeSeverity
+from specmux_tools.differences.served import ServedSide
 from specmux_tools.kind_suggestions import REMOVED, place_of
-from specmux_tools.upgrades.roles import gone_resources, is_role
 from specmux_tools.validation import Check, Severity, ValidationReport, Validator, Violation
 from specmux_tools.validation.decoding.body import Body
-from specmux_tools.validation.definitions.definition_fault import DEFINITION
+from specmux_tools.validation.definitions.definition_fault import DEFINITION, objects
 from specmux_tools.validation.definitions.faults import definition_faults
 from specmux_tools.validation.operation import Operation
 from specmux_tools.validation.report import Path
@@ -38,7 +38,7 @@ class UpgradeOutcome(StrEnum):
     NOT_CHECKED = "not-checked"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UpgradeSides:
     """The documents that serve objects now, and those of the target."""
 
@@ -70,7 +70,7 @@ class UpgradeJudge:
         now = self._sides.new.judge(body, Operation())
         if now.kind is None:
             return unread(now)
-        found = list(self._found(body, was, now))
+        found = list(self._find_violations(body, was, now))
         if any(each.severity is Severity.ERROR for each in found):
             outcome = UpgradeOutcome.NOT_READY
         elif not (now.is_known and now.is_complete):
@@ -83,10 +83,12 @@ class UpgradeJudge:
             outcome = UpgradeOutcome.CHANGED if is_changed else UpgradeOutcome.READY
         return UpgradeVerdict(outcome, replace(now, violations=tuple(found)))
 
-    def _found(self, body: Body, was: ValidationReport, now: ValidationReport) -> Iterator[Violation]:
+    def _find_violations(
+        self, body: Body, was: ValidationReport, now: ValidationReport
+    ) -> Iterator[Violation]:
         assert now.kind is not None
         if not now.is_known:
-            yield from body.located([self._gone(now.kind, is_known=was.is_known)])
+            yield from body.located([self._report_removed_kind(now.kind, is_known=was.is_known)])
             return
         told = {_without_bounds(each) for each in was.violations} if was.is_known else set()
         yield from (
@@ -97,8 +99,8 @@ class UpgradeJudge:
         yield from body.located(_leaving(now.kind))
         yield from body.located([*self._differing(body.value, now.kind)])
 
-    def _gone(self, kind: GroupVersionKind, *, is_known: bool) -> Violation:
-        version = api_version(kind.group, kind.version)
+    def _report_removed_kind(self, kind: GroupVersionKind, *, is_known: bool) -> Violation:
+        version = kind.api_version
         place = place_of(kind, self._sides.new_kinds)
         if not is_known and (version, kind.kind) not in REMOVED:
             text = f"{version} {kind.kind} is described neither now nor then: give its definition"
@@ -127,8 +129,8 @@ class UpgradeJudge:
 
 
 def _leaving(kind: GroupVersionKind) -> list[Violation]:
-    """Of a kind that is served after the upgrade, when it goes."""
-    version = api_version(kind.group, kind.version)
+    """When a kind goes that is still served after the upgrade."""
+    version = kind.api_version
     removal = REMOVED.get((version, kind.kind))
     if removal is None:
         return []
@@ -139,7 +141,7 @@ def _leaving(kind: GroupVersionKind) -> list[Violation]:
 
 
 def _without_bounds(violation: Violation) -> tuple[Check, Path, str]:
-    """What is wrong, whatever the bound: an object that is too large before and after stays refused."""
+    """The fault without its bound: an object that is too large before and after stays refused."""
     message = violation.message
     if violation.check not in (Check.DECODING, Check.UNKNOWN_FIELD, Check.DUPLICATE_FIELD):
         message = _BOUNDS.sub("#", message)
@@ -154,7 +156,7 @@ def unread(report: ValidationReport) -> UpgradeVerdict:
     return UpgradeVerdict(UpgradeOutcome.NOT_CHECKED, replace(report, violations=found))
 
 
-def counted(verdicts: Iterable[UpgradeVerdict]) -> dict[UpgradeOutcome, int]:
+def count_outcomes(verdicts: Iterable[UpgradeVerdict]) -> dict[UpgradeOutcome, int]:
     found = dict.fromkeys(UpgradeOutcome, 0)
     for each in verdicts:
         found[each.outcome] += 1
@@ -212,3 +214,38 @@ def _values(value: Any, steps: tuple[str, ...], path: Path) -> Iterator[tuple[Pa
                 yield from _values(value[name], tuple(rest), (*path, name))
             elif not rest:
                 yield path, False, None
+
+
+_GROUP: Final = "rbac.authorization.k8s.io"
+_KINDS: Final = ("ClusterRole", "Role")
+
+
+def resources_of(side: ServedSide) -> frozenset[tuple[str, str]]:
+    """Group and plural of each resource, and of each subresource as ``pods/log``."""
+    found: set[tuple[str, str]] = set()
+    for name, served in side.group_versions.items():
+        group, _ = split(name) or ("", "")
+        for plural, resource in served.resources.items():
+            found.add((group, plural))
+            found |= {(group, f"{plural}/{each}") for each in resource.subresources}
+    return frozenset(found)
+
+
+def is_role(kind: GroupVersionKind) -> bool:
+    return kind.group == _GROUP and kind.kind in _KINDS
+
+
+def gone_resources(
+    value: Mapping[str, Any], before: frozenset[tuple[str, str]], after: frozenset[tuple[str, str]]
+) -> Iterator[Violation]:
+    for index, rule in enumerate(objects(value.get("rules"))):
+        groups, resources = (rule.get(key) for key in ("apiGroups", "resources"))
+        if not (isinstance(groups, list) and isinstance(resources, list)):
+            continue
+        for place, plural in enumerate(resources):
+            named = [(group, plural) for group in groups if (group, plural) in before]
+            for group, _ in [each for each in named if each not in after]:
+                path = ("rules", index, "resources", place)
+                said = f"{plural} of {group or 'the core group'} is not served any more"
+                text = f"rules[{index}].resources[{place}]: {said}"
+                yield Violation(Severity.WARNING, Check.SCHEMA, path, text)

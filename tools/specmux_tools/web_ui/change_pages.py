@@ -17,7 +17,7 @@ from specmux_aggregator.reader.requests import ChangesRequest, QuestionRefusal, 
 from specmux_converters.group_versions import GroupVersion
 from specmux_tools.processor_time import QueryTooLong, limited_time
 from specmux_tools.reader.state import ReaderState
-from specmux_tools.web_ui.page_frame import rendered
+from specmux_tools.web_ui.page_frame import render_page
 
 ENTRIES_MAX: Final = 20
 """Most entries of one group-version on a page, newest first; ``/openapi/changes`` has more."""
@@ -56,7 +56,7 @@ def shown_entries(
 
 
 def _all_page(site: SiteParts, request: ChangesRequest) -> bytes:
-    return rendered(
+    return render_page(
         "changes.html",
         root="./",
         title="Changes",
@@ -68,7 +68,7 @@ def _all_page(site: SiteParts, request: ChangesRequest) -> bytes:
 
 def _group_version_page(site: SiteParts, request: ChangesRequest) -> bytes:
     name = request.group_version or GroupVersion("")
-    return rendered(
+    return render_page(
         "group_version_changes.html",
         root=root_from(f"changes/{name}"),
         title=f"Changes of {name}",
@@ -82,7 +82,7 @@ def _group_version_page(site: SiteParts, request: ChangesRequest) -> bytes:
 
 
 def _entry(entry: dict[str, Any], changes: Sequence[dict[str, Any]], *, is_whole: bool) -> dict[str, Any]:
-    counts = entry["summary"] if is_whole else _counted(changes)
+    counts = entry["summary"] if is_whole else _count_severities(changes)
     return {
         "id": entry["id"],
         "at": entry["at"],
@@ -99,7 +99,7 @@ def _entry(entry: dict[str, Any], changes: Sequence[dict[str, Any]], *, is_whole
     }
 
 
-def _counted(changes: Sequence[dict[str, Any]]) -> dict[str, int]:
+def _count_severities(changes: Sequence[dict[str, Any]]) -> dict[str, int]:
     words = [change["severity"] for change in changes]
     return {word: words.count(word) for word in _SEVERITIES}
 

@@ -1,13 +1,20 @@
-"""The job of the reader process that makes a page of a document, and of the index."""
+"""Pages of the reader process about one document or two: a kind, a type, a group-version, two versions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import astuple
+from itertools import groupby, islice
+from typing import Any, Final
+from urllib.parse import quote
+
+from markupsafe import Markup
 
 from specmux_aggregator.http.content_codings import encoded
 from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.reader.assets import root_from
 from specmux_aggregator.reader.requests import (
+    ENTRIES_MAX,
     DocumentRequest,
     QuestionRefusal,
     ReaderAnswer,
@@ -15,14 +22,280 @@ from specmux_aggregator.reader.requests import (
     Wants,
 )
 from specmux_converters.document import Document
-from specmux_tools.errors import SchemasError
+from specmux_converters.group_versions import GroupVersion, api_version, split
+from specmux_converters.operations import KindOperation, operations_of
+from specmux_converters.references import schemas_of
+from specmux_converters.resources import GroupVersionKind
+from specmux_tools.differences.kind_comparison import KindDifference, compare_kinds
+from specmux_tools.errors import SchemasError, UnknownKind
+from specmux_tools.explanation.example import example
+from specmux_tools.explanation.field_path import parse
+from specmux_tools.explanation.kind_names import KindName, names_in
+from specmux_tools.explanation.layers import component_in, layers_of, said_by
+from specmux_tools.explanation.tree import MOST_FIELDS, Field, FieldPlace, find, tree_of
+from specmux_tools.kinds import KindSchema, group_version_kinds
 from specmux_tools.processor_time import QueryTooLong, limited_time
-from specmux_tools.reader.questions import refusal_of
+from specmux_tools.reader.questions import kind_called, refusal_of
 from specmux_tools.reader.state import ReaderState
-from specmux_tools.web_ui.document_pages.comparison import compare_page
-from specmux_tools.web_ui.document_pages.group_version import group_version_page
-from specmux_tools.web_ui.document_pages.kind import kind_page
-from specmux_tools.web_ui.document_pages.type import type_page
+from specmux_tools.search_index.graph import beside, summary_of
+from specmux_tools.web_ui.change_pages import shown_entries
+from specmux_tools.web_ui.markdown_links import beginning, prose
+from specmux_tools.web_ui.page_frame import load, render_page
+from specmux_tools.web_ui.pages import PROVENANCES
+from specmux_tools.web_ui.tree import marks_text, tree_html
+
+
+def fields_of(request: DocumentRequest, document: Document, schema: Any, name: str) -> dict[str, Any]:
+    tree = tree_of(document, FieldPlace((), schema))
+    types = f"{root_from(request.below)}type/{quote(request.origin.group_version)}/"
+    first, rest = beginning(tree.description, is_whole=True)
+    return {
+        "name": name,
+        "description": Markup(prose(first) + prose(rest)),  # noqa: S704  # escaped there
+        "tree": Markup(tree_html(tree, types=types)),  # noqa: S704  # escaped there
+        "is_cut": tree.size > MOST_FIELDS,
+        "most": MOST_FIELDS,
+    }
+
+
+def origin_of(request: DocumentRequest) -> dict[str, Any]:
+    origin = request.origin
+    return {
+        "root": root_from(request.below),
+        "key": origin.group_version,
+        "version_text": text_of(origin.group_version),
+        "owner": origin.owner,
+        "provenance": PROVENANCES[origin.provenance],
+    }
+
+
+def text_of(key: GroupVersion) -> str:
+    parts = split(key)
+    return key if parts is None else api_version(*parts)
+
+
+def siblings_of(document: Document, key: GroupVersion) -> list[str]:
+    """Kinds of the document's resources."""
+    return sorted({each.kind.kind for each in names_in(document, key) if each.is_resource})
+
+
+def schema_file(kind: GroupVersionKind) -> str:
+    """Below ``/schemas``."""
+    return f"{kind.group or 'core'}/{kind.kind.lower()}_{kind.version}.json"
+
+
+def unread_of(state: ReaderState, key: GroupVersion) -> list[GroupVersion]:
+    """Of the same group, other group-versions that are published and not in the index."""
+    group = (split(key) or ("",))[0]
+    absent = state.published.keys() - state.index.documents.keys() - {key}
+    return sorted(each for each in absent if (split(each) or ("",))[0] == group)
+
+
+_OPERATIONS_MAX: Final = 60
+
+
+def kind_page(site: SiteParts, state: ReaderState, request: DocumentRequest, document: Document) -> bytes:
+    key = request.origin.group_version
+    name, found = kind_called(document, key, request.name)
+    operations = _operations(document, name.kind)
+    return render_page(
+        "kind.html",
+        title=f"{name.kind.kind} {name.kind.api_version}",
+        site=site,
+        kind=name.kind,
+        names=[each for each in (*name.names[:1], *name.short_names) if each != name.kind.kind],
+        scope=_scope(operations),
+        example=example(document, name.kind, found.schema),
+        versions=_versions(state, name),
+        unread=unread_of(state, key),
+        operations=operations,
+        current_kind=name.kind.kind,
+        siblings=siblings_of(document, key),
+        schema_file=schema_file(name.kind) if site.has_schemas and operations else "",
+        entries=shown_entries(request.entries or (), group_version=key, kind=name.kind.kind),
+        most_entries=ENTRIES_MAX,
+        **fields_of(request, document, found.schema, name.kind.kind),
+        **origin_of(request),
+    )
+
+
+def load_pages(state: ReaderState) -> None:
+    """Import and compile what the first page needs: some 0.1 s of processor time."""
+    load("home.html", "kind.html")
+
+
+def _versions(state: ReaderState, name: KindName) -> list[dict[str, Any]]:
+    """The other versions of a kind, with the fields that each adds or lacks."""
+    places = state.index.places  # brings the kinds up to date
+    same = [
+        root
+        for root in state.index.kinds.get(name.kind.kind.casefold(), ())
+        if (root.name.kind.group, root.name.kind.kind) == (name.kind.group, name.kind.kind)
+    ]
+    own = next((root for root in same if root.name.kind == name.kind), None)
+    if own is None or places.positions[own.entry] < 0:
+        return []
+    made = []
+    for root in same:
+        if root is not own:
+            differing = beside(state.index.graph, own.entry, root.entry)
+            named = {"name": root.name.kind.api_version, "key": root.name.group_version}
+            made.append({**named, "added": differing.added, "dropped": differing.dropped})
+    return made
+
+
+def _operations(document: Document, kind: GroupVersionKind) -> list[tuple[str, list[KindOperation]]]:
+    """By path."""
+    found = islice(operations_of(document, *astuple(kind)), _OPERATIONS_MAX)
+    return [(path, list(operations)) for path, operations in groupby(found, key=lambda each: each.path)]
+
+
+def _scope(operations: list[tuple[str, list[KindOperation]]]) -> str:
+    if not operations:
+        return "Not a resource"
+    return "Namespaced" if any("/{namespace}/" in path for path, _ in operations) else "Cluster-scoped"
+
+
+_USES_MAX: Final = 60
+
+
+def type_page(site: SiteParts, state: ReaderState, request: DocumentRequest, document: Document) -> bytes:
+    """Raises UnknownKind for a component that there is not."""
+    schema = schemas_of(document).get(request.name)
+    if not isinstance(schema, dict):
+        raise UnknownKind(f"the document has no type {request.name}", name=request.name)
+    name = request.name.rpartition(".")[2]
+    fields = fields_of(request, document, schema, name)
+    return render_page(
+        "type.html",
+        title=f"{name} {request.origin.group_version}",
+        site=site,
+        component=request.name,
+        has_fields=bool(fields["tree"]),
+        uses=list(_uses(document, request.origin.group_version, request.name))[:_USES_MAX],
+        current_kind="",
+        siblings=siblings_of(document, request.origin.group_version),
+        **fields,
+        **origin_of(request),
+    )
+
+
+def _uses(document: Document, key: GroupVersion, component: str) -> Iterator[dict[str, str]]:
+    """Fields of the document that are of a type, or lists or maps of it."""
+    for holder, schema in schemas_of(document).items():
+        properties = schema.get("properties") if isinstance(schema, dict) else None
+        for name, value in properties.items() if isinstance(properties, dict) else ():
+            if component in _list_components(value):
+                kinds = [
+                    each for each in group_version_kinds(schema) if split(key) == (each.group, each.version)
+                ]
+                page = f"kind/{key}/{kinds[0].kind}" if kinds else f"type/{key}/{holder}"
+                yield {"name": holder.rpartition(".")[2], "field": name, "page": page}
+
+
+def _list_components(schema: Any) -> Iterator[str]:
+    """Components that a property's own schema names."""
+    if isinstance(schema, dict):
+        own = component_in(schema)
+        if own is not None:
+            yield own
+        parts = schema.get("allOf")
+        for each in (
+            schema.get("items"),
+            schema.get("additionalProperties"),
+            *(parts if isinstance(parts, list) else ()),
+        ):
+            yield from _list_components(each)
+
+
+def group_version_page(
+    site: SiteParts, state: ReaderState, request: DocumentRequest, document: Document
+) -> bytes:
+    key = request.origin.group_version
+    names = sorted(names_in(document, key), key=lambda name: name.kind)
+    schemas = schemas_of(document)
+    described = {
+        kind: said_by(layers_of(schemas, schema)).get("description")
+        for schema in schemas.values()
+        if isinstance(schema, dict)
+        for kind in group_version_kinds(schema)
+    }
+    parts = split(key)
+    group = parts[0] if parts else ""
+    return render_page(
+        "group_version.html",
+        title=text_of(key),
+        site=site,
+        is_group=parts is not None,
+        group=group,
+        kinds=[
+            {
+                "name": name.kind.kind,
+                "also": [*name.names[:1], *name.short_names],
+                "summary": summary_of(str(described.get(name.kind) or "")),
+                "schema_file": schema_file(name.kind),
+            }
+            for name in names
+            if name.is_resource
+        ],
+        versions=[
+            {"key": each, "name": (split(each) or ("", ""))[1]}
+            for each in sorted(state.index.documents)
+            if parts is not None and (split(each) or (None,))[0] == group
+        ],
+        unread=unread_of(state, key),
+        entries=shown_entries(request.entries or (), group_version=key),
+        hash=request.origin.hash,
+        **origin_of(request),
+    )
+
+
+_ROWS_MAX: Final = 500
+
+
+def compare_page(site: SiteParts, state: ReaderState, request: DocumentRequest, document: Document) -> bytes:
+    """Raises UnknownKind."""
+    other = request.other
+    beside_it = None if other is None else state.document(other.hash)
+    if other is None or beside_it is None:
+        raise UnknownKind("no second version to compare with", name=request.name)
+    left = kind_called(document, request.origin.group_version, request.name)[1]
+    right = kind_called(beside_it, other.group_version, request.name)[1]
+    found = compare_kinds(left, right)
+    rows = [_comparison_row(each, left, right) for each in found.differences[:_ROWS_MAX]]
+    return render_page(
+        "compare.html",
+        root=root_from(request.below),
+        title=f"{left.kind.kind}: {left.kind.api_version} and {right.kind.api_version}",
+        site=site,
+        kind=left.kind.kind,
+        left={"name": left.kind.api_version, "key": left.group_version},
+        right={"name": right.kind.api_version, "key": right.group_version},
+        rows=rows,
+        left_off=len(found.differences) - len(rows),
+        documentation=found.documentation,
+    )
+
+
+def _comparison_row(difference: KindDifference, left: KindSchema, right: KindSchema) -> dict[str, Any]:
+    return {
+        "path": difference.path,
+        "id": difference.path.replace("[]", "").replace("{}", ""),
+        "left": _field_cells(left, difference.path),
+        "right": _field_cells(right, difference.path),
+        "says": difference.says,
+    }
+
+
+def _field_cells(kind: KindSchema, path: str) -> tuple[str, str] | None:
+    """A field's type, and its marks; None where the kind has no such field."""
+    try:
+        place = find(kind.document, kind.schema, parse(path.replace("{}", "")))
+    except SchemasError:
+        return None
+    field: Field = tree_of(kind.document, place, depth=0)
+    return field.type, marks_text(field)
+
 
 RENDER_SECONDS: Final = 2.0  # of processor time
 

@@ -19,7 +19,7 @@ SHORT: Final = 200
 
 def prose(text: str) -> str:
     """Paragraphs with links."""
-    return "".join(f"<p>{linked(part)}</p>" for part in _PARAGRAPHS.split(text.strip()) if part)
+    return "".join(f"<p>{link_text(part)}</p>" for part in _PARAGRAPHS.split(text.strip()) if part)
 
 
 def beginning(text: str, *, is_whole: bool) -> tuple[str, str]:
@@ -35,19 +35,19 @@ def beginning(text: str, *, is_whole: bool) -> tuple[str, str]:
     return first[: end.start() + 1], text[end.end() :]
 
 
-def linked(text: str) -> str:
+def link_text(text: str) -> str:
     """Text with links, and with code where it stands in backquotes."""
     parts: list[str] = []
     end = 0
     for match in _LINK.finditer(text):
         url = match[0].rstrip(_TRAILING)
-        parts.append(coded(text[end : match.start()]))
+        parts.append(mark_code(text[end : match.start()]))
         parts.append(f'<a href="{escape(url)}">{escape(url)}</a>')
         end = match.start() + len(url)
-    parts.append(coded(text[end:]))
+    parts.append(mark_code(text[end:]))
     return "".join(parts)
 
 
-def coded(text: str) -> str:
+def mark_code(text: str) -> str:
     """Text with code where it stands in backquotes, and without links."""
     return _CODE.sub(r"<code>\1</code>", str(escape(text)))

@@ -11,7 +11,7 @@ from markupsafe import Markup, escape
 
 from specmux_aggregator.reader.assets import assets
 from specmux_aggregator.reader.requests import SiteParts
-from specmux_tools.web_ui.markdown_links import coded
+from specmux_tools.web_ui.markdown_links import mark_code
 
 _PACKAGE: Final = "specmux_tools.web_ui"
 _WORDS: Final = re.compile(r"(?<=[.])(?=.)|(?<=[a-z0-9])(?=[A-Z])")
@@ -30,7 +30,7 @@ def _environment() -> Any:
         lstrip_blocks=True,
     )
     environment.filters["breakable"] = breakable
-    environment.filters["coded"] = lambda text: Markup(coded(text))  # noqa: S704  # escaped there
+    environment.filters["coded"] = lambda text: Markup(mark_code(text))  # noqa: S704  # escaped there
     return environment
 
 
@@ -45,7 +45,7 @@ def breakable(name: str) -> Markup:
     return Markup("<wbr>").join(_WORDS.split(name))
 
 
-def rendered(template: str, *, root: str, title: str, site: SiteParts, **values: Any) -> bytes:
+def render_page(template: str, *, root: str, title: str, site: SiteParts, **values: Any) -> bytes:
     """``root``: the relative path from the page to the home page, "./" for home itself."""
     named = {name.rpartition(".")[2]: asset.name for name, asset in assets().items()}
     frame = _environment().get_template(template)

@@ -11,19 +11,18 @@ from markupsafe import Markup
 from specmux_aggregator.http.content_codings import encoded
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.reader.requests import ErrorRequest, ReaderAnswer, SearchRequest, SiteParts, Wants
-from specmux_converters.group_versions import GroupVersion, api_version, split
+from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.order import version_rank
-from specmux_converters.resources import GroupVersionKind
 from specmux_tools.errors import SchemasError
-from specmux_tools.explanation.field_path import written
+from specmux_tools.explanation.field_path import format_path
 from specmux_tools.explanation.similar import similar_to
 from specmux_tools.processor_time import QueryTooLong, limited_time
 from specmux_tools.reader.state import ReaderState
 from specmux_tools.search_index.query import SchemaHit, SearchResult, search
 from specmux_tools.search_index.shortest_paths import MOST_USED, group_class
-from specmux_tools.search_index.words import marked
-from specmux_tools.web_ui.markdown_links import coded
-from specmux_tools.web_ui.page_frame import rendered
+from specmux_tools.search_index.words import mark_words
+from specmux_tools.web_ui.markdown_links import mark_code
+from specmux_tools.web_ui.page_frame import render_page
 
 _FIRST: Final = ("", "apps", "batch")
 """Groups that most people look for."""
@@ -43,7 +42,7 @@ def home(
     if state.version != version:
         return Wants(None)
     groups = _groups(state)
-    page = rendered(
+    page = render_page(
         "home.html",
         root="./",
         title="Kinds",
@@ -114,7 +113,7 @@ def search_page(
             message = "This search takes too long. Add words, or use longer ones."
     end = request.offset + len(found.rows)
     more = urlencode({"q": request.query, "offset": end}) if found.total > end and end <= 1000 else ""
-    page = rendered(
+    page = render_page(
         "search.html",
         root="./",
         title=request.query or "Search",
@@ -134,7 +133,7 @@ def search_page(
 def status_page(site: SiteParts, state: ReaderState, status: bytes, coding: Coding) -> ReaderAnswer:
     told = orjson.loads(status)
     backends = [_backend(name, each, told) for name, each in told["backends"].items()]
-    page = rendered(
+    page = render_page(
         "status.html",
         root="./",
         title="Status",
@@ -169,7 +168,7 @@ def error_page(site: SiteParts, state: ReaderState, request: ErrorRequest, codin
         similar += (
             (each, f"group-version/{each}") for each in similar_to(request.group_version, request.published)
         )
-    page = rendered(
+    page = render_page(
         "error.html",
         root=request.root,
         title=str(request.code),
@@ -182,27 +181,30 @@ def error_page(site: SiteParts, state: ReaderState, request: ErrorRequest, codin
 
 
 def validate_page(site: SiteParts, state: ReaderState, coding: Coding) -> ReaderAnswer:
-    page = rendered("validate.html", root="./", title="Validate", site=site, current="validate")
+    page = render_page("validate.html", root="./", title="Validate", site=site, current="validate")
     return ReaderAnswer(encoded(page, coding))
 
 
 def _row(row: SchemaHit, query: str) -> dict[str, Any]:
-    name = ".".join(filter(None, (row.kind.kind.kind, written(row.path))))
+    name = ".".join(filter(None, (row.kind.kind.kind, format_path(row.path))))
     return {
         "document": row.kind.group_version,
         "kind": row.kind.kind.kind,
-        "path": written(row.path),
-        "name": Markup(_shown(name, query).replace(".", "<wbr>.")),  # noqa: S704  # escaped there
+        "path": format_path(row.path),
+        "name": Markup(_mark_hits(name, query).replace(".", "<wbr>.")),  # noqa: S704  # escaped there
         "type": row.type,
-        "summary": Markup(_shown(row.summary, query)),  # noqa: S704  # escaped there
-        "version_text": version_text(row.kind.kind),
+        "summary": Markup(_mark_hits(row.summary, query)),  # noqa: S704  # escaped there
+        "version_text": row.kind.kind.api_version,
         "also": row.also_in_count,
     }
 
 
-def _shown(text: str, query: str) -> str:
+def _mark_hits(text: str, query: str) -> str:
     """HTML of a text, with what the query found in it."""
-    parts = (f"<mark>{coded(part)}</mark>" if is_hit else coded(part) for part, is_hit in marked(text, query))
+    parts = (
+        f"<mark>{mark_code(part)}</mark>" if is_hit else mark_code(part)
+        for part, is_hit in mark_words(text, query)
+    )
     return "".join(parts)
 
 
@@ -231,7 +233,3 @@ def duration(seconds: float) -> str:
         if seconds >= 2 * size:
             return f"{seconds // size:.0f} {unit}"
     return f"{seconds:.0f} s"
-
-
-def version_text(kind: GroupVersionKind) -> str:
-    return api_version(kind.group, kind.version)

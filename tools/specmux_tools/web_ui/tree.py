@@ -17,7 +17,7 @@ from markupsafe import Markup, escape
 
 from specmux_tools.explanation.text import notes_on
 from specmux_tools.explanation.tree import Field
-from specmux_tools.web_ui.markdown_links import beginning, coded, linked, prose
+from specmux_tools.web_ui.markdown_links import beginning, link_text, mark_code, prose
 
 _TITLES: Final = {
     "LIMITS": "Limits",
@@ -59,7 +59,7 @@ def _field(field: Field, above: str, types: str, places: _Places) -> Iterator[st
     identity = escape(path)
     if not (field.fields or rest or field.has_more):
         yield f'<div id="{identity}">{type_}{head}'
-        yield f"<p>{linked(first)}</p>" if first else ""
+        yield f"<p>{link_text(first)}</p>" if first else ""
         yield from _notes(notes)
         yield "</div>"
         return
@@ -70,7 +70,7 @@ def _field(field: Field, above: str, types: str, places: _Places) -> Iterator[st
     same = f' data-same="{escape(place)}"' if is_repeated else ""
     before, within = (type_, "") if field.component else ("", type_)
     yield f'{before}<details{kind} id="{identity}"{same}{opened}><summary>{within}{head}'
-    yield f"<span>{coded(first)}</span></summary>" if first else "</summary>"
+    yield f"<span>{mark_code(first)}</span></summary>" if first else "</summary>"
     yield prose(first) if "://" in first else ""
     yield prose(rest)
     yield from _notes(notes)
@@ -107,7 +107,7 @@ def _marks(field: Field, notes: Mapping[str, Iterable[str]]) -> Iterator[str]:
     for form in notes.get("FORMAT", ()):
         yield f" <small>{escape(form)}</small>"
     for default in notes.get("DEFAULT", ()):
-        yield f" <small>default {escape(_cut(default))}</small>"
+        yield f" <small>default {escape(_shorten(default))}</small>"
     values = list(notes.get("ENUM", ()))
     if values:
         more = " | …" if len(values) > _ENUM_MOST else ""
@@ -129,5 +129,5 @@ def _notes(notes: Mapping[str, Iterable[str]]) -> Iterator[str]:
             yield f"<p class=x>{title} {' '.join(f'<code>{escape(line)}</code>' for line in lines)}</p>"
 
 
-def _cut(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= _DEFAULT_MOST else f"{text[:_DEFAULT_MOST]}…"

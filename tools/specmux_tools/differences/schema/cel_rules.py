@@ -44,7 +44,7 @@ class CELRule:
                 code.append("")
             else:
                 code[-1] += token[0]
-        parts = (_spaced(each) + literal for each, literal in zip(code, [*literals, ""], strict=True))
+        parts = (_space_words(each) + literal for each, literal in zip(code, [*literals, ""], strict=True))
         return "".join(parts)
 
     @property
@@ -102,7 +102,7 @@ def _rules(schema: Mapping[str, Any]) -> dict[tuple[str, bool], CELRule]:
     return found
 
 
-def _spaced(text: str) -> str:
+def _space_words(text: str) -> str:
     """The code between literals, with one space where two words would run together."""
     return re.sub(r"(?<!\w) | (?!\w)", "", re.sub(r"\s+", " ", text))
 
@@ -146,34 +146,34 @@ def _is_guarded(bare: str, new_fields: frozenset[str]) -> bool:
 
     ``!(has(self.F) && …)``, ``!has(self.F) || …`` and ``has(self.F) ? … : true`` are such guards.
     """
-    bare = _unwrapped(bare)
-    asked = _split(bare, "?")
+    bare = _unwrap_parentheses(bare)
+    asked = _split_operands(bare, "?")
     if len(asked) > 1:
-        answers = _split(bare[len(asked[0]) + 1 :], ":")
+        answers = _split_operands(bare[len(asked[0]) + 1 :], ":")
         return answers[-1] == "true" and len(answers) == 2 and _asks(asked[0], new_fields)
-    alternatives = _split(bare, "||")
+    alternatives = _split_operands(bare, "||")
     if len(alternatives) > 1:
         return any(_is_guarded(part, new_fields) for part in alternatives)
     if bare.startswith("!"):
-        inner = _unwrapped(bare[1:])
+        inner = _unwrap_parentheses(bare[1:])
         return _asks(inner, new_fields) and (inner != bare[1:] or _names(inner, new_fields))
     return False
 
 
 def _asks(condition: str, new_fields: frozenset[str]) -> bool:
     """Whether the condition is false without a new field: a ``has(self.F)`` among its conjuncts."""
-    condition = _unwrapped(condition)
-    if len(_split(condition, "||")) > 1 or len(_split(condition, "?")) > 1:
+    condition = _unwrap_parentheses(condition)
+    if len(_split_operands(condition, "||")) > 1 or len(_split_operands(condition, "?")) > 1:
         return False
-    return any(_names(part, new_fields) for part in _split(condition, "&&"))
+    return any(_names(part, new_fields) for part in _split_operands(condition, "&&"))
 
 
 def _names(part: str, new_fields: frozenset[str]) -> bool:
-    match = _HAS.fullmatch(_unwrapped(part))
+    match = _HAS.fullmatch(_unwrap_parentheses(part))
     return match is not None and match[1] in new_fields
 
 
-def _unwrapped(text: str) -> str:
+def _unwrap_parentheses(text: str) -> str:
     """The text without parentheses that enclose all of it."""
     while text.startswith("(") and _closing(text) == len(text) - 1:
         text = text[1:-1]
@@ -190,7 +190,7 @@ def _closing(text: str) -> int:
     return -1
 
 
-def _split(text: str, operator: str) -> list[str]:
+def _split_operands(text: str, operator: str) -> list[str]:
     """The operands of an operator at bracket depth 0."""
     parts, start, depth = [], 0, 0
     for index, character in enumerate(text):

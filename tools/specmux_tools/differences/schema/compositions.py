@@ -13,8 +13,8 @@ import orjson
 
 from specmux_converters.json_values import array
 from specmux_tools.differences.findings import ComparisonBudget, Finding
-from specmux_tools.differences.impacts import Impact, Impacts
-from specmux_tools.differences.schema.constraints import LOWER, UPPER, Limit, limits_of, takes
+from specmux_tools.differences.rules import Impact, Impacts
+from specmux_tools.differences.schema.constraints import LOWER, UPPER, Limit, limits_of, required_names, takes
 from specmux_tools.differences.schema.value_types import types_alone
 from specmux_tools.differences.schema.values import text
 from specmux_tools.differences.schema.views import ComponentSchemas, conjuncts
@@ -60,7 +60,7 @@ def is_implied(branch: Mapping[str, Any], holder: Mapping[str, Any], depth: int 
 
 def _is_met(key: str, value: Any, holder: Mapping[str, Any], depth: int) -> bool:
     if key == "required":
-        return _required({key: value}) <= _required(holder)
+        return required_names({key: value}) <= required_names(holder)
     if key == "enum":
         return _is_list(holder, key) and {text(each) for each in holder[key]} <= {
             text(each) for each in value
@@ -122,13 +122,13 @@ def _implies(one: Mapping[str, Any], wider: Any) -> bool:
     if not isinstance(wider, dict):
         return False
     if wider.keys() == {"required"}:
-        return set(wider["required"]) <= _required(one)
+        return set(wider["required"]) <= required_names(one)
     return wider.items() <= one.items()
 
 
 def _is_too_much(one: Mapping[str, Any], other: Mapping[str, Any], holder: Mapping[str, Any]) -> bool:
     most = holder.get("maxProperties")
-    needed = _required(one) | _required(other) | _required(holder)
+    needed = required_names(one) | required_names(other) | required_names(holder)
     return isinstance(most, int) and len(needed) > most
 
 
@@ -139,21 +139,13 @@ def _fields_differ(
     fields = one.get("properties"), other.get("properties")
     if not isinstance(fields[0], dict) or not isinstance(fields[1], dict):
         return False
-    always = _required(holder)
-    needed = (_required(one) | always) & (_required(other) | always)
+    always = required_names(holder)
+    needed = (required_names(one) | always) & (required_names(other) | always)
     return any(
         isinstance(fields[0][name], dict)
         and isinstance(fields[1][name], dict)
         and not may_overlap(fields[0][name], fields[1][name], {}, depth + 1)
         for name in needed & fields[0].keys() & fields[1].keys()
-    )
-
-
-def _required(schema: Mapping[str, Any]) -> set[str]:
-    return (
-        {name for name in schema["required"] if isinstance(name, str)}
-        if _is_list(schema, "required")
-        else set()
     )
 
 
@@ -191,13 +183,13 @@ def composition_changes(
             before["anyOf"].add(branches)
     for key in _ALTERNATIVES:
         asking = {branches for branches in after[key] if not _asks_nothing(branches, key, new[1])}
-        change = _changed(before[key], asking | (before[key] & after[key]), key)
+        change = _compare_conjuncts(before[key], asking | (before[key] & after[key]), key)
         if change is not None:
             is_raised = (
                 change == "branch-added" and key == "oneOf" and _overlaps(before[key], after[key], new[1])
             )
             yield Finding(change, "", what=key, impacts=_REFUSED if is_raised else None)
-    refused = _refused(*old, budget), _refused(*new, budget)
+    refused = _list_refused_values(*old, budget), _list_refused_values(*new, budget)
     gone = refused[0] - refused[1]
     added = {each for each in refused[1] - refused[0] if _may_meet(each, new[1])}
     if len(added) > len(gone):
@@ -206,7 +198,7 @@ def composition_changes(
         yield Finding("composition-changed" if added else "constraint-relaxed", "", what="not")
 
 
-def _changed(before: set[Branches], after: set[Branches], keyword: str) -> str | None:
+def _compare_conjuncts(before: set[Branches], after: set[Branches], keyword: str) -> str | None:
     """Compares all conjuncts of one keyword."""
     gone, added = before - after, after - before
     if keyword == "anyOf":  # a superset of branches that still apply constrains nothing
@@ -229,17 +221,13 @@ def _change(before: Branches, after: Branches) -> str:
 
 def _asks_nothing(branches: Branches, keyword: str, holder: Mapping[str, Any]) -> bool:
     """Whether every value of the schema fits a branch anyway."""
-    listed = _listed(holder)
+    listed = array(holder.get("enum"))
     if listed:
         read = [orjson.loads(each) for each in branches]
         return all(_fits(value, read, keyword) for value in listed)
     if keyword == "oneOf" and len(branches) > 1:
         return False
     return any(isinstance(read := orjson.loads(each), dict) and is_implied(read, holder) for each in branches)
-
-
-def _listed(holder: Mapping[str, Any]) -> list[Any]:
-    return array(holder.get("enum"))
 
 
 def _fits(value: Any, branches: list[Any], keyword: str) -> bool:
@@ -253,7 +241,7 @@ def _fits(value: Any, branches: list[Any], keyword: str) -> bool:
 def _may_meet(refused: bytes, holder: Mapping[str, Any]) -> bool:
     """Whether a value of the schema may be one that ``not`` rejects."""
     read = orjson.loads(refused)
-    listed = _listed(holder)
+    listed = array(holder.get("enum"))
     if listed and isinstance(read, dict):
         return any(takes(read, value) is not False for value in listed)
     others = {key: value for key, value in holder.items() if key != "not"}
@@ -296,7 +284,9 @@ def _apart(branches: list[bytes]) -> Iterator[bytes]:
         yield b'{"allOf":[' + branch + b"]}" if branch in branches[:number] else branch
 
 
-def _refused(schemas: ComponentSchemas, keywords: Mapping[str, Any], budget: ComparisonBudget) -> set[bytes]:
+def _list_refused_values(
+    schemas: ComponentSchemas, keywords: Mapping[str, Any], budget: ComparisonBudget
+) -> set[bytes]:
     return {_text(schemas, value, budget) for value in conjuncts(keywords, "not") if isinstance(value, dict)}
 
 
@@ -320,13 +310,13 @@ def _written_out(schemas: ComponentSchemas, schema: Any, depth: int, budget: Com
         elif key in ("items", "additionalProperties", "not"):
             found[key] = _written_out(schemas, value, depth - 1, budget)
         elif key in ("oneOf", "anyOf", "allOf") and isinstance(value, list):
-            found[key] = _sorted([_written_out(schemas, item, depth - 1, budget) for item in value])
+            found[key] = _sort_values([_written_out(schemas, item, depth - 1, budget) for item in value])
         elif key in ("required", "enum") and isinstance(value, list):
-            found[key] = _sorted(value)
+            found[key] = _sort_values(value)
         else:
             found[key] = value
     return found
 
 
-def _sorted(values: list[Any]) -> list[Any]:
+def _sort_values(values: list[Any]) -> list[Any]:
     return sorted(values, key=lambda value: orjson.dumps(value, option=orjson.OPT_SORT_KEYS))

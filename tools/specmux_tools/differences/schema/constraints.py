@@ -60,11 +60,11 @@ def constraint_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterat
         return
     before_limits, after_limits = limits_of(old), limits_of(new)
     for keyword in KEYWORDS:
-        before, after = _set(old, keyword), _set(new, keyword)
+        before, after = _value_in_force(old, keyword), _value_in_force(new, keyword)
         if before == after:
             continue
         bound = _EXCLUSIVE.get(keyword, keyword)
-        change = _compared(keyword, before, after)
+        change = _compare_bounds(keyword, before, after)
         if bound in (*LOWER, *UPPER):
             limits = before_limits.get(bound), after_limits.get(bound)
             if limits[0] == limits[1] or change != _compared_limits(bound, *limits):
@@ -127,7 +127,7 @@ def _limit(schema: Mapping[str, Any], keyword: str) -> Limit | None:
 def _is_vacuous(limit: Limit, keyword: str, schema: Mapping[str, Any]) -> bool:
     """Whether no value of the schema is beyond the limit."""
     if keyword in LOWER[1:]:
-        return limit[0] <= (len(_required(schema)) if keyword == "minProperties" else 0)
+        return limit[0] <= (len(required_names(schema)) if keyword == "minProperties" else 0)
     if keyword == "maxProperties" and "additionalProperties" not in schema and not schema.get(_PRESERVES):
         fields = schema.get("properties")
         return isinstance(fields, dict) and 0 < len(fields) <= limit[0]
@@ -177,7 +177,7 @@ def _together(patterns: set[str]) -> str | None:
     return " and ".join(sorted(patterns)) or None
 
 
-def _set(schema: Mapping[str, Any], keyword: str) -> Any:
+def _value_in_force(schema: Mapping[str, Any], keyword: str) -> Any:
     """The value of the keyword; None if it has no effect."""
     value = schema.get(keyword)
     if isinstance(value, bool):
@@ -187,7 +187,7 @@ def _set(schema: Mapping[str, Any], keyword: str) -> Any:
     return value if _is_number(value) else None
 
 
-def _compared(keyword: str, before: Any, after: Any) -> str:
+def _compare_bounds(keyword: str, before: Any, after: Any) -> str:
     if before is None:
         return "constraint-tightened"
     if after is None:
@@ -211,7 +211,7 @@ def _multiples(before: float, after: float) -> str:
 def _all_meet(old: Mapping[str, Any], keyword: str, schema: Mapping[str, Any]) -> bool:
     """Whether all formerly valid values satisfy the keyword: those of an enum, and objects by their
     properties."""
-    if keyword == "minProperties" and len(_required(old)) >= schema[keyword]:
+    if keyword == "minProperties" and len(required_names(old)) >= schema[keyword]:
         return True
     values = old.get("enum")
     return (
@@ -229,7 +229,7 @@ def takes(schema: Mapping[str, Any], value: Any) -> bool | None:
 
 def _takes(schema: Mapping[str, Any], keyword: str, asked: Any, value: Any) -> bool | None:
     if keyword in KEYWORDS:
-        return _set(schema, keyword) is None or _meets(value, keyword, schema)
+        return _value_in_force(schema, keyword) is None or _meets(value, keyword, schema)
     if keyword == "enum" and isinstance(asked, list):
         return text(value) in {text(each) for each in asked}
     if keyword == "not" and isinstance(asked, dict):
@@ -264,7 +264,7 @@ def _is_within(value: float, keyword: str, bound: float) -> bool:
     return value >= bound if keyword in LOWER else value <= bound
 
 
-def _required(schema: Mapping[str, Any]) -> frozenset[str]:
+def required_names(schema: Mapping[str, Any]) -> frozenset[str]:
     names = array(schema.get("required"))
     return frozenset(name for name in names if isinstance(name, str))
 

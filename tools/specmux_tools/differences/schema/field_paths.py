@@ -21,7 +21,7 @@ def step(name: str) -> str:
     return f".{name}" if _PLAIN.fullmatch(name) else f"[{orjson.dumps(name).decode()}]"
 
 
-def shown(steps: str) -> str:
+def printed_path(steps: str) -> str:
     """The path as reports print it, without the leading dot."""
     return steps.removeprefix(".")
 

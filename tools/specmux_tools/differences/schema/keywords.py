@@ -10,7 +10,7 @@ from specmux_converters.json_values import mapping
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.unions import Union, UnionForm, declared_unions
 from specmux_tools.differences.findings import ComparisonBudget, Finding
-from specmux_tools.differences.impacts import Impact, Impacts
+from specmux_tools.differences.rules import Impact, Impacts
 from specmux_tools.differences.schema.cel_rules import documented_differently, rule_changes
 from specmux_tools.differences.schema.compositions import DOCUMENTATION, Side, composition_changes
 from specmux_tools.differences.schema.constraints import constraint_changes, enum_changes
@@ -22,7 +22,7 @@ from specmux_tools.differences.schema.values import default_changes, has_default
 def union_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
     """A finding's ``what`` names the union by its discriminator or its members, or names the changed
     member."""
-    before, after = _declared(old), _declared(new)
+    before, after = _declared_unions(old), _declared_unions(new)
     for union in before:
         same = next((other for other in after if _is_same(union, other)), None)
         if same is None:
@@ -37,7 +37,7 @@ def union_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Fi
         yield Finding("union-added", "", what=_name(union))
 
 
-def _declared(schema: Mapping[str, Any]) -> list[Union]:
+def _declared_unions(schema: Mapping[str, Any]) -> list[Union]:
     return [union for union in declared_unions(schema).unions if union.form is UnionForm.EXTENSION]
 
 
@@ -123,10 +123,12 @@ def _strategy(schema: Mapping[str, Any]) -> tuple[frozenset[str], str]:
 def _strategy_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
     before, after = _strategy(old), _strategy(new)
     if before != after:
-        yield Finding("patch-strategy-changed", "", old=_shown(before), new=_shown(after))
+        yield Finding(
+            "patch-strategy-changed", "", old=_describe_strategy(before), new=_describe_strategy(after)
+        )
 
 
-def _shown(strategy: tuple[frozenset[str], str]) -> str | None:
+def _describe_strategy(strategy: tuple[frozenset[str], str]) -> str | None:
     names, key = strategy
     text = ",".join(sorted(names))
     return f"{text} by {key}" if key else text or None

@@ -23,9 +23,9 @@ from specmux_tools.differences.findings import (
     below,
     of_component,
 )
-from specmux_tools.differences.impacts import Impact, Impacts
-from specmux_tools.differences.rules import RULES
+from specmux_tools.differences.rules import RULES, Impact, Impacts
 from specmux_tools.differences.schema.compositions import DOCUMENTATION
+from specmux_tools.differences.schema.constraints import required_names
 from specmux_tools.differences.schema.field_paths import ITEMS, VALUES, step
 from specmux_tools.differences.schema.keywords import (
     DROPPED_NULL,
@@ -61,7 +61,7 @@ class SchemaComparison:
         self._new = new
         self._is_enforced = is_enforced
         self._budget = budget
-        self._unchanged = _unchanged(old.components, new.components)
+        self._unchanged = _list_unchanged(old.components, new.components)
         self._known: dict[_Key, tuple[Result, frozenset[_Key]]] = {}
         """Results by pair, with the pairs that were entered on the way: the result differs if one of those is
         already open."""
@@ -84,7 +84,7 @@ class SchemaComparison:
         else:
             here = (*changed, *keyword_changes(both, is_enforced=self._is_enforced, budget=self._budget))
             documented = is_documented_differently(before.keywords, after.keywords)
-            found = _joined(Result(here, int(documented)), self._children(before, after, both))
+            found = _join_results(Result(here, int(documented)), self._children(before, after, both))
         self._budget.places(found.findings)
         if after.source and _without_documentation(before.beside) == _without_documentation(after.beside):
             return of_component(found, before.source or after.source)
@@ -135,10 +135,10 @@ class SchemaComparison:
     def _below(self, old: Mapping[str, Any], new: Mapping[str, Any], both: Pair) -> Result:
         found = NOTHING
         if both.both_may_be("object"):
-            found = _joined(found, self._object(old, new))
+            found = _join_results(found, self._object(old, new))
         if both.both_may_be("array") and ("items" in old or "items" in new):
             items = self.compare(old.get("items", _UNTYPED), new.get("items", _UNTYPED))
-            found = _joined(found, below(items, ITEMS))
+            found = _join_results(found, below(items, ITEMS))
         return found
 
     def _object(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> Result:
@@ -146,23 +146,26 @@ class SchemaComparison:
         if before is not None and after is None and self._is_closed(new):
             return Result((Finding("map-closed", ""),))
         if before is None and after is not None and properties(old) and not properties(new):
-            return _joined(Result((Finding("map-opened", ""),)), self._opened(old, new, after))
+            return _join_results(
+                Result((Finding("map-opened", ""),)), self._compare_opened_map(old, new, after)
+            )
         found = self._properties(old, new)
         if before is not None or after is not None:
-            found = _joined(found, self._map_values(before, after, old))
+            found = _join_results(found, self._map_values(before, after, old))
         if _preserves(old) != _preserves(new) and before is None and after is None:
             change = "unknown-fields-pruned" if _preserves(old) else "unknown-fields-preserved"
-            found = _joined(Result((Finding(change, ""),)), found)
+            found = _join_results(Result((Finding(change, ""),)), found)
         return found
 
     def _is_closed(self, schema: Mapping[str, Any]) -> bool:
         """An enforced schema drops unlisted fields; a descriptive schema without fields accepts any."""
         return not _preserves(schema) and (self._is_enforced or bool(properties(schema)))
 
-    def _opened(self, old: Mapping[str, Any], new: Mapping[str, Any], values: Any) -> Result:
+    def _compare_opened_map(self, old: Mapping[str, Any], new: Mapping[str, Any], values: Any) -> Result:
         """Breaks writers of fields that existed: the map's value schema has other constraints."""
         found = [
-            Finding("field-became-required", step(name)) for name in sorted(_required(new) - _required(old))
+            Finding("field-became-required", step(name))
+            for name in sorted(required_names(new) - required_names(old))
         ]
         for name, schema in sorted(properties(old).items()):
             found += below(self.compare(schema, values), step(name)).findings
@@ -180,14 +183,14 @@ class SchemaComparison:
 
     def _properties(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> Result:
         before, after = properties(old), properties(new)
-        needed = _required(old), _required(new)
+        needed = required_names(old), required_names(new)
         implied = _OF_OBJECTS if (old.get(EMBEDDED) is True) != (new.get(EMBEDDED) is True) else frozenset()
         found, documentation = list[Finding](), 0
         for name in sorted(before.keys() | after.keys() | (needed[0] ^ needed[1])):
             if name in implied:
                 continue
             if name in after and name not in before:
-                found.append(self._added(old, after[name], name, is_required=name in needed[1]))
+                found.append(self._added_field(old, after[name], name, is_required=name in needed[1]))
                 found += self._key_of_map(_values(old), after[name], name)
             elif name in before and name not in after:
                 change = "field-untyped" if _preserves(new) else "field-removed"
@@ -202,7 +205,7 @@ class SchemaComparison:
                     documentation += result.documentation
         return Result(tuple(found), documentation)
 
-    def _added(self, old: Mapping[str, Any], schema: Any, name: str, *, is_required: bool) -> Finding:
+    def _added_field(self, old: Mapping[str, Any], schema: Any, name: str, *, is_required: bool) -> Finding:
         change = "field-added"
         if is_required and not self._has_default(schema):
             change = "field-added-required"
@@ -249,7 +252,7 @@ _NULLABLE_REMOVED: Final = Finding("nullable-removed", "")
 _NOT_KNOWN: Final[tuple[None, frozenset[_Key]]] = (None, frozenset())
 
 
-def _joined(first: Result, second: Result) -> Result:
+def _join_results(first: Result, second: Result) -> Result:
     if not second.findings and not second.documentation:
         return first
     return Result(first.findings + second.findings, first.documentation + second.documentation)
@@ -287,15 +290,6 @@ def _preserves(schema: Mapping[str, Any]) -> bool:
     return schema.get(PRESERVES) is True
 
 
-def _required(schema: Mapping[str, Any]) -> frozenset[str]:
-    listed = schema.get("required")
-    return (
-        frozenset(name for name in listed if isinstance(name, str))
-        if isinstance(listed, list)
-        else frozenset()
-    )
-
-
 def _without_documentation(beside: Mapping[str, Any]) -> Mapping[str, Any]:
     return {key: value for key, value in beside.items() if key != "description"}
 
@@ -304,7 +298,7 @@ def _component(reference: Any) -> str | None:
     return name_in(reference, "schemas") if isinstance(reference, str) else None
 
 
-def _unchanged(old: Mapping[str, Any], new: Mapping[str, Any]) -> frozenset[str]:
+def _list_unchanged(old: Mapping[str, Any], new: Mapping[str, Any]) -> frozenset[str]:
     """Names of components that are identical in both documents, including everything they refer to."""
     written: dict[str, bytes] = {}
     for name in old.keys() & new.keys():

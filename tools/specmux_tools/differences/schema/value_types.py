@@ -43,7 +43,7 @@ def value_type(schemas: ComponentSchemas, keywords: Mapping[str, Any]) -> ValueT
     if text == INT_OR_STRING:
         return ValueType(_EITHER, None, branches_of)
     return ValueType(
-        _expanded(types) if types else by_branches,
+        _expand_types(types) if types else by_branches,
         text if isinstance(text, str) else None,
         None if types else branches_of,
         "null" in named,
@@ -60,7 +60,7 @@ def type_changes(old: ValueType, new: ValueType, *, is_enforced: bool = False) -
         )
         yield from _format_changes(*formats)
         return
-    before, after = _shown(old), _shown(new)
+    before, after = _describe_type(old), _describe_type(new)
     if new.types is None or (old.types is not None and old.types < new.types):
         yield Finding("type-widened", "", old=before, new=after)
     elif old.types is None or new.types < old.types:
@@ -90,7 +90,7 @@ def _format_changes(old: str | None, new: str | None) -> Iterator[Finding]:
 def types_alone(schemas: ComponentSchemas, branches: list[Any]) -> frozenset[str] | None:
     """The types of branches that state nothing else; None if any branch does."""
     names = [_only_type(schemas.view(branch).keywords) for branch in branches]
-    return _expanded(frozenset(name for name in names if name)) if names and all(names) else None
+    return _expand_types(frozenset(name for name in names if name)) if names and all(names) else None
 
 
 def _of_branches(
@@ -110,11 +110,11 @@ def _only_type(branch: Mapping[str, Any]) -> str | None:
     return said if isinstance(said, str) and branch.keys() <= {"type", "description", "title"} else None
 
 
-def _expanded(types: frozenset[str]) -> frozenset[str]:
+def _expand_types(types: frozenset[str]) -> frozenset[str]:
     return types | {"integer"} if "number" in types else types
 
 
-def _shown(value: ValueType) -> str:
+def _describe_type(value: ValueType) -> str:
     if value.types is None:
         return "any"
     if value.types == _EITHER:

@@ -66,8 +66,8 @@ class ComponentSchemas:
             return _beside(views[0], own)
         merged: Mapping[str, Any] = EMPTY
         for view in views:
-            merged = _merged(merged, view.keywords)
-        return View(_merged(merged, own), None, EMPTY)
+            merged = _merge_keywords(merged, view.keywords)
+        return View(_merge_keywords(merged, own), None, EMPTY)
 
     def kind(self, schema: Any) -> tuple[str, str] | None:
         """The name and group of the kind that the schema describes; None if it is no kind."""
@@ -102,13 +102,13 @@ def _beside(view: View, own: Mapping[str, Any]) -> View:
     """``view`` combined with the siblings of the reference to it."""
     if not own:
         return view
-    keywords = _merged(view.keywords, own)
+    keywords = _merge_keywords(view.keywords, own)
     if any(key in own for key in _CHILDREN):
         return View(keywords, None, EMPTY)
     return View(keywords, view.source, {**view.beside, **own} if view.beside else own)
 
 
-def _merged(part: Mapping[str, Any], own: Mapping[str, Any]) -> Mapping[str, Any]:
+def _merge_keywords(part: Mapping[str, Any], own: Mapping[str, Any]) -> Mapping[str, Any]:
     """The conjunction of both schemas; ``own`` is the outer one."""
     if not part:
         return own

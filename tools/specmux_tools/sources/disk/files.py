@@ -39,7 +39,7 @@ _NO_KEY: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _Contents:
-    """What one file holds. ``documents`` are v3 as they lie there, ``converted`` from Swagger 2.0."""
+    """The contents of one file. ``documents`` are v3 as they lie there, ``converted`` from Swagger 2.0."""
 
     documents: Mapping[GroupVersion, Document]
     converted: Mapping[GroupVersion, Document]
@@ -103,7 +103,7 @@ class FileSource:
             found, directories=tuple(directories), given=tuple(files), unread=tuple(unread), others=others
         )
 
-    def refreshed(self) -> FileSource:
+    def refresh(self) -> FileSource:
         if STDIN in self._given:  # read to its end
             return self
         now = FileSource.of(directories=self._directories, files=self._given, others=self._others)
@@ -146,12 +146,12 @@ class FileSource:
         }
 
     def _contents_of(self, wanted: frozenset[GroupVersion] | None) -> list[_Contents]:
-        """Of the files that may hold what is wanted: a name that spells another group-version holds it."""
+        """The contents of files that may hold what is wanted: not of those named as another group-version."""
         contents = []
         for file in self._inputs:
             if wanted is None or file.group_version is None or file.group_version in wanted:
                 if file.name not in self._contents:
-                    self._contents[file.name] = _read(file, self._kustomize)
+                    self._contents[file.name] = _read_contents(file, self._kustomize)
                 contents.append(self._contents[file.name])
         if not self._is_skipping_reported:
             skipped = [name for name, found in self._contents.items() if found.is_skipped]
@@ -168,10 +168,10 @@ class FileSource:
                 if documents.setdefault(key, document) is not document and split(key) is not None:
                     unread.append(UnreadSource(key, "is in several files; the first counts"))
         manifests = [manifest for each in contents for manifest in each.manifests]
-        for key, document in _built(manifests, unread).items() if manifests else ():
+        for key, document in _build_manifests(manifests, unread).items() if manifests else ():
             there = documents.setdefault(key, document)
             if is_of_custom_resources(there):
-                documents[key] = _joined(there, document)
+                documents[key] = _join_documents(there, document)
             elif there is not document:
                 unread.append(UnreadSource(key, "is in a document and in definitions; the document counts"))
         if not documents and wanted is None:
@@ -182,7 +182,7 @@ class FileSource:
         return LoadedDocuments(DocumentSet(documents), tuple(unread), tuple(manifests))
 
 
-def _joined(first: Document, second: Document) -> Document:
+def _join_documents(first: Document, second: Document) -> Document:
     """One of a group-version and the definitions of others of its kinds: what the first has counts."""
     if first is second:
         return first
@@ -192,7 +192,9 @@ def _joined(first: Document, second: Document) -> Document:
     return {**first, "paths": paths, "components": {**components, "schemas": schemas}}
 
 
-def _built(manifests: list[Document], unread: list[UnreadSource]) -> Mapping[GroupVersion, Document]:
+def _build_manifests(
+    manifests: list[Document], unread: list[UnreadSource]
+) -> Mapping[GroupVersion, Document]:
     """Imported where there is something to build: it takes as long as all else of a command."""
     from specmux_converters.crd import AS_DEFINED, build
 
@@ -223,12 +225,12 @@ def _state_of(inputs: Iterable[Input]) -> str:
     return told.hexdigest()
 
 
-def _read(file: Input, kustomize: KustomizeFiles) -> _Contents:
+def _read_contents(file: Input, kustomize: KustomizeFiles) -> _Contents:
     try:
-        file = file.loaded()
+        file = file.load()
         if file.group_version is None and kustomize.has(file):
             return _Contents({}, {}, is_skipped=True)
-        found = file.recognised()
+        found = file.recognise()
         match found.kind:
             case DocumentKind.OPENAPI_3:
                 keys = [file.group_version] if file.group_version else _keys(found.documents[0])

@@ -39,12 +39,12 @@ def git_files(word: str) -> dict[str, bytes] | None:
     revision, colon, path = word.removeprefix(PREFIX).partition(":")
     if not colon or not revision or revision.startswith("-"):
         raise FileRefused(word, 'must be written as git:REV:PATH, such as "git:main:crds/"')
-    asked = _run(word, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    asked = _run_git(word, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     commit = asked.decode().strip()
     folder = f"{commit}:./{path.rstrip('/')}"
     here, from_root = _objects(word, [folder, f"{commit}:{path.strip('/')}"])
     if here.kind == "blob":
-        return {word: _bounded(word, here.data)}
+        return {word: _check_size(word, here.data)}
     if here.kind == "tree":
         return _documents(word, here.id, folder.rstrip("/"))
     if here.kind != "missing":
@@ -59,7 +59,7 @@ def git_files(word: str) -> dict[str, bytes] | None:
 
 def _documents(word: str, tree: str, folder: str) -> dict[str, bytes]:
     # Without --full-tree git lists only what lies below a folder of the current one's name.
-    listed = _run(word, "ls-tree", "-r", "-z", "--full-tree", tree).decode("utf-8", "surrogateescape")
+    listed = _run_git(word, "ls-tree", "-r", "-z", "--full-tree", tree).decode("utf-8", "surrogateescape")
     wanted: dict[str, str] = {}
     for entry in filter(None, listed.split("\0")):
         about, _, name = entry.partition("\t")
@@ -76,30 +76,30 @@ def _documents(word: str, tree: str, folder: str) -> dict[str, bytes]:
         if each.kind not in {"blob", "tree", "dangling"}:
             raise FileRefused(word, f"{cut(name)}: a link that leads out of the revision")
     # Links to folders, and to nothing, are skipped in a working tree, too.
-    documents = {name: _bounded(name, each.data) for name, each in found.items() if each.kind == "blob"}
+    documents = {name: _check_size(name, each.data) for name, each in found.items() if each.kind == "blob"}
     if not documents:
         raise FileRefused(word, "no document in it")
     return documents
 
 
-def _bounded(name: str, data: bytes) -> bytes:
+def _check_size(name: str, data: bytes) -> bytes:
     if len(data) > DEFAULT_LIMITS.max_bytes:
         raise FileRefused(name, f"more than {DEFAULT_LIMITS.max_bytes} bytes")
     return data
 
 
 def _objects(word: str, names: Sequence[str]) -> list[_Object]:
-    """What git has under each name, links followed."""
+    """The objects that git has under each name, links followed."""
     if any("\n" in name for name in names):
         raise FileRefused(word, "a path with a line break cannot be read from a revision")
     asked = "".join(f"{name}\n" for name in names).encode("utf-8", "surrogateescape")
-    objects = list(_parsed(_run(word, "cat-file", "--batch", "--follow-symlinks", asked=asked)))
+    objects = list(_parse_objects(_run_git(word, "cat-file", "--batch", "--follow-symlinks", asked=asked)))
     if len(objects) != len(names):
         raise FileRefused(word, "git did not answer for every file; is the repository complete?")
     return objects
 
 
-def _parsed(answer: bytes) -> Iterator[_Object]:
+def _parse_objects(answer: bytes) -> Iterator[_Object]:
     at = 0
     while at < len(answer):
         end = answer.index(b"\n", at)
@@ -113,7 +113,7 @@ def _parsed(answer: bytes) -> Iterator[_Object]:
         at += int(size) + 1
 
 
-def _run(word: str, *arguments: str, asked: bytes = b"") -> bytes:
+def _run_git(word: str, *arguments: str, asked: bytes = b"") -> bytes:
     import subprocess  # few commands read a revision
 
     try:

@@ -55,7 +55,7 @@ class KustomizeFiles:
     """Kustomize's among some inputs. Kustomizations are read here, other files only by their owner."""
 
     def __init__(self, inputs: Iterable[Input]) -> None:
-        """What cannot be read names no patch."""
+        """A kustomization that cannot be read names no patch."""
         self._patches: set[str] = set()
         folders: dict[Path, None] = {}
         for each in inputs:

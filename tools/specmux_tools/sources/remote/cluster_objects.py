@@ -17,8 +17,7 @@ from specmux_converters.synthesis import synthesise
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.sources.access import access_of
 from specmux_tools.sources.options import SourceOptions
-from specmux_tools.sources.remote.answers import ANSWER_MAX
-from specmux_tools.sources.remote.fetching import asking
+from specmux_tools.sources.remote.fetching import ANSWER_MAX, asking
 from specmux_tools.validation.decoding.lists import objects_in
 from specmux_tools.validation.stored_objects import StoredObjects, key_of
 
@@ -37,11 +36,11 @@ def stored_in_cluster(
         raise SourceError("--old-from-cluster asks a server: omit --directory, --file and --offline")
     access = access_of(source)
     paths = dict.fromkeys(_paths(values, documents))
-    found = asyncio.run(_asked(access, list(paths), source.request_timeout))
+    found = asyncio.run(_request_objects(access, list(paths), source.request_timeout))
     return StoredObjects(found, access.url, are_required=are_required)
 
 
-async def _asked(access: ClientAccess, paths: list[str], timeout: float) -> list[dict[str, Any]]:
+async def _request_objects(access: ClientAccess, paths: list[str], timeout: float) -> list[dict[str, Any]]:
     found = []
     async with asking(access, most=ANSWER_MAX, timeout=timeout) as ask:
         for path in paths:
@@ -49,7 +48,9 @@ async def _asked(access: ClientAccess, paths: list[str], timeout: float) -> list
             if answer.status == 404:
                 continue
             if answer.status != 200:
-                raise SourceUnreachable(f"{access.url}{path}: answered {answer.status}; may you read it?")
+                raise SourceUnreachable(
+                    f"{access.url}{path}: answered {answer.status}; is your user allowed to get it?"
+                )
             found.append(orjson.loads(answer.body))
     return found
 

@@ -6,20 +6,27 @@ shown to nobody else.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from typing import Final
+from dataclasses import replace
+from typing import Any, Final
 from urllib.parse import urljoin, urlsplit
 
 import aiohttp
+import orjson
 from yarl import URL
 
-from specmux_aggregator.errors import SourceUnreachable
+from specmux_aggregator.errors import SourceError, SourceUnreachable
+from specmux_aggregator.model.document_urls import SWAGGER_PATH
 from specmux_cache.access.server_access import ClientAccess
 from specmux_cache.http.connection_faults import by_proxy, proxy_step, reason_of, tls_step
+from specmux_converters.document import DEFAULT_LIMITS
 from specmux_converters.errors import cut
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.conformance import Ask, HTTPAnswer
+from specmux_tools.sources.access import access_of
+from specmux_tools.sources.options import SourceOptions
 
 CHUNK: Final = 64 * 1024
 REDIRECTED: Final = (301, 302, 303, 307, 308)
@@ -35,7 +42,7 @@ class FetchedPage:
 
 @asynccontextmanager
 async def asking(access: ClientAccess, *, most: int, timeout: float) -> AsyncIterator[Ask]:
-    """What sends one GET after the other to a server, and gives back whatever it answers, redirects too.
+    """A function that sends one GET after the other to a server, and returns any answer, redirects too.
 
     ``most``: bytes of one answer. What it gives raises SourceUnreachable.
     """
@@ -62,7 +69,7 @@ async def asking(access: ClientAccess, *, most: int, timeout: float) -> AsyncIte
         yield ask
 
 
-async def fetched(
+async def fetch_page(
     access: ClientAccess, path: str, *, most: int, timeout: float, redirects: int = 5, accept: str = "*/*"
 ) -> FetchedPage:
     """The answer at ``path``, which may begin with "?" where the URL is the document's own.
@@ -120,3 +127,53 @@ def _target(url: str, location: str) -> str:
         shown = cut(urlsplit(target)._replace(query="", fragment="").geturl())
         raise SourceUnreachable(f"{url}: redirects to {shown}; name that URL, or log in there")
     return target
+
+
+TIMEOUT: Final = 10.0
+"""Seconds for a page, at most."""
+ANSWER_MAX: Final = 64 * 1024 * 1024
+_ACCEPT: Final = "application/json, application/yaml;q=0.5, */*;q=0.1"
+
+
+def answer_of(options: SourceOptions, path: str, *, what: str) -> dict[str, Any]:
+    """The JSON object at ``path``. ``what``: the server that has it.
+
+    Raises SourceError, SourceUnreachable.
+    """
+    access = access_of(options)
+    answer = asyncio.run(
+        fetch_page(access, path, most=ANSWER_MAX, timeout=min(TIMEOUT, options.request_timeout))
+    )
+    if answer.status == 404:
+        raise SourceUnreachable(f"{access.url}: no {path} there; check the URL: it has to be that of {what}")
+    if answer.status in (401, 403):
+        raise SourceUnreachable(
+            f"{access.url}: the server answered {answer.status}; give a token with --token-file"
+        )
+    try:
+        value = orjson.loads(answer.body)
+    except orjson.JSONDecodeError:
+        value = None
+    if answer.status != 200 or not isinstance(value, dict):
+        raise SourceUnreachable(f"{access.url}{path}: {answer.status}, and no JSON object: it is not {what}")
+    return value
+
+
+def download(source: SourceOptions) -> bytes:
+    """The document at the URL of ``--server``, its query included. Raises SourceError, SourceUnreachable."""
+    base, question, query = (source.server or "").partition("?")
+    server = base.removesuffix(SWAGGER_PATH)
+    rest = f"{base.removeprefix(server)}{question}{query}"
+    access = access_of(replace(source, server=server))
+    answer = asyncio.run(
+        fetch_page(
+            access,
+            rest,
+            most=DEFAULT_LIMITS.max_bytes,
+            timeout=source.request_timeout,
+            accept=_ACCEPT,
+        )
+    )
+    if answer.status != 200:
+        raise SourceError(f"{access.url}{rest}: answered {answer.status}")
+    return answer.body

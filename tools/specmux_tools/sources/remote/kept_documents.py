@@ -18,15 +18,15 @@ from specmux_cache.store.disk_store import DiskStore
 from specmux_converters.document import DEFAULT_LIMITS, parse
 from specmux_tools.differences import Comparison, ServedSide, add_document
 from specmux_tools.differences.places import Place
-from specmux_tools.differences.reports.json_report import read_change
+from specmux_tools.differences.reports import read_change
 from specmux_tools.sources import SourceOptions
 from specmux_tools.sources.input import refusals
-from specmux_tools.sources.remote.answers import download
+from specmux_tools.sources.remote.fetching import download
 from specmux_tools.sources.source import FileRefused
 
 
 def kept_document(hash: str, group_version: str, directory: Path) -> ServedSide:
-    """What a document of a state directory serves. Raises FileRefused."""
+    """The side of one document of a state directory. Raises FileRefused."""
     with refusals(directory):
         if not directory.is_dir():
             raise FileRefused(directory, "not a folder, or it may not be read")
@@ -44,7 +44,7 @@ def kept_document(hash: str, group_version: str, directory: Path) -> ServedSide:
 
 
 def kept_comparison(old: str, new: str, group_version: str, source: SourceOptions) -> Comparison:
-    """As the service of ``--server`` compares two documents it kept. Raises FileRefused, SpecmuxError."""
+    """Let the service of ``--server`` compare two documents it kept. Raises FileRefused, SpecmuxError."""
     server = (source.server or "").rstrip("/")
     body = download(replace(source, server=f"{server}{PATH}/{group_version}?from={old}&to={new}"))
     try:
@@ -61,14 +61,14 @@ def _places(value: dict[str, Any]) -> list[Place]:
     change = read_change(value)
     return [
         Place(
-            change.id,
-            place.group_version,
-            place.kind,
-            place.path,
-            change.what,
-            change.impacts,
-            change.old,
-            change.new,
+            id=change.id,
+            group_version=place.group_version,
+            kind=place.kind,
+            path=place.path,
+            what=change.what,
+            impacts=change.impacts,
+            old=change.old,
+            new=change.new,
             origin=change.fingerprint,
         )
         for place in change.places

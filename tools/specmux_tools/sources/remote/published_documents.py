@@ -29,7 +29,7 @@ from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.release_documents import facts_of
-from specmux_tools.sources.input import read_bytes, unpacked
+from specmux_tools.sources.input import read_bytes, unpack
 from specmux_tools.sources.remote.fetching import asking
 from specmux_tools.sources.source import FileRefused
 
@@ -52,11 +52,11 @@ _DAMAGED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class FetchedDocuments:
-    """What a release has in the disk cache now."""
+    """The documents of a release that the disk cache has now."""
 
     fetched: tuple[GroupVersion, ...]
     present: tuple[GroupVersion, ...]
-    """Those that were there before."""
+    """Documents that were there before."""
 
 
 class DocumentKeeper:
@@ -73,7 +73,7 @@ class DocumentKeeper:
     def keep(self, key: GroupVersion, data: bytes, where: str) -> None:
         """Raises FileRefused for what is not the document, StoreError."""
         try:
-            body = unpacked(data)
+            body = unpack(data)
             document = parse(body)
         except (BadCoding, TooLarge, ConverterError) as error:
             raise FileRefused(where, error) from error
@@ -84,7 +84,7 @@ class DocumentKeeper:
         self.missing.discard(key)
         self.fetched.append(key)
 
-    def kept(self, where: str) -> FetchedDocuments:
+    def finish(self, where: str) -> FetchedDocuments:
         """Raises FileRefused where documents are missing."""
         if self.missing:
             module, _ = built_in_releases().source_of(self._release)
@@ -98,7 +98,7 @@ class DocumentKeeper:
 
 
 def published_url(release: str, pattern: str = PUBLISHED) -> str:
-    """Of the folder; ``{version}`` in the pattern stands for Kubernetes' version."""
+    """The URL of the folder; ``{version}`` in the pattern stands for Kubernetes' version."""
     module, _ = built_in_releases().source_of(release)
     return pattern.replace("{version}", module.rpartition("@")[2])
 
@@ -120,11 +120,11 @@ def download_documents(access: ClientAccess, keeper: DocumentKeeper, *, timeout:
                 keeper.keep(key, answer.body, f"{access.url}{path}")
 
     asyncio.run(download())
-    return keeper.kept(access.url)
+    return keeper.finish(access.url)
 
 
 def read_documents(path: Path, keeper: DocumentKeeper) -> FetchedDocuments:
-    """Of a folder or an archive. Raises SourceError, FileRefused, StoreError."""
+    """Read a folder or an archive. Raises SourceError, FileRefused, StoreError."""
     if not path.exists():
         raise NoSource(f"{cut(str(path))}: no such file or folder")
     try:
@@ -135,7 +135,7 @@ def read_documents(path: Path, keeper: DocumentKeeper) -> FetchedDocuments:
         raise SourceError(f"{cut(str(path))}: {error.strerror or 'it cannot be read'}") from error
     except _DAMAGED as error:
         raise FileRefused(path, "no zip or tar, or a damaged one") from error
-    return keeper.kept(str(path))
+    return keeper.finish(str(path))
 
 
 def _of_folder(folder: Path) -> Iterator[_Found]:
@@ -148,20 +148,24 @@ def _of_folder(folder: Path) -> Iterator[_Found]:
 
 
 def _of_archive(path: Path) -> Iterator[_Found]:
-    """Of a zip, as the Go module proxy has it, or a tar, compressed or not. Names are never used as paths."""
+    """The documents of a zip, as the Go module proxy has it, or a tar. Names are never used as paths."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             for name in archive.namelist():
                 if (key := _key_of(name)) is not None:
-                    yield key, partial(_read, partial(archive.open, name)), f"{path}: {name}"
+                    yield key, partial(_read_member, partial(archive.open, name)), f"{path}: {name}"
         return
     with tarfile.open(path, "r|*") as archive:
         for member in archive:
             if member.isfile() and (key := _key_of(member.name)) is not None:
-                yield key, partial(_read, partial(archive.extractfile, member)), f"{path}: {member.name}"
+                yield (
+                    key,
+                    partial(_read_member, partial(archive.extractfile, member)),
+                    f"{path}: {member.name}",
+                )
 
 
-def _read(opened: Callable[[], IO[bytes] | None]) -> bytes:
+def _read_member(opened: Callable[[], IO[bytes] | None]) -> bytes:
     """Raises TooLarge through who unpacks it: it is cut after one byte more than a document may have."""
     file = opened()
     assert file is not None  # a member that is a file has one

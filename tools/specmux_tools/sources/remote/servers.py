@@ -14,7 +14,6 @@ from specmux_aggregator.api_discovery.aggregated import API_VERSIONS, parse_aggr
 from specmux_aggregator.api_discovery.parsing import BadList
 from specmux_aggregator.console import waiting_for, warn
 from specmux_aggregator.errors import NotThere, SourceError, SourceUnreachable
-from specmux_cache.access.server_access import ClientAccess
 from specmux_cache.errors import (
     BadAnswer,
     CacheError,
@@ -53,17 +52,15 @@ _DISCOVERY: Final = {
 
 
 @contextmanager
-def opened_server(options: SourceOptions) -> Iterator[ServerSource]:
+def open_server(options: SourceOptions) -> Iterator[ServerSource]:
     """Raises SourceError, SourceUnreachable."""
-    access = access_of(options)
-    made = _cache_options(options, access.partition, root_ttl=ROOT_TTL)
-    with _opened(access, made, background=False) as client:
+    with open_client(options, root_ttl=ROOT_TTL, background=False) as client:
         yield ServerSource(client, where=str(client.server))
 
 
 @contextmanager
-def opened_client(
-    options: SourceOptions, *, partition: str | None = None, root_ttl: float = 0.0
+def open_client(
+    options: SourceOptions, *, partition: str | None = None, root_ttl: float = 0.0, background: bool = True
 ) -> Iterator[SchemaCache]:
     """The client of the server that is meant. ``partition``: instead of the context's or the credentials'.
     ``root_ttl``: seconds for which the list of documents is trusted.
@@ -71,36 +68,19 @@ def opened_client(
     Raises SourceError.
     """
     access = access_of(options)
-    made = _cache_options(options, partition or access.partition, root_ttl=root_ttl)
-    with _opened(access, made, background=True) as client:
-        yield client
-
-
-@contextmanager
-def _opened(access: ClientAccess, options: CacheOptions, *, background: bool) -> Iterator[SchemaCache]:
-    """Raises SourceError."""
-    with _bad_url(access.url):
-        client = SchemaCache(access.url, options, warn=warn, background=background, **access.arguments)
-    with client:
-        yield client
-
-
-def _cache_options(options: SourceOptions, partition: str | None, *, root_ttl: float) -> CacheOptions:
-    return CacheOptions(
+    made = CacheOptions(
         directory=options.directory_of_cache,
-        partition=partition,
+        partition=partition or access.partition,
         offline=options.offline,
         root_ttl=root_ttl,
         timeout=options.request_timeout,
     )
-
-
-@contextmanager
-def _bad_url(url: str) -> Iterator[None]:
     try:
-        yield
+        client = SchemaCache(access.url, made, warn=warn, background=background, **access.arguments)
     except ValueError as error:
-        raise SourceError(f"{url}: {error}") from error
+        raise SourceError(f"{access.url}: {error}") from error
+    with client:
+        yield client
 
 
 class ServerSource:
@@ -117,7 +97,7 @@ class ServerSource:
     def kept_as(self) -> tuple[str, str]:
         return str(self._cache.server), self._cache.partition
 
-    def refreshed(self) -> ServerSource:
+    def refresh(self) -> ServerSource:
         if self._converted is None:  # its documents are asked for by hash, and kept nowhere but in the cache
             return self
         with _failures(self.where):
@@ -175,23 +155,23 @@ class ServerSource:
         return LoadedDocuments(DocumentSet(documents), tuple(unread))
 
     def resources(self) -> Mapping[GroupVersion, Resources]:
-        """As its discovery lists them; read off its documents where it has no aggregated discovery."""
+        """The resources of its discovery; read off its documents where it has no aggregated discovery."""
         found: dict[GroupVersion, Resources] = {}
         try:
             for path in ("/api", "/apis"):
                 answer = self._cache.resource(path, headers=_DISCOVERY)
                 if answer.status != 200:
-                    return self._synthesised()
+                    return self._synthesise_resources()
                 lists = parse_aggregated(
                     answer.body, limits=DEFAULT_LIMITS, max_group_versions=GROUP_VERSIONS_MAX
                 )
                 found.update(lists.resources)
         except (BadList, CacheError):
-            return self._synthesised()
+            return self._synthesise_resources()
         # A service that has just started lists nothing yet.
-        return found or self._synthesised()
+        return found or self._synthesise_resources()
 
-    def _synthesised(self) -> Mapping[GroupVersion, Resources]:
+    def _synthesise_resources(self) -> Mapping[GroupVersion, Resources]:
         from specmux_converters.built_in_names import resources_of
 
         loaded = self.load()
@@ -220,7 +200,7 @@ class ServerSource:
         return as_openapi_30(document)[0]
 
     def _swagger(self) -> Mapping[GroupVersion, Document]:
-        """What its Swagger 2.0 document converts to. Raises SourceUnreachable where it has none either."""
+        """The documents that its Swagger 2.0 converts to. Raises SourceUnreachable where it has none."""
         if self._converted is None:
             from specmux_converters.from_swagger2.conversion import convert
             from specmux_converters.recognise import recognise

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import astuple
 from typing import Any, Final
 
 import orjson
 
+from specmux_converters.document import Document
 from specmux_converters.json_values import array, text
 from specmux_converters.lazy.dataclasses import dataclass
+from specmux_converters.operations import operations_of
+from specmux_converters.resources import GroupVersionKind
 from specmux_tools.explanation.layers import Schema, strings
 from specmux_tools.unions import Union, unions_of
 
@@ -88,7 +92,7 @@ def details_of(said: Schema, element: Schema, component: str = "") -> Details:
 
 
 def _own(said: Schema, component: str) -> Details:
-    deprecated = _deprecated(said)
+    deprecated = _deprecation_text(said)
     if _PLAIN.issuperset(said) and not deprecated:
         return NO_DETAILS
     enum = said.get("enum")
@@ -128,10 +132,29 @@ def _rules(said: Schema) -> Iterator[DeclaredRule]:
                 yield DeclaredRule(rule, text(entry.get("message")))
 
 
-def _deprecated(said: Schema) -> str:
+def _deprecation_text(said: Schema) -> str:
     described = said.get("description")
     if isinstance(described, str) and ("Deprecated" in described or "DEPRECATED" in described):
         line = _DEPRECATED.search(described)
         if line is not None:
             return line[1].strip()
     return "yes" if said.get("deprecated") is True else ""
+
+
+def media_types_json(document: Document, kind: GroupVersionKind) -> list[dict[str, Any]]:
+    """``verbs``, ``consumes``, ``produces``; operations of subresources are listed if they differ."""
+    verbs: dict[tuple[tuple[str, ...], tuple[str, ...]], dict[str, None]] = {}
+    for each in operations_of(document, *astuple(kind)):
+        if each.consumes or each.produces:
+            verbs.setdefault((each.consumes, each.produces), {})[each.verb] = None
+    return [
+        {"verbs": list(names), "consumes": list(consumes), "produces": list(produces)}
+        for (consumes, produces), names in verbs.items()
+    ]
+
+
+def media_type_lines(document: Document, kind: GroupVersionKind) -> Iterator[str]:
+    for each in media_types_json(document, kind):
+        parts = [("takes", each["consumes"]), ("gives", each["produces"])]
+        told = "; ".join(f"{verb} {', '.join(names)}" for verb, names in parts if names)
+        yield f"{', '.join(each['verbs'])}: {told}"
