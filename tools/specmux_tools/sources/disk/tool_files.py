@@ -31,7 +31,7 @@ ADVICE: Final = {
 def without_tool_files(inputs: Iterable[Input], *, by_name: bool = False) -> list[Input]:
     """Those that are not other tools'; the others stand in a line for each tool. ``by_name``: files that were
     named themselves are skipped, too. Raises FileRefused."""
-    loaded = [each.loaded() for each in inputs]
+    loaded = [each.load() for each in inputs]
     charts = {PurePath(each.name).parent for each in loaded if PurePath(each.name).name == "Chart.yaml"}
     kept: list[Input] = []
     skipped: dict[str, list[str]] = {}
