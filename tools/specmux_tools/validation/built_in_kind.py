@@ -1,4 +1,4 @@
-"""What can be told of a built-in object beside its types: its metadata, and all of a definition. The rest is
+"""Check a built-in object beside its types: its metadata, and all of a definition. The rest is
 code in an apiserver."""
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def check_typed(
 
 
 def _finalizer_errors(metadata: Mapping[str, Any], kind: TypedKind) -> Iterator[FieldError]:
-    """Of names without a domain (core ValidateObjectMeta, which not all groups call)."""
+    """Check names without a domain (core ValidateObjectMeta, which not all groups call)."""
     if kind.kind.group not in _CHECKS_FINALIZERS or kind.kind.kind == "Event":
         return
     for index, name in enumerate(array(metadata.get("finalizers"))):
@@ -80,7 +80,7 @@ def _length_errors(metadata: Mapping[str, Any], kind: TypedKind) -> Iterator[Fie
 
 
 def _template_errors(value: Any, node: Node, path: Path = ()) -> Iterator[FieldError]:
-    """Of templates of pods wherever they are; no template holds another."""
+    """Check templates of pods wherever they are; no template holds another."""
     if isinstance(node, Struct) and isinstance(value, dict):
         if node.name == _POD_TEMPLATE:
             metadata = value.get("metadata")

@@ -72,7 +72,7 @@ class CustomKind:
     preserves_unknown: bool = False
     """``spec.preserveUnknownFields`` of the definition, which documents lack."""
     has_status: bool = False
-    """As a subresource, which is ignored on create."""
+    """Whether status is a subresource, which is ignored on create."""
     resource: str = ""
 
     @property

@@ -36,7 +36,7 @@ class CustomResourceCheck:
     value: dict[str, Any]
     """With defaults, as it would be stored."""
     judged: dict[str, Any]
-    """As rules see it: with a generated name."""
+    """The object as rules see it: with a generated name."""
     violations: tuple[Violation, ...]
     blocks_rules: bool
     correlation: Correlation | None = None

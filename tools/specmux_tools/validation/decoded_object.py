@@ -43,13 +43,13 @@ class DecodedObject:
     left_out: int = 0
     """Errors that are not listed."""
     strict_left_out: int = 0
-    """Of ``strict``."""
+    """Those of ``strict`` that are not listed."""
     stored: Any = None
     """The object as it would be stored, once it was checked."""
 
 
 def decode_typed(body: Body, kind: TypedKind) -> DecodedObject:
-    """Of an object that cannot be decoded, ``fatal`` says what an apiserver says; the rest is found, too."""
+    """Decode into a Go type. An apiserver fails with the first of ``faults``; the rest is found, too."""
     state = Decoding()
     kind.node.decode(body.value, state)
     if body.is_plain and (state.mismatch is not None or state.strict):
@@ -119,6 +119,6 @@ def _finished(body: Body, decoded: DecodedObject) -> DecodedObject:
 
 
 def unregistered(found: TypeMeta) -> str:
-    """Of a kind that no schema describes; an apiserver adds the place of its scheme."""
+    """The message about a kind that no schema describes; an apiserver adds the place of its scheme."""
     version = api_version(found.group, found.version)
     return f"no kind {quoted(found.kind)} is registered for version {quoted(version)}"

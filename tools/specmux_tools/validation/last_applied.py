@@ -18,7 +18,7 @@ _ESCAPED: Final = {b"<": 5, b">": 5, b"&": 5, "\u2028".encode(): 3, "\u2029".enc
 
 
 def apply_hint(value: Any) -> str | None:
-    """What to do about an object too large for client-side apply; None for others."""
+    """Advice for an object too large for client-side apply; None for others."""
     if not isinstance(value, dict):
         return None
     said = within(value, "metadata", "annotations")

@@ -16,7 +16,7 @@ from specmux_tools.validation.errors import InvalidDirective
 from specmux_tools.validation.report import Check, Directive, Severity, ValidationReport
 
 MOST_RUNES: Final = 4096
-"""Of all warnings in one answer; beyond that each is truncated."""
+"""Characters of all warnings in one answer; beyond them each is truncated."""
 CUT_RUNES: Final = 256
 
 BLOCKED: Final = (

@@ -1,4 +1,4 @@
-"""What an apiserver is asked to do with a body."""
+"""The operation that an apiserver is asked for with a body."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class Check(StrEnum):
     UNION = "union"
     """``x-kubernetes-unions``, if requested."""
     DEFINITION = "definition"
-    """Of a CustomResourceDefinition itself."""
+    """A rule of a CustomResourceDefinition itself."""
     NOT_CHECKED = "not-checked"
     """A rule or pattern that could not be evaluated."""
     LEFT_OUT = "left-out"

@@ -8,6 +8,6 @@ from enum import StrEnum
 class UnionAlgorithm(StrEnum):
     OFF = "off"
     SEED = "seed"
-    """As in the KEP since 2022."""
+    """The KEP's algorithm since 2022."""
     LEGACY = "legacy"
-    """As in servers from 2019 to 2023."""
+    """The algorithm of servers from 2019 to 2023."""

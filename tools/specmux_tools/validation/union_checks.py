@@ -139,7 +139,7 @@ def _legacy(
 
 
 def _told(union: Union, fault: Fault, value: _Object, path: Path) -> Violation:
-    """As field errors, like Kubernetes' declarative validation."""
+    """The faults as field errors, like Kubernetes' declarative validation."""
     place = (*path, fault.field) if fault.field else path
     match fault.reason:
         case Reason.REQUIRED:

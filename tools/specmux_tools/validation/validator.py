@@ -47,13 +47,14 @@ if TYPE_CHECKING:  # imported with the first custom resource, rule or union
     from specmux_tools.validation.rules.compiled_rule import RuleCompiler
 
 MOST_HINTS: Final = 20
-"""Of one report: comparing names takes its time."""
+"""Hints of one report: comparing names takes its time."""
 
 _SEVERITIES: Final = {Directive.STRICT: Severity.ERROR, Directive.WARN: Severity.WARNING}
 
 
 class Validator:
-    """Of one document set. It keeps what it compiled and nothing of what it checked; one thread at a time."""
+    """Validates objects by one document set. It keeps what it compiled and nothing of what it
+    checked; one thread at a time."""
 
     def __init__(
         self,
@@ -199,7 +200,7 @@ class Validator:
         return self._documents
 
     def described(self, body: Body) -> tuple[TypeMeta, KindSchema | None]:
-        """What the body says it is, and its schema; None for a kind that is not known, or refused.
+        """The kind that the body says, and its schema; None for a kind that is not known, or refused.
         Raises Undecodable."""
         found = body.type_meta()
         kind = found.as_kind()
@@ -211,14 +212,14 @@ class Validator:
         return None if self._documents.is_built_in(kind) else self._refused.reason(kind)
 
     def kind(self, found: TypeMeta) -> TypedKind | CustomKind:
-        """Of a kind that is described."""
+        """The compiled kind. Raises Undecodable for one that is not described."""
         kind = self._kinds.find(found.as_kind())
         if kind is None:
             raise Undecodable(unregistered(found))
         return kind
 
     def apply_types(self, described: KindSchema) -> ApplyTypes:
-        """Of the kind's document, made once. Raises ConverterError."""
+        """The types of the kind's document, made once. Raises ConverterError."""
         from specmux_tools.validation.patching.apply_types import ApplyTypes
 
         kind = self._kinds.find(described.kind)
@@ -231,7 +232,7 @@ class Validator:
     def _wanted(
         self, body: Body, kind: GroupVersionKind | None
     ) -> tuple[TypeMeta, TypedKind | CustomKind | None]:
-        """What the body says it is, and what it is decoded as. Raises Undecodable."""
+        """The kind that the body says, and the one it is decoded as. Raises Undecodable."""
         wanted = self._kinds.find(kind) if kind is not None else None
         if isinstance(wanted, CustomKind) and body.fault is None:
             # Unstructured: the kind is asked for after decoding, and no version is.
@@ -297,7 +298,7 @@ class Validator:
     def _object(
         self, operation: Operation, found: TypeMeta, wanted: TypedKind | CustomKind, decoded: DecodedObject
     ) -> Iterable[Violation]:
-        """What is wrong with an object that could be decoded."""
+        """Violations of an object that could be decoded."""
         old = operation.stored
         if isinstance(wanted, TypedKind):
             value, unions = self._unions_of(wanted, decoded.value, old)
@@ -402,7 +403,7 @@ def _is_hinted(error: StrictError, index: int) -> bool:
 
 
 def _stored(old: dict[str, Any], kind: CustomKind) -> dict[str, Any]:
-    """As an apiserver reads what it has stored."""
+    """Read the stored object as an apiserver does: pruned, with defaults."""
     if not kind.preserves_unknown:
         old = prune(old, kind.structural)[0]
     found: dict[str, Any] = settled(old, kind.structural)

@@ -1,4 +1,4 @@
-"""What was sent: the bytes of a body and what was read of them, with the places of its fields.
+"""The body that was sent: its bytes and what was read of them, with the places of its fields.
 
 A body that cannot be read is a value as well, with its fault: what is asked of it raises that. The steps
 behind it (kinds, decoding, rules, messages) take the one Body along, so none reads it again, and the lines of

@@ -1,4 +1,4 @@
-"""What one strict decoding has found so far, as sigs.k8s.io/json collects it."""
+"""The findings of one strict decoding, as sigs.k8s.io/json collects it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Decoding:
 
     @property
     def mismatch(self) -> Mismatch | None:
-        """What decoding fails with."""
+        """The mismatch that decoding fails with."""
         return self.stopped or (self.mismatches[0] if self.mismatches else None)
 
     def mismatched(self, value: str, go_type: str) -> None:
@@ -83,7 +83,7 @@ class Mismatch:
 
     path: Path
     value: str
-    """What Go calls the value: ``number 1.5``, ``object``."""
+    """Go's name for the value: ``number 1.5``, ``object``."""
     go_type: str
 
 

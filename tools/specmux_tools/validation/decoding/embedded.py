@@ -59,7 +59,7 @@ def unknown_in_metadata(
 
 
 def unknown_in_embedded(value: Any, schema: Structural) -> list[UnknownMetadataField]:
-    """Of objects embedded in ``value``, sorted. Raises Undecodable for invalid metadata."""
+    """Unknown fields of objects embedded in ``value``, sorted. Raises Undecodable for invalid metadata."""
     found: list[UnknownMetadataField] = []
     if schema.has_embedded:
         _coerce(value, schema, (), "", found)

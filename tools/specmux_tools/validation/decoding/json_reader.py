@@ -40,7 +40,7 @@ class Repeats(dict[str, Any]):
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
         self.pairs = pairs
-        """As they were written."""
+        """Keys and values as they were written."""
 
 
 class EscapedText(str):

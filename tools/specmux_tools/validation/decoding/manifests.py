@@ -1,4 +1,4 @@
-"""What is asked of manifests before they are checked: the group-versions they need, and who defines kinds."""
+"""Look into manifests before they are checked: the group-versions they need, and who defines kinds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MARKS: Final = tuple(
 )
 _LOCAL_CONFIG: Final = "config.kubernetes.io/local-config"
 _CLIENT_GROUP: Final = "kustomize.config.k8s.io/"
-"""Of files that a client reads, and no apiserver."""
+"""The group of files that a client reads, and no apiserver."""
 
 
 def group_versions_in(part: StreamPart) -> Iterator[tuple[str, str]]:

@@ -157,7 +157,7 @@ class _EventWalk:
 
 
 def line_and_column(text: str, offset: int) -> tuple[int, int]:
-    """Of a character's index."""
+    """The place of a character, by its index."""
     before = text[:offset]
     return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
 

@@ -20,7 +20,7 @@ _SEPARATOR: Final = pattern(rb"^---[^\n]*(?:\n|\Z)", re.MULTILINE)
 """A line that starts like this ends a document (apimachinery, pkg/util/yaml)."""
 _CONTENT: Final = pattern(rb"(?:^|\r|\xc2\x85|\xe2\x80[\xa8\xa9])(?!---)[ \t]*[^ \t\r\n#]", re.MULTILINE)
 _NULL: Final = b"nN~.\xc2\xe2\xef"
-"""What a document that is null may begin with."""
+"""The first bytes that a document may have that is null."""
 _GUESSED: Final = 4096
 """Bytes in which kubectl looks for the brace of JSON."""
 _LEAST_SPACE: Final = 4

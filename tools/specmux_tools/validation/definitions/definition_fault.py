@@ -19,7 +19,7 @@ class DefinitionFault:
     """Place in the manifest; an apiserver's text may name another."""
     text: str
     schema_path: Path | None = None
-    """Of the schema that it is a fault of, where a part below it is named."""
+    """The path of the schema that has the fault, where a part below it is named."""
 
 
 def fault(path: Path, text: str) -> DefinitionFault:

@@ -1,4 +1,4 @@
-"""What an apiserver says of a CustomResourceDefinition that is created or updated (apiextensions-apiserver,
+"""Faults of a CustomResourceDefinition that is created or updated (apiextensions-apiserver,
 pkg/apis/apiextensions: ValidateCustomResourceDefinition, v1/conversion.go, v1/defaults.go)."""
 
 from __future__ import annotations

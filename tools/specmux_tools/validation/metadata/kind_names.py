@@ -64,13 +64,13 @@ def name_rule(group: str, kind: str, minor: int) -> NameRule:
 
 
 def length_faults(group: str, kind: str, name: str) -> list[str]:
-    """Of the name of an object that is created."""
+    """Check the length of a name that is created."""
     most = _MOST.get((group, kind))
     return [f"must be no more than {most} characters"] if most is not None and len(name) > most else []
 
 
 def name_faults(rule: NameRule, value: str, *, is_prefix: bool = False) -> list[str]:
-    """Of a name, or of a generateName."""
+    """Check a name, or a generateName."""
     if rule is NameRule.PATH_SEGMENT:
         return path_segment_faults(value, is_prefix=is_prefix)
     value = without_trailing_dash(value) if is_prefix else value

@@ -37,7 +37,7 @@ def metadata_errors(
     needs_name: bool = True,
     rule: NameRule | None = NameRule.SUBDOMAIN,
 ) -> Iterator[FieldError]:
-    """Of metadata that was decoded as ObjectMeta; ``place`` is how messages call ``path``.
+    """Check metadata that was decoded as ObjectMeta; ``place`` is how messages call ``path``.
 
     ``is_namespaced`` is None where the scope is not known: then a namespace may be there or not.
     ``rule`` is that of the name; None for no check.

@@ -64,7 +64,7 @@ def storage_prefix(group: str, resource: str, *, is_custom: bool) -> str:
 
 
 def update_errors(new: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[FieldError]:
-    """Of metadata each. A resourceVersion that is left out is no error: manifests have none."""
+    """Compare the metadata of both. A resourceVersion that is left out is no error: manifests have none."""
     if old.get("deletionTimestamp") is not None:
         extra = sorted(set(texts(new.get("finalizers"))) - set(texts(old.get("finalizers"))))
         if extra:

@@ -100,11 +100,11 @@ class PatchedObject:
     is_converted: bool = False
     """Its unknown fields are among ``strict``."""
     unread: str = ""
-    """What of the request could not be taken into account."""
+    """The part of the request that could not be taken into account."""
 
 
 def read_applied(body: bytes, form: PatchType) -> Body:
-    """What is applied. Raises PatchRefusal."""
+    """Read the body of an apply. Raises PatchRefusal."""
     format_ = BodyFormat.CBOR if form is PatchType.APPLY_CBOR else BodyFormat.YAML
     try:
         source = read(body, format_)
@@ -216,7 +216,7 @@ def _strategic_status(text: str) -> dict[str, Any]:
 def applied(
     old: dict[str, Any] | None, source: Body, found: TypeMeta, types: ApplyTypes, described: KindSchema
 ) -> PatchedObject:
-    """What is applied, alone or merged into what is stored. Raises PatchRefusal."""
+    """Merge the applied object into the stored one, if there is one. Raises PatchRefusal."""
     value = source.value
     if metadata_of(value).get("managedFields") is not None:
         raise _bad_request("metadata.managedFields must be nil")

@@ -67,7 +67,7 @@ def check_rules(
 class _Place:
     path: Path
     text: str
-    """As messages call it."""
+    """The path in messages."""
     standing: Standing
 
     def field(self, name: str) -> _Place:

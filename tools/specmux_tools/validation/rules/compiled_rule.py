@@ -44,7 +44,7 @@ class CompiledRule:
     fault: str = ""
     message_fault: str = ""
     path: Path = ()
-    """Of the place that it speaks of, below its own."""
+    """The place that it speaks of, below its own."""
     shown_path: str = ""
 
     @property

@@ -1,4 +1,4 @@
-"""What an apiserver says of the rules of a definition (apiextensions, pkg/apis/apiextensions/validation).
+"""Faults of the rules of a definition (apiextensions, pkg/apis/apiextensions/validation).
 
 A rule is refused for its text, its types, or what it may cost: alone, and with all others of its version.
 """
@@ -24,9 +24,9 @@ from specmux_tools.validation.rules.rule_tree import RuleNode, ValidationRule, r
 from specmux_tools.validation.rules.schema_types import MOST_BYTES, Declaration
 
 RULE_LIMIT: Final = 10_000_000
-"""Of one rule, times how often it may stand in an object."""
+"""Cost of one rule, times how often it may stand in an object."""
 DEFINITION_LIMIT: Final = 100_000_000
-"""Of all rules of a version."""
+"""Cost of all rules of a version."""
 
 
 def expression_cost(expression: CompiledExpression, declared: Declaration) -> int:
@@ -119,7 +119,7 @@ def compile_rules(
     takes_cost: bool = False,
     broken: frozenset[Path] = frozenset(),
 ) -> list[RuleFault]:
-    """Of one version's ``openAPIV3Schema``; ``prefix`` is its place. ``known``: texts of rules that were in
+    """Faults of an ``openAPIV3Schema``; ``prefix`` is its place. ``known``: texts of rules that were in
     the definition before. ``takes_cost``: they may cost too much, each. ``broken``: places at fault, and all
     above them, whose rules are not compiled."""
     return _Definition(minor, known, prefix, broken, takes_cost=takes_cost).faults(rule_tree(schema, {}))

@@ -48,7 +48,7 @@ class ValidationRule:
 
 @dataclass(eq=False)
 class RuleNode:
-    """What a schema says of a value. Only what leads to a rule has ``has_rules``."""
+    """The part of a schema that rules need. Only what leads to a rule has ``has_rules``."""
 
     kind: str
     form: str = ""
@@ -59,7 +59,7 @@ class RuleNode:
     """With a schema, or as true or false."""
     items: RuleNode | None = None
     nested: tuple[RuleNode, ...] = ()
-    """Of allOf."""
+    """The schemas of allOf."""
     list_type: str = ""
     list_keys: tuple[str, ...] = ()
     map_type: str | None = None
@@ -92,12 +92,12 @@ class RuleNode:
 
     @cached_property
     def names(self) -> dict[str, str]:
-        """Of fields, by the name that CEL knows them by; those that it cannot know are not there."""
+        """Names of fields, by the name in CEL; fields that it cannot name are not there."""
         return {escaped: name for name in self.fields if (escaped := escaped_name(name)) is not None}
 
 
 def rule_tree(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> RuleNode:
-    """Of a schema, published or of a definition; ``schemas`` are the components that it refers to."""
+    """The tree of a schema, published or defined; ``schemas`` are the components that it refers to."""
     if not isinstance(schema, Mapping) or depth > MOST_DEPTH:
         return RuleNode("")
     schema = resolve_schema(schemas, schema)
@@ -181,7 +181,7 @@ def _least(most: int, said: RuleNode | None) -> int:
 
 
 def escaped_name(name: str) -> str | None:
-    """As CEL knows a field; None for a name that it cannot know."""
+    """The name of a field in CEL; None for one that it cannot have."""
     if name in RESERVED:
         return f"__{name}__"
     escaped = _ESCAPED.sub(lambda found: _ESCAPES[found[0]], name)

@@ -1,4 +1,4 @@
-"""What a schema says of a value's type and of its size (apiserver, pkg/cel/common/schemas.go).
+"""Types and sizes of values by their schema (apiserver, pkg/cel/common/schemas.go).
 
 Sizes are for the cost of an expression, as an apiserver estimates it before any object is there.
 """

@@ -21,7 +21,7 @@ from specmux_tools.validation.schema.scalars import date_is_real
 @dataclass(frozen=True, slots=True)
 class StringFormat:
     name: str
-    """As the schema writes it."""
+    """The name as the schema writes it."""
     accepts: Callable[[str], bool]
     since: ReleaseDifference | None = None
     """None if every release checks it."""

@@ -15,7 +15,7 @@ from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.schema_references import resolve_schema
 
 MOST_DEPTH: Final = 100
-"""Of a schema: references may be circular. Deeper levels accept anything."""
+"""Levels of a schema, whose references may be circular. Deeper ones accept anything."""
 
 LIST_TYPE: Final = "x-kubernetes-list-type"
 MAP_KEYS: Final = "x-kubernetes-list-map-keys"

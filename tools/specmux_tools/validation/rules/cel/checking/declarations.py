@@ -1,4 +1,4 @@
-"""What an expression may use: functions by overload, macros, names of types."""
+"""The declarations that an expression may use: functions by overload, macros, names of types."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _parameters(of: CelType) -> set[str]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Message:
-    """What a literal with fields makes: its type, fields, and the value of those that are given."""
+    """A literal with fields: its type, fields, and the value that given ones make."""
 
     type: CelType
     fields: Mapping[str, CelType]

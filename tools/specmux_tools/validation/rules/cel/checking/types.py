@@ -16,10 +16,10 @@ STRUCT_KIND, OPAQUE_KIND, NULL_KIND = "struct", "opaque", "null"
 class CelType:
     kind: str
     name: str
-    """As ``type()`` gives it."""
+    """The name that ``type()`` gives."""
     params: tuple[CelType, ...] = ()
     shown: str = field(default="", compare=False)
-    """As messages call it, where that is not the name."""
+    """The name in messages, where it is another."""
     is_nullable: bool = field(default=False, compare=False)
 
     def __str__(self) -> str:
@@ -96,7 +96,7 @@ def unwrapped(of: CelType) -> tuple[CelType, bool]:
 
 
 def signature(arguments: list[CelType] | tuple[CelType, ...], *, is_member: bool) -> str:
-    """Of a call, as messages show it."""
+    """The signature of a call in messages."""
     if is_member:
         return f"{arguments[0]}.({', '.join(map(str, arguments[1:]))})"
     return f"({', '.join(map(str, arguments))})"

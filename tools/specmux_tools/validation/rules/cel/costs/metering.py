@@ -41,7 +41,7 @@ def equality_cost(left: Any, right: Any) -> int:
 
 
 def _traversed(value: Any) -> int:
-    """Of a value with all that is in it."""
+    """The size of a value with all that is in it."""
     if isinstance(value, str | bytes):
         return int(len(value.encode() if isinstance(value, str) else value) * TRAVERSAL)
     if is_list(value):

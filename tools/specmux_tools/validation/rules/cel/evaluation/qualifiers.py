@@ -27,7 +27,7 @@ from specmux_tools.validation.rules.cel.values.values import (
 class Qualifier:
     key: Any = None
     run: Run | None = None
-    """Of a key that is computed."""
+    """Select by a key that is computed."""
     is_optional: bool = False
     is_test: bool = False
 

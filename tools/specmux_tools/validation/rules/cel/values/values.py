@@ -20,7 +20,7 @@ class CelError(Exception):
     """An error of evaluation, in the words of cel-go. ``&&``, ``||`` and loops over them absorb it."""
 
     cost = 0
-    """Of the evaluation that it ended."""
+    """Cost of the evaluation that it ended."""
 
 
 class CelPanic(Exception):
@@ -189,7 +189,7 @@ def native(value: Any) -> Any:
 
 
 def shown(value: Any) -> str:
-    """As Go prints it in a message."""
+    """Print the value as Go does in a message."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
