@@ -91,7 +91,7 @@ def test_what_is_wrong_is_told_with_its_place(files: dict[str, str]) -> None:
     assert result.stdout.splitlines() == [
         f"{files['both']}:12:3: error: Box shop/bad: {COLOUR} (chart/templates/box.yaml)",
         f"{files['both']}:11:3: error: Box shop/bad: {SIZE} (chart/templates/box.yaml)",
-        "Summary: 2 objects in 1 file: 1 valid, 1 invalid",
+        "Summary: 2 objects in 1 file: 1 valid, 1 invalid; validated: 2 Box",
     ]
 
 
@@ -144,7 +144,7 @@ def test_a_kind_without_a_schema(files: dict[str, str]) -> None:
     result = against(files, "--ignore-missing-schemas", "--summary", "-", stdin=text)
     assert (result.exit_code, result.stdout) == (
         0,
-        "Summary: 1 object in 1 file: 0 valid, 0 invalid, 1 without a schema\n",
+        "Summary: 1 object in 1 file: 0 valid, 0 invalid, 1 without a schema; skipped: 1 Crate\n",
     )
 
 
@@ -153,7 +153,7 @@ def test_kinds_are_skipped(files: dict[str, str], kind: str) -> None:
     result = against(files, "--skip", kind, "--summary", files["bad"])
     assert (result.exit_code, result.stdout, result.stderr) == (
         0,
-        "Summary: 1 object in 1 file: 0 valid, 0 invalid, 1 skipped\n",
+        "Summary: 1 object in 1 file: 0 valid, 0 invalid, 1 skipped; skipped: 1 Box\n",
         "",
     )
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, Final
 
 import orjson
 
-from specmux_converters.counted_nouns import counted
+from specmux_converters.counted_nouns import counted, listed
 from specmux_converters.yaml.writer import to_yaml
 from specmux_tools.inputs.validated_objects import ObjectVerdict, ValidatedObject, counts
 from specmux_tools.reports import Case, FindingReport, Level, ReportFinding, Suite, Where
@@ -23,6 +23,7 @@ LEVELS: Final = {
 _IN_CODE: Final = (
     "rules that apiservers have in code are not checked; kubectl apply --dry-run=server has them"
 )
+_KINDS_SHOWN: Final = 5
 _UNJUDGED: Final = (ObjectVerdict.SKIPPED, ObjectVerdict.NO_SCHEMA, ObjectVerdict.NO_OBJECT)
 
 
@@ -70,7 +71,16 @@ def summary_line(checked: Sequence[ValidatedObject]) -> str:
         told.append(f"{found[ObjectVerdict.NO_SCHEMA]} without a schema")
     if found[ObjectVerdict.NO_OBJECT]:
         told.append(f"{found[ObjectVerdict.NO_OBJECT]} no object")
-    return f"Summary: {counted(len(checked), 'object')} in {counted(files, 'file')}: {', '.join(told)}"
+    kinds = _kinds("validated", (each for each in checked if each.outcome not in _UNJUDGED))
+    kinds += _kinds("skipped", (each for each in checked if each.outcome in _UNJUDGED))
+    return f"Summary: {counted(len(checked), 'object')} in {counted(files, 'file')}: {', '.join(told)}{kinds}"
+
+
+def _kinds(word: str, objects: Iterable[ValidatedObject]) -> str:
+    """The most frequent kinds with their counts; "" without any."""
+    found = Counter(each.report.kind.kind for each in objects if each.report.kind is not None)
+    names = [f"{count} {kind}" for kind, count in sorted(found.items(), key=lambda item: (-item[1], item[0]))]
+    return f"; {word}: {listed(names, _KINDS_SHOWN)}" if names else ""
 
 
 def _case(each: ValidatedObject) -> Case:

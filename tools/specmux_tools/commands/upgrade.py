@@ -75,7 +75,7 @@ def upgrade(
 ) -> None:
     """List the objects that must change before an upgrade.
 
-    Each object is judged under the documents that serve it now and under those of --to. Kinds are reported
+    Each object is validated under the documents that serve it now and under those of --to. Kinds are reported
     that are removed, with the group-version that serves them now, fields that are removed or refused,
     defaults and values that changed, Roles that name removed resources, and definitions that the new ones
     cannot replace. PATH is a file, a folder, or - for standard input.
