@@ -51,6 +51,16 @@ def test_page_is_shown_to_who_asks_for_this_machine(tmp_path: Path) -> None:
     asyncio.run(shown("--directory", str(tmp_path)))
 
 
+@pytest.mark.parametrize("source", [(), ("--release", "1.36")])
+def test_page_without_a_cluster_has_kubernetes_own_kinds(
+    source: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    asyncio.run(shown(*source))
+
+
 def test_page_of_a_server_has_its_kinds(tmp_path: Path) -> None:
     """With the credentials that are named."""
     (tmp_path / "token").write_text("of-the-user")

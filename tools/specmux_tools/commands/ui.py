@@ -75,7 +75,12 @@ def _settings(source: SourceOptions, port: int) -> Settings:
     if source.kubernetes is not None:
         name = BackendName(f"kubernetes-{source.kubernetes}")
         note_missing_descriptions(f"{KUBERNETES}{source.kubernetes}", source.directory_of_cache)
-        own = Backend(name=name, kubernetes=source.kubernetes, directory=source.directory_of_cache)
+        own = Backend(
+            name=name,
+            kind=BackendKind.DIRECTORY,
+            kubernetes=source.kubernetes,
+            directory=source.directory_of_cache,
+        )
         return Settings(listen=listen, backends=(own,))
     # The apiserver alone has every document; what it is made of needs rights that users seldom have.
     cluster = KubernetesSettings(
