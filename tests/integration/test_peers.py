@@ -121,6 +121,20 @@ async def test_documents_of_servers_behind_a_balancer_of_connections() -> None:
         assert "on one of them" in status["summary"]
 
 
+async def test_release_that_appears_behind_a_balancer_is_noticed_though_connections_stay() -> None:
+    old, new = server(BEFORE, "v1.34.4"), server(AFTER, "v1.37.2")
+    async with balanced(old, new) as balancer:
+        balancer.servers = [old]
+        async with service(backend("lb", balancer.url)) as client:
+            await until_published(client, {A, OLD})
+            balancer.servers = [old, new]
+            paths = await until_published(client, {A, OLD, NEW})
+            assert (await client.get(paths[A]))[2] == AFTER[A]
+            assert await read_all(client, 20) == []
+            summary = (await backend_status(client, "lb"))["servers"]["summary"]
+            assert summary.startswith("2 servers: 1 × v1.34.4, 1 × v1.37.2; ")
+
+
 async def test_documents_of_servers_behind_a_balancer_of_requests() -> None:
     async with (
         serving(AlternatingServer([BEFORE, AFTER])) as balancer,
