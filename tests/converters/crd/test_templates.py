@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from converters.crd.widgets import KEY, of_spec, widget
-from shared_data import NATIVE, PUBLISHED, documents, load, needs
+from shared_data import NATIVE, PUBLISHED, SHARED, documents, load
 from specmux_converters.crd import BUNDLED, CRDMemo, Templates, build, templates_for, templates_of
 from specmux_converters.crd.templates import MAX_BYTES
 from specmux_converters.document import Document
@@ -186,15 +186,15 @@ def test_the_release_nearest_to_a_version(version: str | None, minor: int) -> No
     assert nearest_minor(version) == minor
 
 
-@needs(PUBLISHED)
 @pytest.mark.parametrize("release", NATIVE)
 def test_every_release_has_templates(release: str) -> None:
+    """But for their prose, where documents are those of the built-in releases."""
     path = documents(release).get("apis/apps/v1")
     if path is None:
         pytest.skip(f"{release} has no apis/apps/v1")
     document = load(path)
     document["info"]["version"] = f"v{release}.0"
-    if release in RELEASES:
+    if release in RELEASES and (SHARED / PUBLISHED).exists():
         assert read(document) == templates_for(release)
     published = document["components"]["schemas"]
     schemas = built(read(document))["components"]["schemas"]
