@@ -30,3 +30,14 @@ def test_release_publishes_by_trust_and_not_by_a_password() -> None:
     assert workflow["jobs"]["pypi"]["permissions"]["id-token"] == "write"
     assert "password" not in str(workflow["jobs"]["pypi"])
     assert {"build", "pypi", "oci"} == workflow["jobs"].keys()
+
+
+def test_ci_runs_the_contract_on_every_python_and_builds_the_image() -> None:
+    workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
+    stated = re.findall(r"Python :: (3\.\d+)\"", (ROOT / "pyproject.toml").read_text())
+    assert workflow["permissions"] == {"contents": "read"}
+    assert workflow["jobs"]["ci"]["strategy"]["matrix"]["python"] == stated
+    assert ".ci/run" in [step.get("run") for step in workflow["jobs"]["ci"]["steps"]]
+    assert any("docker build" in step.get("run", "") for step in workflow["jobs"]["image"]["steps"])
+    run = (ROOT / ".ci/run").read_text()
+    assert [part for part in ("make lint", "make helm", "make sbom", "make test") if part not in run] == []
