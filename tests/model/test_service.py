@@ -541,3 +541,19 @@ async def _cancel_all() -> None:
 
 def test_service_publishes_what_the_model_says() -> None:
     run_machine(ServiceMachine, examples=12, steps=25)
+
+
+def test_what_comes_back_after_a_restart_without_anything_published_is_told() -> None:
+    """The machine found it: seed 620, a restart between the removal of the last backend and its return."""
+    machine = ServiceMachine()
+    machine.begin(stand_in=None, excluded=frozenset(), seed=620, kinds=["v3"])
+    machine.wait(16.0)
+    machine.remove_or_add_backend(backend=0)
+    machine.wait(16.0)
+    machine.restart_replica(0, True, 0.0)
+    machine.remove_or_add_backend(backend=0)
+    machine.wait(16.0)
+    machine.change_document(backend=0, server=0, key=KEYS[0])
+    machine.wait(16.0)
+    machine.nothing_failed()
+    machine.teardown()

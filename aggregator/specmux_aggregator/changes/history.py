@@ -156,7 +156,8 @@ class History:
                 self._settled.pop(entry.group_version, None)
                 if entry.new is not None:
                     self._settled[entry.group_version] = entry.new
-            self._is_known = bool(self._settled)
+            # All may be gone: what comes back then is a change, and followers know of its removal.
+            self._is_known = bool(self._settled) or len(self.log) > 0
         self._task = asyncio.create_task(self._run(), name="changes")
         log_failure(self._task, logger, "changes are no longer logged")
 
