@@ -39,8 +39,7 @@ from specmux_aggregator.endpoints.service import Service
 from specmux_aggregator.json_schema_files.answers import PREFIX, ROUTE, SchemaAccess
 from specmux_aggregator.json_schema_files.endpoint import SchemaFiles
 from specmux_aggregator.json_schema_files.tokens import PathTokens
-from specmux_aggregator.metrics.checks import count_check
-from specmux_aggregator.metrics.instruments import Metrics
+from specmux_aggregator.metrics.instruments import Metrics, count_check
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Failure
 from specmux_aggregator.model.observation import Observation

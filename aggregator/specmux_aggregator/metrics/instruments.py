@@ -15,10 +15,11 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from specmux_aggregator.aggregation.check_schedule import BackendCheck
+from specmux_aggregator.backend_sources.outcome import BackendOffers, Outcome
 from specmux_aggregator.documents.representations import Usage
 from specmux_aggregator.metrics.swagger_readers import SwaggerReaders
-from specmux_aggregator.model.backend import BackendName
-from specmux_aggregator.model.failure import Cause
+from specmux_aggregator.model.backend import BackendKind, BackendName
+from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.model.snapshot import Snapshot
 
@@ -328,3 +329,21 @@ class StateCollector:
         sheddings = CounterMetricFamily("specmux_documents_shed", "Forms dropped because memory is short.")
         sheddings.add_metric([], usage.sheddings)
         yield sheddings
+
+
+def count_check(metrics: Metrics, observation: Observation, outcome: Outcome, seconds: float) -> None:
+    """Count one check. ``seconds``: its duration."""
+    if isinstance(outcome, Failure):
+        metrics.timed("poll", "failed", seconds)
+        metrics.backend_failures.labels(observation.backend.name, outcome.cause.value).inc()
+        return
+    is_built = isinstance(outcome, BackendOffers) and outcome.dialect is not BackendKind.V3 and outcome.bodies
+    metrics.timed("convert" if is_built else "poll", "ok", seconds)
+    if not isinstance(outcome, BackendOffers):
+        return
+    for duration in outcome.seconds.values():
+        metrics.crd_aggregation.observe(duration)
+    if outcome.dialect is BackendKind.V2:
+        for group_version in outcome.bodies:
+            is_lossy = bool(outcome.offers[group_version].losses)
+            metrics.conversions.labels("true" if is_lossy else "false").inc()
