@@ -28,10 +28,10 @@ from specmux_tools.differences.schema.views import ComponentSchemas
 from specmux_tools.differences.served import (
     OUTSIDE,
     Basis,
-    Operation,
     Operations,
     ServedGroupVersion,
     ServedKind,
+    ServedOperation,
     ServedResource,
     ServedSide,
 )
@@ -249,7 +249,7 @@ class _Comparer:
         return False
 
     def _operation(
-        self, group_version: ServedGroupVersion, old: Operation, new: Operation, *, keeps_id: bool
+        self, group_version: ServedGroupVersion, old: ServedOperation, new: ServedOperation, *, keeps_id: bool
     ) -> Iterator[Place]:
         judge = Judge(group_version.name, self._basis or group_version.basis)
         if keeps_id and old.kind and new.kind and old.kind != new.kind:  # otherwise reported for its resource
@@ -267,7 +267,7 @@ class _Comparer:
                 moved = replace(finding, steps=where + finding.steps)
                 yield self._at(judge, moved, old.shown_kind, direction)
 
-    def _at_operation(self, judge: Judge, finding: Finding, operation: Operation) -> Place:
+    def _at_operation(self, judge: Judge, finding: Finding, operation: ServedOperation) -> Place:
         impacts = RULES[finding.id].impacts
         if finding.id == "response-removed" and not str(finding.what).startswith("2"):
             impacts = _NO_IMPACTS

@@ -15,7 +15,7 @@ from specmux_tools.differences.schema.constraints import constraint_changes, enu
 from specmux_tools.differences.schema.deprecations import deprecation_changes
 from specmux_tools.differences.schema.value_types import type_changes, value_type
 from specmux_tools.differences.schema.values import text
-from specmux_tools.differences.served import Operation
+from specmux_tools.differences.served import ServedOperation
 
 _DOCUMENTATION: Final = ("description", "summary", "tags", "externalDocs")
 _ANY_TYPE: Final = "*/*"
@@ -25,14 +25,14 @@ _TIGHTENED: Final = frozenset({"enum-added", "enum-value-removed", "constraint-t
 ParameterKey = tuple[str, str]
 
 
-def is_untouched(old: Operation, new: Operation) -> bool:
+def is_untouched(old: ServedOperation, new: ServedOperation) -> bool:
     """Whether both are word for word equal; what they refer to is compared elsewhere."""
     return orjson.dumps(old.subject) == orjson.dumps(new.subject) and (
         orjson.dumps(old.item.get("parameters")) == orjson.dumps(new.item.get("parameters"))
     )
 
 
-def operation_changes(old: Operation, new: Operation, *, keeps_id: bool) -> Iterator[Finding]:
+def operation_changes(old: ServedOperation, new: ServedOperation, *, keeps_id: bool) -> Iterator[Finding]:
     """``keeps_id``: report a changed id; False if a changed kind or scope already implies it."""
     if keeps_id and old.subject.get("operationId") != new.subject.get("operationId"):
         yield Finding(
@@ -49,11 +49,11 @@ def operation_changes(old: Operation, new: Operation, *, keeps_id: bool) -> Iter
     yield from _response_changes(old, new)
 
 
-def is_documented_differently(old: Operation, new: Operation) -> bool:
+def is_documented_differently(old: ServedOperation, new: ServedOperation) -> bool:
     return any(old.subject.get(key) != new.subject.get(key) for key in _DOCUMENTATION)
 
 
-def plain_bodies(old: Operation, new: Operation) -> Iterator[tuple[str, Any, Any]]:
+def plain_bodies(old: ServedOperation, new: ServedOperation) -> Iterator[tuple[str, Any, Any]]:
     """Yields the schemas without a kind that both carry in one media type, with "request" or "response"."""
     before, after = _request(old), _request(new)
     yield from (("request", *schemas) for schemas in _common(old, new, before, after))
@@ -66,7 +66,7 @@ def plain_bodies(old: Operation, new: Operation) -> Iterator[tuple[str, Any, Any
 
 
 def _common(
-    old: Operation, new: Operation, before: Mapping[str, Any], after: Mapping[str, Any]
+    old: ServedOperation, new: ServedOperation, before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> Iterator[tuple[Any, Any]]:
     contents, later = mapping(before.get("content")), mapping(after.get("content"))
     for media_type in contents:
@@ -77,7 +77,7 @@ def _common(
             yield schemas
 
 
-def _parameter_changes(old: Operation, new: Operation) -> Iterator[Finding]:
+def _parameter_changes(old: ServedOperation, new: ServedOperation) -> Iterator[Finding]:
     before, after = _parameters(old), _parameters(new)
     for key, parameter in before.items():
         if key not in after:
@@ -95,7 +95,7 @@ def _parameter_changes(old: Operation, new: Operation) -> Iterator[Finding]:
 
 
 def _default_changes(
-    old: Operation, new: Operation, before: Mapping[str, Any], after: Mapping[str, Any]
+    old: ServedOperation, new: ServedOperation, before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> Iterator[Finding]:
     defaults = [
         side.schemas.view(_schema(parameter)).keywords.get("default")
@@ -111,7 +111,7 @@ def _default_changes(
         )
 
 
-def _security_changes(old: Operation, new: Operation) -> Iterator[Finding]:
+def _security_changes(old: ServedOperation, new: ServedOperation) -> Iterator[Finding]:
     """Compares alternatives, of which one suffices: a client that satisfied one may now need another."""
     before, after = _security(old), _security(new)
     if after and not any(needed <= had for had in before or [frozenset()] for needed in after):
@@ -120,12 +120,12 @@ def _security_changes(old: Operation, new: Operation) -> Iterator[Finding]:
         )
 
 
-def _security(operation: Operation) -> list[frozenset[str]]:
+def _security(operation: ServedOperation) -> list[frozenset[str]]:
     return [*map(frozenset, objects(operation.subject.get("security", operation.document.get("security"))))]
 
 
 def _type_changes(
-    old: Operation, new: Operation, before: Mapping[str, Any], after: Mapping[str, Any]
+    old: ServedOperation, new: ServedOperation, before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> Iterator[Finding]:
     """Reports values that may now be rejected; additional types reject none."""
     schemas = _schema(before), _schema(after)
@@ -154,7 +154,7 @@ def _schema(parameter: Mapping[str, Any]) -> Any:
     return parameter.get("schema", mapping(contents[0]).get("schema") if contents else None)
 
 
-def _parameters(operation: Operation) -> dict[ParameterKey, Mapping[str, Any]]:
+def _parameters(operation: ServedOperation) -> dict[ParameterKey, Mapping[str, Any]]:
     """Keyed by location and name; path parameters by position."""
     found: dict[ParameterKey, Mapping[str, Any]] = {}
     for holder in (operation.item, operation.subject):
@@ -166,7 +166,7 @@ def _parameters(operation: Operation) -> dict[ParameterKey, Mapping[str, Any]]:
     return found
 
 
-def _name(operation: Operation, where: str, name: str) -> str:
+def _name(operation: ServedOperation, where: str, name: str) -> str:
     if where == "path":
         before, found, _ = operation.path.partition(f"{{{name}}}")
         return str(before.count("{")) if found else name
@@ -181,11 +181,11 @@ def _describe_parameter(parameter: Mapping[str, Any]) -> str:
     return f"{parameter.get('in')}:{parameter.get('name')}"
 
 
-def _request(operation: Operation) -> Mapping[str, Any]:
+def _request(operation: ServedOperation) -> Mapping[str, Any]:
     return resolve_part(operation.document, operation.subject.get("requestBody"))
 
 
-def _request_changes(old: Operation, new: Operation) -> Iterator[Finding]:
+def _request_changes(old: ServedOperation, new: ServedOperation) -> Iterator[Finding]:
     before, after = _request(old), _request(new)
     taken = mapping(after.get("content")).keys()
     # A write always has a body, whatever the document says.
@@ -199,7 +199,7 @@ def _request_changes(old: Operation, new: Operation) -> Iterator[Finding]:
             yield Finding("media-type-added", "", what=media_type)
 
 
-def _response_changes(old: Operation, new: Operation) -> Iterator[Finding]:
+def _response_changes(old: ServedOperation, new: ServedOperation) -> Iterator[Finding]:
     before, after = mapping(old.subject.get("responses")), mapping(new.subject.get("responses"))
     for code in before:
         if code not in after:

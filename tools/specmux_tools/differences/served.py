@@ -58,7 +58,7 @@ class ServedKind:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
+class ServedOperation:
     """One operation of a document, including what its path item declares for all operations."""
 
     path: str
@@ -85,7 +85,7 @@ class Operation:
         return self.method in ("get", "head", "options", "trace")
 
 
-Operations = dict[tuple[str, str], Operation]
+Operations = dict[tuple[str, str], ServedOperation]
 """Keyed by template and method."""
 
 
@@ -163,7 +163,7 @@ def add_document(served: ServedSide, document: Document, *, by_name: bool = Fals
             _add(group_version, place, operation)
 
 
-def bodies(operation: Operation) -> Iterator[tuple[str, Any]]:
+def bodies(operation: ServedOperation) -> Iterator[tuple[str, Any]]:
     """Every schema that the operation carries, with "request" or "response"."""
     request = resolve_part(operation.document, operation.subject.get("requestBody"))
     yield from (("request", schema) for schema in _schemas(request))
@@ -174,14 +174,14 @@ def bodies(operation: Operation) -> Iterator[tuple[str, Any]]:
 
 def _operations(
     path: str, item: Mapping[str, Any], document: Document, schemas: ComponentSchemas
-) -> Iterator[Operation]:
+) -> Iterator[ServedOperation]:
     template = _PARAMETER.sub("{}", path)
     for method in METHODS:
         subject = item.get(method)
         if isinstance(subject, dict):
             kinds = group_version_kinds(subject) if "x-kubernetes-group-version-kind" in subject else ()
             kind = kinds[0].kind if kinds else ""
-            yield Operation(
+            yield ServedOperation(
                 path=path,
                 template=template,
                 method=method,
@@ -193,7 +193,7 @@ def _operations(
             )
 
 
-def _add(group_version: ServedGroupVersion, place: ResourcePath | None, operation: Operation) -> None:
+def _add(group_version: ServedGroupVersion, place: ResourcePath | None, operation: ServedOperation) -> None:
     if place is None or not operation.kind:
         group_version.operations.setdefault((operation.template, operation.method), operation)
     else:
@@ -205,7 +205,9 @@ def _add(group_version: ServedGroupVersion, place: ResourcePath | None, operatio
         _mark_patched(group_version, operation)
 
 
-def _add_to_resource(group_version: ServedGroupVersion, place: ResourcePath, operation: Operation) -> None:
+def _add_to_resource(
+    group_version: ServedGroupVersion, place: ResourcePath, operation: ServedOperation
+) -> None:
     resource = group_version.resources.setdefault(place.resource, ServedResource(place.resource))
     resource.is_namespaced |= place.is_namespaced
     if not place.subresource and (not resource.kind or operation.method == "get"):
@@ -216,7 +218,7 @@ def _add_to_resource(group_version: ServedGroupVersion, place: ResourcePath, ope
     operations.setdefault((operation.template, operation.method), operation)
 
 
-def _distinct_bodies(operation: Operation) -> Iterator[tuple[str, Any]]:
+def _distinct_bodies(operation: ServedOperation) -> Iterator[tuple[str, Any]]:
     """The schemas without repetition: media types mostly share one reference."""
     seen = set()
     for where, schema in bodies(operation):
@@ -229,7 +231,12 @@ def _distinct_bodies(operation: Operation) -> Iterator[tuple[str, Any]]:
 
 
 def _carry(
-    group_version: ServedGroupVersion, operation: Operation, where: str, schema: Any, *, is_by_name: bool
+    group_version: ServedGroupVersion,
+    operation: ServedOperation,
+    where: str,
+    schema: Any,
+    *,
+    is_by_name: bool,
 ) -> None:
     found = operation.schemas.kind(schema)
     if found is None:
@@ -244,7 +251,7 @@ def _carry(
         _carry_items(group_version, operation, schema)
 
 
-def _carry_items(group_version: ServedGroupVersion, operation: Operation, schema: Any) -> None:
+def _carry_items(group_version: ServedGroupVersion, operation: ServedOperation, schema: Any) -> None:
     """A list also carries its items."""
     keywords = operation.schemas.view(schema).keywords
     items = operation.schemas.view(mapping(keywords.get("properties")).get("items")).keywords.get("items")
@@ -254,7 +261,7 @@ def _carry_items(group_version: ServedGroupVersion, operation: Operation, schema
 
 
 def _kind(
-    group_version: ServedGroupVersion, key: tuple[str, str], schema: Any, operation: Operation
+    group_version: ServedGroupVersion, key: tuple[str, str], schema: Any, operation: ServedOperation
 ) -> ServedKind:
     kind = group_version.kinds.get(key)
     if kind is None:
@@ -262,7 +269,7 @@ def _kind(
     return kind
 
 
-def _mark_patched(group_version: ServedGroupVersion, operation: Operation) -> None:
+def _mark_patched(group_version: ServedGroupVersion, operation: ServedOperation) -> None:
     """A patch carries its kind in parts."""
     group = (split(group_version.name) or ("", ""))[0]
     kind = group_version.kinds.get((operation.kind, group))
