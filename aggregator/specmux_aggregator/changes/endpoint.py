@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl
 
 import orjson
 
-from specmux_aggregator.changes.entries import Findings, LogEntry
+from specmux_aggregator.changes.entries import Findings, LogEntry, time_text
 from specmux_aggregator.changes.event_ids import read_id
 from specmux_aggregator.changes.history import History
 from specmux_aggregator.changes.log import ChangeLog
@@ -79,6 +79,8 @@ class Page:
     """Whether earlier entries were dropped, or ``since`` belongs to another log."""
     following: int | None = None
     """``continue`` for the next page."""
+    complete_since: float | None = None
+    """As in ``ChangeLog``."""
 
 
 class ChangesEndpoint:
@@ -200,7 +202,8 @@ def page_of(log: ChangeLog, name: GroupVersion, query: Query) -> Page:
     """Entries of one group-version; of all if none is given."""
     if query.since is None:
         entries = log.of(name, at_least=query.severity) if name else log.latest(query.severity)
-        return Page(entries[: query.limit] if name else entries, log.last_id)
+        entries = entries[: query.limit] if name else entries
+        return Page(entries, log.last_id, complete_since=log.complete_since)
     is_whole, after = log.since(query.since)
     if not is_whole and not after:
         after = list(log)
@@ -211,15 +214,19 @@ def page_of(log: ChangeLog, name: GroupVersion, query: Query) -> Page:
     ]
     page = wanted[: query.limit]
     following = page[-1].id if len(wanted) > len(page) else None
-    return Page(page, following or log.last_id, not is_whole, following)
+    return Page(page, following or log.last_id, not is_whole, following, log.complete_since)
 
 
 def listed(page: Page, text: bytes) -> bytes:
     """Entries as one answer: around ``text``, else as JSON."""
+    since = None if page.complete_since is None else time_text(page.complete_since)
     if text:
+        if not page.entries and since is not None:
+            text = f"no changes; the log has every change since {since}\n".encode()
         before = b"reset: what came before is not known any more\n" if page.is_reset else b""
         return before + text + (b"" if page.following is None else b"more: continue=%d\n" % page.following)
-    head = orjson.dumps({"format": FORMAT, "last": page.last, "reset": page.is_reset})[:-1]
+    told = {"format": FORMAT, "last": page.last, "reset": page.is_reset, "completeSince": since}
+    head = orjson.dumps(told)[:-1]
     more = b"" if page.following is None else b',"continue":%d' % page.following
     return b'%b%b,"entries":[%b]}' % (head, more, b",".join(entry.body for entry in page.entries))
 

@@ -99,7 +99,7 @@ def entry_of(
         {
             "format": FORMAT,
             "id": number,
-            "at": dt.datetime.fromtimestamp(at, tz=dt.UTC).isoformat(timespec="milliseconds"),
+            "at": time_text(at),
             "groupVersion": group_version,
             "result": outcome.value,
             "old": _version(old),
@@ -110,6 +110,10 @@ def entry_of(
         }
     )
     return LogEntry(number, at, group_version, outcome, old, new, found.counts, body)
+
+
+def time_text(at: float) -> str:
+    return dt.datetime.fromtimestamp(at, tz=dt.UTC).isoformat(timespec="milliseconds")
 
 
 def read_entry(body: bytes) -> LogEntry | None:

@@ -90,9 +90,11 @@ class ChangeArchive(Protocol):
 
     def keep_published(self, body: bytes) -> None: ...
 
+    def keep_beginning(self, at: float) -> None: ...
+
     def keep_document(self, name: str, hash: str, body: bytes) -> None: ...
 
-    async def recall_changes(self) -> tuple[list[bytes], bytes | None]: ...
+    async def recall_changes(self) -> tuple[list[bytes], bytes | None, float | None]: ...
 
     async def recall_document(self, name: str, hash: str) -> bytes | None: ...
 
@@ -148,7 +150,7 @@ class History:
     async def start(self) -> None:
         """Load what an earlier process stored; then follow."""
         if self._archive is not None:
-            bodies, published = await self._archive.recall_changes()
+            bodies, published, began_at = await self._archive.recall_changes()
             entries = filter(None, map(read_entry, bodies))
             self._drop(self.log.restore(entries))
             self._settled = _read_published(published)
@@ -158,6 +160,8 @@ class History:
                     self._settled[entry.group_version] = entry.new
             # All may be gone: what comes back then is a change, and followers know of its removal.
             self._is_known = bool(self._settled) or len(self.log) > 0
+            if self._is_known:
+                self._begin_log(began_at)
         self._task = asyncio.create_task(self._run(), name="changes")
         log_failure(self._task, logger, "changes are no longer logged")
 
@@ -235,6 +239,7 @@ class History:
             self._is_busy = False
             if not self._is_known and not self._due and self._is_complete():
                 self._is_known = True
+                self._begin_log()
             self._note_gone()
             self._looks_at = min(self._due.values(), default=math.inf)
             if not self._has_looked:
@@ -244,6 +249,12 @@ class History:
                     await self._woken.wait()
             except TimeoutError:
                 continue
+
+    def _begin_log(self, began_at: float | None = None) -> None:
+        """``began_at``: as stored by an earlier process; a version that stored none may have left entries."""
+        self.log.began_at = began_at or min((entry.at for entry in self.log), default=time.time())
+        if began_at is None and self._archive is not None:
+            self._archive.keep_beginning(self.log.began_at)
 
     def _note_gone(self) -> None:
         """Let settle what was published before the start and is gone: no Snapshot shows its removal."""

@@ -24,12 +24,21 @@ class ChangeLog:
         self.last_id = self._base
         self.dropped_id = self._base
         """Entries of this log up to here were dropped."""
+        self.began_at: float | None = None
+        """Wall clock in seconds; None until all that was published first is known."""
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def __iter__(self) -> Iterator[LogEntry]:
         return iter(self._entries)
+
+    @property
+    def complete_since(self) -> float | None:
+        """The time since which the log has every change; wall clock in seconds."""
+        if self.dropped_id == base_of(self.dropped_id):
+            return self.began_at
+        return next((entry.at for entry in self._entries if entry.id > self.dropped_id), self.began_at)
 
     def next_id(self) -> int:
         """The id of the next entry."""

@@ -114,14 +114,18 @@ class StateDirectory:
         """Store what was published when it last settled."""
         self._thread.submit(self._quietly, self._put_bytes, _PUBLISHED, body)
 
+    def keep_beginning(self, at: float) -> None:
+        """Store when the change log began; wall clock in seconds."""
+        self._thread.submit(self._quietly, self._put_bytes, _BEGINNING, orjson.dumps(at))
+
     def keep_document(self, name: str, hash: str, body: bytes) -> None:
         """Store a compressed document for comparison with later ones."""
         self._thread.submit(self._quietly, self._put_bytes, document_key(name, hash), body)
 
-    async def recall_changes(self) -> tuple[list[bytes], bytes | None]:
-        """All entries, and what was published."""
+    async def recall_changes(self) -> tuple[list[bytes], bytes | None, float | None]:
+        """All entries, what was published, and when the log began."""
         found = await self._in_thread(self._get_changes)
-        return ([], None) if found is None else found
+        return ([], None, None) if found is None else found
 
     async def recall_document(self, name: str, hash: str) -> bytes | None:
         return await self._in_thread(self._get, document_key(name, hash))
@@ -180,9 +184,11 @@ class StateDirectory:
         stored = self._store.get(key)
         return None if stored is None else stored.body
 
-    def _get_changes(self) -> tuple[list[bytes], bytes | None]:
+    def _get_changes(self) -> tuple[list[bytes], bytes | None, float | None]:
         stored = [self._store.get(row.key) for row in list(self._store.rows(CHANGES, "log"))]
-        return [each.body for each in stored if each is not None], self._get(_PUBLISHED)
+        bodies = [each.body for each in stored if each is not None]
+        began_at = self._get(_BEGINNING)
+        return bodies, self._get(_PUBLISHED), None if began_at is None else orjson.loads(began_at)
 
     def _put_bytes(self, key: Key, body: bytes) -> None:
         self._store.put(key, body, metadata={})
@@ -202,6 +208,7 @@ CHANGES: Final = "changes"
 """Used in place of a backend's name. It cannot clash with a backend of this name, whose partitions are
 digests."""
 _PUBLISHED: Final = Key(CHANGES, "published", "", "", JSON)
+_BEGINNING: Final = Key(CHANGES, "beginning", "", "", JSON)
 
 
 def document_key(name: str, hash: str) -> Key:

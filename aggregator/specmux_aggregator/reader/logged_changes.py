@@ -19,6 +19,10 @@ class LogEntryPage(Protocol):
 
 
 class LoggedChanges(Protocol):
+    @property
+    def complete_since(self) -> float | None:
+        """The time since which the log has every change; wall clock in seconds."""
+
     def latest(self) -> Sequence[LogEntryPage]:
         """The last entry of each group-version."""
 

@@ -192,12 +192,17 @@ class Ui:
         is_published = name in self._reading.snapshot.entries
         if name is not None and not entries and not is_published:
             self._describe_published(name)
-        representation = self._represent(request, "changes", name or "", str(is_published), state_of(entries))
+        since = None if self._log is None else self._log.complete_since
+        state = str(is_published), str(since), state_of(entries)
+        representation = self._represent(request, "changes", name or "", *state)
         ready = settled(representation, request)
         if ready is not None:
             return ready
         question = ChangesRequest(
-            entries=bodies_of(entries) or (), group_version=name, is_published=is_published
+            entries=bodies_of(entries) or (),
+            complete_since=since,
+            group_version=name,
+            is_published=is_published,
         )
         found = await self._reading.of_state(partial(_CHANGES, self._site), question, representation.coding)
         return reader_page(representation, found, is_complete=True)

@@ -122,9 +122,11 @@ class DocumentRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangesRequest:
-    """``entries``: bodies of the log, newest first. Without ``group_version``, the last entry of each."""
+    """``entries``: bodies of the log, newest first. Without ``group_version``, the last entry of each.
+    ``complete_since``: when the log began, as wall clock in seconds; None before."""
 
     entries: tuple[bytes, ...]
+    complete_since: float | None
     group_version: GroupVersion | None = None
     is_published: bool = False
 

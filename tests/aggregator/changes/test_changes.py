@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -209,6 +211,22 @@ async def test_the_log_outlives_the_process_and_so_does_what_it_is_told_against(
         assert second["old"] == first["new"]
         assert [each["path"] for each in second["changes"]] == ["spec.b"]
         assert second["id"] > first["id"]
+
+
+async def test_empty_log_says_since_when_and_that_outlives_the_process(tmp_path: Path) -> None:
+    write(tmp_path / "crds", fields("a"))
+    told = []
+    for _ in range(2):
+        async with service(crds(tmp_path / "crds"), state=tmp_path / "state", changes=QUICK) as client:
+            await settled(client)
+            for path in ("/openapi/changes", f"/openapi/changes/{KEY}"):
+                page = orjson.loads((await client.get(path))[2])
+                assert page["entries"] == []
+                text = (await client.get(path, Accept="text/plain"))[2].decode()
+                assert text == f"no changes; the log has every change since {page['completeSince']}\n"
+                told.append(page["completeSince"])
+    assert len(set(told)) == 1
+    assert 0 <= time.time() - datetime.fromisoformat(told[0]).timestamp() < 3600
 
 
 async def test_all_entries_are_had_page_by_page_the_oldest_first(tmp_path: Path) -> None:

@@ -319,6 +319,20 @@ async def test_what_was_dropped_is_known_after_a_restart() -> None:
     assert not again.since(1)[0]
 
 
+def test_log_is_complete_since_the_oldest_entry_behind_the_dropped_ones() -> None:
+    log = ChangeLog(most_entries=3, most_bytes=1 << 20)
+    assert log.complete_since is None
+    log.began_at = 50.0
+    for number in range(5):
+        version = PublishedVersion(Hash(str(number)), BackendName("b"))
+        log.add(entry_of(log.next_id(), 100.0 + number, KEY, ComparisonOutcome.COMPARED, (None, version)))
+        assert log.complete_since == (50.0 if number < 3 else 98.0 + number)
+    again = ChangeLog(most_entries=3, most_bytes=1 << 20)
+    again.restore(log)
+    again.began_at = 50.0
+    assert again.complete_since == 102.0
+
+
 def test_entries_that_were_not_written_are_gone() -> None:
     """One in the middle was lost: a reader that was told the one before it is not told the rest alone."""
     log = followers()._log
@@ -377,10 +391,12 @@ class HeldArchive:
 
     def keep_published(self, body: bytes) -> None: ...
 
+    def keep_beginning(self, at: float) -> None: ...
+
     def keep_document(self, name: str, hash: str, body: bytes) -> None: ...
 
-    async def recall_changes(self) -> tuple[list[bytes], bytes | None]:
-        return [], None
+    async def recall_changes(self) -> tuple[list[bytes], bytes | None, float | None]:
+        return [], None, None
 
     async def recall_document(self, name: str, hash: str) -> bytes | None:
         return None

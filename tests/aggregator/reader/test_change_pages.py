@@ -62,9 +62,14 @@ def entry(
     return entry_of(7, 1_795_326_013.0, KEY, ComparisonOutcome.COMPARED, (old, new), found)
 
 
-def page(*entries: LogEntry, name: GroupVersion | None = KEY, is_logged: bool = True) -> str:
+def page(
+    *entries: LogEntry,
+    name: GroupVersion | None = KEY,
+    is_logged: bool = True,
+    since: float | None = 1_795_326_000.0,
+) -> str:
     bodies = tuple(each.body for each in entries)
-    request = ChangesRequest(entries=bodies, group_version=name, is_published=True)
+    request = ChangesRequest(entries=bodies, complete_since=since, group_version=name, is_published=True)
     answer = changes_page(SiteParts(is_logged=is_logged), ReaderState(), request, Coding.IDENTITY)
     assert isinstance(answer, ReaderAnswer)
     return answer.body.decode()
@@ -117,7 +122,8 @@ def test_what_is_gone_or_new_is_said_and_not_led_to() -> None:
 @pytest.mark.parametrize("name", [None, KEY])
 def test_log_that_is_off_or_empty_is_said(name: GroupVersion | None) -> None:
     assert "Set changes.enabled: true" in words(page(name=name, is_logged=False))
-    assert "since the log began" in words(page(name=name))
+    assert "No change since 2026-11-22 05:40:00 UTC , as far as the log goes back." in words(page(name=name))
+    assert "The log begins once every backend has been checked." in words(page(name=name, since=None))
 
 
 def test_only_what_touches_the_kind_is_its() -> None:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import orjson
 
+from specmux_aggregator.changes.entries import time_text
 from specmux_aggregator.http.content_codings import encoded
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.reader.assets import root_from
@@ -62,6 +63,7 @@ def _all_page(site: SiteParts, request: ChangesRequest) -> bytes:
         title="Changes",
         site=site,
         current="changes",
+        since=_since(request),
         entries=[_entry(orjson.loads(body), [], is_whole=True) for body in request.entries],
     )
 
@@ -76,9 +78,21 @@ def _group_version_page(site: SiteParts, request: ChangesRequest) -> bytes:
         current="changes",
         key=name,
         is_published=request.is_published,
+        since=_since(request),
         entries=shown_entries(request.entries, group_version=name),
         most=ENTRIES_MAX,
     )
+
+
+def _since(request: ChangesRequest) -> dict[str, str] | None:
+    if request.complete_since is None:
+        return None
+    at = time_text(request.complete_since)
+    return {"at": at, "when": _when(at)}
+
+
+def _when(at: str) -> str:
+    return f"{at[:19].replace('T', ' ')} UTC"
 
 
 def _entry(entry: dict[str, Any], changes: Sequence[dict[str, Any]], *, is_whole: bool) -> dict[str, Any]:
@@ -86,7 +100,7 @@ def _entry(entry: dict[str, Any], changes: Sequence[dict[str, Any]], *, is_whole
     return {
         "id": entry["id"],
         "at": entry["at"],
-        "when": f"{entry['at'][:19].replace('T', ' ')} UTC",
+        "when": _when(entry["at"]),
         "key": entry["groupVersion"],
         "result": entry["result"],
         "sides": [_side(entry["old"]), _side(entry["new"])],
