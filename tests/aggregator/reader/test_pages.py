@@ -268,11 +268,13 @@ def test_status_shows_who_is_down_since_when_and_why() -> None:
         "lastSuccessAgeSeconds": 7300.0,
     }
     document = {"owner": "b", "hash": "A" * 128, "provenance": "native", "stale": True, "losses": 0}
+    document |= {"bytes": 211_123}
+    unfetched = {**document, "owner": "a", "bytes": None}
     status = {
         "version": "1.0",
         "backends": {"a": backend, "b": down},
         "conflicts": [],
-        "groupVersions": {KEY: document},
+        "groupVersions": {KEY: document, "apis/example.com/v2": unfetched},
     }
     html = text_of(
         status_page(SiteParts(is_logged=True), ReaderState(), orjson.dumps(status), Coding.IDENTITY)
@@ -282,6 +284,8 @@ def test_status_shows_who_is_down_since_when_and_why() -> None:
     assert "b Down since its last answer, 2 h ago Reason connection <refused> Still served 1 document" in text
     assert f'href="./../v3/{KEY}?hash={"A" * 128}"' in html
     assert f'href="./group-version/{KEY}"' in html
+    assert "AAAAAAAAAAAAAAAA 206.2 KiB Log" in text
+    assert "AAAAAAAAAAAAAAAA – Log" in text
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from markupsafe import Markup
 from specmux_aggregator.http.content_codings import encoded
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.reader.requests import ErrorRequest, ReaderAnswer, SearchRequest, SiteParts, Wants
+from specmux_converters.counted_nouns import size
 from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.order import version_rank
 from specmux_tools.errors import SchemasError
@@ -152,6 +153,7 @@ def status_page(site: SiteParts, state: ReaderState, status: bytes, coding: Codi
                 "name": key,
                 "owner": each["owner"],
                 "hash": str(each["hash"]),
+                "size": size(each["bytes"]) if each["bytes"] else None,
                 "stale": each["stale"],
                 "provenance": PROVENANCES[each["provenance"]],
                 "badge": _BADGES[each["provenance"]],
@@ -229,7 +231,7 @@ def _reason(cause: str, detail: str, **_: Any) -> str:
 
 def duration(seconds: float) -> str:
     """In the largest unit of which there are two, or in seconds."""
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= 2 * size:
-            return f"{seconds // size:.0f} {unit}"
+    for length, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * length:
+            return f"{seconds // length:.0f} {unit}"
     return f"{seconds:.0f} s"
