@@ -140,7 +140,10 @@ class Ui:
         entries = [self._describe_published(key)]
         if page == "compare":
             entries.append(self._describe_published(parameters(request.query).get("with", "")))
-        origins = [origin_from(entry) for entry in entries]
+        observations = self._reading.snapshot.observations
+        origins = [
+            origin_from(entry, release=observations[entry.owner].backend.kubernetes) for entry in entries
+        ]
         logged = self._list_logged(entries[0].group_version)
         representation = self._represent(
             request, "document", self._reading.version, request.path, str(origins), state_of(logged)

@@ -95,14 +95,17 @@ class DocumentOrigin:
     hash: str
     owner: str
     provenance: str
+    release: str | None = None
+    """The release of Kubernetes whose built-in documents the backend serves."""
 
 
-def origin_from(entry: SnapshotEntry) -> DocumentOrigin:
+def origin_from(entry: SnapshotEntry, *, release: str | None) -> DocumentOrigin:
     return DocumentOrigin(
         group_version=entry.group_version,
         hash=str(entry.key.hash),
         owner=entry.owner,
         provenance=entry.offer.provenance.value,
+        release=release,
     )
 
 

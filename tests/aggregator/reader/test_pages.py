@@ -83,8 +83,8 @@ def words(html: str) -> str:
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", main.replace("<wbr>", ""))).split())
 
 
-def origin(key: GroupVersion) -> DocumentOrigin:
-    return DocumentOrigin(group_version=key, hash=key, owner="garden", provenance="native")
+def origin(key: GroupVersion, release: str | None = None) -> DocumentOrigin:
+    return DocumentOrigin(group_version=key, hash=key, owner="garden", provenance="native", release=release)
 
 
 def shown(page: str, below: str, name: str = "", other: GroupVersion | None = None, **site: bool) -> Any:
@@ -303,6 +303,26 @@ def test_error_stands_in_the_frame_and_leads_on() -> None:
     assert "&lt;No&gt; such" in html
     assert f'Did you mean <a href="../../kind/{KEY}/Bed">Bed</a>?' in html
     assert 'role="search" action="../../search"' in html
+
+
+@pytest.mark.parametrize(
+    ("release", "said"),
+    [
+        (None, "The document has no descriptions."),
+        ("1.37", "come without descriptions. specmux cache fetch kubernetes:1.37 gets them, once."),
+    ],
+)
+def test_missing_descriptions_are_said_once(release: str | None, said: str) -> None:
+    text = orjson.dumps(bed(count={"type": "integer"})).decode()
+    without = orjson.loads(re.sub(r',"description":"[^"]*"|"description":"[^"]*",', "", text))
+    for documents, shows in ((GARDEN, 0), ({KEY: without}, 1)):
+        state = state_of(documents)
+        for page, name in (("kind", "Bed"), ("type", "Soil"), ("group-version", "")):
+            request = DocumentRequest(
+                page=page, below=f"{page}/{KEY}/{name}", origin=origin(KEY, release), name=name, entries=()
+            )
+            html = text_of(document_page(SiteParts(), request, Coding.IDENTITY, state, "all", ()))
+            assert words(html).count(said) == shows, page
 
 
 def test_manifests_can_be_pasted_where_the_endpoint_is_on() -> None:

@@ -23,6 +23,7 @@ from specmux_aggregator.reader.requests import (
 )
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion, api_version, split
+from specmux_converters.json_values import mapping
 from specmux_converters.operations import KindOperation, operations_of
 from specmux_converters.references import schemas_of
 from specmux_converters.resources import GroupVersionKind
@@ -58,7 +59,7 @@ def fields_of(request: DocumentRequest, document: Document, schema: Any, name: s
     }
 
 
-def origin_of(request: DocumentRequest) -> dict[str, Any]:
+def origin_of(request: DocumentRequest, document: Document) -> dict[str, Any]:
     origin = request.origin
     return {
         "root": root_from(request.below),
@@ -66,7 +67,18 @@ def origin_of(request: DocumentRequest) -> dict[str, Any]:
         "version_text": text_of(origin.group_version),
         "owner": origin.owner,
         "provenance": PROVENANCES[origin.provenance],
+        "is_described": is_described(document),
+        "release": origin.release,
     }
+
+
+def is_described(document: Document) -> bool:
+    """Whether any schema of the document, or one of its fields, has a description."""
+    return any(
+        mapping(part).get("description")
+        for schema in map(mapping, schemas_of(document).values())
+        for part in (schema, *mapping(schema.get("properties")).values())
+    )
 
 
 def text_of(key: GroupVersion) -> str:
@@ -115,7 +127,7 @@ def kind_page(site: SiteParts, state: ReaderState, request: DocumentRequest, doc
         entries=shown_entries(request.entries or (), group_version=key, kind=name.kind.kind),
         most_entries=ENTRIES_MAX,
         **fields_of(request, document, found.schema, name.kind.kind),
-        **origin_of(request),
+        **origin_of(request, document),
     )
 
 
@@ -176,7 +188,7 @@ def type_page(site: SiteParts, state: ReaderState, request: DocumentRequest, doc
         current_kind="",
         siblings=siblings_of(document, request.origin.group_version),
         **fields,
-        **origin_of(request),
+        **origin_of(request, document),
     )
 
 
@@ -246,7 +258,7 @@ def group_version_page(
         unread=unread_of(state, key),
         entries=shown_entries(request.entries or (), group_version=key),
         hash=request.origin.hash,
-        **origin_of(request),
+        **origin_of(request, document),
     )
 
 
