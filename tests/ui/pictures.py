@@ -2,7 +2,7 @@
 
     specmux serve --directory DOCUMENTS --validation-enabled
     python tests/ui/pictures.py http://127.0.0.1:8080 build/pictures
-    python tests/ui/pictures.py http://127.0.0.1:8080 docs/images --docs    # those of README and docs/page.md
+    python tests/ui/pictures.py http://127.0.0.1:8080 docs/images --docs    # those of README and docs/web-ui.md
 
 Widths of 390, 1280 and 1920 pixels, light and dark; needs what ``make ui`` needs.
 """
@@ -48,7 +48,7 @@ def main() -> None:
     )
     parser.add_argument("address")
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--docs", action="store_true", help="the pictures of README and docs/page.md alone")
+    parser.add_argument("--docs", action="store_true", help="the pictures of README and docs/web-ui.md alone")
     parser.add_argument("--only", default="", help="one page")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
