@@ -50,7 +50,7 @@ SECTIONS: Final = {
         ),
         "conformance": LazyCommand(
             f"{_TOOLS}.conformance:conformance",
-            "Try what KEP-2896 promises of /openapi/v3 against a server.",
+            "Test whether a server keeps what KEP-2896 promises of /openapi/v3.",
         ),
         "merge": LazyCommand(
             f"{_TOOLS}.merge:merge", "Merge all group-versions into one OpenAPI v3 document."
@@ -58,7 +58,7 @@ SECTIONS: Final = {
         "upgrade": LazyCommand(
             f"{_TOOLS}.upgrade:upgrade", "List the objects that must change before an upgrade."
         ),
-        "diff": LazyCommand(f"{_TOOLS}.diff:diff", "Compare documents: what changed, and whom it breaks."),
+        "diff": LazyCommand(f"{_TOOLS}.diff:diff", "Compare documents: what changed, and who breaks."),
     },
     "Objects": {
         "validate": LazyCommand(f"{_TOOLS}.validate:validate", "Validate manifests as an apiserver would."),
@@ -89,7 +89,7 @@ SECTIONS: Final = {
 @click.version_option(VERSION, "-V", "--version", prog_name="specmux", message="%(prog)s %(version)s")
 @output_of_group
 def main() -> None:
-    """One OpenAPI v3 discovery in front of many Kubernetes-style apiservers."""
+    """One OpenAPI v3 endpoint for many Kubernetes-style API servers."""
 
 
 main.params[:0] = verbosity_options()

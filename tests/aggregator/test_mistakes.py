@@ -133,6 +133,11 @@ MISTAKES = [
     wrong("serve --directory $dir/several --listen-address nope.invalid", 4, "host name does not resolve"),
     wrong("serve --backend a=http://b", 3, "did you mean SPECMUX_LISTEN_PORT?", SPECMUX_LISTEN_PROT="1"),
     wrong("serve --backend a=http://b --listen-port $taken", 4, "already in use; port 0 takes a free one"),
+    wrong("get --server http://nope.invalid", 4, "name does not resolve; check its spelling"),
+    wrong(
+        "cache fetch kubernetes:1.36 --from http://nope.invalid/x",
+        4, "name does not resolve; check its spelling",
+    ),
     # check-config
     wrong("check-config $dir/none.yaml", 3, "No such file"),
     wrong("check-config", 2, "Missing argument"),

@@ -2,7 +2,7 @@
 
     specmux serve --directory DOCUMENTS --validation-enabled
     python tests/ui/pictures.py http://127.0.0.1:8080 build/pictures
-    python tests/ui/pictures.py http://127.0.0.1:8080 docs/images --docs    # those of README and docs/web-ui.md
+    python tests/ui/pictures.py http://127.0.0.1:8080 docs/images --docs  # those of README and docs/web-ui.md
 
 Widths of 390, 1280 and 1920 pixels, light and dark; needs what ``make ui`` needs.
 """

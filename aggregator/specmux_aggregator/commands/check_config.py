@@ -33,11 +33,11 @@ DIRECTORY_FILES_MAX = 10_000
     "check-config",
     epilog=examples(
         "specmux check-config specmux.yaml",
-        ("ask every backend, too", "specmux check-config specmux.yaml --probe"),
+        ("contact every backend, too", "specmux check-config specmux.yaml --probe"),
     ),
 )
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--probe", is_flag=True, help="Also ask every backend for its root.")
+@click.option("--probe", is_flag=True, help="Also request the root of every backend.")
 def check_config(file: Path, probe: bool) -> None:
     """Check a configuration, and show what it means.
 

@@ -16,6 +16,7 @@ from click.testing import CliRunner, Result
 
 from shared_data import DATA, needs
 from specmux_aggregator.cli import main
+from specmux_converters.releases import RELEASES
 from specmux_tools.kind_suggestions import REMOVED
 from specmux_tools.reports import FORMS
 
@@ -101,6 +102,18 @@ def sides(tmp_path: Path) -> list[Any]:
 
 def told(result: Result) -> list[str]:
     return result.stdout.splitlines()
+
+
+def test_missing_target_is_explained_with_the_releases_that_are_known(tmp_path: Path) -> None:
+    manifest = tmp_path / "d.yaml"
+    manifest.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
+    found = run(manifest)
+    assert found.exit_code == 2
+    assert "--to is missing: objects are validated under what will serve them" in found.stderr
+    assert (
+        f"{RELEASES[0]} to {RELEASES[-1]}, such as --to {RELEASES[-1]}, or documents: a file" in found.stderr
+    )
+    assert "no objects: name manifests as PATH" in run("--to", RELEASES[-1]).stderr
 
 
 def test_what_an_upgrade_breaks_is_reported_with_its_place(sides: list[Any], tmp_path: Path) -> None:

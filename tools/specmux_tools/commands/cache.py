@@ -226,7 +226,7 @@ def fetch(directory: Path, /, release: str, place: str | None, output: Output, s
 @cache.command(
     "ls", epilog=examples("specmux cache ls", "specmux cache ls --server https://10.0.0.1:6443 -o yaml")
 )
-@click.option("--server", "prefix", metavar="URL", help="Of this server alone.")
+@click.option("--server", "prefix", metavar="URL", help="List documents of this server alone.")
 @with_output
 @click.pass_obj
 def list_entries(directory: Path, prefix: str | None, output: Output) -> None:
@@ -273,7 +273,7 @@ def stats(directory: Path, output: Output) -> None:
 @cache.command(
     epilog=examples("specmux cache verify", ("remove damaged entries", "specmux cache verify --fix"))
 )
-@click.option("--fix", is_flag=True, help="Remove damaged entries; safe beside programs that use the cache.")
+@click.option("--fix", is_flag=True, help="Remove damaged entries; safe while other programs use the cache.")
 @with_output
 @click.pass_obj
 def verify(directory: Path, fix: bool, output: Output) -> None:

@@ -43,7 +43,7 @@ ANSWER_MAX = 64 * 1024 * 1024
 @click.option(
     "--documents", metavar="N", type=click.IntRange(min=1), help="Number of documents to try.  [default: all]"
 )
-@fail_on_option("error", "warning", of="promises of this level that are not kept")
+@fail_on_option("error", "warning", of="broken promises of this level")
 @click.option("--allow-untested", is_flag=True, help="Accept promises that could not be tested.")
 @format_option(*FORMS)
 @service_options
@@ -57,13 +57,13 @@ def conformance(
     output: str,
     source: SourceOptions,
 ) -> None:
-    """Try what KEP-2896 promises of /openapi/v3 against a server.
+    """Test whether a server keeps what KEP-2896 promises of /openapi/v3.
 
-    Any server that publishes OpenAPI v3: an apiserver, kube-aggregator, kcp, specmux. It asks for the
-    root, each document in JSON and Protobuf, a stale hash, entity tags and caching. A promise that could
+    Any server that publishes OpenAPI v3: an apiserver, kube-aggregator, kcp, specmux. The root, each
+    document in JSON and Protobuf, a stale hash, entity tags and caching are tested. A promise that could
     not be tested is reported as not kept.
 
-    With --vectors it judges any implementation instead: COMMAND gets recorded cases as lines of JSON and
+    With --vectors any implementation is tested instead: COMMAND reads recorded cases as lines of JSON and
     answers with lines of JSON (vectors/README.md has the protocol).
 
     Exit codes: 0 every promise kept, 1 some broken (see --fail-on), 2 usage, 3 unreadable, 4 no answer,

@@ -183,10 +183,10 @@ def convert(words: tuple[str, ...], options: ConvertOptions, source: SourceOptio
     v3 in any encoding, which is re-encoded only, or CustomResourceDefinitions as JSON or YAML. Several
     documents are converted with --split, all CustomResourceDefinitions together.
 
-    Without --split one document is written to standard output or --output-file, else DIR/apis/apps/v1.json
+    One document is written to standard output or --output-file; with --split each to DIR/apis/apps/v1.json
     and so on. Losses are reported on standard error.
 
-    With --to v2 the other way: OpenAPI v3 and CustomResourceDefinitions become one document of Swagger 2.0.
+    --to v2 converts the other way: OpenAPI v3 and CustomResourceDefinitions become one Swagger 2.0 document.
 
     Exit codes: 0 ok, 1 losses under --strict, 2 usage, 3 unreadable, 4 no answer.
     """

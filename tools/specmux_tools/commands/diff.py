@@ -93,7 +93,7 @@ _PLACED: Final = ("json", "sarif", "github")
 @bundle_options("options", DiffOptions)
 @side_options
 def diff(old: str, new: str, options: DiffOptions, source: SourceOptions) -> None:
-    """Compare documents: what changed, and whom it breaks.
+    """Compare documents: what changed, and who breaks.
 
     OLD and NEW are files, folders, - for standard input, URLs of servers or documents, git:REV:PATH, or
     context:NAME of a kubeconfig: OpenAPI v3, Swagger 2.0 or CustomResourceDefinitions, gzipped or not. With

@@ -61,9 +61,11 @@ class FieldView:
     )
 )
 @click.argument("words", metavar="TYPE[.FIELD...]", nargs=-1, required=True, shell_complete=complete_kinds)
-@click.option("--api-version", metavar="GROUP/VERSION", default="", help="The kind of this group-version.")
+@click.option(
+    "--api-version", metavar="GROUP/VERSION", default="", help="Explain the kind of this group-version."
+)
 @click.option("--all-versions", is_flag=True, help="Explain the kind in each of its versions.")
-@click.option("-R", "--recursive", is_flag=True, help="All fields below, in one line each.")
+@click.option("-R", "--recursive", is_flag=True, help="Print all fields below, one line each.")
 @click.option(
     "--max-depth", metavar="N", type=click.IntRange(1, 64),
     help="Levels of fields in JSON and YAML; with -R in text.",
@@ -83,11 +85,11 @@ def explain(
 ) -> None:
     """Explain a kind, or one of its fields.
 
-    TYPE is a kind, plural, singular or short name. Elements may be named: spec.containers[0].image.
+    TYPE is a kind, plural, singular or short name. List elements may be given: spec.containers[0].image.
 
     \b
-    text       kubectl's text, and defaults, enums, limits, lists, rules
-    plaintext  kubectl's text to the byte
+    text       kubectl's text, with defaults, enums, limits, lists, rules
+    plaintext  kubectl's text, byte for byte
     skeleton   a manifest with the required fields
 
     Exit codes: 0 ok, 1 no such kind or field, 2 usage, 3 nothing to read, 4 no answer.

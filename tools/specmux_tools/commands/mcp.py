@@ -35,7 +35,7 @@ def mcp(http: bool, port: int, against: str | None, source: SourceOptions) -> No
     """Run an MCP server: tools for agents that use Kubernetes APIs.
 
     A server of the Model Context Protocol: list_kinds, explain, search, skeleton, validate, and diff where
-    --against is given. It reads and changes nothing, and needs the extra specmux[mcp].
+    --against is given. They only read. It needs the extra specmux[mcp].
 
     Exit codes: 0 client disconnected, 2 usage, 3 nothing to read, 4 no answer.
     """

@@ -65,10 +65,10 @@ _INDEX_MAX: Final = 64 * 1024 * 1024
 )  # fmt: skip
 @click.option(
     "--release", metavar="X.Y|vX.Y.Z", default=MASTER,
-    help="Kubernetes' own kinds of this release. As vX.Y.Z: also write a folder of it, beside master.",
+    help="Kubernetes' own kinds of this release. As vX.Y.Z: also write a folder of that name, beside master.",
 )  # fmt: skip
 @click.option(
-    "--kinds", metavar="PATTERN", multiple=True, help="Only these: Deployment, '*.cert-manager.io'."
+    "--kinds", metavar="PATTERN", multiple=True, help="Only these kinds: Deployment, '*.cert-manager.io'."
 )
 @click.option("--base-url", metavar="URL", default="", help="URL of the schemas, for catalog.json.")
 @click.option(

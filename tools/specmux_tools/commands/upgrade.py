@@ -36,9 +36,9 @@ if TYPE_CHECKING:  # the help is shown without reading a document
 )
 @click.argument("paths", metavar="[PATH…|-]", nargs=-1)
 @click.option(
-    "--to", "target", metavar="DOCS", required=True,
+    "--to", "target", metavar="DOCS", default="",
     help="After the upgrade: a release of Kubernetes (1.37), or documents: files, a folder, a URL, "
-    "git:REV:PATH or context:NAME.",
+    "git:REV:PATH or context:NAME.  [required]",
 )  # fmt: skip
 @click.option(
     "--from", "origin", metavar="DOCS", default="",
@@ -75,21 +75,28 @@ def upgrade(
 ) -> None:
     """List the objects that must change before an upgrade.
 
-    Each object is validated under the documents that serve it now and under those of --to. Kinds are reported
-    that are removed, with the group-version that serves them now, fields that are removed or refused,
-    defaults and values that changed, Roles that name removed resources, and definitions that the new ones
-    cannot replace. PATH is a file, a folder, or - for standard input.
+    Each object is validated under the documents that serve it now and under those of --to. Reported
+    are removed kinds, with the group-version that serves them now; removed or refused fields; changed
+    defaults and values; Roles that name removed resources; and definitions that the new ones cannot replace.
+    PATH is a file, a folder, or - for standard input.
 
     Exit codes: 0 all ready, 1 some not ready, 2 usage, 3 unreadable, 4 no answer, 5 some not checked
     (see --allow-unchecked).
     """
     from specmux_tools.inputs.upgraded_objects import Upgrade
-    from specmux_tools.sources.releases import predecessor
+    from specmux_tools.sources.releases import RELEASES, predecessor
     from specmux_tools.upgrades.verdicts import UpgradeOutcome
 
+    if not target:
+        oldest, newest = RELEASES[0], RELEASES[-1]
+        raise click.UsageError(
+            "--to is missing: objects are validated under what will serve them after the upgrade. Name a "
+            f"release of Kubernetes, {oldest} to {newest}, such as --to {newest}, or documents: "
+            "a file, a folder, a URL, git:REV:PATH or context:NAME"
+        )
     if not paths and not live:
-        raise click.UsageError("name manifests as PATH, or ask for what a cluster stores with --live")
-    with reported_errors(), progress("judging"):
+        raise click.UsageError("no objects: name manifests as PATH, or take those of a cluster with --live")
+    with reported_errors(), progress("validating"):
         target, origin = source_word(target), source_word(origin)
         if not origin and not live:
             origin = predecessor(target, source)

@@ -193,7 +193,7 @@ def bundle_options(
 _ASKED: Final = (
     click.option(
         "--server", metavar="URL", envvar="SPECMUX_SERVER", show_envvar=True,
-        help="Ask this server: http(s)://host[:port][/path].",
+        help="Read from this server: http(s)://host[:port][/path].",
     ),
     click.option(
         "--kubeconfig", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
@@ -204,20 +204,21 @@ _ASKED: Final = (
 
 _SERVER: Final = (
     *_ASKED,
-    click.option("--offline", is_flag=True, help="Ask no server: read the disk cache."),
+    click.option("--offline", is_flag=True, help="Contact no server: read the disk cache."),
 )
 
 _FILES: Final = (
     click.option(
         "--directory", "directories", metavar="DIR", multiple=True,
         type=InputPath(path_type=Path, exists=True, file_okay=False),
-        help="Read the documents below this folder, not a server: OpenAPI v3, Swagger 2.0, CRDs. Repeatable.",
+        help="Read the documents below this folder instead of a server: OpenAPI v3, Swagger 2.0, CRDs."
+        " Repeatable.",
     ),
     click.option(
         "--file", "files", metavar="FILE", multiple=True,
         type=_SourceFile(path_type=Path, exists=True, dir_okay=False, allow_dash=True),
-        help="Read this file, not a server: a document, a bundle, git:REV:PATH, or - for standard input."
-        " Repeatable.",
+        help="Read this file instead of a server: a document, a bundle, git:REV:PATH, or - for standard"
+        " input. Repeatable.",
     ),
 )  # fmt: skip
 
@@ -234,7 +235,7 @@ _CREDENTIALS: Final = (
     ),
     click.option(
         "--request-timeout", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True),
-        default=REQUEST_TIMEOUT, show_default=True, help="Give up a request after so many seconds.",
+        default=REQUEST_TIMEOUT, show_default=True, help="Give up a request after this many seconds.",
     ),
 )  # fmt: skip
 
@@ -249,7 +250,7 @@ def own_kinds_option(command: Command) -> Command:
     """``--release`` as a source, for commands whose answer depends on a release in nothing else."""
     return click.option(
         "--release", "kubernetes", type=ReleaseName(),
-        help="Read Kubernetes' own kinds of this release, which specmux has, not a server.",
+        help="Read Kubernetes' own kinds of this release, built into specmux, instead of a server.",
     )(command)  # fmt: skip
 
 

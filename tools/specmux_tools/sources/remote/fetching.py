@@ -105,7 +105,8 @@ def _unreachable(url: str, timeout: float, proxy: str | None) -> Iterator[None]:
     except (aiohttp.ClientError, OSError, ValueError) as error:
         said = f"it answered {error.status}" if isinstance(error, aiohttp.ClientHttpProxyError) else None
         reason = by_proxy(proxy, said or reason_of(error))
-        step = tls_step(reason) or proxy_step(reason) or "is it running, and is this its port?"
+        unresolved = "check its spelling, and the network" if "not resolve" in reason else None
+        step = tls_step(reason) or proxy_step(reason) or unresolved or "is it running, and is this its port?"
         raise SourceUnreachable(f"{url}: {reason}; {step}") from error
 
 

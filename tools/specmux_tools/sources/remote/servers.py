@@ -268,6 +268,8 @@ def next_step(error: CacheError) -> str:
             return f"; {step}"
         case ServerUnreachable() if "refused" in error.reason:
             return "; is it running, and is this its port?"
+        case ServerUnreachable() if "not resolve" in error.reason:
+            return "; check its spelling, and the network"
         case ServerUnreachable() if "no connection within" in error.reason:
             return "; does a firewall stand between, or is this its address?"
         case ServerUnreachable() if "no whole answer within" in error.reason:
