@@ -1,6 +1,7 @@
 """The forms of a document, in one table: negotiation, answers, the client and ``specmux convert`` read it.
 
-A new form is a media type (``media_types``), a codec module and a row here.
+A new form is a media type (``media_types``), a codec module, a row here, and a decoder of the client
+(``specmux_cache.reading.decoding``).
 """
 
 from __future__ import annotations
