@@ -287,7 +287,7 @@ MISTAKES = [
     wrong("schemas $dir/out --release 1.29", 2, "1.30 to 1.37", "v1.35.0"),
     wrong("schemas http://a/schemas --file $dir/crd.yaml", 2, "into a folder"),
     wrong("schemas $dir/v3.json --file $dir/crd.yaml", 3, "v3.json: not a folder"),
-    wrong("schemas $dir/out --file $dir/crd.yaml --kinds Gadget", 3, "no kind is called so", "nothing"),
+    wrong("schemas $dir/out --file $dir/crd.yaml --kinds Gadget", 3, "no kind has this name", "nothing"),
     wrong("schemas $dir/out --file $dir/crd.yaml --release 1.35", 2, "v1.35.0"),
     wrong("schemas $dir/out --file $dir/crd.yaml --base-url schemas", 2, "http://… or https://…"),
     wrong("mcp --release 1.37 --server $ok", 2, "different sources", "one of them"),

@@ -146,6 +146,13 @@ def test_a_report_counts_and_names(tmp_path: Path) -> None:
     assert "1 of 3 answers" in done.stdout
 
 
+def test_missing_command_is_named_with_the_next_step(tmp_path: Path) -> None:
+    (tmp_path / "small.json").write_text(json.dumps(SMALL))
+    done = CliRunner().invoke(main, ["conformance", "--vectors", "nope", str(tmp_path / "small.json")])
+    said = "Error: nope: No such file or directory; is the command of --vectors installed?\n"
+    assert (done.exit_code, done.stderr) == (4, said)
+
+
 @pytest.mark.parametrize(
     ("command", "text", "code"),
     [

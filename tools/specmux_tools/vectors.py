@@ -91,7 +91,8 @@ def answers_of(command: Sequence[str], vectors: Iterator[Vector]) -> dict[str, d
     try:
         done = subprocess.run(command, input=asked, capture_output=True, timeout=ANSWERING, check=False)  # noqa: S603
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-        raise SourceUnreachable(f"{command[0]}: {error}") from error
+        reason = getattr(error, "strerror", None) or error
+        raise SourceUnreachable(f"{command[0]}: {reason}; is the command of --vectors installed?") from error
     if done.returncode:
         told = cut(done.stderr.decode(errors="replace").strip()[-200:])
         raise SourceUnreachable(f"{command[0]} ended with {done.returncode}: {told}")

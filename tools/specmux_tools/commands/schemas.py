@@ -137,7 +137,7 @@ def _write(
     made = {key: DocumentSchemas(each, key, example_of) for key, each in held.items()}
     for pattern in kinds:
         if not any(is_chosen(kind, (pattern,)) for each in made.values() for kind in each.kinds):
-            raise FileRefused(f"--kinds {pattern}", "no kind is called so; nothing was written")
+            raise FileRefused(f"--kinds {pattern}", "no kind has this name; nothing was written")
     left_out: list[Kind] = []
 
     def report(kind: Kind, error: ConverterError) -> None:

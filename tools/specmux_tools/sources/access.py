@@ -107,7 +107,7 @@ def _cluster(options: SourceOptions, environ: Mapping[str, str]) -> ServerAccess
 
     is_asked = options.kubeconfig is not None or options.context is not None
     if not is_asked and not has_cluster(environ):
-        raise NoKubeconfig(f"there is no kubeconfig, so no server to ask; {_step()}")
+        raise NoKubeconfig(f"there is no kubeconfig, so no server to read from; {_step()}")
     try:
         if not is_asked and not _has_kubeconfig(environ):
             return in_cluster.read(environ)
