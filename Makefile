@@ -53,7 +53,7 @@ helm: setup
 	$(BIN)/python -m pytest -n auto tests/helm tests/repository/test_chart_metrics.py \
 		tests/integration/test_in_cluster.py tests/integration/test_in_cluster_kubectl.py $(PYTEST_FLAGS)
 
-# The page in a browser, Debian's chromium: apt-get install chromium.
+# The web UI in a browser, Debian's chromium: apt-get install chromium.
 ui: setup
 	$(BIN)/python -m pip install --quiet --group ui
 	$(BIN)/python -m pytest tests/ui $(PYTEST_FLAGS)

@@ -11,7 +11,7 @@ from typing import Any
 HOME: str = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["tool"]["specmux"][
     "home"
 ]
-"""Of the repository; "" while it is not published: then such links are plain text."""
+"""Of the repository; "" while it is not published: such links are then plain text, numbered ones gone."""
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
@@ -19,7 +19,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     linked = (
         re.sub(r"\]\(\.\./", f"]({HOME}/blob/main/", markdown)
         if HOME
-        else re.sub(r"\[([^\]]*)\]\(\.\./[^)]*\)", r"\1", markdown)
+        else re.sub(r"\[(?:\[\d+\]|([^\]]*))\]\(\.\./[^)]*\)", r"\1", markdown)
     )
     return re.sub(r"^\|.*$", lambda row: _unescaped(row[0]), linked, flags=re.MULTILINE)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,13 @@ def test_links_within_the_repository_lead_somewhere(page: Path) -> None:
         target = page.parent / link if link else page
         assert target.exists(), link
         assert not anchor or anchor in anchors(target), f"{link}#{anchor}"
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.parent.name == "docs"], ids=label)
+def test_the_site_has_no_link_out_of_its_folder(page: Path) -> None:
+    hook = runpy.run_path(str(ROOT / "docs" / "links.py"))
+    made = hook["on_page_markdown"](page.read_text())
+    assert hook["HOME"] or re.findall(r"\]\(\.\./[^)]*\)|\]\[\d+\]", made) == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=label)

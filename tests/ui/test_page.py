@@ -1,4 +1,4 @@
-"""The page in a browser: accessible, quick, complete without a script, and nothing foreign.
+"""The web UI in a browser: accessible, quick, complete without a script, and nothing foreign.
 
 ``make ui`` runs these: playwright, axe, and Debian's chromium.
 """

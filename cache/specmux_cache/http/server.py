@@ -32,7 +32,7 @@ class Server:
 
     @classmethod
     def parse(cls, url: str) -> Self:
-        """Raises ValueError for anything but http(s)://host[:port][/path]."""
+        """Raises ValueError for anything but ``http(s)://host[:port][/path]``."""
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError("a server is http://host or https://host")
