@@ -16,6 +16,8 @@ import os
 import re
 import shutil
 import sys
+import tempfile
+import time
 import tomllib
 import urllib.error
 import urllib.request
@@ -34,37 +36,45 @@ MODULES: Final = TESTS / "reference_modules.toml"
 FETCHED: Final = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "specmux-reference"
 ASSEMBLED: Final = TESTS.parent / "build" / "reference"
 PROXY: Final = "https://proxy.golang.org"
-STAMP: Final = "assembled.txt"
 GROUP_VERSION: Final = re.compile(r"api/[^/]+|apis/[^/]+/[^/]+")
 _PLAIN: Final = 24 * 1024
 """Bytes up to which a file is stored as it is, and not gzipped."""
 _TRIES: Final = 3
+_UNUSED: Final = 24 * 3600
+"""Seconds after which a folder that no run took is removed."""
 
 
 def assembled() -> Path:
-    """The folder, made anew when its parts have changed. Call it before workers start: it does not lock."""
-    stamp = _stamp()
-    told = ASSEMBLED / STAMP
-    if told.is_file() and told.read_text() == stamp:
-        return ASSEMBLED
-    new = ASSEMBLED.with_name(f"{ASSEMBLED.name}.{os.getpid()}")
-    shutil.copytree(RECORDED, new)
-    if FETCHED.is_dir():
-        shutil.copytree(FETCHED, new, dirs_exist_ok=True)
-    _write_releases(new / "data" / "k8s-pairs")
-    (new / STAMP).write_text(stamp)
-    shutil.rmtree(ASSEMBLED, ignore_errors=True)
-    new.rename(ASSEMBLED)
-    return ASSEMBLED
+    """The folder, named by its content: runs of one checkout share it, and none changes it below another."""
+    place = ASSEMBLED / _digest()
+    if not place.is_dir():
+        ASSEMBLED.mkdir(parents=True, exist_ok=True)
+        new = Path(tempfile.mkdtemp(prefix="new.", dir=ASSEMBLED))
+        shutil.copytree(RECORDED, new, dirs_exist_ok=True)
+        if FETCHED.is_dir():
+            shutil.copytree(FETCHED, new, dirs_exist_ok=True)
+        _write_releases(new / "data" / "k8s-pairs")
+        try:
+            new.rename(place)
+        except OSError:  # another run was first
+            if not place.is_dir():
+                raise
+            shutil.rmtree(new)
+    os.utime(place)
+    for each in ASSEMBLED.iterdir():
+        if each != place and each.stat().st_mtime < time.time() - _UNUSED:
+            shutil.rmtree(each, ignore_errors=True)
+    return place
 
 
-def _stamp() -> str:
+def _digest() -> str:
+    """Of all that the folder is made of."""
     parts = [Path(__file__), Path(built_in_releases.__file__).with_name(built_in_releases.FILE)]
     parts += sorted(path for folder in (RECORDED, FETCHED) for path in folder.rglob("*") if path.is_file())
     digest = hashlib.sha256()
     for path in parts:
         digest.update(f"{path} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
-    return digest.hexdigest() + "\n"
+    return digest.hexdigest()[:16]
 
 
 def _write_releases(folder: Path) -> None:

@@ -6,7 +6,7 @@ documents hold it: what was validated before is left out, or stands in as an emp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from shared_data import DATA, files, read
 from specmux_aggregator.built_in_releases import built_in_releases
 from specmux_converters import ConverterError
 from specmux_converters.from_swagger2.conversion import convert, convert_whole
+from specmux_converters.from_swagger2.reading.source import Profile
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.recognise import DocumentKind, recognise
 from specmux_converters.releases import RELEASES
@@ -43,6 +44,10 @@ REFUSED = {
     "v2-other/gnostic/errors/petstore-missingversion.yaml": "",
 }
 """Deliberately invalid, and where: no operation, a key twice, no array, no "swagger"."""
+
+PROFILES: tuple[Profile, ...] = ("oas", "kubernetes")
+LARGE = 100_000
+"""Stored bytes."""
 
 EMPTY_SCHEMA: dict[str, Any] = {}
 
@@ -77,17 +82,28 @@ def is_swagger(path: Path) -> bool:
     return path.name.startswith("swagger.") or b"swagger" in start or start.startswith(b"\n\x032.0")
 
 
+def cases() -> Iterator[Any]:
+    """With all profiles at once, or one by one where each takes seconds."""
+    for each in swaggers():
+        path = each.values[0]
+        if path is None or path.stat().st_size < LARGE:
+            yield pytest.param(path, PROFILES, marks=each.marks, id=each.id)
+        else:
+            for profile in PROFILES:
+                yield pytest.param(path, (profile,), marks=each.marks, id=f"{each.id}-{profile}")
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("path", list(swaggers()))
+@pytest.mark.parametrize(("path", "profiles"), list(cases()))
 def test_document_converts_to_a_valid_one(
-    path: Path, validated: set[bytes], tally: Callable[[str, int], None]
+    path: Path, profiles: Sequence[Profile], validated: set[bytes], tally: Callable[[str, int], None]
 ) -> None:
     name = str(path.relative_to(DATA))
     try:
         found = recognise(read(path))
         if found.kind is not DocumentKind.SWAGGER_2:
             pytest.skip("not Swagger 2.0")
-        convert_to_valid(found.documents[0], validated, tally)
+        convert_to_valid(found.documents[0], validated, tally, profiles)
     except ConverterError as error:
         assert REFUSED.get(name) == error.pointer
         tally("real documents refused: deliberately invalid", 1)
@@ -106,14 +122,21 @@ def test_swagger_of_a_built_in_document_converts_to_a_valid_one(
     convert_to_valid(made.document, validated, tally)
 
 
-def convert_to_valid(document: Any, validated: set[bytes], tally: Callable[[str, int], None]) -> None:
-    wholes = [convert_whole(document, profile=profile) for profile in ("oas", "kubernetes")]
+def convert_to_valid(
+    document: Any,
+    validated: set[bytes],
+    tally: Callable[[str, int], None],
+    profiles: Sequence[Profile] = PROFILES,
+) -> None:
+    wholes = [convert_whole(document, profile=profile) for profile in profiles]
     for whole in wholes:
         lost = {loss.construct for loss in whole.losses}
         assert dangling(whole.document) == [] or "external $ref" in lost
         new = unseen(without_external(whole.document), validated)
         assert [f"{list(error.path)}: {error.message}"[:300] for error in Validator(new).iter_errors()] == []
         tally("real documents: losses reported", len(whole.losses))
+    if profiles[-1] != PROFILES[-1]:
+        return
     split = convert(document)
     for document in split.documents.values():
         assert dangling(document) == [] or "external $ref" in {loss.construct for loss in split.losses}

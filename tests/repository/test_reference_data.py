@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zipfile
 from pathlib import Path
 
@@ -83,3 +84,28 @@ def test_a_clone_has_every_release_and_the_recorded_answers(
     assert (folder / "golden/field-validation.jsonl").is_file()
     for release in built_in_releases().releases:
         assert (folder / "data/k8s-pairs" / release / "v3/api/v1.json.gz").is_file()
+
+
+def test_a_run_does_not_change_the_folder_of_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reference_data, "ASSEMBLED", tmp_path / "assembled")
+    monkeypatch.setattr(reference_data, "FETCHED", fetched := tmp_path / "fetched")
+    monkeypatch.setattr(reference_data, "_write_releases", lambda folder: None)
+    first = reference_data.assembled()
+    reference_data.write(fetched / "data/a.json", b"1")
+    second = reference_data.assembled()
+    assert ((second / "data/a.json").read_bytes(), (first / "data/a.json").exists()) == (b"1", False)
+    assert (first / "golden/field-validation.jsonl").is_file()
+
+    def assembled_meanwhile(folder: Path) -> None:
+        monkeypatch.setattr(reference_data, "_write_releases", lambda folder: None)
+        reference_data.assembled()
+
+    reference_data.write(fetched / "data/a.json", b"2")
+    monkeypatch.setattr(reference_data, "_write_releases", assembled_meanwhile)
+    third = reference_data.assembled()
+    assert (third / "data/a.json").read_bytes() == b"2"
+    assert set((tmp_path / "assembled").iterdir()) == {first, second, third}
+
+    os.utime(first, (0, 0))
+    reference_data.assembled()
+    assert set((tmp_path / "assembled").iterdir()) == {second, third}
