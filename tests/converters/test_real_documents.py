@@ -46,7 +46,7 @@ REFUSED = {
 """Deliberately invalid, and where: no operation, a key twice, no array, no "swagger"."""
 
 PROFILES: tuple[Profile, ...] = ("oas", "kubernetes")
-LARGE = 100_000
+LARGE = 200_000
 """Stored bytes."""
 
 EMPTY_SCHEMA: dict[str, Any] = {}

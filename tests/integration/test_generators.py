@@ -24,7 +24,7 @@ from running.generators import (
     run,
     write_bundles,
 )
-from shared_data import DATA, GOLDEN, PUBLISHED, needs
+from shared_data import DATA, GOLDEN
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 
@@ -81,7 +81,6 @@ def figures() -> dict[str, int]:
     return {outcome: int(number) for outcome, number in rows}
 
 
-@needs(PUBLISHED)
 def test_openapi_generator_reads_the_merged_swagger(
     tmp_path: Path, tally: Callable[[str, int], None]
 ) -> None:

@@ -18,7 +18,7 @@ import orjson
 import pytest
 
 from data import catalogue_documents as catalogue
-from shared_data import GOLDEN, needs
+from shared_data import GOLDEN, marks, needs
 from specmux_converters.crd import build
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_schema import STRICT, SchemaForm
@@ -178,8 +178,7 @@ def test_paths_that_kubeconform_asks_for(tally: Callable[[str, int], None]) -> N
     tally("golden kubeconform-paths: the kind is there", count)
 
 
-@needs("data/crds")
-@pytest.mark.parametrize("name", ["verdicts-typed", "verdicts-cr"])
+@pytest.mark.parametrize("name", ["verdicts-typed", pytest.param("verdicts-cr", marks=marks("data/crds"))])
 def test_all_says_what_the_schema_of_the_kind_says(name: str, tally: Callable[[str, int], None]) -> None:
     whole = jsonschema_rs.Draft7Validator(dispatcher(catalogue.schemas(), STRICT), validate_formats=True)
     cases = [case for case in rows(name) if named(case) == place_of(case)]

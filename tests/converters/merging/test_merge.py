@@ -7,9 +7,11 @@ import orjson
 import pytest
 from openapi_spec_validator import OpenAPIV30SpecValidator
 
-from shared_data import documents, load, needs
+from shared_data import NATIVE, documents, load
 from specmux_converters.errors import InvalidDocument
 from specmux_converters.merging.merge import ComponentRename, Conflict, MergeResult, merge
+
+OLDEST = NATIVE[0]
 
 
 def document(path: str, schemas: Any = None, **parts: Any) -> Any:
@@ -292,8 +294,7 @@ def test_document_of_another_shape_is_refused(parts: Any) -> None:
         merge({"a": document("/a", **parts)})  # type: ignore[dict-item]
 
 
-@needs("data/k8s-pairs/1.29")
-@pytest.mark.parametrize("release", ["1.29", "1.35"])
+@pytest.mark.parametrize("release", [OLDEST, "1.35"])
 def test_all_documents_of_a_release_become_one(release: str, tally: Callable[[str, int], None]) -> None:
     native = {key: load(path) for key, path in documents(release).items()}
     merged = merge(native)  # type: ignore[arg-type]
@@ -308,10 +309,9 @@ def test_all_documents_of_a_release_become_one(release: str, tally: Callable[[st
     tally(f"merge: documents of {release} in one, components {len(schemas)}", len(native))
 
 
-@needs("data/k8s-pairs/1.29")
 def test_release_with_another_one_is_valid_and_whole() -> None:
     """Two releases of one group-version: many unequal components of one name."""
-    old, new = (load(documents(release)["apis/policy/v1"]) for release in ("1.29", "1.35"))
+    old, new = (load(documents(release)["apis/policy/v1"]) for release in (OLDEST, "1.35"))
     new["paths"] = {path.replace("/v1/", "/v2/"): item for path, item in new["paths"].items()}
     merged = merge({"apis/policy/v1": old, "apis/policy/v2": new})  # type: ignore[dict-item]
     assert len(merged.renamed) > 10

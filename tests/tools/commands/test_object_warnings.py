@@ -10,7 +10,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from converters.crd.widgets import of_spec, widget
-from shared_data import SHARED, needs
+from shared_data import SHARED
 from specmux_aggregator.cli import main
 from specmux_converters.resources import GroupVersionKind
 from specmux_tools.deprecations import deprecation_of
@@ -72,13 +72,12 @@ def test_definitions(place: str, said: dict[str, Any], text: str | None, tmp_pat
     assert result.stderr.count("Warning: ") == result.stderr.count(f"Warning: {text}\n") == bool(text)
 
 
-@needs("data/k8s-pairs/1.29")
 def test_an_object_of_a_deprecated_kind_is_valid(tmp_path: Path) -> None:
     value = {"apiVersion": "flowcontrol.apiserver.k8s.io/v1beta3", "kind": "FlowSchema"}
     file = tmp_path / "flow.yaml"
     file.write_text(yaml.safe_dump({**value, "metadata": {"name": "a"}}))
     result = run(
-        "validate", str(file), "--directory", str(SHARED / "data/k8s-pairs/1.29/v3"), "--release", "1.30"
+        "validate", str(file), "--directory", str(SHARED / "data/k8s-pairs/1.30/v3"), "--release", "1.30"
     )
     assert result.exit_code == 0, result.output
     assert (

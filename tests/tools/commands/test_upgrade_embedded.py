@@ -13,7 +13,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from converters.crd.widgets import of_spec, widget
-from shared_data import SHARED, needs
+from shared_data import SHARED
 from specmux_aggregator.cli import main
 from specmux_tools.inputs import embedded_manifests
 
@@ -149,9 +149,8 @@ def test_the_summary_can_be_left_out(folder: Path) -> None:
     assert "Summary: " not in run(yaml.safe_load(HERE), words=("--no-summary",)).stdout
 
 
-@needs("data/k8s-pairs/1.29")
 def test_what_goes_with_a_later_release_is_said_and_ready(folder: Path) -> None:
-    documents = str(SHARED / "data/k8s-pairs/1.29/v3")
+    documents = str(SHARED / "data/k8s-pairs/1.30/v3")
     schema = {"apiVersion": "flowcontrol.apiserver.k8s.io/v1beta3", "kind": "FlowSchema"}
     Path("flow.yaml").write_text(yaml.safe_dump({**schema, "metadata": {"name": "a"}}))
     words = ["upgrade", "--from", documents, "--to", documents, "flow.yaml"]

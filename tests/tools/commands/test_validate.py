@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from fakes.openapi_server import Reference, Reply, Request
 from fakes.openapi_thread import serving_in_thread
-from shared_data import DATA, needs, read
+from shared_data import DATA, documents, read
 from specmux_converters.crd import build
 from specmux_converters.yaml.reader import parse_yaml_stream
 from specmux_tools.commands import validate as validate_module
@@ -359,7 +359,6 @@ def test_unions_that_a_definition_declares_are_judged(given: tuple[str, ...]) ->
     assert run(*source, *defined, *paths).exit_code == 0
 
 
-@needs("data/kube-openapi-vectors")
 @pytest.mark.parametrize(
     ("name", "place"),
     [
@@ -371,7 +370,7 @@ def test_a_refused_definition_is_an_error_and_its_objects_are_not_blamed(
     name: str, place: str, tmp_path: Path
 ) -> None:
     document = tmp_path / "v1.json"
-    document.write_bytes(read(DATA / "kube-openapi-vectors/openapiconv/v3_apiextensions.k8s.io.v1.json.gz"))
+    document.write_bytes(read(documents("1.35")["apis/apiextensions.k8s.io/v1"]))
     cron = tmp_path / "cron.yaml"
     cron.write_text("apiVersion: shop.example.org/v1\nkind: Cron\nmetadata: {name: a}\nspec: {schedule: a}\n")
     crd = DATA / f"defects/mistakes/{name}.yaml"

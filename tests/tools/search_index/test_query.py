@@ -109,7 +109,6 @@ def test_row_that_is_looked_for_is_among_the_first_three(tally: Callable[[str, i
     assert len(missed) <= 2
 
 
-@needs(PUBLISHED)
 def test_pages_follow_each_other_and_groups_are_apart() -> None:
     first, second = (search(whole(), "spec", limit=20, offset=offset).rows for offset in (0, 20))
     both = search(whole(), "spec", limit=40).rows
@@ -126,7 +125,6 @@ def test_frequent_words_are_bounded() -> None:
     assert search(whole(), "e").total < 100, "a single letter begins nothing"
 
 
-@needs(PUBLISHED)
 @pytest.mark.parametrize(
     ("query", "first"),
     [
