@@ -18,6 +18,7 @@ from fakes.apiserver import FakeAPIServer
 from fakes.apiserver import serving as serving_apiserver
 from running.service import Client, backend, directory, service
 from specmux_aggregator.config.settings import ChangeSettings
+from specmux_aggregator.documents.archive import StateDirectory
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
 from specmux_converters.codecs import cbor
 from specmux_converters.document import Limits
@@ -227,6 +228,23 @@ async def test_empty_log_says_since_when_and_that_outlives_the_process(tmp_path:
                 told.append(page["completeSince"])
     assert len(set(told)) == 1
     assert 0 <= time.time() - datetime.fromisoformat(told[0]).timestamp() < 3600
+
+
+async def test_log_without_a_stored_beginning_begins_with_its_first_entry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As an earlier version left it."""
+    write(tmp_path / "crds", fields("a"))
+    with monkeypatch.context() as patched:
+        patched.setattr(StateDirectory, "keep_beginning", lambda self, at: None)
+        async with service(crds(tmp_path / "crds"), state=tmp_path / "state", changes=QUICK) as client:
+            await settled(client)
+            write(tmp_path / "crds", fields("a", "b"))
+            (entry,) = await entries_of(client, 1)
+    async with service(crds(tmp_path / "crds"), state=tmp_path / "state", changes=QUICK) as client:
+        await settled(client)
+        page = orjson.loads((await client.get("/openapi/changes"))[2])
+        assert (page["entries"], page["completeSince"]) == ([entry], entry["at"])
 
 
 async def test_all_entries_are_had_page_by_page_the_oldest_first(tmp_path: Path) -> None:
