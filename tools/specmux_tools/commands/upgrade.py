@@ -83,8 +83,9 @@ def upgrade(
     Exit codes: 0 all ready, 1 some not ready, 2 usage, 3 unreadable, 4 no answer, 5 some not checked
     (see --allow-unchecked).
     """
+    from specmux_converters.releases import RELEASES
     from specmux_tools.inputs.upgraded_objects import Upgrade
-    from specmux_tools.sources.releases import RELEASES, predecessor
+    from specmux_tools.sources.releases import predecessor
     from specmux_tools.upgrades.verdicts import UpgradeOutcome
 
     if not target:
