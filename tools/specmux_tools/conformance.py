@@ -23,6 +23,8 @@ from specmux_converters.media_types import JSON, PROTOBUF
 from specmux_tools.reports import Case, FindingReport, Level, ReportFinding, Suite, Where
 
 ROOT: Final = "/openapi/v3"
+DROPPING: Final = f"{JSON};drop=metadata.managedFields"
+"""What clients of 1.38 may ask of any resource: an apiserver without the gate ignores the parameter."""
 FAULTS_MAX: Final = 5
 """Faults of one promise that are listed; further ones are counted."""
 
@@ -73,6 +75,11 @@ PROMISES: Final = (
     Promise("gzip", "a document is compressed for who takes gzip", is_required=False),
     Promise("unknown", "an unknown group-version is 404", is_required=False),
     Promise("not-acceptable", "a media type that nobody has is 406", is_required=False),
+    Promise(
+        "accept-parameter",
+        "a parameter of Accept that says nothing of documents changes none (KEP-5958: drop)",
+        is_required=False,
+    ),
     Promise("root-etag", "the root has an ETag, and 304 for it", is_required=False),
 )
 
@@ -227,6 +234,13 @@ async def _try_rest(ask: Ask, first: tuple[str, str] | None, note: Note) -> None
     if first is not None:
         odd = await ask(first[1], {"Accept": "image/png"})
         note("not-acceptable", None if odd.status == 406 else f"{odd.status} for Accept: image/png")
+        whole = await ask(first[1], {"Accept": JSON, "Accept-Encoding": "identity"})
+        fewer = await ask(first[1], {"Accept": DROPPING, "Accept-Encoding": "identity"})
+        is_same = (fewer.status, fewer.body) == (whole.status, whole.body)
+        note(
+            "accept-parameter",
+            None if is_same else f"{fewer.status}, {len(fewer.body)} bytes for Accept: {DROPPING}",
+        )
     root = await ask(ROOT, {"Accept": JSON})
     etag = root.field("etag")
     again = await ask(ROOT, {"Accept": JSON, "If-None-Match": etag or '"none"'})

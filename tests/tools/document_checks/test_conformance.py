@@ -135,6 +135,14 @@ def test_immutable_answer_that_expires_soon_is_not_kept(expires: str) -> None:
         ("unknown", lambda target, _, a: replace(a, status=200) if a.status == 404 else a),
         ("not-acceptable", lambda target, _, a: replace(a, status=200) if a.status == 406 else a),
         (
+            "accept-parameter",
+            lambda _, fields, a: replace(a, status=406) if "drop=" in fields["Accept"] else a,
+        ),
+        (
+            "accept-parameter",
+            lambda _, fields, a: replace(a, body=b"{}") if "drop=" in fields["Accept"] else a,
+        ),
+        (
             "root-etag",
             lambda target, _, a: replace(a, fields={}) if target == "/openapi/v3" else a,
         ),
