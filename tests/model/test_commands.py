@@ -40,7 +40,6 @@ OBJECT: Final = {
 COMMANDS: Final[dict[str, tuple[int, ...]]] = {
     "version": (0,),
     "completion bash": (0,),
-    "man {out}/man": (0,),
     "init": (0, 2),
     "check-config": (0, 1, 2),
     "check {crds} --jobs 1": (0,),

@@ -19,6 +19,7 @@ from specmux_converters.releases import (
     DIFFERENCES,
     NEWEST,
     OLDEST,
+    PREVIEW,
     RELEASES,
     ReleaseDifference,
     UnknownRelease,
@@ -26,6 +27,7 @@ from specmux_converters.releases import (
 )
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.validation import Validator
+from specmux_tools.validation.messages import status_of
 from specmux_tools.validation.metadata.kind_names import name_rule
 from specmux_tools.validation.rules.cel.compiling import compile_expression
 from specmux_tools.validation.rules.cel.costs.estimates import estimate
@@ -54,6 +56,17 @@ def judged(schema: Any, value: Any) -> Probe:
         return [each.message for each in report.violations]
 
     return texts
+
+
+def judged_types(schema: Any, value: Any) -> Probe:
+    documents = DocumentSet(build([widget(of_spec(schema))]).documents)
+    body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": value}
+
+    def reasons(minor: int) -> list[str]:
+        status = status_of(Validator(documents, release=f"1.{minor}").validate(orjson.dumps(body)))
+        return [] if status is None else [each["reason"] for each in status["details"]["causes"]]
+
+    return reasons
 
 
 def compiled(rule: str, *, is_new: bool = False) -> Probe:
@@ -126,6 +139,7 @@ PROBES: dict[ReleaseDifference, Probe] = {
     table.NAME_FORMATS: judged({**STRING, "format": "k8s-short-name"}, "A"),
     table.NUMERIC_FORMATS: judged({"type": "integer", "format": "int32"}, 1 << 31),
     table.NEARLY_WHOLE: judged({"type": "number", "multipleOf": 1}, 0.99999999999),
+    table.LEAST_TYPED: judged_types({**STRING, "minLength": 2}, "A"),
     table.RELAXED_SERVICES: lambda minor: name_rule("", "Service", minor),
     table.SHORT_NAMES: longest_name,
     table.BOUNDED_INT_OR_STRING: longest_int_or_string,
@@ -138,6 +152,7 @@ PROBES: dict[ReleaseDifference, Probe] = {
     table.CEL_OPTIONAL_LISTS: compiled("self.first().hasValue()"),
     table.CEL_EXTENDED_LISTS: compiled("self.sort() == self"),
     table.CEL_INCLUDES: compiled("self.includes(1)"),
+    table.CEL_MASKS: compiled("cidr('::/8').isMask()"),
     table.CEL_EMPTY_PARTS: lambda minor: compile_expression(
         "'a'.indexOf('', 9)", environment(minor), {}, {}
     ).program.evaluate({}, 99)[0],
@@ -156,9 +171,10 @@ def test_each_row_is_shown() -> None:
 def test_a_row_shows_at_the_releases_that_it_names(row: ReleaseDifference) -> None:
     # A definition may use what the release before knew: there it shows a release later.
     later = row is table.CEL_ADDRESSES
-    answers = {minor: PROBES[row](minor) for minor in range(OLDEST, NEWEST + 1)}
+    newest = PREVIEW if row.since == PREVIEW else NEWEST
+    answers = {minor: PROBES[row](minor) for minor in range(OLDEST, newest + 1)}
     changes = [new for old, new in pairwise(answers) if answers[old] != answers[new]]
-    assert changes == [minor + later for minor in (row.since, row.until) if OLDEST < minor + later <= NEWEST]
+    assert changes == [minor + later for minor in (row.since, row.until) if OLDEST < minor + later <= newest]
 
 
 def test_each_release_has_texts_of_its_own_where_upstream_changed_them() -> None:

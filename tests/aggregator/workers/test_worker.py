@@ -109,14 +109,15 @@ async def test_limit_of_a_build_is_processor_time() -> None:
     """A core that others use as well makes a build longer by the clock, not dearer."""
     worker = Worker(timeout=PATIENT)
     pid = await worker.run(os.getpid)
-    worker._timeout = 1.5
+    worker._timeout = 4.0
     stopped = asyncio.create_task(worker.run(busy, 1.0))
-    for _ in range(8):  # a quarter of a core
-        await asyncio.sleep(0.15)
+    for _ in range(13):  # an eighth of a core, for longer than the limit
+        await asyncio.sleep(0.05)
         os.kill(pid, signal.SIGSTOP)
-        await asyncio.sleep(0.25)
+        await asyncio.sleep(0.35)
         os.kill(pid, signal.SIGCONT)
     assert await stopped == 1.0
+    worker._timeout = 1.5
     with pytest.raises(WorkerFailed, match="not done after"):
         await worker.run(busy, 3600.0)
     await worker.close()
