@@ -59,6 +59,22 @@ def test_nothing_but_files_of_other_tools_is_not_valid(here: Path) -> None:
     assert "nothing was validated" in done.stderr
 
 
+@pytest.mark.parametrize("name", ["skaffold.yaml", "openapi.yaml"])
+@pytest.mark.parametrize("is_first", [True, False], ids=["before", "behind"])
+def test_manifest_in_a_stream_with_another_tool_is_validated(here: Path, name: str, is_first: bool) -> None:
+    parts = (FILES[name], POD) if is_first else (POD, FILES[name])
+    done = validated(here, {"both.yaml": "# by hand\n---\n" + "---\n".join(parts)}, ".")
+    assert done.exit_code == 1
+    assert 'unknown field "spec.containers[0].imagee"' in done.stdout
+    assert "skipped" not in done.stderr
+
+
+def test_stream_of_another_tool_alone_is_skipped(here: Path) -> None:
+    text = f"# by hand\n---\n{FILES['skaffold.yaml']}---\n# and\n{FILES['skaffold.yaml']}---\n"
+    done = validated(here, {"pod.yaml": POD, "both.yaml": text}, ".")
+    assert "Warning: 1 file of Skaffold skipped: both.yaml" in done.stderr
+
+
 @pytest.mark.parametrize("name", sorted(FILES.keys() - {"pod.yaml"}))
 def test_file_that_is_named_is_validated(here: Path, name: str) -> None:
     done = validated(here, FILES, name)

@@ -1,7 +1,8 @@
 """Files of other tools that lie among manifests and never reach an API server: of Helm charts, of Skaffold,
 and OpenAPI documents. They are skipped where a folder is read, and never where a file is named itself.
 
-A template is skipped for what it has, not for where it lies: one without ``{{`` is a manifest.
+A template is skipped for what it has, not for where it lies: one without ``{{`` is a manifest. A stream that
+has a manifest beside another tool's document is read whole.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ _VALUES: Final = re.compile(r"(?:values[^/]*|ci/[^/]*-values)\.(?:ya?ml|json)|va
 _SKAFFOLD: Final = re.compile(rb"^apiVersion:[ \t]*[\"']?skaffold/", re.MULTILINE)
 _DOCUMENT: Final = re.compile(rb"\A\s*(?:\{\s*)?(?:#[^\n]*\n\s*)*\"?(?:swagger|openapi)\"?[ \t]*:")
 """A member that stands first: a manifest that has one is a manifest."""
+_SEPARATOR: Final = re.compile(rb"^---.*$", re.MULTILINE)
+_CONTENT: Final = re.compile(rb"^[ \t]*[^#\s]", re.MULTILINE)
+"""A line that is more than a comment."""
 
 ADVICE: Final = {
     "a Helm chart": "render it: helm template CHART | specmux validate -",
@@ -29,13 +33,13 @@ ADVICE: Final = {
 
 
 def without_tool_files(inputs: Iterable[Input], *, by_name: bool = False) -> list[Input]:
-    """Those that are not other tools'; the others stand in a line for each tool. ``by_name``: files that were
-    named themselves are skipped, too. Raises FileRefused."""
-    loaded = [each.load() for each in inputs]
-    charts = {PurePath(each.name).parent for each in loaded if PurePath(each.name).name == "Chart.yaml"}
+    """The inputs that are not other tools'; one line for each tool names those that are. ``inputs`` are in
+    memory. ``by_name``: skip files that were named themselves, too. Raises FileRefused."""
+    given = tuple(inputs)
+    charts = {PurePath(each.name).parent for each in given if PurePath(each.name).name == "Chart.yaml"}
     kept: list[Input] = []
     skipped: dict[str, list[str]] = {}
-    for each in loaded:
+    for each in given:
         tool = _tool_of(PurePath(each.name), each.read(), charts) if each.relative or by_name else None
         if tool is None:
             kept.append(each)
@@ -54,6 +58,9 @@ def _tool_of(path: PurePath, data: bytes, charts: Collection[PurePath]) -> str |
         is_template = inside.startswith("templates/") and b"{{" in data
         if is_template or inside == "Chart.yaml" or _VALUES.fullmatch(inside):
             return "a Helm chart"
-    if _SKAFFOLD.search(data):
+    documents = [each for each in _SEPARATOR.split(data) if _CONTENT.search(each)]
+    if not documents:
+        return None
+    if all(map(_SKAFFOLD.search, documents)):
         return "Skaffold"
-    return "OpenAPI" if _DOCUMENT.match(data) else None
+    return "OpenAPI" if all(map(_DOCUMENT.match, documents)) else None
