@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import aclosing
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from aiohttp import web
 
 from specmux_cache import AsyncSchemaCache, CacheOptions, SchemaCache
+from specmux_cache.client import CONNECTIONS_MAX
 from specmux_cache.reading.following import Publication
 
 KEY, OTHER = "apis/apps/v1", "apis/batch/v1"
@@ -57,8 +59,8 @@ def event(name: str, number: int, **hashes: str | None) -> dict[str, Any]:
     return {"event": name, "id": number, "data": data}
 
 
-async def followed(server: Published, folder: Path, count: int, then: Any = None) -> list[Publication]:
-    """What a follower is told first, until so many were."""
+@asynccontextmanager
+async def published(server: Published) -> AsyncIterator[None]:
     application = web.Application()
     application.router.add_get("/openapi/v3", server.root)
     application.router.add_get("/openapi/changes", server.changes)
@@ -67,22 +69,28 @@ async def followed(server: Published, folder: Path, count: int, then: Any = None
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
     server.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    found: list[Publication] = []
-    options = CacheOptions(directory=folder)
     try:
-        async with (
-            asyncio.timeout(60),
-            AsyncSchemaCache(server.url, options, warn=lambda _: None) as cache,
-            aclosing(cache.follow(interval=0.05)) as publications,
-        ):
-            async for publication in publications:
-                found.append(publication)
-                if len(found) == count:
-                    break
-                if then is not None:
-                    then(found)
+        yield
     finally:
         await runner.cleanup()
+
+
+async def followed(server: Published, folder: Path, count: int, then: Any = None) -> list[Publication]:
+    """What a follower is told first, until so many were."""
+    found: list[Publication] = []
+    options = CacheOptions(directory=folder)
+    async with (
+        asyncio.timeout(60),
+        published(server),
+        AsyncSchemaCache(server.url, options, warn=lambda _: None) as cache,
+        aclosing(cache.follow(interval=0.05)) as publications,
+    ):
+        async for publication in publications:
+            found.append(publication)
+            if len(found) == count:
+                break
+            if then is not None:
+                then(found)
     return found
 
 
@@ -108,6 +116,38 @@ async def test_the_stream_is_followed_across_connections(tmp_path: Path) -> None
         "kind=publications&since=7",
         "kind=publications",
     ]
+
+
+class OpenStreams(Published):
+    """Each connection has one event, and stays open."""
+
+    async def changes(self, request: web.Request) -> web.StreamResponse:
+        answer = web.StreamResponse(headers={"Content-Type": "application/jsonl"})
+        await answer.prepare(request)
+        await answer.write(orjson.dumps(event("publications", 1, apps="A")) + b"\n")
+        await asyncio.sleep(3600)
+        return answer
+
+
+async def test_streams_take_no_place_of_requests(tmp_path: Path) -> None:
+    server = OpenStreams({KEY: "A"})
+    async with (
+        asyncio.timeout(60),
+        published(server),
+        AsyncSchemaCache(server.url, CacheOptions(directory=tmp_path), warn=lambda _: None) as cache,
+        AsyncExitStack() as stack,
+    ):
+        for _ in range(2 * CONNECTIONS_MAX):
+            stream = await stack.enter_async_context(aclosing(cache.follow()))
+            assert await anext(stream) == Publication(KEY, "A", None)
+            # It waits for the next event, as every follower does.
+            waiting = asyncio.create_task(anext(stream))
+            stack.push_async_callback(cancelled, waiting)
+
+
+async def cancelled(task: asyncio.Task[Publication]) -> None:
+    task.cancel()
+    await asyncio.wait([task])
 
 
 async def test_a_server_without_a_stream_is_asked_for_its_list(tmp_path: Path) -> None:

@@ -1,11 +1,12 @@
-"""A GET with an endless body, for an event loop: lines as they arrive, each awaited in a thread."""
+"""A GET with an endless body, for an event loop: lines as they arrive, awaited in a thread of its own, since
+it waits for as long as nothing happens: among those of requests, a few streams would leave none."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -32,8 +33,7 @@ async def open_stream(
     transport: Transport, url: str, *, accept: str, silence: float
 ) -> AsyncIterator[Streaming]:
     """``silence``: seconds without a byte after which it ends. Raises ServerUnreachable and BadAnswer."""
-    threads = transport.threads
-    assert threads is not None
+    thread = ThreadPoolExecutor(1, "specmux-cache-stream")
     wire = Wire(time.monotonic() + silence)
     reading: Future[Any] | None = None
 
@@ -52,7 +52,7 @@ async def open_stream(
         nonlocal reading
         rest = b""
         while True:
-            reading = job = threads.submit(read, pieces)
+            reading = job = thread.submit(read, pieces)
             piece = await asyncio.wrap_future(job)
             if not piece:
                 return
@@ -63,7 +63,7 @@ async def open_stream(
                 raise BadAnswer("a line is longer than max_body_bytes", url=url)
 
     try:
-        reading = beginning = threads.submit(begin)
+        reading = beginning = thread.submit(begin)
         head = await asyncio.wrap_future(beginning)
         media_type = canonical(first(head.fields, "content-type") or "").partition(";")[0]
         yield Streaming(head.status, media_type, lines(head.pieces))
@@ -72,3 +72,4 @@ async def open_stream(
         wire.abort()
         if reading is not None:  # closed by whoever is the last to use it
             reading.add_done_callback(lambda _: wire.close())
+        thread.shutdown(wait=False)

@@ -86,7 +86,7 @@ class Transport:
         self._late = f"no whole answer within {timeout:g} s"
         self.max_body_bytes = max_body_bytes
         self._clock = clock
-        self.threads = threads
+        self._threads = threads
         self._kept: list[Wire] = []
         self._busy: set[Wire] = set()
         self._is_closed = False
@@ -98,24 +98,24 @@ class Transport:
         self._is_closed = True
         for wire in tuple(self._busy):
             wire.abort()
-        if self.threads is not None:
+        if self._threads is not None:
             from asyncio import to_thread
 
-            await to_thread(self.threads.shutdown, cancel_futures=True)
+            await to_thread(self._threads.shutdown, cancel_futures=True)
         while self._kept:
             self._kept.pop().close()
 
     async def get(self, url: str, fields: Fields) -> Answer:
         """Follows no redirect. The body is unpacked, and the fields that described its packing are gone.
         ``url`` is one of the server's."""
-        if self.threads is None:
+        if self._threads is None:
             return self._get(url, fields)
         from asyncio import get_running_loop, timeout
 
         with self.reporting(url, late=self._late):
             # For the system, which may look up a name for longer: its thread goes on alone.
             async with timeout(self._timeout + GRACE):
-                return await get_running_loop().run_in_executor(self.threads, self._get, url, fields)
+                return await get_running_loop().run_in_executor(self._threads, self._get, url, fields)
 
     def _get(self, url: str, fields: Fields) -> Answer:
         requested_at = self._clock()
