@@ -27,7 +27,7 @@ class Access:
 def chosen(settings: KubernetesSettings, environ: Mapping[str, str]) -> Access | None:
     """The selected access. ``environ``: the whole environment of the process. Raises InvalidConfig;
     blocks."""
-    if not settings.in_cluster and not settings.is_meant:
+    if not settings.is_meant:
         return None
     try:
         if settings.in_cluster:
