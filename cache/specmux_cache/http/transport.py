@@ -109,19 +109,25 @@ class Transport:
         """Follows no redirect. The body is unpacked, and the fields that described its packing are gone.
         ``url`` is one of the server's."""
         if self._threads is None:
-            return self._get(url, fields)
+            return self.get_in_place(url, dict(fields))
         from asyncio import get_running_loop, timeout
 
         with self.reporting(url, late=self._late):
             # For the system, which may look up a name for longer: its thread goes on alone.
             async with timeout(self._timeout + GRACE):
-                return await get_running_loop().run_in_executor(self._threads, self._get, url, fields)
+                return await get_running_loop().run_in_executor(
+                    self._threads, self.get_in_place, url, dict(fields)
+                )
 
-    def _get(self, url: str, fields: Fields) -> Answer:
+    def get_in_place(self, url: str, fields: Mapping[str, str], *, unpacks: bool = True) -> Answer:
+        """As ``get``, in the calling thread. Names of ``fields`` are in lower case. ``unpacks``: otherwise
+        the body is as it came, in a coding that ``fields`` ask for."""
         requested_at = self._clock()
         with self.reporting(url, late=self._late):
             deadline = time.monotonic() + self._timeout
-            headers = {**self._headers, **dict(fields), "accept-encoding": ACCEPT_ENCODING}
+            headers = {**self._headers, **fields}
+            if unpacks:
+                headers["accept-encoding"] = ACCEPT_ENCODING
             wire = self._kept_wire()
             answer = None
             if wire is not None:
@@ -131,7 +137,8 @@ class Transport:
                 answer = self._exchange(Wire(deadline), deadline, url, headers)
             head, body = answer
         received = Answer(head.status, head.fields, body, requested_at, self._clock())
-        return unpack_body(received, self.max_body_bytes, url) if is_packed(received) else received
+        does_unpack = unpacks and is_packed(received)
+        return unpack_body(received, self.max_body_bytes, url) if does_unpack else received
 
     def begin(self, wire: Wire, url: str, fields: Mapping[str, str]) -> AnswerHead:
         """Connect a wire, unless it is, send a GET and read the head of the answer; the wire is its caller's.

@@ -85,6 +85,13 @@ def test_a_server_is_asked_without_an_event_loop(stored: list[str], command: tup
     assert [name for name in modules if name in ABSENT or name.startswith(below)] == []
 
 
+@pytest.mark.parametrize("command", ["status", "conformance"])
+def test_a_page_is_asked_for_without_an_event_loop(stored: list[str], command: str) -> None:
+    modules = modules_of(run(command, stored[1], "-o", "json"))
+    assert "specmux_tools.sources.remote.fetching" in modules
+    assert {"aiohttp", "asyncio", "ssl"}.isdisjoint(modules)
+
+
 def test_a_search_in_a_kept_index_reads_no_document(stored: list[str]) -> None:
     reader = "specmux_tools.search_index.document_reader"
     assert [reader in imported("search", "name", *stored) for _ in range(2)] == [True, False]

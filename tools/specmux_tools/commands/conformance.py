@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -16,12 +15,6 @@ from specmux_tools.command_line.report_output import write_report
 from specmux_tools.reports import FORMS
 from specmux_tools.sources import SourceOptions, service_options
 from specmux_tools.sources.access import access_of
-
-if TYPE_CHECKING:  # what tries is imported when something is tried
-    from specmux_tools.conformance import Verdict
-
-ANSWER_MAX = 64 * 1024 * 1024
-"""Bytes of one answer."""
 
 
 @click.command(
@@ -72,18 +65,20 @@ def conformance(
     with reported_errors():
         if command is not None:
             return _judge_command(command, Path(url or "vectors"), name, fail_on, allow_untested, output)
-        from specmux_tools.conformance import report_of, try_promises
-        from specmux_tools.sources.remote.fetching import asking
+        from specmux_cache.reading.client_runtime import run_in_place
+        from specmux_tools.conformance import HTTPAnswer, report_of, try_promises
+        from specmux_tools.sources.remote.fetching import ANSWER_MAX, ServerConnection
 
         if url is not None:
             source = source.at(url)
         access = access_of(source)
+        with ServerConnection(access, most=ANSWER_MAX, timeout=source.request_timeout) as connection:
 
-        async def run() -> list[Verdict]:
-            async with asking(access, most=ANSWER_MAX, timeout=source.request_timeout) as ask:
-                return await try_promises(ask, most_documents=documents)
+            async def ask(target: str, fields: Mapping[str, str]) -> HTTPAnswer:
+                answer = connection.send(target, fields)
+                return HTTPAnswer(answer.status, dict(answer.fields), answer.body)
 
-        verdicts = asyncio.run(run())
+            verdicts = run_in_place(try_promises(ask, most_documents=documents))
         report = report_of(access.url, verdicts)
         write_report(report, output)
     failing = [

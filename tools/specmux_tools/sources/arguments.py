@@ -70,7 +70,7 @@ def inputs_of(
     found: list[Input] = []
     for word in named:
         if is_url(word) and is_document_url(word):
-            from specmux_tools.sources.remote.fetching import download  # which imports an event loop
+            from specmux_tools.sources.remote.fetching import download  # which imports what asks
 
             found.append(Input(word, data=download(source.at(word))))
         elif is_url(word) or word.startswith((CONTEXT, KUBERNETES)):

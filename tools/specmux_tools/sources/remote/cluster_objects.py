@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 from urllib.parse import quote
@@ -10,14 +9,13 @@ from urllib.parse import quote
 import orjson
 
 from specmux_aggregator.errors import SourceError, SourceUnreachable
-from specmux_cache.access.server_access import ClientAccess
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.resources import APIResource, GroupVersionKind
 from specmux_converters.synthesis import synthesise
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.sources.access import access_of
 from specmux_tools.sources.options import SourceOptions
-from specmux_tools.sources.remote.fetching import ANSWER_MAX, asking
+from specmux_tools.sources.remote.fetching import ANSWER_MAX, ServerConnection
 from specmux_tools.validation.decoding.lists import objects_in
 from specmux_tools.validation.stored_objects import StoredObjects, key_of
 
@@ -34,25 +32,22 @@ def stored_in_cluster(
     """The stored ones of ``values``, as far as documents tell their paths. Raises SourceError."""
     if source.is_local or source.offline:
         raise SourceError("--old-from-cluster asks a server: omit --directory, --file and --offline")
-    access = access_of(source)
     paths = dict.fromkeys(_paths(values, documents))
-    found = asyncio.run(_request_objects(access, list(paths), source.request_timeout))
-    return StoredObjects(found, access.url, are_required=are_required)
+    with ServerConnection(access_of(source), most=ANSWER_MAX, timeout=source.request_timeout) as connection:
+        found = [*_request_objects(connection, paths)]
+    return StoredObjects(found, connection.url, are_required=are_required)
 
 
-async def _request_objects(access: ClientAccess, paths: list[str], timeout: float) -> list[dict[str, Any]]:
-    found = []
-    async with asking(access, most=ANSWER_MAX, timeout=timeout) as ask:
-        for path in paths:
-            answer = await ask(path, {"Accept": "application/json"})
-            if answer.status == 404:
-                continue
-            if answer.status != 200:
-                raise SourceUnreachable(
-                    f"{access.url}{path}: answered {answer.status}; is your user allowed to get it?"
-                )
-            found.append(orjson.loads(answer.body))
-    return found
+def _request_objects(connection: ServerConnection, paths: Iterable[str]) -> Iterator[dict[str, Any]]:
+    for path in paths:
+        answer = connection.send(path, {"Accept": "application/json"})
+        if answer.status == 404:
+            continue
+        if answer.status != 200:
+            raise SourceUnreachable(
+                f"{connection.url}{path}: answered {answer.status}; is your user allowed to get it?"
+            )
+        yield orjson.loads(answer.body)
 
 
 def _paths(values: Iterable[Any], documents: DocumentSet) -> Iterator[str]:

@@ -1,123 +1,99 @@
-"""One GET with a command's credentials, for answers that no cache stores: a status page, a document's URL.
+"""GETs with a command's credentials, for answers that no cache stores: a status page, a document's URL.
 
-The body is read to its end, within a bound. A redirect is followed within the server alone: credentials are
-shown to nobody else.
+Sent by the client's own transport. A redirect is followed within the server alone: credentials are shown to
+nobody else.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import urljoin, urlsplit
 
-import aiohttp
 import orjson
-from yarl import URL
 
+from specmux_aggregator.console import waiting_for
 from specmux_aggregator.errors import SourceError, SourceUnreachable
 from specmux_aggregator.model.document_urls import SWAGGER_PATH
 from specmux_cache.access.server_access import ClientAccess
-from specmux_cache.http.connection_faults import by_proxy, proxy_step, reason_of, tls_step
+from specmux_cache.errors import BadAnswer, RequestError
+from specmux_cache.http.messages import Answer, first
+from specmux_cache.http.server import Server
+from specmux_cache.http.transport import Transport
+from specmux_cache.reading.client_runtime import run_in_place
 from specmux_converters.document import DEFAULT_LIMITS
 from specmux_converters.errors import cut
-from specmux_converters.lazy.dataclasses import dataclass
-from specmux_tools.conformance import Ask, HTTPAnswer
 from specmux_tools.sources.access import access_of
 from specmux_tools.sources.options import SourceOptions
 
-CHUNK: Final = 64 * 1024
 REDIRECTED: Final = (301, 302, 303, 307, 308)
+CONNECT_TIMEOUT: Final = 5.0
+"""Seconds; as the client's."""
+ANSWER_MAX: Final = 64 * 1024 * 1024
+_ACCEPT: Final = "application/json, application/yaml;q=0.5, */*;q=0.1"
 
 
-@dataclass(frozen=True, slots=True)
-class FetchedPage:
-    """The status and the whole body."""
+class ServerConnection:
+    """One GET after the other to one server. ``most``: bytes of a body. Raises SourceUnreachable."""
 
-    status: int
-    body: bytes
+    def __init__(self, access: ClientAccess, *, most: int, timeout: float) -> None:
+        """``timeout``: seconds for a whole answer. Raises SourceError for a URL that is no server's."""
+        parts = urlsplit(access.url)
+        self.url = access.url
+        try:
+            self._server = Server.parse(f"{parts.scheme}://{parts.netloc}")
+        except ValueError as error:
+            raise SourceError(f"{access.url}: {error}") from error
+        self._transport = Transport(
+            self._server,
+            headers={"User-Agent": "specmux", **access.headers},
+            tls=access.tls,
+            server_name=access.server_name,
+            proxy=access.proxy,
+            connect_timeout=min(CONNECT_TIMEOUT, timeout),
+            timeout=timeout,
+            max_body_bytes=most,
+        )
 
+    def __enter__(self) -> ServerConnection:
+        return self
 
-@asynccontextmanager
-async def asking(access: ClientAccess, *, most: int, timeout: float) -> AsyncIterator[Ask]:
-    """A function that sends one GET after the other to a server, and returns any answer, redirects too.
+    def __exit__(self, *_: object) -> None:
+        run_in_place(self._transport.close())
 
-    ``most``: bytes of one answer. What it gives raises SourceUnreachable.
-    """
-    async with aiohttp.ClientSession(
-        timeout=aiohttp.ClientTimeout(total=timeout), auto_decompress=False
-    ) as session:
+    def send(self, target: str, fields: Mapping[str, str]) -> Answer:
+        """Any answer, redirects too; its body is as it came, in a coding that ``fields`` ask for."""
+        return self._send(self.url + target, fields, unpacks=False)
 
-        async def ask(target: str, fields: Mapping[str, str]) -> HTTPAnswer:
-            url = access.url + target
-            headers = {"User-Agent": "specmux", **access.headers, **fields}
-            with _unreachable(url, timeout, access.proxy):
-                async with session.get(
-                    URL(url, encoded=True),
-                    headers=headers,
-                    skip_auto_headers=("Accept-Encoding",),
-                    ssl=access.tls or True,
-                    proxy=access.proxy,
-                    server_hostname=access.server_name,
-                    allow_redirects=False,
-                ) as response:
-                    answered = {name.lower(): value for name, value in response.headers.items()}
-                    return HTTPAnswer(response.status, answered, await _body(response, url, most))
+    def fetch(self, path: str, *, redirects: int = 5, accept: str = "*/*") -> Answer:
+        """The answer at ``path``, which may begin with "?" where the URL is the document's own.
 
-        yield ask
+        ``redirects``: how many are followed.
+        """
+        url = self.url + path
+        for _ in range(redirects + 1):
+            answer = self._send(url, {"Accept": accept}, unpacks=True)
+            if answer.status not in REDIRECTED:
+                return answer
+            url = _target(url, first(answer.fields, "location") or "")
+        raise SourceUnreachable(f"{url}: more than {redirects} redirects")
 
+    def _send(self, url: str, fields: Mapping[str, str], *, unpacks: bool) -> Answer:
+        parts = urlsplit(url)
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        lowered = {name.lower(): value for name, value in fields.items()}
+        try:
+            with waiting_for(self.url):
+                return self._transport.get_in_place(self._server.url(target), lowered, unpacks=unpacks)
+        except BadAnswer as error:
+            is_large = isinstance(error.__cause__, OverflowError)
+            reason = f"more than {self._transport.max_body_bytes} bytes" if is_large else error.reason
+            raise SourceUnreachable(f"{url}: {reason}") from error
+        except RequestError as error:
+            from specmux_tools.sources.remote.servers import next_step
 
-async def fetch_page(
-    access: ClientAccess, path: str, *, most: int, timeout: float, redirects: int = 5, accept: str = "*/*"
-) -> FetchedPage:
-    """The answer at ``path``, which may begin with "?" where the URL is the document's own.
-
-    ``redirects``: how many are followed. Raises SourceUnreachable, for more than ``most`` bytes too.
-    """
-    url = access.url + path
-    headers = {"Accept": accept, "User-Agent": "specmux", **access.headers}
-    with _unreachable(url, timeout, access.proxy):
-        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=timeout)) as session:
-            for _ in range(redirects + 1):
-                async with session.get(
-                    url,
-                    headers=headers,
-                    ssl=access.tls or True,
-                    proxy=access.proxy,
-                    server_hostname=access.server_name,
-                    allow_redirects=False,
-                ) as response:
-                    if response.status not in REDIRECTED:
-                        return FetchedPage(response.status, await _body(response, url, most))
-                    url = _target(url, response.headers.get("Location", ""))
-    raise SourceUnreachable(f"{url}: more than {redirects} redirects")
-
-
-@contextmanager
-def _unreachable(url: str, timeout: float, proxy: str | None) -> Iterator[None]:
-    """Raises SourceUnreachable for whatever ends an exchange with ``url``."""
-    try:
-        yield
-    except TimeoutError as error:
-        raise SourceUnreachable(f"{url}: {by_proxy(proxy, f'no answer within {timeout:g} s')}") from error
-    except (aiohttp.ClientError, OSError, ValueError) as error:
-        said = f"it answered {error.status}" if isinstance(error, aiohttp.ClientHttpProxyError) else None
-        reason = by_proxy(proxy, said or reason_of(error))
-        unresolved = "check its spelling, and the network" if "not resolve" in reason else None
-        step = tls_step(reason) or proxy_step(reason) or unresolved or "is it running, and is this its port?"
-        raise SourceUnreachable(f"{url}: {reason}; {step}") from error
-
-
-async def _body(response: aiohttp.ClientResponse, url: str, most: int) -> bytes:
-    # StreamReader.read(n) gives what has arrived, n bytes at most: not the body.
-    body = bytearray()
-    async for piece in response.content.iter_chunked(CHUNK):
-        body += piece
-        if len(body) > most:
-            raise SourceUnreachable(f"{url}: more than {most} bytes")
-    return bytes(body)
+            raise SourceUnreachable(f"{url}: {error.reason}{next_step(error)}") from error
 
 
 def _target(url: str, location: str) -> str:
@@ -130,21 +106,14 @@ def _target(url: str, location: str) -> str:
     return target
 
 
-TIMEOUT: Final = 10.0
-"""Seconds for a page, at most."""
-ANSWER_MAX: Final = 64 * 1024 * 1024
-_ACCEPT: Final = "application/json, application/yaml;q=0.5, */*;q=0.1"
-
-
 def answer_of(options: SourceOptions, path: str, *, what: str) -> dict[str, Any]:
     """The JSON object at ``path``. ``what``: the server that has it.
 
     Raises SourceError, SourceUnreachable.
     """
     access = access_of(options)
-    answer = asyncio.run(
-        fetch_page(access, path, most=ANSWER_MAX, timeout=min(TIMEOUT, options.request_timeout))
-    )
+    with ServerConnection(access, most=ANSWER_MAX, timeout=options.request_timeout) as connection:
+        answer = connection.fetch(path)
     if answer.status == 404:
         raise SourceUnreachable(f"{access.url}: no {path} there; check the URL: it has to be that of {what}")
     if answer.status in (401, 403):
@@ -166,15 +135,10 @@ def download(source: SourceOptions) -> bytes:
     server = base.removesuffix(SWAGGER_PATH)
     rest = f"{base.removeprefix(server)}{question}{query}"
     access = access_of(replace(source, server=server))
-    answer = asyncio.run(
-        fetch_page(
-            access,
-            rest,
-            most=DEFAULT_LIMITS.max_bytes,
-            timeout=source.request_timeout,
-            accept=_ACCEPT,
-        )
-    )
+    with ServerConnection(
+        access, most=DEFAULT_LIMITS.max_bytes, timeout=source.request_timeout
+    ) as connection:
+        answer = connection.fetch(rest, accept=_ACCEPT)
     if answer.status != 200:
         raise SourceError(f"{access.url}{rest}: answered {answer.status}")
     return answer.body

@@ -6,7 +6,6 @@ but for descriptions, is refused: it is another version's, or not Kubernetes'.
 
 from __future__ import annotations
 
-import asyncio
 import lzma
 import tarfile
 import zipfile
@@ -30,7 +29,7 @@ from specmux_converters.group_versions import GroupVersion
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.release_documents import facts_of
 from specmux_tools.sources.input import read_bytes, unpack
-from specmux_tools.sources.remote.fetching import asking
+from specmux_tools.sources.remote.fetching import ServerConnection
 from specmux_tools.sources.source import FileRefused
 
 FOLDER: Final = "api/openapi-spec/v3"
@@ -38,7 +37,6 @@ FOLDER: Final = "api/openapi-spec/v3"
 PUBLISHED: Final = f"https://raw.githubusercontent.com/kubernetes/kubernetes/{{version}}/{FOLDER}"
 _Found: TypeAlias = "tuple[GroupVersion, Callable[[], bytes], str]"
 """A document, its bytes, and what it is for messages."""
-_GZIP: Final = {"Accept-Encoding": "gzip"}
 _DAMAGED: Final = (
     zipfile.BadZipFile,
     tarfile.TarError,
@@ -106,20 +104,16 @@ def published_url(release: str, pattern: str = PUBLISHED) -> str:
 def download_documents(access: ClientAccess, keeper: DocumentKeeper, *, timeout: float) -> FetchedDocuments:
     """One after the other, on one connection; what came before a failure is kept. Raises SourceUnreachable,
     FileRefused, StoreError."""
-
-    async def download() -> None:
-        async with asking(access, most=DEFAULT_LIMITS.max_bytes, timeout=timeout) as ask:
-            for key in sorted(keeper.missing):
-                path = f"/{_file_name(key)}"
-                answer = await ask(path, _GZIP)
-                if answer.status != 200:
-                    raise SourceUnreachable(
-                        f"{access.url}{path}: answered {answer.status}; "
-                        "--from names a mirror, a folder or an archive of the sources"
-                    )
-                keeper.keep(key, answer.body, f"{access.url}{path}")
-
-    asyncio.run(download())
+    with ServerConnection(access, most=DEFAULT_LIMITS.max_bytes, timeout=timeout) as connection:
+        for key in sorted(keeper.missing):
+            path = f"/{_file_name(key)}"
+            answer = connection.fetch(path)
+            if answer.status != 200:
+                raise SourceUnreachable(
+                    f"{access.url}{path}: answered {answer.status}; "
+                    "--from names a mirror, a folder or an archive of the sources"
+                )
+            keeper.keep(key, answer.body, f"{access.url}{path}")
     return keeper.finish(access.url)
 
 
