@@ -38,6 +38,7 @@ from specmux_aggregator.mounts import READER, NamedFunction
 from specmux_aggregator.parts import (
     Sources,
     cluster_version_of,
+    deltas_of,
     history_of,
     merged_swagger_of,
     prefetch_of,
@@ -119,7 +120,10 @@ class App:
             config=self.config,
             unread=lambda: self._reading.refused,
         )
-        self.service = service_of(settings, published, sources, routes=self._routes(seen))
+        self._deltas = deltas_of(settings, published, self.history)
+        self.service = service_of(
+            settings, published, sources, routes=self._routes(seen), deltas=self._deltas
+        )
         self.server = self._server(is_for_one_user=is_for_one_user, sockets=sockets)
         self._memory = MemoryWatch(percent=settings.memory.shed_percent, shed=self._shed)
         self._register(seen)
@@ -203,6 +207,7 @@ class App:
         front = (self._proxy_handler, self._gate, self._memory)
         origins = (self._sources.backend_sets, self.backends, self.discovery, self.schemas, self.history)
         documents = (
+            self._deltas,
             self.swagger,
             self._reading,
             self._validation,
@@ -240,6 +245,8 @@ class App:
         shed = self.published.representations.shed()
         if self.swagger is not None:
             self.swagger.forget()
+        if self._deltas is not None:
+            self._deltas.forget()
         if shed:
             self.server.forget_bodies()
         return shed
@@ -262,6 +269,7 @@ class App:
             service=self.service,
             memory=self._memory,
             schemas=self.schemas,
+            deltas=self._deltas,
         )
 
     def _routes(self, state: ServiceState) -> list[Route]:

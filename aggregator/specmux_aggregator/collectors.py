@@ -13,8 +13,9 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from specmux_aggregator.aggregation.document_checks import DocumentChecks
 from specmux_aggregator.api_discovery.metrics import DiscoveryCollector
 from specmux_aggregator.config.settings import Settings
+from specmux_aggregator.documents.deltas import Deltas
 from specmux_aggregator.documents.memory_pressure import MemoryWatch
-from specmux_aggregator.documents.metrics import LimitCollector
+from specmux_aggregator.documents.metrics import DeltaCollector, LimitCollector
 from specmux_aggregator.endpoints.health import ServiceState
 from specmux_aggregator.endpoints.service import Service
 from specmux_aggregator.metrics.instruments import Metrics, StateCollector
@@ -31,6 +32,7 @@ def register_collectors(
     service: Service,
     memory: MemoryWatch,
     schemas: Files | None,
+    deltas: Deltas | None,
 ) -> None:
     """Register the collectors of every part that exists."""
     registry, cluster = metrics.registry, state.cluster
@@ -51,6 +53,8 @@ def register_collectors(
         registry.register(SourceCollector(lambda: cluster.watches))
     registry.register(RequestCollector(server.stats.snapshot, moved=lambda: service.moved))
     registry.register(LimitCollector(settings, memory=lambda: memory.state))
+    if deltas is not None:
+        registry.register(DeltaCollector(deltas))
     if schemas is not None:
         registry.register(SchemaCollector(schemas))
     if state.document_checks is not None:

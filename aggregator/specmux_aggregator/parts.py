@@ -27,6 +27,7 @@ from specmux_aggregator.changes.history import History
 from specmux_aggregator.changes.metrics import ChangeMetrics
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.documents.archive import StateDirectory
+from specmux_aggregator.documents.deltas import Deltas
 from specmux_aggregator.documents.prefetch import DocumentPrefetch
 from specmux_aggregator.documents.repository import DocumentRepository
 from specmux_aggregator.documents.representations import Representations
@@ -228,6 +229,19 @@ def history_of(
     return history
 
 
+def deltas_of(settings: Settings, published: PublishedParts, history: History | None) -> Deltas | None:
+    """None if it is off, or without a history, which keeps former documents. The caller closes it."""
+    if history is None or not settings.dictionaries.enabled:
+        return None
+    return Deltas(
+        published.workers.encoder,
+        settings.dictionaries,
+        is_kept=history.is_kept,
+        document=history.document,
+        limits=settings.limits.of_documents,
+    )
+
+
 def prefetch_of(settings: Settings, published: PublishedParts) -> DocumentPrefetch | None:
     """A new prefetch that follows publications; None if it is off. The caller runs it."""
     wanted = settings.documents.prefetch
@@ -279,7 +293,12 @@ def merged_swagger_of(
 
 
 def service_of(
-    settings: Settings, published: PublishedParts, sources: Sources, *, routes: Iterable[Route]
+    settings: Settings,
+    published: PublishedParts,
+    sources: Sources,
+    *,
+    routes: Iterable[Route],
+    deltas: Deltas | None,
 ) -> Service:
     return Service(
         published.publisher,
@@ -290,6 +309,7 @@ def service_of(
         discovery=sources.discovery,
         is_private=settings.auth.is_private,
         first_look=sources.first_look,
+        deltas=deltas,
     )
 
 

@@ -16,7 +16,7 @@ DATA: Final = Path(__file__).with_name("promises.toml")
 PAGE: Final = ROOT / "docs/promises.md"
 _HEAD: Final = """# Promises and their tests
 
-The five documents that specmux implements, promise by promise, with links to the tests. Differences follow a
+The six documents that specmux implements, promise by promise, with links to the tests. Differences follow a
 dash. Generated from `tests/repository/promises.toml` by `python tests/repository/promises_page.py`.
 """
 

@@ -205,6 +205,11 @@ class History:
                 self.kept.put(name, hash, body)
         return body
 
+    def is_kept(self, name: GroupVersion, hash: Hash) -> bool:
+        """Whether ``document`` may find it: in memory, or on disk as far as the log reaches back."""
+        in_memory = hash in self.kept.hashes(name)
+        return in_memory or (self._archive is not None and self.log.has_seen(name, hash))
+
     async def comparison(self, name: GroupVersion, old: Hash, new: Hash) -> Findings | str | None:
         """Compare two stored documents; None if one is not stored. Raises WorkerFailed."""
         bodies = await self.document(name, old), await self.document(name, new)

@@ -349,6 +349,21 @@ class ChangeSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DictionarySettings:
+    """Documents as their difference from an earlier one (docs/encodings.md#dictionaries)."""
+
+    enabled: bool = _setting(
+        True, "let clients use the document that they have as a dictionary for its successor (RFC 9842)"
+    )
+    wait: float = _setting(
+        0.25,
+        "seconds that a request waits for its delta to be made; then it gets the whole document",
+        at_least=0,
+    )
+    max_bytes: int = _setting(16 * MIB, "bytes of deltas kept in memory", at_least=MIB)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogSettings:
     """Logging, to standard error."""
 
@@ -376,5 +391,6 @@ class Settings:
     memory: MemorySettings = field(default_factory=MemorySettings)
     state: StateSettings = field(default_factory=StateSettings)
     changes: ChangeSettings = field(default_factory=ChangeSettings)
+    dictionaries: DictionarySettings = field(default_factory=DictionarySettings)
     log: LogSettings = field(default_factory=LogSettings)
     backends: tuple[Backend, ...] = ()

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from specmux_aggregator.config.settings import Settings
+from specmux_aggregator.documents.deltas import DeltaResult, Deltas
 from specmux_aggregator.documents.memory_pressure import MemoryState
 
 
@@ -64,4 +65,27 @@ class LimitCollector:
             "specmux_memory_pressure",
             "1 while documents are dropped because memory is short.",
             value=int(state.is_pressed),
+        )
+
+
+class DeltaCollector:
+    def __init__(self, deltas: Deltas) -> None:
+        self._deltas = deltas
+
+    def collect(self) -> Iterator[Metric]:
+        offered = CounterMetricFamily(
+            "specmux_dictionary_offers",
+            "Dictionaries that clients offered, by what came of it; answers repeated from memory count once.",
+            labels=["result"],
+        )
+        for result in DeltaResult:
+            offered.add_metric([result.value], self._deltas.results[result])
+        yield offered
+        yield CounterMetricFamily(
+            "specmux_dictionary_deltas_made",
+            "Documents that were compressed with another.",
+            value=self._deltas.made,
+        )
+        yield GaugeMetricFamily(
+            "specmux_dictionary_deltas_bytes", "Bytes of such documents in memory.", value=self._deltas.size
         )

@@ -13,6 +13,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from specmux_aggregator.endpoints.not_found import ROUTE_DOCUMENT, ROUTE_ROOT, possible_owners, unknown
+from specmux_aggregator.http.dictionaries import accepts_dcz, use_as_dictionary
 from specmux_aggregator.http.messages import Coding, ETag, Request
 from specmux_aggregator.http.negotiation import MEDIA_TYPES, coding_for, media_type_for, profiled
 from specmux_aggregator.http.prepared_answer import (
@@ -93,13 +94,15 @@ def decide(
     vouched_until: Callable[[BackendName], float | None] = lambda _: None,
     is_checked: bool = False,
     is_private: bool = False,
+    has_dictionaries: bool = False,
 ) -> Decision | None:
     """The decision; None for a path outside ``/openapi/v3``.
 
     ``offered``: media types in which a document exists (it may have no Protobuf form). ``vouched_until``:
     monotonic seconds until which a published hash counts as the backend's own; None: not at all, so another
     hash leads to ``Revalidate``. ``is_checked``: whether the backend was asked after the request arrived.
-    ``is_private``: access is restricted, so no shared cache may store the answer.
+    ``is_private``: access is restricted, so no shared cache may store the answer. ``has_dictionaries``:
+    whether clients may use the documents that they have to decompress newer ones.
     """
     path = request.path
     if path == ROOT_PATH:
@@ -143,6 +146,7 @@ def decide(
         is_checked=is_checked,
         route=ROUTE_DOCUMENT,
         losses=entry.offer.losses,
+        has_dictionaries=has_dictionaries,
     )
 
 
@@ -183,6 +187,7 @@ def _represent(
     is_stale: bool = False,
     is_checked: bool = False,
     losses: int = 0,
+    has_dictionaries: bool = False,
 ) -> Decision:
     coding = coding_for(request.accept_encoding)
     held = CacheStatus.STALE if is_stale else CacheStatus.HIT
@@ -199,6 +204,11 @@ def _represent(
         cache_status=CacheStatus.ASKED if is_checked else held,
         # Tell clients about constructs that conversion lost.
         fields=(("Specmux-Losses", str(losses)),) if losses else (),
+        # Only what is fresh may be a dictionary (RFC 9842 2.2.1), and without its hash a document never is.
+        use_as_dictionary=(
+            use_as_dictionary(request.path, key.hash) if has_dictionaries and is_immutable else ""
+        ),
+        varies_by_dictionary=has_dictionaries and accepts_dcz(request.accept_encoding),
     )
     return settled(representation, request) or Deliver(key, media_type, representation)
 

@@ -17,7 +17,8 @@ from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.aggregation.refresher import Refresher
 from specmux_aggregator.api_discovery.encoded_directory import CORE_PATH, GROUPS_PATH, PendingAnswer
 from specmux_aggregator.api_discovery.watch import DiscoveryWatch
-from specmux_aggregator.documents.repository import DocumentRepository
+from specmux_aggregator.documents.deltas import Deltas
+from specmux_aggregator.documents.repository import CodedBody, DocumentRepository
 from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.endpoints.discovery import decide as discover
 from specmux_aggregator.endpoints.not_found import FIRST_LOOK_STEP, looking, unavailable
@@ -29,12 +30,15 @@ from specmux_aggregator.endpoints.openapi import (
     decide,
 )
 from specmux_aggregator.endpoints.routes import Route, RouteTable
+from specmux_aggregator.http.dictionaries import OfferedDictionary, by_dictionary, offered_dictionary
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.negotiation import ELEMENTS_MAX, LIST_MAX, MEDIA_TYPES, overlong_list
 from specmux_aggregator.http.prepared_answer import (
     CacheStatus,
     PreparedAnswer,
+    Representation,
     delivered,
+    settled,
     status_reply,
     with_field,
 )
@@ -53,6 +57,9 @@ ATTEMPTS: Final = 3
 
 PARTIAL: Final = "Specmux-Partial"
 """The field that marks a list as incomplete: backends have not answered since the start."""
+
+DICTIONARY_RETRY: Final = 1.0
+"""Seconds after which a dictionary that was unknown is looked for again."""
 
 REVALIDATE_TIMEOUT: Final = 5.0
 """Seconds for which a client with an unknown hash waits until the owner was asked; then it gets what is
@@ -82,9 +89,11 @@ class Service:
         discovery: DiscoveryWatch | None = None,
         is_private: bool = False,
         first_look: FirstLook | None = None,
+        deltas: Deltas | None = None,
     ) -> None:
         """``first_look``: the first check of backends; None: it is over. ``routes``: everything except
-        documents, their root and discovery. ``is_private``: no shared cache may store an answer."""
+        documents, their root and discovery. ``is_private``: no shared cache may store an answer. ``deltas``:
+        None compresses nothing by a dictionary."""
         self._publisher = publisher
         self._representations = representations
         self._documents = documents
@@ -93,6 +102,7 @@ class Service:
         self._discovery = discovery
         self._is_private = is_private
         self._first_look = first_look
+        self._deltas = deltas
         self.moved = 0
         """Number of documents that their owner replaced between its root and the download."""
 
@@ -116,10 +126,18 @@ class Service:
             case PreparedAnswer():
                 return self._mark_partial(decision, request)
             case Deliver(key, media_type, representation):
+                if self._deltas is not None and (dictionary := _offered(request, representation)):
+                    delta = self._deltas.find(key, media_type, dictionary)
+                    if delta:
+                        return _compressed(request, representation, dictionary, delta)
+                    if delta is None:
+                        return PendingDocument(request, snapshot, decision)
                 body = self._representations.get(key, media_type, representation.coding)
                 if body is None:
                     return PendingDocument(request, snapshot, decision)
-                return self._mark_partial(delivered(representation, body), request)
+                answer = self._mark_partial(delivered(representation, body), request)
+                # Another dictionary may be known soon, without another generation.
+                return _for_now(answer) if representation.varies_by_dictionary else answer
             case Revalidate() | PendingAnswer():
                 return Pending(request)
 
@@ -154,7 +172,9 @@ class Service:
             obtained = await self._documents.obtain(decision.key, decision.media_type, representation.coding)
             match obtained:
                 case bytes():
-                    return delivered(representation, obtained)
+                    return await self._deliver(
+                        request, replace(decision, representation=representation), obtained
+                    )
                 case Unencodable():
                     continue
                 case MovedDocument():
@@ -169,6 +189,17 @@ class Service:
             if self._is_current(decision.key):
                 break
         return unavailable(failure, request, retry_after=self._retry_after(request, failure))
+
+    async def _deliver(self, request: Request, decision: Deliver, body: bytes) -> PreparedAnswer:
+        """The document, as its difference from the client's if that can be had soon."""
+        representation = decision.representation
+        dictionary = _offered(request, representation)
+        if self._deltas is not None and dictionary is not None:
+            coded = CodedBody(representation.coding, body)
+            delta = await self._deltas.make(decision.key, decision.media_type, dictionary, coded)
+            if delta:
+                return _compressed(request, representation, dictionary, delta)
+        return delivered(representation, body)
 
     def _recall_decision(self, pending: Pending) -> Deliver | None:
         """The decision made on arrival, if nothing was published since."""
@@ -204,6 +235,7 @@ class Service:
             vouched_until=self._vouched_after_check if is_revalidated else self._vouched_until,
             is_checked=is_revalidated,
             is_private=self._is_private,
+            has_dictionaries=self._deltas is not None,
         )
         is_missing = isinstance(decision, PreparedAnswer) and decision.status == 404
         if is_missing and self._first_look is not None and self._first_look.runs():
@@ -280,6 +312,21 @@ class Service:
         entry = snapshot.entries.get(GroupVersion(request.path.removeprefix(DOCUMENT_PREFIX)))
         refresher = self._refresher_of(entry.owner) if entry is not None else None
         return refresher.check.next_delay if refresher is not None else 1.0
+
+
+def _offered(request: Request, representation: Representation) -> OfferedDictionary | None:
+    return offered_dictionary(request) if representation.varies_by_dictionary else None
+
+
+def _compressed(
+    request: Request, representation: Representation, dictionary: OfferedDictionary, delta: bytes
+) -> PreparedAnswer:
+    representation = by_dictionary(representation, dictionary)
+    return settled(representation, request) or delivered(representation, delta)
+
+
+def _for_now(answer: PreparedAnswer) -> PreparedAnswer:
+    return replace(answer, good_until=time.monotonic() + DICTIONARY_RETRY)
 
 
 def _overlong(request: Request) -> PreparedAnswer | None:

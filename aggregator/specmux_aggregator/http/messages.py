@@ -49,3 +49,5 @@ class Request(NamedTuple):
     accept_encoding: str | None = None
     if_none_match: str | None = None
     if_match: str | None = None
+    dictionary: str | None = None
+    """Available-Dictionary and Dictionary-ID, separated by a space."""

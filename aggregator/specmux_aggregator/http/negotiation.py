@@ -166,7 +166,12 @@ def media_ranges(accept: str) -> Iterator[tuple[MediaRange, list[str]]]:
             yield MediaRange(main, sub, quality), parameters
 
 
-def _coding_for(accept_encoding: str) -> Coding:
+def quality_of(coding: str, accept_encoding: str) -> float | None:
+    """The weight of a content coding, 0 to 1; None if it is not named."""
+    return _qualities_of(accept_encoding).get(coding)
+
+
+def _qualities_of(accept_encoding: str) -> dict[str, float]:
     qualities: dict[str, float] = {}
     for element in accept_encoding.lower().split(","):
         name, *parameters = element.split(";")
@@ -174,6 +179,11 @@ def _coding_for(accept_encoding: str) -> Coding:
         quality = _quality_of(parameters)
         if name and quality is not None:
             qualities.setdefault(name, quality)
+    return qualities
+
+
+def _coding_for(accept_encoding: str) -> Coding:
+    qualities = _qualities_of(accept_encoding)
     # A wildcard covers what the client did not name: use gzip, which every client can decode.
     fallback = {Coding.GZIP: qualities.get("*", 0.0)}
     best, best_quality = Coding.IDENTITY, qualities.get(Coding.IDENTITY, 0.0)

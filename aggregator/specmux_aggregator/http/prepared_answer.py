@@ -42,6 +42,7 @@ FORMATS: Final = {
 """Metric labels, and what an ETag says of a form."""
 
 VARY: Final = ("Vary", "Accept, Accept-Encoding")
+VARY_BY_DICTIONARY: Final = ("Vary", "Accept, Accept-Encoding, Available-Dictionary")
 NO_STORE: Final = ("Cache-Control", "no-store")
 ALLOW: Final = ("Allow", "GET, HEAD")
 
@@ -142,6 +143,7 @@ _FREQUENT: Final = {
     field: _field(*field)
     for field in (
         VARY,
+        VARY_BY_DICTIONARY,
         *(("Cache-Status", status.value) for status in CacheStatus),
         *(cache_control(is_immutable=a, is_private=b) for a in (False, True) for b in (False, True)),
     )
@@ -225,6 +227,12 @@ class Representation:
     cache_status: CacheStatus | None = None
     fields: tuple[tuple[str, str], ...] = ()
     """Additional header fields of the 200 and the 304."""
+    use_as_dictionary: str = ""
+    """Use-As-Dictionary of the 200 (RFC 9842 2.1)."""
+    varies_by_dictionary: bool = False
+    """Whether the answer depends on the dictionary that the client has."""
+    content_coding: str = ""
+    """Content-Encoding, if it is not ``coding``."""
 
     @property
     def expires(self) -> bool:
@@ -249,8 +257,10 @@ def settled(representation: Representation, request: Request) -> PreparedAnswer 
 def delivered(representation: Representation, body: bytes) -> PreparedAnswer:
     """The 200 with ``body``, which has the representation's content coding."""
     fields = [("Content-Type", representation.content_type), *_validating(representation)]
-    if representation.coding is not Coding.IDENTITY:
-        fields.append(("Content-Encoding", representation.coding.value))
+    if representation.content_coding or representation.coding is not Coding.IDENTITY:
+        fields.append(("Content-Encoding", representation.content_coding or representation.coding.value))
+    if representation.use_as_dictionary:
+        fields.append(("Use-As-Dictionary", representation.use_as_dictionary))
     fields.extend(representation.fields)
     return _prepare(representation, 200, fields, body)
 
@@ -309,7 +319,8 @@ def names(field: str, etag: ETag, *, weak: bool) -> bool:
 
 def _validating(representation: Representation) -> list[tuple[str, str]]:
     control = cache_control(is_immutable=representation.is_immutable, is_private=representation.is_private)
-    fields = [control, ("ETag", representation.etag), VARY]
+    vary = VARY_BY_DICTIONARY if representation.varies_by_dictionary else VARY
+    fields = [control, ("ETag", representation.etag), vary]
     if representation.cache_status is not None:
         fields.append(("Cache-Status", representation.cache_status))
     return fields

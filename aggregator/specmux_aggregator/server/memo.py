@@ -53,7 +53,7 @@ from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.prepared_answer import PreparedAnswer
 from specmux_aggregator.server.deciding_head import deciding_part
 from specmux_aggregator.server.protocols import ClientConnection, Guard, Pending, Permission, Responder
-from specmux_aggregator.server.requests import request_of
+from specmux_aggregator.server.requests import AVAILABLE_DICTIONARY, request_of
 from specmux_aggregator.server.stats import Cell, RequestStats
 
 Key = TypeVar("Key", bound=Hashable)
@@ -70,7 +70,16 @@ KEY_MAX: Final = 2048
 LINES_MAX: Final = 4 * GENERATION_SIZE
 """Number of request lines known to be worth a look at their deciding part."""
 
-TELLING: Final = (HOST, AUTHORIZATION, USER_AGENT, ACCEPT, ACCEPT_ENCODING, IF_NONE_MATCH, IF_MATCH)
+TELLING: Final = (
+    HOST,
+    AUTHORIZATION,
+    USER_AGENT,
+    ACCEPT,
+    ACCEPT_ENCODING,
+    IF_NONE_MATCH,
+    IF_MATCH,
+    AVAILABLE_DICTIONARY,
+)
 """The fields that decide the answer of nearly all requests."""
 
 

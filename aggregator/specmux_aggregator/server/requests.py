@@ -13,9 +13,12 @@ from typing import Final
 from aiohttp import HttpVersion10, HttpVersion11
 from aiohttp.hdrs import ACCEPT, ACCEPT_ENCODING, EXPECT, HOST, IF_MATCH, IF_NONE_MATCH, TRANSFER_ENCODING
 from aiohttp.http import RawRequestMessage
+from multidict import istr
 
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.prepared_answer import PreparedAnswer, refusal
+
+AVAILABLE_DICTIONARY: Final = istr("Available-Dictionary")
 
 VERSIONS: Final = (HttpVersion11, HttpVersion10)
 
@@ -72,7 +75,18 @@ def request_of(message: RawRequestMessage) -> Request:
         _join_values(getall(ACCEPT_ENCODING, None)),
         _join_values(getall(IF_NONE_MATCH, None)),
         _join_values(getall(IF_MATCH, None)),
+        _dictionary_of(message) if AVAILABLE_DICTIONARY in message.headers else None,
     )
+
+
+def _dictionary_of(message: RawRequestMessage) -> str | None:
+    """The dictionary that a request names. None of a page of another origin, to which the length of an answer
+    must tell nothing about the document (RFC 9842 9.3.3)."""
+    getall = message.headers.getall
+    if message.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
+        return None
+    named = _join_values(getall("Dictionary-ID", None)) or ""
+    return f"{_join_values(getall(AVAILABLE_DICTIONARY))} {named}"
 
 
 def target_of(message: RawRequestMessage) -> str:

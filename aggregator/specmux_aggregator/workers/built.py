@@ -98,6 +98,15 @@ class GroupBuilt:
     resources: Mapping[GroupVersion, Resources]
 
 
+class MadeDelta(NamedTuple):
+    """A document compressed with another as dictionary."""
+
+    digest: bytes
+    """SHA-256 of the dictionary."""
+    body: bytes
+    """Empty if it saves nothing or cannot be made."""
+
+
 class NeededDocuments(NamedTuple):
     """Documents whose part is not cached here."""
 
