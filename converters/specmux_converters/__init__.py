@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # type checkers and editors; at run time __getattr__ does it
     from specmux_converters.codecs.objects.envelope import open_envelope as open_envelope
     from specmux_converters.crd import build
     from specmux_converters.crd.documents import CRDBuild
-    from specmux_converters.crd.problems import Problem
+    from specmux_converters.crd.manifest import Problem
     from specmux_converters.document import Document, Limits, parse
     from specmux_converters.document import canonical as canonical
     from specmux_converters.document import content_hash as content_hash
@@ -66,7 +66,7 @@ __all__ = [
 _MODULES = {
     "resources": "GroupVersionKind",
     "change_severity": "ChangeSeverity",
-    "crd.problems": "Problem",
+    "crd.manifest": "Problem",
     "crd.documents": "CRDBuild",
     "outlines": "DocumentPart Outline",
     "from_swagger2.conversion": "Conversion WholeConversion convert convert_whole",

@@ -12,7 +12,7 @@ from specmux_converters.document_forms import FORMS
 from specmux_converters.errors import InvalidDocument, NoDocument, cut
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.losses import Loss
-from specmux_converters.lower_openapi31 import is_later_than_30
+from specmux_converters.lower_openapi31 import as_openapi_30, is_later_than_30
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _CRD: Final = "CustomResourceDefinition"
@@ -77,8 +77,6 @@ def _recognise_reading(reading: _Reading) -> RecognisedInput:
         raise NoDocument(f"{len(documents)} documents, and none is a CustomResourceDefinition")
     kind, document = kind_of(documents[0]), documents[0]
     if kind is DocumentKind.OPENAPI_3 and is_later_than_30(document):
-        from specmux_converters.lower_openapi31.lowering import as_openapi_30  # few documents need it
-
         lowered, more = as_openapi_30(document)
         return RecognisedInput(kind, (lowered,), (*losses, *more))
     if kind is None:
@@ -135,7 +133,7 @@ class _Reading:
                 raise refusal from None
 
     def _yaml(self) -> tuple[Document, ...]:
-        from specmux_converters.yaml.reader import parse_yaml_stream
+        from specmux_converters.yaml import parse_yaml_stream
 
         if self.is_manifest is None:
             self.is_manifest = _CRD.encode() in self.data

@@ -2,7 +2,8 @@
 contain data, and a property may be called ``$ref``.
 
 Some places refer by name alone: security requirements, discriminators, ``operationId``. These names are
-renamed like the corresponding references.
+renamed like the corresponding references. Kubernetes writes a reference with annotations as ``allOf`` with
+one element, since OpenAPI 3.0 ignores siblings of ``$ref``.
 
 The table below lists where each kind of object contains others (OpenAPI 3.0.3, section 4.7).
 """
@@ -64,6 +65,12 @@ LISTS_OF: Final[Mapping[str, Mapping[str, str]]] = {
 }
 KINDS: Final = MAPS_OF["components"]
 """A section of ``components`` -> the kind of its objects."""
+
+
+MOST_HOPS: Final = 32
+"""Longest chain of references; a longer one is assumed to be circular."""
+
+EMPTY: Final[Mapping[str, Any]] = {}
 
 
 def rewrite(node: Any, kind: str, rename: Rename) -> Any:
@@ -229,3 +236,24 @@ def _rename_component(name: str, section: str, rename: Rename) -> str:
     ref = PREFIX + section + pointer_to(name)
     new = rename(ref)
     return name if new == ref else name_in(new, section) or name
+
+
+def reference_to(component: str) -> str:
+    """The reference to a component whose name needs no escaping, as in Kubernetes."""
+    return f"{PREFIX}schemas/{component}"
+
+
+def resolve_schema(schemas: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """``schema``, or the component that it refers to, without siblings of the reference.
+
+    An empty schema, which allows anything, for a dangling or circular reference.
+    """
+    for _ in range(MOST_HOPS):
+        name = component_of(schema)
+        if name is None:
+            return schema
+        target = schemas.get(name)
+        if not isinstance(target, dict):
+            return EMPTY
+        schema = target
+    return EMPTY

@@ -2,21 +2,24 @@
 
 Resources follow from paths: plural and scope from segments, verbs from operations (``x-kubernetes-action``),
 kinds from ``x-kubernetes-group-version-kind``. Documents lack short names and categories; manifests of
-CustomResourceDefinitions add them (``name_resources``).
+CustomResourceDefinitions add them (``name_resources``), a table those of kube-apiserver's own resources: they
+are of Kubernetes 1.35 (``pkg/registry/*/*/storage``) and of PodSecurityPolicy, other resources have none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
-from typing import Final
+from functools import cache
+from pkgutil import get_data
+from typing import Final, TypeAlias
 
 from specmux_converters.document import Document
-from specmux_converters.group_versions import GroupVersion
+from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.json_values import array, mapping, members, text, texts
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.operations import COLLECTION_METHODS, METHODS, VERBS, kinds_named_by
-from specmux_converters.references import resolve_part, schemas_of
+from specmux_converters.references import component_of, resolve_part, schemas_of
 from specmux_converters.resources import (
     NO_KIND,
     APIResource,
@@ -25,11 +28,14 @@ from specmux_converters.resources import (
     Resources,
     Subresource,
 )
-from specmux_converters.schema_references import component_of
 
 _CUSTOM_VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 """The order in which an apiserver lists the verbs of custom resources; those of its own kinds are sorted
 (apiextensions-apiserver, customresource_discovery_controller.go)."""
+
+
+Names: TypeAlias = Mapping[str, ResourceNames]
+_NO_NAMES: Final[Names] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,3 +206,30 @@ def _parameter_names(document: Document, *holders: Document) -> Iterator[str]:
             name = resolve_part(document, parameter).get("name")
             if isinstance(name, str):
                 yield name
+
+
+def built_in_names(group: str) -> Mapping[str, ResourceNames]:
+    """The names by plural; empty for a group that does not belong to Kubernetes."""
+    return _by_group().get(group, _NO_NAMES)
+
+
+@cache
+def _by_group() -> Mapping[str, Mapping[str, ResourceNames]]:
+    """A line has the resource with its group, its short names, and its categories."""
+    found: dict[str, dict[str, ResourceNames]] = {}
+    for line in (get_data(__package__, "built_in_names.txt") or b"").decode().splitlines():
+        resource, short, *categories = line.split()
+        plural, _, group = resource.partition(".")
+        short_names = () if short == "-" else tuple(short.split(","))
+        names = ResourceNames("", short_names, tuple(categories))
+        found.setdefault(group, {})[plural] = names
+    return found
+
+
+def resources_of(document: Document, group_version: GroupVersion, more: Names = _NO_NAMES) -> Resources:
+    """The resources of a document, whatever the order of its keys, with Kubernetes' own names and ``more``,
+    by plural."""
+    parts = split(group_version)
+    paths = {path: dict(sorted(item.items())) for path, item in sorted(members(document.get("paths")))}
+    names = {**(built_in_names(parts[0]) if parts else {}), **more}
+    return name_resources(synthesise({**document, "paths": paths}, group_version), names)

@@ -22,7 +22,7 @@ sys.path.append(str(HERE.parents[1]))
 import orjson  # noqa: E402
 
 from shared_data import DATA, read  # noqa: E402
-from specmux_converters.yaml.reader import parse_yaml_stream  # noqa: E402
+from specmux_converters.yaml import parse_yaml_stream  # noqa: E402
 from specmux_tools.validation.rules.checking import check_rules  # noqa: E402
 from specmux_tools.validation.rules.compiled_rule import RuleCompiler  # noqa: E402
 from specmux_tools.validation.rules.rule_faults import compile_rules  # noqa: E402

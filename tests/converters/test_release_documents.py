@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 import shared_data
 from converters.record_release_documents import DATA, MODULE, published
 from specmux_aggregator.built_in_releases import built_in_releases
-from specmux_converters.built_in_names import resources_of
 from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.release_documents import PublishedRelease, ReleaseDocuments, facts_of, pack_documents
 from specmux_converters.releases import RELEASES
+from specmux_converters.synthesis import resources_of
 
 SIZE_MAX = 150 * 1024
 

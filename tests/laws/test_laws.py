@@ -20,8 +20,7 @@ from specmux_converters.document import DEFAULT_LIMITS
 from specmux_converters.document_forms import FORMS
 from specmux_converters.from_swagger2.reading.source import Profile
 from specmux_converters.to_swagger2.conversion import convert_to_v2
-from specmux_converters.yaml.reader import parse_yaml_stream
-from specmux_converters.yaml.writer import to_yaml
+from specmux_converters.yaml import parse_yaml_stream, to_yaml
 from specmux_tools.differences import Comparison
 from specmux_tools.differences.rules import Impact
 

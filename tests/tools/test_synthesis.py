@@ -11,13 +11,12 @@ from shared_data import GOLDEN, documents, files, load
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.workers.resources import resources_in
-from specmux_converters.built_in_names import resources_of
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.json_schema.kinds import Kind, kinds_in
 from specmux_converters.operations import kinds_named_by
 from specmux_converters.resources import APIResource, GroupVersionKind, ResourceNames
-from specmux_converters.synthesis import name_resources, names_of, synthesise
+from specmux_converters.synthesis import name_resources, names_of, resources_of, synthesise
 from specmux_tools.kinds import group_version_kinds
 
 KEY = GroupVersion("apis/g/v1")

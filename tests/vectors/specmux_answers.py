@@ -17,9 +17,8 @@ from specmux_converters.errors import ConverterError
 from specmux_converters.from_swagger2.conversion import convert_whole
 from specmux_converters.go.text import Number
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.references import schemas_of
+from specmux_converters.references import reference_to, schemas_of
 from specmux_converters.resources import GroupVersionKind
-from specmux_converters.schema_references import reference_to
 from specmux_tools.kinds import DocumentSet, KindSchema
 from specmux_tools.unions import Member, Union, UnionConflict, normalize_apply, normalize_update
 from specmux_tools.validation import Check, Directive, Severity, ValidationReport, Validator

@@ -14,7 +14,7 @@ from specmux_converters.document import Document
 from specmux_converters.go.regexp_match import Pattern
 from specmux_converters.json_schema import Kind, Schema
 from specmux_converters.resources import GroupVersionKind
-from specmux_converters.yaml.reader import parse_yaml_stream
+from specmux_converters.yaml import parse_yaml_stream
 from specmux_tools.explanation.skeleton import skeleton
 from specmux_tools.validation.schema.formats import find_format
 

@@ -97,7 +97,7 @@ def show(output: Output, value: Any, lines: Iterable[str]) -> None:
 
             write_line(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
         case "yaml":
-            from specmux_converters.yaml.writer import to_yaml
+            from specmux_converters.yaml import to_yaml
 
             write_line(to_yaml(value).decode().rstrip("\n"))
         case "text":

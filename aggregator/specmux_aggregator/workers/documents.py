@@ -26,7 +26,6 @@ from specmux_aggregator.workers.crds import GroupMemos, build_groups, group_memo
 from specmux_aggregator.workers.file_names import COMPRESSED, group_version_of_file
 from specmux_aggregator.workers.losses import Losses, losses_by_group_version, losses_of
 from specmux_converters import codecs
-from specmux_converters.built_in_names import resources_of
 from specmux_converters.codecs.fragments import Fragments
 from specmux_converters.crd import Templates
 from specmux_converters.document import Document, Limits, canonical, content_hash, parse
@@ -37,6 +36,7 @@ from specmux_converters.media_types import MediaType
 from specmux_converters.profiles import PROFILES
 from specmux_converters.recognise import DocumentKind, RecognisedInput, recognise
 from specmux_converters.resources import Resources
+from specmux_converters.synthesis import resources_of
 
 REFUSALS = (TooLarge, BadCoding, ConverterError)
 """Exceptions that a backend's bytes can cause."""

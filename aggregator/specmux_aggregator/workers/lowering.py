@@ -13,7 +13,7 @@ from specmux_aggregator.model.observation import Hash, Offer, Provenance
 from specmux_aggregator.workers.losses import Losses, losses_of
 from specmux_converters.document import Limits, canonical, content_hash, parse
 from specmux_converters.errors import ConverterError, LimitExceeded
-from specmux_converters.lower_openapi31 import is_later_than_30
+from specmux_converters.lower_openapi31 import as_openapi_30, is_later_than_30
 
 HEAD: Final = 256
 """Bytes within which Kubernetes' servers state a document's version."""
@@ -86,8 +86,6 @@ def lowered_json(plain: bytes, *, limits: Limits) -> LoweredDocument | Failure |
     """Like ``lowered_document``, for a body without content coding."""
     if not may_be_later(plain):
         return None
-    from specmux_converters.lower_openapi31.lowering import as_openapi_30  # few servers need it
-
     try:
         document = parse(plain, limits=limits)
         if not is_later_than_30(document):

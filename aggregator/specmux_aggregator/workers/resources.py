@@ -5,11 +5,11 @@ from __future__ import annotations
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.failure import Cause, Failure
-from specmux_converters.built_in_names import resources_of
 from specmux_converters.document import Limits, parse
 from specmux_converters.errors import ConverterError
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.resources import Resources
+from specmux_converters.synthesis import resources_of
 
 
 def resources_in(

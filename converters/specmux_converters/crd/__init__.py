@@ -12,7 +12,7 @@ from specmux_converters.lazy.names import lazy_names
 
 if TYPE_CHECKING:  # at run time __getattr__ imports them
     from specmux_converters.crd.documents import CRDBuild, build
-    from specmux_converters.crd.problems import Problem
+    from specmux_converters.crd.manifest import Problem
     from specmux_converters.crd.templates import AS_DEFINED, BUNDLED, Templates, templates_for, templates_of
     from specmux_converters.crd.version_documents import CRDMemo
 
@@ -32,7 +32,7 @@ _MODULES = {
     "templates": "BUNDLED AS_DEFINED Templates templates_for templates_of",
     "documents": "CRDBuild build",
     "version_documents": "CRDMemo",
-    "problems": "Problem",
+    "manifest": "Problem",
 }
 
 __getattr__, __dir__ = lazy_names(__name__, _MODULES, __all__)

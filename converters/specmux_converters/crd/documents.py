@@ -15,8 +15,7 @@ from typing import Any, Final
 
 import orjson
 
-from specmux_converters.crd.manifest import CRD, Version, read_manifest, shown_name
-from specmux_converters.crd.problems import Problem
+from specmux_converters.crd.manifest import CRD, Problem, Version, read_manifest, shown_name
 from specmux_converters.crd.templates import BUNDLED, Templates
 from specmux_converters.crd.version_documents import CRDMemo, Edition, make_edition
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits

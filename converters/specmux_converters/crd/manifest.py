@@ -11,12 +11,25 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final, NoReturn
 
-from specmux_converters.crd.problems import Problem
 from specmux_converters.errors import InvalidDocument, cut
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_values import mapping, within
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.losses import pointer_to
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A fault of a manifest. ``crd``: its name, "" if it has none; ``pointer`` (RFC 6901) into the manifest.
+
+    ``construct``: what is missing from the documents: "manifest" for everything, "version", or "schema".
+    """
+
+    crd: str
+    pointer: str
+    construct: str
+    reason: str
+
 
 _V1: Final = "apiextensions.k8s.io/v1"
 _V1BETA1: Final = "apiextensions.k8s.io/v1beta1"

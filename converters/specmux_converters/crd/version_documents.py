@@ -9,8 +9,7 @@ from typing import Any, Final
 import orjson
 
 from specmux_converters.crd.bundled import CONVENTIONS, PREFIX, SCALE, reference
-from specmux_converters.crd.manifest import CRD, Version
-from specmux_converters.crd.problems import Problem
+from specmux_converters.crd.manifest import CRD, Problem, Version
 from specmux_converters.crd.structural import publish_schema
 from specmux_converters.crd.templates import BUNDLED, Templates
 from specmux_converters.document import Document

@@ -30,11 +30,15 @@ from dataclasses import field
 from functools import partial
 from typing import Any, Final, TypeAlias
 
-from specmux_converters.from_swagger2.paths.bodies import FormField, convert_body, convert_form
+from specmux_converters.from_swagger2.paths.bodies import (
+    FormField,
+    convert_body,
+    convert_form,
+    convert_response,
+)
 from specmux_converters.from_swagger2.paths.operations import convert_path_item
 from specmux_converters.from_swagger2.paths.parameters import LOCATIONS, convert_parameter
 from specmux_converters.from_swagger2.paths.references import ReferenceTarget, find, location_of
-from specmux_converters.from_swagger2.paths.responses import convert_response
 from specmux_converters.from_swagger2.reading.component_names import are_allowed, is_allowed, reason_of_rename
 from specmux_converters.from_swagger2.reading.encoding import encode
 from specmux_converters.from_swagger2.reading.source import SwaggerSource

@@ -17,7 +17,7 @@ import orjson
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
 from specmux_converters.errors import LimitExceeded
 from specmux_converters.from_swagger2.context import Context
-from specmux_converters.from_swagger2.paths.operation_ids import with_unique_ids
+from specmux_converters.from_swagger2.paths.operations import with_unique_ids
 from specmux_converters.from_swagger2.paths.path_templates import note_equal_templates, plain_templates
 from specmux_converters.from_swagger2.paths.security import convert_requirements, convert_security_schemes
 from specmux_converters.from_swagger2.paths.servers import convert_servers
@@ -32,8 +32,14 @@ from specmux_converters.from_swagger2.reading.fields import (
     is_present,
     keep_fields,
 )
-from specmux_converters.from_swagger2.reading.input import check_profile, parse_input
-from specmux_converters.from_swagger2.reading.source import Profile, SwaggerSource, object_at, read_source
+from specmux_converters.from_swagger2.reading.source import (
+    Profile,
+    SwaggerSource,
+    check_profile,
+    object_at,
+    parse_input,
+    read_source,
+)
 from specmux_converters.from_swagger2.reading.trace import OutputBudget, Trace
 from specmux_converters.group_versions import GroupVersion, group_version_of
 from specmux_converters.lazy.dataclasses import dataclass

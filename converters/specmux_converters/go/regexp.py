@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from specmux_converters.go.case_folding import with_other_cases
-from specmux_converters.go.unicode_classes import Ranges, complement, unicode_ranges
+from specmux_converters.go.unicode_classes import Ranges, complement, unicode_ranges, with_other_cases
 
 
 class Invalid(Exception):

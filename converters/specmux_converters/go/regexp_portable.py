@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from specmux_converters.go.case_folding import alike
+from specmux_converters.go.unicode_classes import alike
 
 _CLASSES: Final = {"d": "0-9", "w": "0-9A-Za-z_", "s": r"\t\n\f\r "}
 _POSIX: Final = {

@@ -9,10 +9,9 @@ from typing import Any, Final, TypeAlias
 from specmux_converters.document import Document, is_of_custom_resources
 from specmux_converters.errors import InvalidDocument
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.json_schema.components import Components
+from specmux_converters.json_schema.components import Components, ReferenceGraph
 from specmux_converters.json_schema.custom_resources import CustomResources
 from specmux_converters.json_schema.forms import DRAFT, Mode, Schema, SchemaForm
-from specmux_converters.json_schema.graph import ReferenceGraph
 from specmux_converters.json_schema.kinds import Kind, components_with_status, kinds_in
 from specmux_converters.json_schema.typed import NEVER_NULL, STATUS, TypedConverter
 from specmux_converters.references import schemas_of

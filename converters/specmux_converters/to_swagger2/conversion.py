@@ -15,8 +15,7 @@ from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
 from specmux_converters.errors import InvalidDocument, LimitExceeded, cut
 from specmux_converters.from_swagger2.paths.security import FLOWS
 from specmux_converters.from_swagger2.reading.encoding import encode
-from specmux_converters.from_swagger2.reading.input import check_profile
-from specmux_converters.from_swagger2.reading.source import Profile
+from specmux_converters.from_swagger2.reading.source import Profile, check_profile
 from specmux_converters.from_swagger2.reading.trace import OutputBudget, Trace
 from specmux_converters.json_values import array, mapping
 from specmux_converters.lazy.dataclasses import dataclass

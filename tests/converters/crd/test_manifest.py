@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from converters.crd.widgets import widget
-from specmux_converters.crd.manifest import CRD, read_manifest
-from specmux_converters.crd.problems import Problem
+from specmux_converters.crd.manifest import CRD, Problem, read_manifest
 from specmux_converters.errors import InvalidDocument
 
 

@@ -10,8 +10,7 @@ import pytest
 
 from specmux_converters.errors import InvalidDocument
 from specmux_converters.losses import Grade
-from specmux_converters.lower_openapi31 import is_later_than_30
-from specmux_converters.lower_openapi31.lowering import as_openapi_30
+from specmux_converters.lower_openapi31 import as_openapi_30, is_later_than_30
 from specmux_converters.recognise import DocumentKind, recognise
 
 VALUES: list[Any] = [None, True, 0, 1, 3, 5, 7.5, "a", "b", "ab", [], ["a"], [1], {}, {"a": 1}, {"a": "x"}]

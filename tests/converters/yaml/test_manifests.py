@@ -11,7 +11,7 @@ from specmux_converters.crd import build
 from specmux_converters.errors import InvalidDocument
 from specmux_converters.losses import Loss
 from specmux_converters.recognise import DocumentKind, recognise
-from specmux_converters.yaml.reader import parse_yaml_stream
+from specmux_converters.yaml import parse_yaml_stream
 
 
 @pytest.mark.parametrize(

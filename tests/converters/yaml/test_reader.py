@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from shared_data import DATA, documents, files, load, read
 from specmux_converters import ConverterError, Limits
 from specmux_converters.errors import InvalidDocument, LimitExceeded
-from specmux_converters.yaml.reader import parse_yaml_stream
+from specmux_converters.yaml import parse_yaml_stream
 
 
 def parse_yaml(data: bytes, **limits: Limits) -> dict[str, Any]:

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from specmux_converters.document import Document
 from specmux_converters.errors import LimitExceeded
-from specmux_converters.yaml.reader import parse_yaml_stream
-from specmux_converters.yaml.writer import to_yaml
+from specmux_converters.yaml import parse_yaml_stream, to_yaml
 
 TAKEN_BY_PYYAML = [
     "on",

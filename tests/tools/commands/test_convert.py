@@ -22,7 +22,7 @@ from shared_data import DATA, PUBLISHED, SHARED, documents, files, read
 from specmux_aggregator.command_line.progress import progress
 from specmux_converters import codecs, media_types
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.yaml.writer import to_yaml
+from specmux_converters.yaml import to_yaml
 from specmux_tools.command_line.output_files import file_of
 from specmux_tools.commands.convert import convert
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from converters.crd.widgets import COMPONENT, widget
 from shared_data import DATA, GOLDEN, load, needs, recorded_release
-from specmux_converters.yaml.writer import to_yaml
+from specmux_converters.yaml import to_yaml
 from specmux_tools.commands.convert import convert
 
 KUSTOMIZATION = b"kind: Kustomization\nresources: [widgets.yaml]\n"

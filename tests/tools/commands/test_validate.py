@@ -18,7 +18,7 @@ from fakes.openapi_server import Reference, Reply, Request
 from fakes.openapi_thread import serving_in_thread
 from shared_data import DATA, documents, read
 from specmux_converters.crd import build
-from specmux_converters.yaml.reader import parse_yaml_stream
+from specmux_converters.yaml import parse_yaml_stream
 from specmux_tools.commands import validate as validate_module
 from specmux_tools.commands.validate import validate
 from specmux_tools.inputs.validated_objects import Manifest, ObjectVerdict, VerdictOptions, check

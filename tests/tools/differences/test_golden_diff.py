@@ -13,7 +13,7 @@ import pytest
 import shared_data
 from data.compared import of_documents, of_manifests
 from shared_data import DATA, GOLDEN, SHARED
-from specmux_converters.yaml.reader import parse_yaml_stream
+from specmux_converters.yaml import parse_yaml_stream
 from specmux_tools.differences import ChangeSeverity, Comparison, ServedSide, compare
 from specmux_tools.differences.places import Place
 from specmux_tools.differences.rules import RULES

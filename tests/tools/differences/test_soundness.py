@@ -18,7 +18,7 @@ from data.compared import of_manifests
 from data.schema_pairs import UNDECIDED, Schemas, outcome
 from shared_data import DATA, needs
 from specmux_converters.crd import build
-from specmux_converters.yaml.reader import parse_yaml_stream
+from specmux_converters.yaml import parse_yaml_stream
 from specmux_tools.differences import compare
 from specmux_tools.differences.rules import Impact
 from specmux_tools.kinds import DocumentSet

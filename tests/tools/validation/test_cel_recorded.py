@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from shared_data import DATA, needs, read
-from specmux_converters.yaml.reader import parse_yaml_stream
+from specmux_converters.yaml import parse_yaml_stream
 from specmux_tools.validation.report import Check
 from specmux_tools.validation.rules.checking import MISSING, check_rules
 from specmux_tools.validation.rules.compiled_rule import CompiledRule, RuleCompiler

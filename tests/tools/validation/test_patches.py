@@ -21,9 +21,8 @@ from shared_data import DATA, read
 from specmux_aggregator.built_in_releases import built_in_releases
 from specmux_converters.codecs.objects.cbor import encode_object
 from specmux_converters.crd import build
-from specmux_converters.references import schemas_of
+from specmux_converters.references import reference_to, schemas_of
 from specmux_converters.resources import GroupVersionKind
-from specmux_converters.schema_references import reference_to
 from specmux_tools.kinds import DocumentSet, KindSchema
 from specmux_tools.validation import Check, Directive, UnsupportedMediaType, ValidationReport, Validator
 from specmux_tools.validation.errors import PatchError

@@ -15,7 +15,7 @@ from shared_data import DATA, needs, read
 from specmux_converters.crd import build
 from specmux_converters.references import schemas_of
 from specmux_converters.releases import UnknownRelease
-from specmux_converters.yaml.reader import parse_yaml_stream
+from specmux_converters.yaml import parse_yaml_stream
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.validation import Check, Severity, Validator
 from specmux_tools.validation.rules.compiled_rule import NOT_INSTANTIATED, RuleCompiler

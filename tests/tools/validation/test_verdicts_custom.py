@@ -12,7 +12,7 @@ from data.own_definitions import own_clusters
 from shared_data import DATA, GOLDEN, needs, read
 from specmux_converters.crd import build
 from specmux_converters.resources import GroupVersionKind
-from specmux_converters.yaml.reader import parse_yaml_stream
+from specmux_converters.yaml import parse_yaml_stream
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.validation import Check, ValidationReport, Validator
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from specmux_converters import ConverterError
 from specmux_converters.go.text import Number
-from specmux_converters.yaml.reader import parse_yaml_stream
+from specmux_converters.yaml import parse_yaml_stream
 from specmux_tools.validation.decoding.body import BodyFormat, read
 from specmux_tools.validation.decoding.yaml_reader import read_yaml
 from specmux_tools.validation.errors import Undecodable

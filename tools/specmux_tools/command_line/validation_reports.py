@@ -10,7 +10,7 @@ from typing import Any, Final
 import orjson
 
 from specmux_converters.counted_nouns import counted, listed
-from specmux_converters.yaml.writer import to_yaml
+from specmux_converters.yaml import to_yaml
 from specmux_tools.inputs.validated_objects import ObjectVerdict, ValidatedObject, counts
 from specmux_tools.reports import Case, FindingReport, Level, ReportFinding, Suite, Where
 from specmux_tools.validation import Check, Severity, ValidationReport, Violation

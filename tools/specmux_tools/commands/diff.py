@@ -124,7 +124,7 @@ def diff(old: str, new: str, options: DiffOptions, source: SourceOptions) -> Non
         write_report(finding_report(report, level), options.output)
         failing = [change for change in report.changes if level is not None and change.severity >= level]
         if options.baseline_file is not None:
-            from specmux_converters.yaml.writer import to_yaml
+            from specmux_converters.yaml import to_yaml
 
             write_file(options.baseline_file, to_yaml(baseline(failing, today=today)))
             return
@@ -190,7 +190,7 @@ def _policy(file: Path | None) -> Policy:
     """Raises InvalidConfig, Refused."""
     if file is None:
         return NO_POLICY
-    from specmux_converters.yaml.reader import parse_yaml_stream
+    from specmux_converters.yaml import parse_yaml_stream
 
     data = Input.at(file).read()
     try:

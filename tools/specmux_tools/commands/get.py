@@ -76,7 +76,7 @@ def _print(group_version: str, output: str, profile: str | None, source: SourceO
     from specmux_aggregator.errors import NotThere, SourceError
     from specmux_converters.crd.keywords import without_defined_fields
     from specmux_converters.document import canonical
-    from specmux_converters.yaml.writer import to_yaml
+    from specmux_converters.yaml import to_yaml
     from specmux_tools.command_line.output_files import write_out
     from specmux_tools.sources import open_documents, report_unread
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from specmux_converters.crd.manifest import CRD, Version, read_manifest
-from specmux_converters.crd.problems import Problem
+from specmux_converters.crd.manifest import CRD, Problem, Version, read_manifest
 from specmux_converters.document import Document
 from specmux_converters.json_values import array, mapping, texts
 from specmux_tools.differences.schema.keywords import PRESERVES

@@ -60,7 +60,7 @@ def kind_names(documents: Mapping[GroupVersion, Document]) -> tuple[KindName, ..
 def names_in(document: Document, group_version: GroupVersion) -> Iterator[KindName]:
     """The kinds of one document: resources, then kinds without a resource."""
     # Discovery, or a stored index, makes it unnecessary.
-    from specmux_converters.built_in_names import resources_of
+    from specmux_converters.synthesis import resources_of
 
     resources = resources_of(document, group_version)
     known = {each.kind for each in kinds_of(document, group_version)}

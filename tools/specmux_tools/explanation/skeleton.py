@@ -12,7 +12,7 @@ from specmux_converters.document import Document
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.references import schemas_of
 from specmux_converters.resources import GroupVersionKind
-from specmux_converters.yaml.writer import to_yaml
+from specmux_converters.yaml import to_yaml
 from specmux_tools.explanation.layers import (
     Layers,
     Schema,

@@ -13,8 +13,7 @@ from typing import Final
 from specmux_converters.document import Document
 from specmux_converters.json_values import text
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_converters.references import schemas_of
-from specmux_converters.schema_references import component_of
+from specmux_converters.references import component_of, schemas_of
 from specmux_tools.errors import UnknownField
 from specmux_tools.explanation.field_details import Details, details_of
 from specmux_tools.explanation.field_path import Step

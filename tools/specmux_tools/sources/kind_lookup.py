@@ -32,8 +32,7 @@ def kinds_of_source(source: Source, *, is_ordered: bool) -> list[KindName]:
 def _name_resources(resources: Resources, group: str) -> Resources:
     """With the short names that Kubernetes gives its own."""
     # Aggregated discovery has them: most commands do without.
-    from specmux_converters.built_in_names import built_in_names
-    from specmux_converters.synthesis import name_resources
+    from specmux_converters.synthesis import built_in_names, name_resources
 
     return name_resources(resources, built_in_names(group))
 

@@ -15,12 +15,12 @@ import click
 
 from specmux_aggregator.built_in_releases import PublishedDocuments, built_in_releases
 from specmux_aggregator.console import write_note
-from specmux_converters.built_in_names import resources_of
 from specmux_converters.document import Document, parse
 from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.order import discovery_rank
 from specmux_converters.releases import RELEASES
 from specmux_converters.resources import Resources
+from specmux_converters.synthesis import resources_of
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.sources.access import has_cluster
 from specmux_tools.sources.options import KUBERNETES, SourceOptions, release_of

@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from specmux_converters.json_values import array, mapping
-from specmux_converters.references import schemas_of
-from specmux_converters.schema_references import component_of, resolve_schema
+from specmux_converters.references import component_of, resolve_schema, schemas_of
 from specmux_tools.kinds import KindSchema
 from specmux_tools.unions import (
     Fault,

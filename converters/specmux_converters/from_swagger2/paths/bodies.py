@@ -1,7 +1,8 @@
-"""Request bodies, from a body parameter or from form fields.
+"""Request bodies, from a body parameter or from form fields, and responses, whose schema moves below each
+media type.
 
-Their content depends on the operation's ``consumes``, so a shared body is built again for each operation that
-differs from the document in it.
+The content of a body depends on the operation's ``consumes``, so a shared body is built again for each
+operation that differs from the document in it.
 """
 
 from __future__ import annotations
@@ -10,9 +11,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from specmux_converters.errors import cut
-from specmux_converters.from_swagger2.paths.parameters import MOVED, serialisation, value_schema
-from specmux_converters.from_swagger2.reading.fields import FLAG, TEXT, keep_fields
-from specmux_converters.from_swagger2.reading.source import SwaggerSource
+from specmux_converters.from_swagger2.paths.parameters import (
+    MOVED,
+    convert_header,
+    serialisation,
+    value_schema,
+)
+from specmux_converters.from_swagger2.reading.fields import DESCRIPTION, FLAG, TEXT, keep_fields
+from specmux_converters.from_swagger2.reading.source import SwaggerSource, object_at
 from specmux_converters.from_swagger2.reading.trace import Trace
 from specmux_converters.from_swagger2.schema.schemas import convert_schema
 from specmux_converters.lazy.dataclasses import dataclass
@@ -27,6 +33,9 @@ USUAL_NAME: Final = "body"
 _BODY_KEYS: Final = {"description": TEXT, "required": FLAG}
 _BODY_MOVED: Final = frozenset({"name", "in", "schema"})
 _FIELD_MOVED: Final = MOVED | {"name", "in", "allowEmptyValue"}
+
+
+_RESPONSE_MOVED: Final = frozenset({"schema", "examples", "headers"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,3 +128,65 @@ def _form_types(accepted: Sequence[str], *, has_file: bool) -> list[str]:
     wanted = (MULTIPART,) if has_file else (MULTIPART, URLENCODED)
     chosen = [item for item in accepted if essence(item) in wanted]
     return chosen or [MULTIPART if has_file else URLENCODED]
+
+
+def convert_response(
+    node: dict[str, Any], offered: Sequence[str], source: SwaggerSource, trace: Trace
+) -> dict[str, Any]:
+    """``offered``: the operation's media types."""
+    result = keep_fields(node, DESCRIPTION, _RESPONSE_MOVED, trace)
+    if "description" not in result:
+        trace.note("response without description", "OpenAPI 3.0 requires one; an empty one is added")
+        result["description"] = ""
+    content = _content(node, offered, source, trace)
+    if content:
+        result["content"] = content
+    headers = object_at(node, "headers", trace)
+    if headers:
+        result["headers"] = _headers(headers, source, trace)
+    return result
+
+
+def convert_short_response(
+    node: dict[str, Any], offered: Sequence[str], source: SwaggerSource, trace: Trace
+) -> dict[str, Any] | None:
+    """Convert a response that has at most a text and a valid reference; None for any other. Most are like
+    that, and converting is cheaper than recognizing a repeat."""
+    description, schema = node.get("description"), node.get("schema")
+    if description.__class__ is not str or not description.isascii():
+        return None
+    if len(node) == 1:
+        return {"description": description}
+    ref = schema.get("$ref") if schema.__class__ is dict and len(schema) == 1 else None
+    if len(node) != 2 or ref.__class__ is not str or not ref.isascii():
+        return None
+    trace.path.append("schema")
+    media = {"schema": convert_schema(schema, source, trace)}
+    trace.path.pop()
+    return {"description": description, "content": source.content(offered, media, trace)}
+
+
+def _content(
+    node: dict[str, Any], offered: Sequence[str], source: SwaggerSource, trace: Trace
+) -> dict[str, Any]:
+    content: dict[str, Any] = {}
+    media: dict[str, Any] = {}
+    if node.get("schema") is not None:
+        trace.path.append("schema")
+        media["schema"] = convert_schema(node["schema"], source, trace)
+        trace.path.pop()
+        content = source.content(offered, media, trace)
+    for media_type, example in object_at(node, "examples", trace).items():
+        content[media_type] = {**media, "example": example}
+    return content
+
+
+def _headers(headers: Mapping[str, Any], source: SwaggerSource, trace: Trace) -> dict[str, Any]:
+    result = {}
+    trace.path.append("headers")
+    for name, header in headers.items():
+        trace.path.append(name)
+        result[name] = convert_header(name, header, source, trace)
+        trace.path.pop()
+    trace.path.pop()
+    return result

@@ -1,20 +1,26 @@
-"""Path items and operations; their parameters become parameters or a request body."""
+"""Path items and operations; their parameters become parameters or a request body. Ids of operations, which
+both standards require to be unique, and real documents repeat."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import orjson
 
 from specmux_converters.errors import cut
-from specmux_converters.from_swagger2.paths.bodies import FormField, convert_body, convert_form
+from specmux_converters.from_swagger2.paths.bodies import (
+    FormField,
+    convert_body,
+    convert_form,
+    convert_response,
+    convert_short_response,
+)
 from specmux_converters.from_swagger2.paths.parameters import LOCATIONS, convert_parameter
 from specmux_converters.from_swagger2.paths.path_templates import lose_expressions
 from specmux_converters.from_swagger2.paths.references import ReferenceTarget, find, location_of, reference_to
 from specmux_converters.from_swagger2.paths.repeats import Json, convert_repeated, encoding
-from specmux_converters.from_swagger2.paths.responses import convert_response, convert_short_response
 from specmux_converters.from_swagger2.paths.security import convert_requirements
 from specmux_converters.from_swagger2.paths.servers import operation_servers
 from specmux_converters.from_swagger2.reading.encoding import encode
@@ -28,7 +34,8 @@ from specmux_converters.from_swagger2.reading.fields import (
     without_repeats,
 )
 from specmux_converters.from_swagger2.reading.source import SwaggerSource, object_at
-from specmux_converters.from_swagger2.reading.trace import Trace
+from specmux_converters.from_swagger2.reading.trace import OutputBudget, Trace
+from specmux_converters.outlines import DocumentPart
 
 
 class Parameters(NamedTuple):
@@ -363,3 +370,48 @@ def _response(written: Any, offered: tuple[str, ...], source: SwaggerSource, tra
     if found.shared is not None and source.profile == "oas" and is_same:
         return reference_to("responses", found, source)
     return convert_response(found.node, offered, source, found.trace)
+
+
+def with_unique_ids(
+    parts: dict[str, DocumentPart], nodes: Mapping[str, tuple[str, Any]], budget: OutputBudget
+) -> dict[str, DocumentPart]:
+    """The parts of one document, by path: of equal ids the first by path and method remains. ``nodes``: the
+    keys of the paths in the input, and their values."""
+    ids = [found for path in parts for _, found in _ids(nodes[path][1], parts[path])]
+    if len(set(ids)) == len(ids):
+        return parts
+    result = {**parts}
+    taken: set[str] = set()
+    for path in sorted(parts):
+        repeated = []
+        for method, found in sorted(_ids(nodes[path][1], parts[path])):
+            if found in taken:
+                repeated.append((method, found))
+            taken.add(found)
+        if repeated:
+            result[path] = _without_ids(parts[path], repeated, *nodes[path], budget)
+    return result
+
+
+def _ids(node: Any, part: DocumentPart) -> list[tuple[str, str]]:
+    """Methods and ids. Those that an item gets by reference are only in its part."""
+    if not node:
+        return []
+    item = part.value() if "$ref" in node else node
+    return [
+        (method, operation["operationId"])
+        for method, operation in item.items()
+        if method in METHODS and operation and operation.get("operationId") is not None
+    ]
+
+
+def _without_ids(
+    part: DocumentPart, repeated: list[tuple[str, str]], key: str, node: Any, budget: OutputBudget
+) -> DocumentPart:
+    trace = Trace.begin(["paths", key], budget)
+    item = orjson.loads(part.json)  # the parsed value would stay in memory beside it
+    for method, found in repeated:
+        del item[method]["operationId"]
+        place = (method, "operationId") if method in node else ("$ref",)
+        trace.lose("operationId", f"{cut(found)} is another operation's; left out", *place)
+    return DocumentPart(encode(item, *trace.path), part.refs, (*part.losses, *trace.losses))

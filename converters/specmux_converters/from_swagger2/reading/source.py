@@ -1,4 +1,5 @@
-"""The Swagger 2.0 document as input of the conversion: its shared objects, defaults and local references."""
+"""The Swagger 2.0 document as input of the conversion, parsed or as bytes or text: its shared objects,
+defaults and local references."""
 
 from __future__ import annotations
 
@@ -6,18 +7,20 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import field, replace
 from hashlib import sha256
 from re import sub
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 from urllib.parse import unquote
 
 from orjson import Fragment
 
-from specmux_converters.document import SWAGGER_VERSIONS, Document
+from specmux_converters.document import SWAGGER_VERSIONS, Document, Limits
+from specmux_converters.errors import InvalidArgument, InvalidDocument, cut
 from specmux_converters.from_swagger2.reading.component_names import ComponentNames, choose_names
 from specmux_converters.from_swagger2.reading.encoding import encode
 from specmux_converters.from_swagger2.reading.fields import texts
 from specmux_converters.from_swagger2.reading.trace import Trace
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_converters.losses import tokens_of, unescape
+from specmux_converters.losses import Loss, tokens_of, unescape
+from specmux_converters.recognise import DocumentKind, recognise
 
 Profile: TypeAlias = Literal["kubernetes", "oas"]
 """``kubernetes``: as an apiserver publishes and kubectl reads. ``oas``: all of Swagger 2.0."""
@@ -173,3 +176,25 @@ def object_at(parent: Mapping[str, Any], key: str, trace: Trace) -> Mapping[str,
     if not isinstance(value, dict):
         trace.refuse("an object is required", key)
     return value
+
+
+def parse_input(given: Any, *, limits: Limits) -> tuple[Document, tuple[Loss, ...]]:
+    """The document, and the losses of parsing it. Raises InvalidArgument, InvalidDocument, LimitExceeded."""
+    if isinstance(given, dict):
+        return given, ()
+    if isinstance(given, str):
+        given = given.encode("utf-8", "surrogatepass")
+    if not isinstance(given, bytes):
+        kind = type(given).__name__
+        raise InvalidArgument(f"a document is wanted, as a dict, bytes or text, not as {kind}")
+    found = recognise(given, limits=limits)
+    if found.kind is not DocumentKind.SWAGGER_2:
+        raise InvalidDocument(f"{found.kind.value}, where Swagger 2.0 is wanted")
+    return found.documents[0], found.losses
+
+
+def check_profile(profile: Any) -> None:
+    """Raises InvalidArgument for an unknown profile."""
+    known = get_args(Profile)
+    if profile not in known:
+        raise InvalidArgument(f"profile {cut(repr(profile))} is not one of {', '.join(map(repr, known))}")

@@ -4,19 +4,31 @@ Kubernetes before 1.25 published ``default: {}`` for every struct, even one that
 writes numbers as strings. OpenAPI 3.0 makes such a document invalid.
 
 This checks what validators reject in practice, not all of JSON Schema: patterns with Go's semantics, in time
-linear in the text; nothing below ``not``.
+linear in the text; the formats of OpenAPI 3.0 (4.4) and JSON Schema (Wright-00, section 7.3) that validators
+check without further libraries; nothing below ``not``.
 """
 
 from __future__ import annotations
 
+import re
+from base64 import b64decode
+from calendar import monthrange
+from collections.abc import Callable, Mapping
+from ipaddress import IPv4Address, IPv6Address
 from typing import Any, Final
 
 from specmux_converters.from_swagger2.reading.fields import identity
 from specmux_converters.from_swagger2.reading.source import SwaggerSource
 from specmux_converters.from_swagger2.reading.trace import Trace
-from specmux_converters.from_swagger2.schema.formats import has_format
 from specmux_converters.go.regexp_match import Pattern, UndecidedMatch
 from specmux_converters.losses import tokens_of
+
+_DATE: Final = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
+_TIME: Final = re.compile(
+    r"[Tt]([01][0-9]|2[0-3]):[0-5][0-9]:([0-5][0-9]|60)(\.[0-9]+)?([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])"
+)
+_UUID: Final = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
+
 
 _STEP_COST: Final = 256
 """Bytes of the budget for following a reference or trying an alternative: a schema that refers to itself
@@ -198,3 +210,41 @@ def _members_fit(value: dict[str, Any], schema: dict[str, Any], source: SwaggerS
 def _schemas(schema: dict[str, Any], key: str) -> list[Any]:
     value = schema.get(key)
     return value if isinstance(value, list) else []
+
+
+def has_format(value: Any, name: Any) -> bool:
+    known = FORMATS.get(name) if name.__class__ is str else None
+    if known is None or value.__class__ is not known[0]:
+        return True
+    try:
+        return known[1](value) is not False
+    except ValueError:
+        return False
+
+
+def _is_date(text: str) -> bool:
+    """RFC 3339, full-date. Raises ValueError for a nonexistent date."""
+    match = _DATE.fullmatch(text)
+    if match is None:
+        return False
+    year, month, day = map(int, match.groups())
+    return 1 <= day <= monthrange(year, month)[1]
+
+
+def _is_date_time(text: str) -> bool:
+    return _is_date(text[:10]) and _TIME.fullmatch(text, 10) is not None
+
+
+FORMATS: Final[Mapping[str, tuple[type, Callable[[Any], object]]]] = {
+    "int32": (int, lambda number: -(2**31) <= number < 2**31),
+    "int64": (int, lambda number: -(2**63) <= number < 2**63),
+    "byte": (str, lambda text: b64decode(text.encode("ascii"), validate=True)),
+    "date": (str, _is_date),
+    "date-time": (str, _is_date_time),
+    "email": (str, lambda text: "@" in text),
+    "ipv4": (str, IPv4Address),
+    "ipv6": (str, IPv6Address),
+    "uuid": (str, lambda text: _UUID.fullmatch(text) is not None),
+}
+"""The type to which a format applies, and a function that returns False or raises ValueError for an invalid
+value."""

@@ -23,8 +23,7 @@ from specmux_converters.from_swagger2.reading.fields import (
 )
 from specmux_converters.from_swagger2.reading.source import SwaggerSource
 from specmux_converters.from_swagger2.reading.trace import Trace
-from specmux_converters.from_swagger2.schema.defaults import fits
-from specmux_converters.from_swagger2.schema.formats import FORMATS
+from specmux_converters.from_swagger2.schema.defaults import FORMATS, fits
 from specmux_converters.from_swagger2.schema.keywords import (
     BOUNDS,
     DROPPED,

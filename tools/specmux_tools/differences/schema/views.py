@@ -14,8 +14,7 @@ from typing import Any, Final
 from specmux_converters.document import Document
 from specmux_converters.json_values import array
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_converters.references import name_in, schemas_of
-from specmux_converters.schema_references import EMPTY, resolve_schema
+from specmux_converters.references import EMPTY, name_in, resolve_schema, schemas_of
 from specmux_tools.kinds import group_version_kinds
 
 _MOST_DEEP: Final = 64

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Final, Self
 
 from specmux_aggregator.errors import SourceError
-from specmux_converters.built_in_names import resources_of
 from specmux_converters.document import Document, is_of_custom_resources
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion, group_version_of, split
@@ -22,7 +21,7 @@ from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.recognise import DocumentKind
 from specmux_converters.references import schemas_of
 from specmux_converters.resources import ResourceNames, Resources
-from specmux_converters.synthesis import names_of
+from specmux_converters.synthesis import names_of, resources_of
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.sources.disk.kustomize import KustomizeFiles, report_skipped
 from specmux_tools.sources.input import Input

@@ -130,7 +130,7 @@ def _is_patch_of_definition(document: Any) -> bool:
 
 
 def _documents(data: bytes) -> tuple[Any, ...]:
-    from specmux_converters.yaml.reader import parse_yaml_stream  # where there is something to read
+    from specmux_converters.yaml import parse_yaml_stream  # where there is something to read
 
     try:
         return tuple(parse_yaml_stream(data, is_manifest=True))

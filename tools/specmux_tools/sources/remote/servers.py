@@ -30,7 +30,7 @@ from specmux_cache.sync import SchemaCache
 from specmux_converters.document import DEFAULT_LIMITS, Document, DocumentKind, kind_of, parse
 from specmux_converters.errors import ConverterError, InvalidDocument
 from specmux_converters.group_versions import GroupVersion, split
-from specmux_converters.lower_openapi31 import is_later_than_30
+from specmux_converters.lower_openapi31 import as_openapi_30, is_later_than_30
 from specmux_converters.resources import Resources
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.sources.access import access_of
@@ -172,7 +172,7 @@ class ServerSource:
         return found or self._synthesise_resources()
 
     def _synthesise_resources(self) -> Mapping[GroupVersion, Resources]:
-        from specmux_converters.built_in_names import resources_of
+        from specmux_converters.synthesis import resources_of
 
         loaded = self.load()
         if loaded.unread:
@@ -195,8 +195,6 @@ class ServerSource:
             raise InvalidDocument("no OpenAPI 3.0")
         if not is_later_than_30(document):
             return document
-        from specmux_converters.lower_openapi31.lowering import as_openapi_30  # few servers have it
-
         return as_openapi_30(document)[0]
 
     def _swagger(self) -> Mapping[GroupVersion, Document]:

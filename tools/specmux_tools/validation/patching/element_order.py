@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from specmux_converters.merge_types.go_format import plain
+from specmux_converters.go.printed_values import plain
 from specmux_tools.validation.errors import PatchError
 
 _DIRECTIVE: Final = "$patch"

@@ -13,7 +13,7 @@ from specmux_converters.crd.keywords import PRESERVE_UNKNOWN_FIELDS
 from specmux_converters.go.text import quoted
 from specmux_converters.json_values import mapping
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_converters.schema_references import component_of, resolve_schema
+from specmux_converters.references import component_of, resolve_schema
 from specmux_tools.validation.decoding.types.go_types import short_name
 from specmux_tools.validation.errors import PatchError
 

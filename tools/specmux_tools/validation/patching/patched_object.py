@@ -10,10 +10,9 @@ from typing import Any, Final
 
 import orjson
 
+from specmux_converters.go.printed_values import plain
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_converters.merge_types.go_format import plain
-from specmux_converters.references import schemas_of
-from specmux_converters.schema_references import reference_to
+from specmux_converters.references import reference_to, schemas_of
 from specmux_tools.kinds import KindSchema
 from specmux_tools.validation.compiled_kinds import CustomKind, TypedKind
 from specmux_tools.validation.decoding.body import Body, read

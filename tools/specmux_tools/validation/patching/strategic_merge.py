@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final, TypeAlias
 
-from specmux_converters.merge_types.go_format import plain
+from specmux_converters.go.printed_values import plain
 from specmux_tools.validation.errors import PatchError
 from specmux_tools.validation.patching.element_order import ListOrder, same, value_key
 from specmux_tools.validation.patching.patch_schemas import PatchField, PatchSchema

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from specmux_converters.go.printed_values import plain, with_types
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_converters.merge_types.go_format import plain, with_types
 from specmux_tools.validation.patching.apply_types import (
     ASSOCIATIVE,
     ApplyTypes,

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from specmux_converters.crd.keywords import DEFINED_FIELDS
 from specmux_converters.json_values import mapping, text, texts
-from specmux_converters.schema_references import resolve_schema
+from specmux_converters.references import resolve_schema
 from specmux_tools.validation.rules.cel.parsing.syntax import RESERVED
 from specmux_tools.validation.schema.structural import LIST_TYPE, MAP_KEYS, MOST_DEPTH
 

@@ -14,8 +14,8 @@ from specmux_converters.crd.keywords import DEFINED_FIELDS, EMBEDDED_RESOURCE, I
 from specmux_converters.crd.nested import EITHER
 from specmux_converters.go.regexp_match import Pattern
 from specmux_converters.json_values import mapping
+from specmux_converters.references import resolve_schema
 from specmux_converters.releases import LEAST_TYPED, NEWEST, NUMERIC_FORMATS
-from specmux_converters.schema_references import resolve_schema
 from specmux_tools.validation.schema.formats import StringFormat, find_format
 from specmux_tools.validation.schema.nodes import (
     Branches,

@@ -12,7 +12,7 @@ from typing import Any, Final
 from specmux_converters.crd.keywords import DEFINED_FIELDS, EMBEDDED_RESOURCE, PRESERVE_UNKNOWN_FIELDS
 from specmux_converters.json_values import mapping, text, texts
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_converters.schema_references import resolve_schema
+from specmux_converters.references import resolve_schema
 
 MOST_DEPTH: Final = 100
 """Levels of a schema, whose references may be circular. Deeper ones accept anything."""

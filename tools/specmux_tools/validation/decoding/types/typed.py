@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from specmux_converters.json_values import mapping
-from specmux_converters.references import schemas_of
-from specmux_converters.schema_references import component_of
+from specmux_converters.references import component_of, schemas_of
 from specmux_tools.validation.decoding.types.go_types import ALIASES, go_type, short_name
 from specmux_tools.validation.decoding.types.typed_nodes import (
     INT32,

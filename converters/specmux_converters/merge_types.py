@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from specmux_converters.document import Document
 from specmux_converters.errors import InvalidDocument, InvalidSchemas, LimitExceeded
+from specmux_converters.go.printed_values import plain, with_types
 from specmux_converters.losses import pointer_to
-from specmux_converters.merge_types.go_format import plain, with_types
 from specmux_converters.releases import NULLABLE, minor_release
 
 # An extension with a value of null is present, with an unknown value. Source: kube-openapi,

@@ -1,5 +1,7 @@
-"""Write documents as YAML that every reader reads alike: YAML 1.1, YAML 1.2 and Go's readers differ in the
-meaning of plain words, so a string that any of them reads as something else is quoted.
+"""Parse YAML under limits, and write YAML that every reader reads alike.
+
+YAML 1.1, YAML 1.2 and Go's readers differ in the meaning of plain words, so a string that any of them reads
+as something else is quoted.
 
 libyaml's emitter quotes what PyYAML would misread. This module adds the rest: go-yaml reads ``y`` as true,
 ``0X1F``, ``1_e3`` and ``-_1`` as numbers, and ``2001-1-1T1:2:3Z`` as a time. So everything that starts like a
@@ -13,8 +15,39 @@ from typing import Any, Final
 
 import yaml
 
-from specmux_converters.errors import LimitExceeded, Unrepresentable
-from specmux_converters.go.yaml_dialects import is_plain_text
+from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
+from specmux_converters.errors import InvalidDocument, LimitExceeded, Unrepresentable
+from specmux_converters.go.yaml_dialects import CORE, KUBERNETES, is_plain_text
+from specmux_converters.go.yaml_reader import Duplicates, read_all
+from specmux_converters.losses import Loss
+
+
+def parse_yaml_stream(
+    data: bytes,
+    *,
+    limits: Limits = DEFAULT_LIMITS,
+    is_manifest: bool = False,
+    losses: list[Loss] | None = None,
+) -> tuple[Document, ...]:
+    """The non-empty documents in ``data``. Manifests are parsed as in Kubernetes, where the last of duplicate
+    keys counts; others as YAML 1.2. Changes made by parsing are added to ``losses``.
+
+    Raises as ``document.parse``. Aliased values are the same object at every place: treat them as read-only.
+    """
+    limits.check_bytes(data)
+    dialect = KUBERNETES if is_manifest else CORE
+    duplicates = Duplicates.REPORTED if is_manifest else Duplicates.REFUSED
+    documents = []
+    for parsed in read_all(data, dialect=dialect, duplicates=duplicates, limits=limits):
+        if parsed.value is None:
+            continue
+        if not isinstance(parsed.value, dict):
+            raise InvalidDocument("not a YAML mapping")
+        documents.append(parsed.value)
+        if losses is not None:
+            losses += parsed.losses
+    return tuple(documents)
+
 
 _WORDS: Final = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
 _NUMBER_START: Final = re.compile(r"[-+._]*[0-9]")

@@ -7,16 +7,19 @@ modified. (OpenAPI 3.1.1; its schemas are JSON Schema 2020-12.)
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from specmux_converters.document import Document
 from specmux_converters.errors import InvalidDocument, cut
 from specmux_converters.json_values import within
+from specmux_converters.lazy.patterns import pattern
 from specmux_converters.losses import Grade, Loss, pointer_to, unescape
 from specmux_converters.references import LISTS_OF, MAPS_OF, ONE_OF, PREFIX
 
 VERSION: Final = "3.0.3"
+_LATER: Final = pattern(r"3\.0*[1-9][0-9]*(?:\..*)?", re.DOTALL)
 _SHARED_PATHS: Final = f"{PREFIX}pathItems/"
 
 _GONE: Final[Mapping[str, tuple[str, ...]]] = {
@@ -42,6 +45,12 @@ _BOUNDS: Final[Mapping[str, tuple[str, Callable[[Any, Any], Any]]]] = {
     "exclusiveMinimum": ("minimum", max),
     "exclusiveMaximum": ("maximum", min),
 }
+
+
+def is_later_than_30(document: Document) -> bool:
+    """Whether the version is 3.1, which is lowered, or later, which is then rejected."""
+    version = document.get("openapi")
+    return isinstance(version, str) and _LATER.fullmatch(version) is not None
 
 
 def as_openapi_30(document: Document) -> tuple[Document, list[Loss]]:
