@@ -55,6 +55,9 @@ SECTIONS: Final = {
         "merge": LazyCommand(
             f"{_TOOLS}.merge:merge", "Merge all group-versions into one OpenAPI v3 document."
         ),
+        "snapshot": LazyCommand(
+            f"{_TOOLS}.snapshot:snapshot", "Write all documents of a source as an OCI image layout."
+        ),
         "upgrade": LazyCommand(
             f"{_TOOLS}.upgrade:upgrade", "List the objects that must change before an upgrade."
         ),

@@ -6,6 +6,7 @@ SpecmuxError
 │   └── SourceUnreachable  the server that a command reads documents from
 ├── CannotListen         an address is taken, or not this machine's
 ├── SourceError          a command's documents cannot be had; says what to give instead
+│   ├── UnreadableLayout    an OCI image layout is damaged, or not what it was taken for
 │   ├── NotThere            they can be had, and what was asked for is not among them
 │   └── NoSource           the command line names none, or one that cannot be
 │       └── NoKubeconfig     it names none, and there is no kubeconfig
@@ -45,6 +46,10 @@ class CannotListen(SpecmuxError):
 
 class SourceError(SpecmuxError):
     """The documents that a command was to read cannot be had; the message says what to do."""
+
+
+class UnreadableLayout(SourceError):
+    """An OCI image layout cannot be read, or a blob of it is not what its descriptor says."""
 
 
 class NotThere(SourceError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final, NoReturn, TypeVar
 
 import click
@@ -38,7 +39,15 @@ class UnreadableInput(click.BadParameter):
 
 
 class InputPath(click.Path):
-    """A path that is read: missing, it ends the command as any other unreadable input."""
+    """A path that is read: missing, it ends the command as any other unreadable input. ``words``: how words
+    begin that name files in another way."""
+
+    def __init__(self, *arguments: Any, words: tuple[str, ...] = (), **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.words = words
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return Path(value) if str(value).startswith(self.words) else super().convert(value, param, ctx)
 
     def fail(
         self, message: str, param: click.Parameter | None = None, ctx: click.Context | None = None

@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, NoReturn
 
+LAYOUT: Final = "oci:"
+"""Before the path of an OCI image layout, where a folder could be named as well."""
+
 WELL_KNOWN: Final = ".well-known"
 """A key of Kubernetes; any other hidden folder is a ConfigMap's "..data" or a repository."""
 
@@ -33,6 +36,16 @@ def walked(
             path = Path(parent, name)
             if is_wanted(name) and path.is_file():
                 yield path
+
+
+def located(path: Path, folder: Path) -> Path:
+    """The path, or that of a layout, if it starts at ``folder``."""
+    text = str(path)
+    return Path(f"{LAYOUT}{folder / text.removeprefix(LAYOUT)}") if is_layout(path) else folder / path
+
+
+def is_layout(path: Path) -> bool:
+    return str(path).startswith(LAYOUT)
 
 
 def is_hidden(folder: str) -> bool:

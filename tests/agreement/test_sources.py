@@ -22,7 +22,7 @@ NAME = {"name": "name", "in": "path", "required": True, "schema": {"type": "stri
 WIDGETS = document(FIELDS)
 for item in WIDGETS["paths"].values():
     item["parameters"] = [NAME]
-PLACES = ("folder", "file", "server", "git", "bundle", "url")
+PLACES = ("folder", "file", "server", "git", "bundle", "url", "snapshot")
 
 
 @pytest.fixture(autouse=True)
@@ -49,12 +49,14 @@ def places(tmp_path: Path) -> Iterator[dict[str, str]]:
         for words in (["warm"], ["export", str(bundle)]):
             done = run("cache", *words, "--server", server.url)
             assert done.exit_code == 0, done.output
+        assert run("snapshot", "--server", server.url, "kept").exit_code == 0
         yield {
             "folder": str(tmp_path / "documents"),
             "file": str(file),
             "server": server.url,
             "git": "git:main:documents",
             "bundle": str(bundle),
+            "snapshot": "oci:kept:latest",
             "url": f"{server.url}/openapi/v3/{KEY}",
         }
 
@@ -109,7 +111,7 @@ def test_a_place_that_is_not_there_is_an_unreadable_input_everywhere() -> None:
 
 def test_the_options_of_sources_are_on_every_command_that_reads_documents() -> None:
     wanted = {"server", "kubeconfig", "context", "directories", "files", "token_file", "cache_directory"}
-    for name in ("check", "convert", "explain", "get", "merge", "schemas", "search", "validate"):
+    for name in ("check", "convert", "explain", "get", "merge", "schemas", "search", "snapshot", "validate"):
         command = main.get_command(click.Context(main), name)
         assert command is not None
         assert wanted <= {option.name for option in command.params}, name

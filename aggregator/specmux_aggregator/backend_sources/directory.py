@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from specmux_aggregator.backend_sources.files import Fingerprint, Folder
+from specmux_aggregator.backend_sources.files import DocumentFiles, Fingerprint
 from specmux_aggregator.backend_sources.outcome import BackendOffers, Outcome, UnchangedOffers
 from specmux_aggregator.errors import NoWorker, WorkerFailed
 from specmux_aggregator.model.backend import Backend, BackendKind
@@ -27,7 +27,6 @@ from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
 
 if TYPE_CHECKING:  # imported in the worker process alone
-    from specmux_aggregator.backend_sources.release_files import ReleaseFiles
     from specmux_aggregator.workers.documents import build_file
 else:
     build_file = NamedFunction("specmux_aggregator.workers.documents:build_file")
@@ -60,7 +59,7 @@ class DirectoryOrigin:
     def __init__(
         self,
         backend: Backend,
-        folder: Folder | ReleaseFiles,
+        folder: DocumentFiles,
         worker: Worker,
         *,
         limits: DocumentLimits,

@@ -14,7 +14,7 @@ import stat
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from specmux_aggregator.backend_sources.manifests import Unreadable
 from specmux_aggregator.folders import is_hidden, read_at_most
@@ -45,6 +45,18 @@ class _Listing:
     is_settled: bool
     files: tuple[str, ...]
     folders: tuple[str, ...]
+
+
+class DocumentFiles(Protocol):
+    """Files by name, wherever they lie: the methods of ``Folder``."""
+
+    async def scan(self) -> dict[str, Fingerprint] | Failure: ...
+
+    async def templates(self) -> Templates: ...
+
+    def manifest(self, name: str) -> ManifestFile | Unreadable: ...
+
+    def read(self, name: str) -> bytes: ...
 
 
 class Folder:

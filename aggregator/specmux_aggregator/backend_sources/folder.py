@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from specmux_aggregator.backend_sources.directory import DirectoryOrigin
-from specmux_aggregator.backend_sources.files import Fingerprint, Folder
+from specmux_aggregator.backend_sources.files import DocumentFiles, Fingerprint
 from specmux_aggregator.backend_sources.manifests import Unreadable
 from specmux_aggregator.backend_sources.outcome import BackendOffers, Outcome, UnchangedOffers
 from specmux_aggregator.model.backend import Backend, BackendKind
@@ -24,9 +24,8 @@ from specmux_aggregator.workers.worker import Worker
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
 
-if TYPE_CHECKING:  # imported where there are manifests, or a release
+if TYPE_CHECKING:  # imported where there are manifests
     from specmux_aggregator.backend_sources.crds import CRDsOrigin
-    from specmux_aggregator.backend_sources.release_files import ReleaseFiles
     from specmux_converters.crd import Templates
 
 _NOTHING: Final = BackendOffers(BackendKind.DIRECTORY, {})
@@ -38,7 +37,7 @@ class FolderOrigin:
     def __init__(
         self,
         backend: Backend,
-        folder: Folder | ReleaseFiles,
+        folder: DocumentFiles,
         worker: Worker,
         *,
         limits: Limits,
@@ -107,7 +106,7 @@ class FolderOrigin:
 class _Manifests:
     """The files of the directory that contain manifests."""
 
-    def __init__(self, folder: Folder | ReleaseFiles, documents: DirectoryOrigin) -> None:
+    def __init__(self, folder: DocumentFiles, documents: DirectoryOrigin) -> None:
         self._folder = folder
         self._documents = documents
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from specmux_aggregator.backend_sources.files import Folder
+from specmux_aggregator.backend_sources.files import DocumentFiles, Folder
 from specmux_aggregator.backend_sources.folder import FolderOrigin
 from specmux_aggregator.backend_sources.manifests import Manifests
 from specmux_aggregator.backend_sources.origin import Origin
 from specmux_aggregator.config.settings import LimitSettings, PollingSettings
+from specmux_aggregator.folders import is_layout
 from specmux_aggregator.model.backend import Backend, BackendKind
 from specmux_aggregator.workers.worker import Worker
 
 if TYPE_CHECKING:  # imported where a backend is of that kind
-    from specmux_aggregator.backend_sources.release_files import ReleaseFiles
     from specmux_aggregator.backend_sources.servers import ServerSet
 
 
@@ -58,11 +58,17 @@ def origin_of(
             )
 
 
-def _folder(backend: Backend, limits: LimitSettings) -> Folder | ReleaseFiles:
+def _folder(backend: Backend, limits: LimitSettings) -> DocumentFiles:
     if backend.kubernetes is not None:
         from specmux_aggregator.backend_sources.release_files import ReleaseFiles
 
         return ReleaseFiles(backend.kubernetes, backend.directory, max_files=limits.max_group_versions)
     if backend.directory is None:
         raise ValueError(f"backend {backend.name} has no directory")
+    if is_layout(backend.directory):
+        from specmux_aggregator.backend_sources.layout_files import LayoutFiles
+
+        return LayoutFiles(
+            backend.directory, max_files=limits.max_group_versions, max_bytes=limits.max_document_bytes
+        )
     return Folder(backend.directory, max_files=limits.max_group_versions, max_bytes=limits.max_document_bytes)

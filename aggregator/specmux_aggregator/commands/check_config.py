@@ -15,9 +15,9 @@ from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.config.setting_fields import plain, setting_fields
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.config.source import ConfigSource, environment
-from specmux_aggregator.errors import InvalidConfig, NoBackendReachable
+from specmux_aggregator.errors import InvalidConfig, NoBackendReachable, UnreadableLayout
 from specmux_aggregator.exits import reported_errors
-from specmux_aggregator.folders import walked
+from specmux_aggregator.folders import is_layout, walked
 from specmux_aggregator.kubernetes.cluster_access import Access, chosen
 from specmux_aggregator.model.backend import Backend, BackendKind
 from specmux_aggregator.model.failure import Cause, Failure
@@ -117,7 +117,8 @@ async def probed(backend: Backend, settings: Settings) -> tuple[bool, str]:
         found = len(built_in_releases().group_versions(backend.kubernetes))
         return True, f"Kubernetes {backend.kubernetes}, {counted(found, 'document')} of the package"
     if backend.directory is not None:
-        return await asyncio.to_thread(_count_files, backend.directory)
+        count = _count_layers if is_layout(backend.directory) else _count_files
+        return await asyncio.to_thread(count, backend.directory)
     client = BackendClient(backend, polling=settings.polling, limits=settings.limits)
     try:
         return await _ask_root(client, backend.kind)
@@ -158,6 +159,15 @@ def _count_files(directory: Path) -> tuple[bool, str]:
     return count > 0, f"directory, {counted(count, 'file')}{more}"
 
 
+def _count_layers(word: Path) -> tuple[bool, str]:
+    from specmux_aggregator.backend_sources.oci_layout import Layout  # few directories are one
+
+    try:
+        return True, f"snapshot, {counted(len(Layout(str(word)).documents()), 'document')}"
+    except UnreadableLayout as error:
+        return False, str(error).removeprefix(f"{word}: ")
+
+
 def _facts(backend: Backend) -> Iterator[str]:
     yield str(backend.url or backend.directory or f"Kubernetes {backend.kubernetes}")
     yield f"kind {backend.kind}"
@@ -182,6 +192,9 @@ def _facts(backend: Backend) -> Iterator[str]:
 
 
 def _unreadable(path: Path) -> str | None:
+    if is_layout(path):
+        is_readable, reason = _count_layers(path)
+        return None if is_readable else reason
     try:
         if path.is_dir():
             next(path.iterdir(), None)

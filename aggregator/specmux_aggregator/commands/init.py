@@ -13,6 +13,7 @@ from specmux_aggregator.config.flags import backend_flags
 from specmux_aggregator.config.source import ConfigSource
 from specmux_aggregator.console import Unwritable
 from specmux_aggregator.exits import InputPath, UnreadableInput, reported_errors
+from specmux_aggregator.folders import located
 from specmux_aggregator.model.backend import Backend
 
 SCHEMA_NAME = "specmux.schema.json"
@@ -130,7 +131,7 @@ def _backend(backend: Backend) -> str:
     """Its entry, which reads the same wherever the file is put."""
     import orjson
 
-    directory = None if backend.directory is None else str(backend.directory.absolute())
+    directory = None if backend.directory is None else str(located(backend.directory, Path.cwd()))
     key, value = ("url", backend.url) if directory is None else ("directory", directory)
     return f"- name: {orjson.dumps(backend.name).decode()}\n  {key}: {orjson.dumps(value).decode()}\n"
 

@@ -14,6 +14,7 @@ from specmux_aggregator.config.backend import flag_backend
 from specmux_aggregator.config.setting_fields import BadValue, SettingField, plain, setting_fields
 from specmux_aggregator.config.source import CONFIG_VARIABLE, ConfigSource, environment
 from specmux_aggregator.exits import InputPath
+from specmux_aggregator.folders import LAYOUT
 from specmux_aggregator.model.backend import Backend
 
 T = TypeVar("T")
@@ -74,10 +75,10 @@ _BACKENDS = (
     click.option(
         "--directory",
         "directories",
-        type=InputPath(exists=True, file_okay=False, path_type=Path),
+        type=InputPath(exists=True, file_okay=False, path_type=Path, words=(LAYOUT,)),
         multiple=True,
-        help="A directory of documents and CustomResourceDefinitions, served as a backend named after it; "
-        "repeatable.",
+        help="A directory of documents and CustomResourceDefinitions, or a snapshot (oci:PATH), served as a "
+        "backend named after it; repeatable.",
     ),
 )
 

@@ -126,6 +126,12 @@ LINES = """
 3 serve --config wrong.yaml
 3 serve --config no-such-file
 3 serve --directory no-such-folder
+0 snapshot old made
+2 snapshot
+2 snapshot old other out
+3 snapshot oci:no-such-layout made
+3 snapshot half old
+4 snapshot DEAD made
 2 status --no-such-option
 3 status --token-file no-such-file
 4 status --server DEAD

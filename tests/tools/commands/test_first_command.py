@@ -41,6 +41,7 @@ COMMANDS = {
     "merge": SERVER,
     "schemas": ("{folder}/schemas", *SERVER),
     "search": ("name", "--file", "{folder}/document.json"),
+    "snapshot": ("{folder}/snapshot", *SERVER),
     "upgrade": ("{folder}/bed.json", "--from", "{url}", "--to", "{url}"),
     "validate": ("{folder}/bed.json", *SERVER),
 }

@@ -11,6 +11,7 @@ from urllib.parse import quote
 import click
 
 from specmux_aggregator.console import forget_standard_output
+from specmux_cache.replaced_files import replaced_file
 from specmux_converters.group_versions import GroupVersion
 from specmux_tools.sources.input import refusals
 from specmux_tools.sources.source import FileRefused
@@ -35,6 +36,17 @@ def write_file(path: Path, data: bytes | Iterable[bytes]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("wb") as file:
             file.writelines(_pieces(data))
+
+
+def replace_file(path: Path, data: bytes) -> bool:
+    """Whether the file had other bytes; a reader sees the old ones or the new. Raises FileRefused."""
+    with refusals(path):
+        if path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data:
+            return False
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replaced_file(path) as file:
+            file.write(data)
+        return True
 
 
 def _pieces(data: bytes | Iterable[bytes]) -> Iterable[bytes]:

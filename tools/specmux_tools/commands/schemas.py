@@ -16,7 +16,6 @@ from specmux_aggregator.command_line.output import WrittenPath
 from specmux_aggregator.command_line.progress import progress
 from specmux_aggregator.console import warn, write_line
 from specmux_aggregator.exits import NOT_CHECKED, reported_errors
-from specmux_cache.replaced_files import replaced_file
 from specmux_converters.counted_nouns import counted, size
 from specmux_converters.errors import ConverterError
 from specmux_converters.json_schema import DocumentSchemas, Kind
@@ -24,6 +23,7 @@ from specmux_converters.json_schema.paths import MASTER
 from specmux_converters.json_schema.tree import LAYOUTS, files, gone, is_chosen
 from specmux_converters.json_values import mapping
 from specmux_converters.releases import RELEASES
+from specmux_tools.command_line.output_files import replace_file
 from specmux_tools.schema_examples import example_of
 from specmux_tools.sources import (
     SourceOptions,
@@ -150,7 +150,7 @@ def _write(
         made, layouts=layouts, report=report, release=release, kinds=kinds, base=base_url
     ):
         count, total = count + 1, total + len(data)
-        changed += _replace_file(folder / path, data)
+        changed += replace_file(folder / path, data)
     removed = 0 if kinds else _remove_files(folder, before, release)
     write_line(
         f"{counted(count, 'file')}, {size(total)}: {changed} written, {removed} removed, the rest unchanged"
@@ -168,19 +168,8 @@ def _write_kustomize(folder: Path, source: SourceOptions) -> None:
     path = folder / f"{KUSTOMIZE}.json"
     with refusals(path):
         data = orjson.dumps(kustomize_schema(loaded.documents.documents), option=orjson.OPT_SORT_KEYS)
-    is_new = _replace_file(path, data)
+    is_new = replace_file(path, data)
     write_line(f"{path}, {size(len(data))}: {'written' if is_new else 'as it was'}")
-
-
-def _replace_file(path: Path, data: bytes) -> bool:
-    """Whether the file had other bytes; a reader sees the old ones or the new. Raises FileRefused."""
-    with refusals(path):
-        if path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data:
-            return False
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with replaced_file(path) as file:
-            file.write(data)
-        return True
 
 
 def _remove_files(folder: Path, before: dict[str, object], release: str) -> int:

@@ -25,7 +25,7 @@ from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.recognise import DocumentKind
 from specmux_tools.differences import ServedSide, add_document, add_manifests
 from specmux_tools.sources import SourceOptions
-from specmux_tools.sources.arguments import inputs_of, is_document_url, is_path
+from specmux_tools.sources.arguments import WORDS, inputs_of, is_document_url, is_path
 from specmux_tools.sources.disk.git_files import PREFIX as GIT
 from specmux_tools.sources.input import Input
 from specmux_tools.sources.listing import NotInRevision
@@ -131,10 +131,7 @@ def _side_of_files(word: str, source: SourceOptions, *, allows_unread: bool) -> 
     """Files that are no documents are told and skipped; there has to be one that is."""
     if is_path(word) and word != str(STDIN) and not Path(word).exists():
         refuse_cut_hash(word)
-        raise UnreadableInput(
-            f"{cut(word)}: no such file or folder, "
-            "nor http(s)://, git:REV:PATH, context:NAME or kubernetes:1.N"
-        )
+        raise UnreadableInput(f"{cut(word)}: no such file or folder, {WORDS}")
     try:
         files = inputs_of([word], replace(source, files=(), directories=()))
     except NotInRevision:  # a pull request that adds the first definitions is compared with nothing

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from specmux_aggregator.console import warn
+from specmux_aggregator.folders import LAYOUT
 from specmux_converters.counted_nouns import counted
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion, joined, split
@@ -139,7 +140,9 @@ class Upgrade:
         judged = [each for item in inputs for each in _of_input(item, judge)]
         if live:
             word = self._before.word
-            cluster = self._source if is_path(word) or word.startswith(GIT) else self._source.at(word)
+            cluster = (
+                self._source if is_path(word) or word.startswith((GIT, LAYOUT)) else self._source.at(word)
+            )
             for data, media_type in stored_objects(cluster, self._before.side):
                 judged += (
                     UpgradedObject(CLUSTER, 1, each)

@@ -1,4 +1,4 @@
-"""The inputs that words and options name: of folders, git revisions, bundles, URLs, and servers.
+"""The inputs that words and options name: of folders, git revisions, bundles, snapshots, URLs, and servers.
 
 The one way in for commands that read whole documents; those that ask for single kinds open a Source.
 """
@@ -13,6 +13,7 @@ import click
 
 from specmux_aggregator.errors import NoSource
 from specmux_aggregator.exits import UnreadableInput
+from specmux_aggregator.folders import LAYOUT
 from specmux_aggregator.workers.file_names import is_document_name
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
@@ -24,7 +25,7 @@ from specmux_tools.sources.options import CONTEXT, KUBERNETES, STDIN, SourceOpti
 from specmux_tools.sources.source import FileRefused, UnreadSource
 
 _ROOT_PATHS: Final = ("/openapi/v3/", "/openapi/v2")
-_WORDS: Final = "nor http(s)://, git:REV:PATH, context:NAME or kubernetes:1.N"
+WORDS: Final = "nor http(s)://, git:REV:PATH, oci:PATH, context:NAME or kubernetes:1.N"
 
 
 class SourceWord(click.ParamType[str]):
@@ -41,13 +42,13 @@ class SourceWord(click.ParamType[str]):
                 self.fail(str(error), param, ctx)
         if is_path(word) and word != str(STDIN) and not Path(word).exists():
             raise UnreadableInput(
-                f"{cut(word)!r} does not exist: no such file or folder, {_WORDS}", ctx=ctx, param=param
+                f"{cut(word)!r} does not exist: no such file or folder, {WORDS}", ctx=ctx, param=param
             )
         return word
 
 
 def is_path(word: str) -> bool:
-    return not is_url(word) and not word.startswith((CONTEXT, GIT, KUBERNETES))
+    return not is_url(word) and not word.startswith((CONTEXT, GIT, KUBERNETES, LAYOUT))
 
 
 def inputs_of(

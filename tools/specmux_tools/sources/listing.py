@@ -1,4 +1,5 @@
-"""The inputs that a word names on this machine: a file, a folder, ``-``, a git revision, a bundle."""
+"""The inputs that a word names on this machine: a file, a folder, ``-``, a git revision, a bundle or a
+snapshot."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final, NoReturn
 
-from specmux_aggregator.folders import walked
+from specmux_aggregator.folders import LAYOUT, walked
 from specmux_aggregator.workers.file_names import COMPRESSED, KEY, SUFFIXES, group_version_of_file
 from specmux_cache.errors import BundleError
 from specmux_converters.document import DEFAULT_LIMITS
@@ -20,7 +21,7 @@ from specmux_tools.sources.options import STDIN
 from specmux_tools.sources.source import FileRefused
 
 BUNDLE_MAX: Final = 1024 * 1024 * 1024
-"""Bytes of all documents of a bundle, unpacked."""
+"""Bytes of all documents of a bundle or a snapshot, unpacked."""
 _ZIP: Final = b"PK\x03\x04"
 """A bundle's first bytes."""
 
@@ -56,6 +57,8 @@ def inputs_at(word: str, kind: FileKind = DOCUMENTS) -> Iterator[Input]:
     path = Path(word)
     if word.startswith(GIT):
         yield from _inputs_of_revision(word, kind)
+    elif word.startswith(LAYOUT):
+        yield from _inputs_of_layout(word)
     elif path.is_dir():
         inputs = list(inputs_below(path, kind))
         if not inputs:
@@ -83,8 +86,8 @@ def inputs_below(
 
 
 def is_packed(path: Path) -> bool:
-    """Whether it is a revision of git or a bundle, and no document of its own."""
-    if str(path).startswith(GIT):
+    """Whether it is a revision of git, a bundle or a snapshot, and no document of its own."""
+    if str(path).startswith((GIT, LAYOUT)):
         return True
     try:
         with path.open("rb") as file:
@@ -130,3 +133,15 @@ def _inputs_of_bundle(path: Path) -> Iterator[Input]:
         raise FileRefused(path, "a bundle without documents")
     for name, body in sorted(best.items()):
         yield Input(f"{path}:{name}", data=body, group_version=GroupVersion(name), relative=name)
+
+
+def _inputs_of_layout(word: str) -> Iterator[Input]:
+    from specmux_aggregator.backend_sources.oci_layout import Layout  # few commands read one
+
+    layout, left = Layout(word), BUNDLE_MAX
+    for each in layout.documents():
+        data = layout.read(each)
+        left -= len(data)
+        if left < 0:
+            raise FileRefused(word, f"its documents have more than {BUNDLE_MAX} bytes")
+        yield Input(f"{word}/{each.name}", data=data, group_version=each.group_version, relative=each.name)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from specmux_aggregator.console import warn
 from specmux_aggregator.errors import SpecmuxError
+from specmux_aggregator.folders import is_layout
 from specmux_tools.sources.options import KUBERNETES, STDIN, SourceOptions
 
 if TYPE_CHECKING:  # the types bring the converters with them, which --help does not need
@@ -20,8 +21,9 @@ NAMED_MAX: Final = 20
 
 
 @contextmanager
-def open_documents(options: SourceOptions) -> Iterator[Source]:
-    """The source while it is open. Raises SpecmuxError where it cannot be used at all."""
+def open_documents(options: SourceOptions, *, is_published: bool = False) -> Iterator[Source]:
+    """The source while it is open; ``is_published``: as ``FileSource`` has it. Raises SpecmuxError where it
+    cannot be used at all."""
     if not options.names_one:
         from specmux_tools.sources.releases import with_default
 
@@ -35,10 +37,15 @@ def open_documents(options: SourceOptions) -> Iterator[Source]:
         from specmux_tools.sources.disk.files import FileSource
         from specmux_tools.sources.listing import inputs_at, is_packed
 
-        packed = [path for path in options.files if path != STDIN and is_packed(path)]
+        named = (*options.directories, *options.files)
+        packed = [path for path in named if path != STDIN and is_packed(path)]
         plain = tuple(path for path in options.files if path not in packed)
+        folders = tuple(path for path in options.directories if path not in packed)
         others = [each for path in packed for each in inputs_at(str(path))]
-        yield FileSource.of(directories=options.directories, files=plain, others=others)
+        files = FileSource.of(directories=folders, files=plain, others=others)
+        files.where = ", ".join(map(str, named))  # not each file of a snapshot, a revision or a bundle
+        files.is_published = is_published
+        yield files
         return
     from specmux_tools.sources.remote.servers import open_server
 
@@ -64,18 +71,22 @@ def report_unread(unread: Sequence[UnreadSource]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Mapping[str, Mapping[str, Any]]:
-    """The documents of a folder or a file by group-version, as ``validate``, ``explain``, ``search`` and
-    ``diff`` take them.
+    """The documents of a folder, a file or a snapshot (oci:PATH) by group-version, as ``validate``,
+    ``explain``, ``search`` and ``diff`` take them.
 
     Swagger 2.0 is converted, and CustomResourceDefinitions are built into documents. Raises SchemasError for
     a file that cannot be read as one of these, and for a folder without any.
     """
     from specmux_tools.errors import SchemasError
     from specmux_tools.sources.disk.files import FileSource
+    from specmux_tools.sources.listing import inputs_at
 
     where = Path(path)
     try:
-        source = FileSource.of(directories=[where]) if where.is_dir() else FileSource.of(files=[where])
+        if is_layout(where):
+            source = FileSource.of(others=inputs_at(str(where)))
+        else:
+            source = FileSource.of(directories=[where]) if where.is_dir() else FileSource.of(files=[where])
         loaded = source.load()
     except SpecmuxError as error:
         raise SchemasError(str(error)) from error

@@ -16,6 +16,7 @@ from specmux_aggregator.command_line.common_options import ReleaseName
 from specmux_aggregator.console import warn
 from specmux_aggregator.errors import NoSource
 from specmux_aggregator.exits import InputPath
+from specmux_aggregator.folders import LAYOUT
 from specmux_converters.lazy.dataclasses import dataclass
 
 if TYPE_CHECKING:  # type checkers alone have it
@@ -35,15 +36,6 @@ KUBERNETES: Final = "kubernetes:"
 
 _FILE: Final = InputPath(path_type=Path, exists=True, dir_okay=False)
 _GIT: Final = "git:"
-
-
-class _SourceFile(InputPath):
-    """A file, or one or a folder of a revision: ``git:REV:PATH``."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if str(value).startswith(_GIT):
-            return Path(value)
-        return super().convert(value, param, ctx)
 
 
 def is_url(word: str) -> bool:
@@ -210,15 +202,17 @@ _SERVER: Final = (
 _FILES: Final = (
     click.option(
         "--directory", "directories", metavar="DIR", multiple=True,
-        type=InputPath(path_type=Path, exists=True, file_okay=False),
-        help="Read the documents below this folder instead of a server: OpenAPI v3, Swagger 2.0, CRDs."
-        " Repeatable.",
+        type=InputPath(path_type=Path, exists=True, file_okay=False, words=(LAYOUT,)),
+        help="Read the documents below this folder instead of a server: OpenAPI v3, Swagger 2.0, CRDs;"
+        " or a snapshot, oci:PATH. Repeatable.",
     ),
     click.option(
         "--file", "files", metavar="FILE", multiple=True,
-        type=_SourceFile(path_type=Path, exists=True, dir_okay=False, allow_dash=True),
-        help="Read this file instead of a server: a document, a bundle, git:REV:PATH, or - for standard"
-        " input. Repeatable.",
+        type=InputPath(
+            path_type=Path, exists=True, dir_okay=False, allow_dash=True, words=(_GIT, LAYOUT)
+        ),
+        help="Read this file instead of a server: a document, a bundle, git:REV:PATH, oci:PATH, or - for"
+        " standard input. Repeatable.",
     ),
 )  # fmt: skip
 

@@ -63,6 +63,8 @@ class FileSource:
         """``directories`` and ``given``: the folders and files that were named. ``others``: of the inputs,
         those that were read already."""
         self.where = ", ".join(map(str, (*directories, *given, *(file.name for file in others))))
+        self.is_published = False
+        """Whether definitions become what an apiserver publishes, without what commands alone read."""
         self._others = others
         self._directories = directories
         self._given = given
@@ -106,6 +108,7 @@ class FileSource:
         if STDIN in self._given:  # read to its end
             return self
         now = FileSource.of(directories=self._directories, files=self._given, others=self._others)
+        now.is_published = self.is_published
         return self if self._state and now.state() == self._state else now
 
     @property
@@ -167,7 +170,8 @@ class FileSource:
                 if documents.setdefault(key, document) is not document and split(key) is not None:
                     unread.append(UnreadSource(key, "is in several files; the first counts"))
         manifests = [manifest for each in contents for manifest in each.manifests]
-        for key, document in _build_manifests(manifests, unread).items() if manifests else ():
+        built = _build_manifests(manifests, unread, is_published=self.is_published) if manifests else {}
+        for key, document in built.items():
             there = documents.setdefault(key, document)
             if is_of_custom_resources(there):
                 documents[key] = _join_documents(there, document)
@@ -192,12 +196,12 @@ def _join_documents(first: Document, second: Document) -> Document:
 
 
 def _build_manifests(
-    manifests: list[Document], unread: list[UnreadSource]
+    manifests: list[Document], unread: list[UnreadSource], *, is_published: bool
 ) -> Mapping[GroupVersion, Document]:
     """Imported where there is something to build: it takes as long as all else of a command."""
-    from specmux_converters.crd import AS_DEFINED, build
+    from specmux_converters.crd import AS_DEFINED, BUNDLED, build
 
-    built = build(manifests, templates=AS_DEFINED)
+    built = build(manifests, templates=BUNDLED if is_published else AS_DEFINED)
     unread += [
         UnreadSource(each.crd or "(manifest)", f"{cut(each.pointer) or '/'}: {each.reason}")
         for each in built.problems

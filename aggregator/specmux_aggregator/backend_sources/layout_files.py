@@ -1,0 +1,58 @@
+"""The documents of an OCI image layout, as if they lay in a folder."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from pathlib import Path
+
+from specmux_aggregator.backend_sources.files import Fingerprint
+from specmux_aggregator.backend_sources.manifests import Unreadable
+from specmux_aggregator.backend_sources.oci_layout import Layout, LayoutDocument
+from specmux_aggregator.errors import UnreadableLayout
+from specmux_aggregator.model.failure import Cause, Failure
+from specmux_aggregator.workers.built import ManifestFile
+from specmux_converters.crd import BUNDLED, Templates
+
+
+class LayoutFiles:
+    """Read again whenever its index names another manifest, by a tag that moved or another file."""
+
+    def __init__(self, word: Path, *, max_files: int, max_bytes: int) -> None:
+        self._word = str(word)
+        self._max_files = max_files
+        self._max_bytes = max_bytes
+        self._documents: dict[str, tuple[Layout, LayoutDocument]] = {}
+
+    async def scan(self) -> dict[str, Fingerprint] | Failure:
+        return await asyncio.to_thread(self._scan)
+
+    async def templates(self) -> Templates:
+        return BUNDLED
+
+    def manifest(self, name: str) -> ManifestFile | Unreadable:
+        try:
+            return ManifestFile(name, self.read(name))
+        except OSError as error:
+            return Unreadable(str(error.strerror))
+
+    def read(self, name: str) -> bytes:
+        """The verified bytes. Raises OSError; blocks."""
+        layout, document = self._documents[name]
+        try:
+            return layout.read(document, max_bytes=self._max_bytes)
+        except UnreadableLayout as error:
+            raise OSError(errno.EIO, str(error)) from error
+
+    def _scan(self) -> dict[str, Fingerprint] | Failure:
+        try:
+            layout = Layout(self._word)
+            documents = layout.documents()
+        except UnreadableLayout as error:
+            return Failure(Cause.UNREADABLE, str(error))
+        if len(documents) > self._max_files:
+            return Failure(Cause.TOO_LARGE, f"more than {self._max_files} files")
+        self._documents = {each.name: (layout, each) for each in documents}
+        return {
+            each.name: (each.blob.size, int(each.blob.digest.partition(":")[2], 16), 0) for each in documents
+        }
