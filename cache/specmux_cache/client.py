@@ -29,8 +29,14 @@ from specmux_cache.http.media_types import CBOR, JSON, accepted_for
 from specmux_cache.http.server import Server
 from specmux_cache.reading.client_runtime import IN_THREADS, Calls, ClientRuntime, Event, EventLog, Flights
 from specmux_cache.reading.decoding import read_document
-from specmux_cache.reading.documents import NOT_OPEN, OpenCache, ServerDocuments
-from specmux_cache.reading.opening import open_cache
+from specmux_cache.reading.documents import (
+    NOT_OPEN,
+    OpenCache,
+    ServerDocuments,
+    open_cache,
+    prefetch_documents,
+    stored_documents,
+)
 from specmux_cache.reading.options import CacheOptions
 from specmux_cache.reading.results import (
     CacheStats,
@@ -353,8 +359,6 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
     ) -> PrefetchResult:
         """Fetch the documents that are not stored yet, by default all. A failure does not stop the others and
         is part of the result. ``media``: see ``schema``. ``concurrency``: requests at a time, at most 16."""
-        from specmux_cache.reading.prefetching import prefetch_documents, stored_documents
-
         root = await self._open.catalog.root()
         names = root.discovery.documents if group_versions is None else group_versions
         accepted = self.options.accepted if media is None else accepted_for(media)

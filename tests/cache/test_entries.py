@@ -9,8 +9,7 @@ from specmux_cache.http.messages import StoredHead
 from specmux_cache.reading.entry_store import EntryStore
 from specmux_cache.store.disk_store import DiskStore
 from specmux_cache.store.limits import StoreLimits
-from specmux_cache.store.memory_store import MemoryStore
-from specmux_cache.store.opening import open_store
+from specmux_cache.store.opening import MemoryStore, open_store
 
 
 def opened(directory, warn=print):

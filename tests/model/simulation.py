@@ -46,7 +46,7 @@ from specmux_aggregator.upstream.client import BackendClient
 from specmux_aggregator.upstream.credentials import Identities
 from specmux_aggregator.upstream.responses import NotModified, Payload, Redirect
 from specmux_aggregator.workers.documents import BuildMemo
-from specmux_cache.store.memory_store import MemoryStore
+from specmux_cache.store.opening import MemoryStore
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON
 

@@ -19,17 +19,19 @@ from urllib.parse import quote, unquote, urlsplit
 
 from specmux_cache.errors import BadAnswer, ServerUnreachable
 from specmux_cache.http.answer_reader import (
+    ACCEPT_ENCODING,
     AnswerHead,
     EarlyEnd,
     MalformedAnswer,
+    is_packed,
     read_body,
     read_head,
     send_head,
+    unpack_body,
 )
 from specmux_cache.http.connection_faults import by_proxy, reason_of
 from specmux_cache.http.messages import Answer, Fields
 from specmux_cache.http.server import Server
-from specmux_cache.http.unpacking import ACCEPT_ENCODING, is_packed, unpack_body
 from specmux_cache.http.wire import Address, Wire
 
 if TYPE_CHECKING:  # TLS takes longer to import than a warm command takes, threads a part of it

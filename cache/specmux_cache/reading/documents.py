@@ -1,26 +1,30 @@
 """Read the root, documents and other resources. Written once for clients with and without an event loop.
 
-This module defines requests and results; ``exchange`` performs them, ``freshness`` decides.
+This module opens a client's parts and defines requests and results; ``fetch`` performs them, ``freshness``
+decides.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from specmux_cache.errors import GroupVersionNotFound, UnexpectedStatus
+from specmux_cache.errors import CacheError, GroupVersionNotFound, UnexpectedStatus
 from specmux_cache.http.freshness import FreshnessRule, age_of
 from specmux_cache.http.media_types import JSON, accepted_for
 from specmux_cache.http.messages import AGE_MAX, fields_of, replace_fields
 from specmux_cache.http.server import ROOT_PATH, Server, name_of
-from specmux_cache.reading.client_runtime import Calls
+from specmux_cache.reading.client_runtime import Calls, ClientRuntime
 from specmux_cache.reading.decoding import check_document
 from specmux_cache.reading.discovery import Discovery, Document, parse_discovery
 from specmux_cache.reading.entry_store import EntryStore
-from specmux_cache.reading.fetch import CHECK_INLINE, Exchange, ExchangeRequest, ExchangeResult
+from specmux_cache.reading.fetch import CHECK_INLINE, Exchange, ExchangeRequest, ExchangeResult, GetTransport
+from specmux_cache.reading.flight_locks import FlightLocks
 from specmux_cache.reading.options import CacheOptions
-from specmux_cache.reading.results import Paths, Resource, Schema
+from specmux_cache.reading.results import Paths, PrefetchResult, Resource, Schema
+from specmux_cache.store.opening import Store, open_store
 from specmux_converters.group_versions import named_group_version
 from specmux_converters.lazy.dataclasses import dataclass
 
@@ -226,3 +230,73 @@ class ServerDocuments:
     def _since(self, obtained: ExchangeResult) -> float:
         """Seconds since the server returned or confirmed it; 0 if the clock was set back since."""
         return max(0.0, self._clock() - obtained.entry.held.received_at)
+
+
+async def open_cache(
+    options: CacheOptions,
+    server: Server,
+    transport: Callable[[], GetTransport],
+    *,
+    partition: Callable[[bytes], str],
+    runtime: ClientRuntime[ExchangeResult],
+) -> OpenCache:
+    """``partition``: computes the partition from the store's secret, unless the options name one."""
+    calls = runtime.calls
+    store, locks, secret = await calls.run(_opened_store, options, runtime.warn, runtime.clock)
+    entry_store = EntryStore(
+        store,
+        server=str(server),
+        partition=options.partition or partition(secret),
+        warn=runtime.warn,
+        calls=calls,
+    )
+    exchange = Exchange(
+        server,
+        entry_store,
+        transport=transport,
+        locks=FlightLocks(locks, timeout=options.flight_timeout, calls=calls),
+        options=options,
+        runtime=runtime,
+    )
+    catalog = Catalog(server, exchange, options=options, calls=calls, clock=runtime.clock)
+    return OpenCache(entry_store, exchange, catalog)
+
+
+def _opened_store(
+    options: CacheOptions, warn: Callable[[str], None], clock: Callable[[], float]
+) -> tuple[Store, Path | None, bytes]:
+    directory = None if options.directory is None else Path(options.directory)
+    return open_store(directory, limits=options.limits, clock=clock, warn=warn)
+
+
+async def prefetch_documents(
+    names: tuple[str, ...], fetch: Callable[[str], Awaitable[bool]], *, calls: Calls, concurrency: int
+) -> PrefetchResult:
+    """``fetch`` returns whether a document was already stored. A failure does not stop the others."""
+    failed: dict[str, CacheError] = {}
+    present: set[str] = set()
+
+    async def look(name: str) -> None:
+        try:
+            if await fetch(name):
+                present.add(name)
+        except CacheError as error:
+            failed[name] = error
+
+    await calls.each(look, names, concurrency=concurrency)
+    return PrefetchResult(
+        fetched=tuple(name for name in names if name not in present and name not in failed),
+        present=tuple(name for name in names if name in present),
+        failed=MappingProxyType(failed),
+    )
+
+
+async def stored_documents(
+    entry_store: EntryStore, discovery: Discovery, accepted: tuple[str, ...]
+) -> frozenset[str]:
+    """Group-versions stored with the hash that they have now, found without reading a body."""
+    keys = [row.key for row in await entry_store.rows()]
+    stored = {(key.group_version, key.hash) for key in keys if key.hash and key.media_type in accepted}
+    return frozenset(
+        name for name, document in discovery.documents.items() if (name, document.hash) in stored
+    )

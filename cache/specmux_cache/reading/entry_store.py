@@ -15,7 +15,7 @@ from specmux_cache.http.messages import StoredHead, fields_from_text, fields_to_
 from specmux_cache.reading.client_runtime import IN_THREADS, Calls
 from specmux_cache.store.disk_store import DiskStore
 from specmux_cache.store.keys import Key
-from specmux_cache.store.opening import Store, memory_store
+from specmux_cache.store.opening import MEMORY_BYTES, MemoryStore, Store
 from specmux_cache.store.rows import Digest, Metadata, Row, StoredEntry
 from specmux_converters.lazy.dataclasses import dataclass
 
@@ -113,7 +113,7 @@ class EntryStore:
             return await self.calls.run(work, store)
         except StoreUnavailable as error:
             if self._store is store:
-                self._store = memory_store(time.time)
+                self._store = MemoryStore(MEMORY_BYTES, clock=time.time)
                 self._warn(f"{error}; using memory instead")
                 await self.calls.run(store.close)
             return otherwise

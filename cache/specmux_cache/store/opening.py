@@ -1,22 +1,24 @@
-"""Open a client's store: on disk if possible, else in memory; and the secret of its partitions."""
+"""Open a client's store: on disk if possible, else in memory, for this process alone; and the secret of its
+partitions."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from types import MappingProxyType
+from typing import Final, Protocol
 
 from specmux_cache.errors import StoreError
-from specmux_cache.store.bodies import open_file
+from specmux_cache.store.bodies import digest_of, open_file
 from specmux_cache.store.disk_store import DiskStore
 from specmux_cache.store.keys import Key
 from specmux_cache.store.limits import StoreLimits
 from specmux_cache.store.rows import Digest, Metadata, Row, StoredEntry
-
-if TYPE_CHECKING:  # a command that reads a stored document needs it not
-    from specmux_cache.store.memory_store import MemoryStore
+from specmux_converters.byte_bounded import ByteBounded
 
 MEMORY_BYTES: Final = 32 * 1024 * 1024
 """Most bytes of bodies in a client without a directory."""
@@ -59,14 +61,7 @@ def open_store(
                 warn(f"cache directory {directory}: {error.strerror or error}; using memory instead")
         except StoreError as error:
             warn(f"{error}; using memory instead")
-    return memory_store(clock), None, os.urandom(SECRET_BYTES)
-
-
-def memory_store(clock: Callable[[], float]) -> MemoryStore:
-    """Imported on demand: most clients have a disk."""
-    from specmux_cache.store.memory_store import MemoryStore
-
-    return MemoryStore(MEMORY_BYTES, clock=clock)
+    return MemoryStore(MEMORY_BYTES, clock=clock), None, os.urandom(SECRET_BYTES)
 
 
 def _overlaid(store: DiskStore, clock: Callable[[], float]) -> tuple[Store, None, bytes]:
@@ -75,7 +70,7 @@ def _overlaid(store: DiskStore, clock: Callable[[], float]) -> tuple[Store, None
     secret = os.urandom(SECRET_BYTES)
     with contextlib.suppress(OSError):
         secret = _read_secret(store.directory / PARTITION_KEY) or secret
-    return OverlaidStore(store, memory_store(clock)), None, secret
+    return OverlaidStore(store, MemoryStore(MEMORY_BYTES, clock=clock)), None, secret
 
 
 def _read_secret(path: Path) -> bytes | None:
@@ -145,3 +140,57 @@ class OverlaidStore:
     def close(self) -> None:
         self._above.close()
         self.disk.close()
+
+
+class MemoryStore:
+    """Bounded by the bytes of its bodies; evicts the least recently used. Thread-safe."""
+
+    disk: Final = None
+
+    def __init__(self, max_bytes: int, *, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._entries: ByteBounded[Key, StoredEntry] = ByteBounded(
+            max_bytes, size=lambda stored: len(stored.body)
+        )
+        self._lock = threading.Lock()
+
+    def get(self, key: Key) -> StoredEntry | None:
+        with self._lock:
+            return self._entries.get(key)
+
+    def put(self, key: Key, body: bytes, *, metadata: Metadata) -> Digest:
+        """A body larger than the whole store is not stored."""
+        now = self._clock()
+        digest = digest_of(body)
+        row = Row(key, digest, len(body), "identity", now, now, now, MappingProxyType(dict(metadata)))
+        with self._lock:
+            self._entries.put(key, StoredEntry(row, body))
+        return digest
+
+    def touch(self, key: Key, *, metadata: Metadata) -> bool:
+        now = self._clock()
+        with self._lock:
+            found = self._entries.get(key)
+            if found is None:
+                return False
+            merged = MappingProxyType({**found.row.metadata, **metadata})
+            row = replace(found.row, touched_at=now, accessed_at=now, metadata=merged)
+            self._entries.put(key, replace(found, row=row))
+        return True
+
+    def delete(self, key: Key) -> bool:
+        with self._lock:
+            return self._entries.pop(key) is not None
+
+    def rows(self, *prefix: str) -> Iterator[Row]:
+        """Entries whose server, partition, group-version and media type start with these."""
+        with self._lock:
+            rows = [stored.row for stored in self._entries.values()]
+        for row in rows:
+            key = row.key
+            if (key.server, key.partition, key.group_version, key.media_type)[: len(prefix)] == prefix:
+                yield row
+
+    def close(self) -> None:
+        with self._lock:
+            self._entries.clear()

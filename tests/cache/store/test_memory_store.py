@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from specmux_cache.store.keys import Key
-from specmux_cache.store.memory_store import MemoryStore
+from specmux_cache.store.opening import MemoryStore
 
 
 def key(name: str, server: str = "s") -> Key:
