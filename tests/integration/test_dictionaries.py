@@ -8,7 +8,7 @@ import hashlib
 from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ import zstandard
 from fakes.apiserver import FakeAPIServer, document, hash_of, serving
 from running.service import Client, backend, service
 from specmux_aggregator.config.settings import AuthSettings, ChangeSettings, DictionarySettings
+from specmux_cache import AsyncSchemaCache, CacheOptions
 from specmux_converters.media_types import CBOR, JSON, PROTOBUF
 
 APPS, OTHER = "apis/apps/v1", "apis/other.example.org/v1"
@@ -221,6 +222,32 @@ async def test_delta_is_for_those_who_may_read_the_document(tmp_path: Path) -> N
                 status, headers, body = await upgrade.get(**right, **wrong)
                 assert status == 401
                 assert "Use-As-Dictionary" not in headers
+
+
+@pytest.mark.parametrize("media", ["json", "cbor", "protobuf", "schemas"])
+async def test_client_library_upgrades_by_the_difference(media: str, tmp_path: Path) -> None:
+    options = CacheOptions(tmp_path, allow_cbor=True)
+    async with upgraded() as upgrade:
+        origin = upgrade.client
+        async with AsyncSchemaCache(origin.base, options) as cache:
+            new = await cache.schema(APPS, media=media)
+            # As if it had been there before the change.
+            form = {"cbor": CBOR, "protobuf": PROTOBUF, "schemas": FORMS[3]}.get(media, JSON)
+            old = replace(cache._open.entry_store.key(APPS, new.hash, new.media_type), hash=upgrade.hash)
+            entry = await cache._open.entry_store.get(replace(old, hash=new.hash))
+            assert entry is not None
+            await cache.invalidate()
+            fields = tuple(
+                (name, f'match="v1?*", id="{upgrade.hash}"' if name == "use-as-dictionary" else value)
+                for name, value in entry.held.fields
+            )
+            held = replace(entry.held, fields=fields)
+            assert await cache._open.entry_store.put(old, upgrade.old[form], held)
+            schema = await cache.schema(APPS, media=media)
+            assert (schema.body, schema.hash, schema.media_type) == (new.body, new.hash, new.media_type)
+            events = (await cache.stats()).events
+            assert (events["delta"], events["delta_failed"]) == (1, 0)
+        assert await upgrade.metric('specmux_dictionary_offers_total{result="delta"}') == 1
 
 
 @pytest.mark.parametrize(

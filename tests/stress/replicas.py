@@ -79,11 +79,13 @@ class Replica:
 
 
 @asynccontextmanager
-async def nginx_in_front(folder: Path, replicas: list[Replica]) -> AsyncIterator[int]:
-    """nginx with the documented configuration; its port."""
+async def nginx_in_front(
+    folder: Path, replicas: list[Replica], *, edit: Callable[[str], str] = str
+) -> AsyncIterator[int]:
+    """nginx with the documented configuration, as edited; its port."""
     port, run = free_port(), folder / "nginx"
     run.mkdir()
-    text = (PROXIES / "nginx.conf").read_text()
+    text = edit((PROXIES / "nginx.conf").read_text())
     for number, replica in enumerate(replicas, start=1):
         text = text.replace(f"127.0.0.1:808{number}", f"127.0.0.1:{replica.port}")
     text = text.replace("127.0.0.1:8090", f"127.0.0.1:{port}")
@@ -102,11 +104,13 @@ async def nginx_in_front(folder: Path, replicas: list[Replica]) -> AsyncIterator
 
 
 @asynccontextmanager
-async def varnish_in_front(folder: Path, replica: Replica) -> AsyncIterator[int]:
-    """Varnish with the documented configuration in front of one replica; its port."""
+async def varnish_in_front(
+    folder: Path, replica: Replica, *, edit: Callable[[str], str] = str
+) -> AsyncIterator[int]:
+    """Varnish with the documented configuration, as edited, in front of one replica; its port."""
     port, run = free_port(), folder / "varnish"
     run.mkdir()
-    text = (PROXIES / "varnish.vcl").read_text().replace('"8090"', f'"{replica.port}"')
+    text = edit((PROXIES / "varnish.vcl").read_text()).replace('"8090"', f'"{replica.port}"')
     config = run / "varnish.vcl"
     config.write_text(text)
     command = [varnish() or "varnishd", "-F", "-f", str(config), "-a", f"127.0.0.1:{port}", "-n", str(run)]

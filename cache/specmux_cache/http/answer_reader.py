@@ -11,13 +11,16 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import zstandard
 
 from specmux_cache.errors import BadAnswer
 from specmux_cache.http.messages import Answer, Fields, fields_of, joined, listed
 from specmux_cache.http.wire import PIECE, Wire
+
+if TYPE_CHECKING:  # imported where a stored document permits it
+    from specmux_cache.http.dictionaries import UsableDictionary
 
 LINE_MAX: Final = 64 * 1024
 FIELDS_MAX: Final = 100
@@ -28,6 +31,10 @@ NOT_IN_NAMES: Final = frozenset(b'()<>@,;:\\"/[]?={}' + bytes(range(33)) + bytes
 """Bytes that a token has not (RFC 9110 5.6.2)."""
 NOT_IN_VALUES: Final = frozenset(b"\r\n\0")
 ACCEPT_ENCODING: Final = "zstd, gzip"
+DCZ: Final = "dcz"
+"""zstd with a stored document as dictionary (RFC 9842 5)."""
+ZSTD_WINDOW: Final = 8 * 1024 * 1024
+"""Bytes; the window bounds what a frame can allocate before any output is seen."""
 ZSTD_PIECE: Final = 512
 """Bytes decompressed at a time: four of them can represent a block of 128 KiB, before anything is counted."""
 
@@ -202,8 +209,25 @@ def unpack_body(answer: Answer, limit: int, url: str) -> Answer:
         raise BadAnswer("the body could not be decompressed", url=url) from error
     except OverflowError as error:
         raise BadAnswer("the body unpacks to more than max_body_bytes", url=url) from error
+    return without_coding(answer, body)
+
+
+def without_coding(answer: Answer, body: bytes) -> Answer:
+    """The answer with this body, which is decompressed."""
     fields = tuple(pair for pair in answer.fields if pair[0] not in ("content-encoding", "content-length"))
     return replace(answer, fields=fields, body=body)
+
+
+def needs_dictionary(answer: Answer) -> bool:
+    return bool(answer.body) and DCZ in listed(answer.fields, "content-encoding")
+
+
+def unpack_delta(answer: Answer, dictionary: UsableDictionary, limit: int, url: str) -> Answer:
+    """The answer with its body decompressed with a dictionary, and proven. Raises BadAnswer."""
+    try:
+        return dictionary.unpack(answer, limit)
+    except (zstandard.ZstdError, ValueError, OverflowError, EOFError) as error:
+        raise BadAnswer(f"its difference from a stored document is unusable: {error}", url=url) from error
 
 
 def _gunzip(data: bytes, limit: int) -> bytes:
@@ -217,10 +241,15 @@ def _gunzip(data: bytes, limit: int) -> bytes:
     return body
 
 
-def _unzstd(data: bytes, limit: int) -> bytes:
-    """Raises OverflowError beyond the limit, EOFError for truncated input, zstandard.ZstdError."""
-    # The window bounds what a frame can allocate before any output is seen.
-    unpacker = zstandard.ZstdDecompressor(max_window_size=8 * 1024 * 1024).decompressobj()
+def unzstd(data: bytes, limit: int, *, window: int = ZSTD_WINDOW, dictionary: bytes | None = None) -> bytes:
+    """Raises OverflowError beyond the limit, EOFError for truncated input, zstandard.ZstdError.
+    ``dictionary``: bytes that precede the content."""
+    raw = (
+        None
+        if dictionary is None
+        else zstandard.ZstdCompressionDict(dictionary, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+    )
+    unpacker = zstandard.ZstdDecompressor(dict_data=raw, max_window_size=window).decompressobj()
     pieces, size = [], 0
     for start in range(0, len(data), ZSTD_PIECE):
         piece = unpacker.decompress(data[start : start + ZSTD_PIECE])
@@ -236,5 +265,5 @@ def _unzstd(data: bytes, limit: int) -> bytes:
 UNPACKERS: Final[Mapping[tuple[str, ...], Callable[[bytes, int], bytes]]] = {
     ("gzip",): _gunzip,
     ("x-gzip",): _gunzip,
-    ("zstd",): _unzstd,
+    ("zstd",): unzstd,
 }

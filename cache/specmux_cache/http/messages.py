@@ -52,6 +52,7 @@ KEPT_FIELDS: Final = frozenset(
         "expires",
         "last-modified",
         LOSSES,
+        "use-as-dictionary",
         "vary",
         "warning",
     }
@@ -90,6 +91,10 @@ class Answer:
     body: bytes
     requested_at: float
     received_at: float
+    is_delta: bool = False
+    """Whether it was sent as its difference from a stored document."""
+    is_proven: bool = False
+    """Whether the body has the hash that was requested, so that it need not be parsed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, unquote, urlsplit
@@ -24,10 +25,12 @@ from specmux_cache.http.answer_reader import (
     EarlyEnd,
     MalformedAnswer,
     is_packed,
+    needs_dictionary,
     read_body,
     read_head,
     send_head,
     unpack_body,
+    unpack_delta,
 )
 from specmux_cache.http.connection_faults import by_proxy, reason_of
 from specmux_cache.http.messages import Answer, Fields
@@ -37,6 +40,8 @@ from specmux_cache.http.wire import Address, Wire
 if TYPE_CHECKING:  # TLS takes longer to import than a warm command takes, threads a part of it
     import ssl
     from concurrent.futures import ThreadPoolExecutor
+
+    from specmux_cache.http.dictionaries import UsableDictionary
 
 SENT_AS_IT_IS: Final = "/:@!$&'()*+,;=-._~%?"
 USUAL_PORTS: Final = {"http": 80, "https": 443}
@@ -107,21 +112,27 @@ class Transport:
         while self._kept:
             self._kept.pop().close()
 
-    async def get(self, url: str, fields: Fields) -> Answer:
+    async def get(self, url: str, fields: Fields, dictionary: UsableDictionary | None = None) -> Answer:
         """Follows no redirect. The body is unpacked, and the fields that described its packing are gone.
-        ``url`` is one of the server's."""
+        ``url`` is one of the server's. ``dictionary``: what the server may compress the answer with."""
         if self._threads is None:
-            return self.get_in_place(url, dict(fields))
+            return self.get_in_place(url, dict(fields), dictionary=dictionary)
         from asyncio import get_running_loop, timeout
 
         with self.reporting(url, late=self._late):
             # For the system, which may look up a name for longer: its thread goes on alone.
             async with timeout(self._timeout + GRACE):
-                return await get_running_loop().run_in_executor(
-                    self._threads, self.get_in_place, url, dict(fields)
-                )
+                work = partial(self.get_in_place, url, dict(fields), dictionary=dictionary)
+                return await get_running_loop().run_in_executor(self._threads, work)
 
-    def get_in_place(self, url: str, fields: Mapping[str, str], *, unpacks: bool = True) -> Answer:
+    def get_in_place(
+        self,
+        url: str,
+        fields: Mapping[str, str],
+        *,
+        unpacks: bool = True,
+        dictionary: UsableDictionary | None = None,
+    ) -> Answer:
         """As ``get``, in the calling thread. Names of ``fields`` are in lower case. ``unpacks``: otherwise
         the body is as it came, in a coding that ``fields`` ask for."""
         requested_at = self._clock()
@@ -130,6 +141,8 @@ class Transport:
             headers = {**self._headers, **fields}
             if unpacks:
                 headers["accept-encoding"] = ACCEPT_ENCODING
+            if dictionary is not None:
+                headers |= dictionary.fields
             wire = self._kept_wire()
             answer = None
             if wire is not None:
@@ -139,6 +152,8 @@ class Transport:
                 answer = self._exchange(Wire(deadline), deadline, url, headers)
             head, body = answer
         received = Answer(head.status, head.fields, body, requested_at, self._clock())
+        if dictionary is not None and needs_dictionary(received):
+            return unpack_delta(received, dictionary, self.max_body_bytes, url)
         does_unpack = unpacks and is_packed(received)
         return unpack_body(received, self.max_body_bytes, url) if does_unpack else received
 

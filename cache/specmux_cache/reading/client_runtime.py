@@ -97,6 +97,8 @@ EventKind: TypeAlias = Literal[
     "stale",  # answered from the cache although a request was due
     "revalidated",  # 304
     "fetched",  # a body came from the server
+    "delta",  # a body came as its difference from a stored one
+    "delta_failed",  # such a body was wrong: it was asked for again as a whole
     "redirected",  # a stale hash
     "refused",  # 406 or 415
     "not_stored",  # fetched but not stored: no-store, or no room

@@ -22,6 +22,10 @@ Invariant: only a complete 200 of the stated type is stored; errors never are.
 # may be replaced by a stored answer, marked stale, within ``stale_if_error``. A refusal (401, 403, 404)
 # never is: it is the server's answer.
 #
+# A document under a hash may be sent as its difference from the predecessor that is stored, if the server
+# said so with that (``http.dictionaries``). Whatever is wrong with such an answer, it is asked for again as a
+# whole, once.
+#
 # What must never happen: an answer stored that is truncated, of another type than stated, or not a 200; a
 # request to another origin or path than the caller's; an entry of one partition given to another.
 
@@ -30,7 +34,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import urlsplit
 
 from specmux_cache.errors import (
@@ -64,6 +68,9 @@ from specmux_cache.reading.options import CacheOptions
 from specmux_cache.store.bodies import digest_of
 from specmux_converters.errors import cut
 from specmux_converters.lazy.dataclasses import dataclass
+
+if TYPE_CHECKING:  # imported where a stored document permits it
+    from specmux_cache.http.dictionaries import UsableDictionary
 
 CHECK_INLINE: Final = 64 * 1024
 """Bytes of a body up to which parsing is faster than passing it to a thread."""
@@ -104,7 +111,7 @@ class GetTransport(Protocol):
     """Sends requests to a server. Raises ServerUnreachable and BadAnswer; returns any status, including
     redirects."""
 
-    async def get(self, url: str, fields: Fields) -> Answer: ...
+    async def get(self, url: str, fields: Fields, dictionary: UsableDictionary | None = None) -> Answer: ...
 
 
 class Exchange:
@@ -268,7 +275,8 @@ class Exchange:
             told = cut(canonical(content_type or "") or "no type")
             raise BadAnswer(f"of another type than was asked for: {told}", url=url)
         try:
-            await self._check_body(wanted, answer.body, media_type)
+            if not answer.is_proven:
+                await self._check_body(wanted, answer.body, media_type)
         except ValueError as error:
             raise BadAnswer(str(error), url=url) from error
         fresh = self._entry(wanted, media_type, answer)
@@ -286,7 +294,60 @@ class Exchange:
             fields += (("accept", accept_field(accepted)),)
         if entry is not None:
             fields += conditions(entry.held, wanted.rule)
+        dictionary = await self._dictionary(wanted, accepted) if entry is None else None
+        if dictionary is not None:
+            answer = await self._get_delta(wanted, fields, dictionary)
+            if answer is not None:
+                return answer
         return await self._transport().get(self._server.url(wanted.target), fields)
+
+    async def _get_delta(
+        self, wanted: ExchangeRequest, fields: Fields, dictionary: UsableDictionary
+    ) -> Answer | None:
+        """The answer, maybe sent as the difference from a stored document; None if that was wrong."""
+        try:
+            answer = await self._transport().get(self._server.url(wanted.target), fields, dictionary)
+            if first(answer.fields, "content-encoding") not in (None, "identity"):
+                raise ValueError("in a coding that was not asked for")
+            if answer.is_delta and not answer.is_proven:
+                media_type = first(answer.fields, "content-type")
+                if answered_type(media_type, answer.body, (dictionary.media_type,)) is None:
+                    raise ValueError("of another type than its dictionary")
+                await self._check_body(wanted, answer.body, dictionary.media_type)
+                answer = replace(answer, is_proven=True)
+        except (BadAnswer, ValueError):
+            self._events.record("delta_failed", wanted.name)
+            return None
+        if answer.is_delta:
+            self._events.record("delta", wanted.name, size=len(answer.body), seconds=_seconds(answer))
+        return answer
+
+    async def _dictionary(
+        self, wanted: ExchangeRequest, accepted: tuple[str, ...]
+    ) -> UsableDictionary | None:
+        """The predecessor that was used last, if its server permits it for this request."""
+        if wanted.rule is not FreshnessRule.HASHED or not accepted:
+            return None
+        rows = await self._entry_store.rows(wanted.name, accepted[0])
+        newest = max(rows, key=lambda row: row.touched_at, default=None)
+        held = None if newest is None else held_from(newest.metadata)
+        field = None if held is None else first(held.fields, "use-as-dictionary")
+        if newest is None or field is None:
+            return None
+        from specmux_cache.http.dictionaries import UsableDictionary, is_secure, permitted_id
+
+        id_ = permitted_id(field, self._server.base + wanted.target) if is_secure(self._server) else None
+        entry = None if id_ is None else await self._entry_store.get(newest.key)
+        if entry is None or id_ is None:
+            return None
+        return UsableDictionary(
+            body=entry.body,
+            digest=entry.digest,
+            hash=entry.key.hash,
+            media_type=entry.key.media_type,
+            id=id_,
+            wanted=wanted.hash,
+        )
 
     async def _find(self, wanted: ExchangeRequest) -> Entry | None:
         """The stored entry in the best available media type."""

@@ -1,0 +1,158 @@
+"""A stored document as dictionary for its successor (RFC 9842): what a server permits, what a request says of
+it, and what is made of the answer. Pure.
+
+Invariant: what an answer is made into has the hash that was asked for, where hashes of this server follow
+from bytes, and the checksum of its frame elsewhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+import zstandard
+
+from specmux_cache.access.field_values import is_loopback
+from specmux_cache.http.answer_reader import ACCEPT_ENCODING, DCZ, ZSTD_WINDOW, unzstd, without_coding
+from specmux_cache.http.media_types import JSON
+from specmux_cache.http.messages import Answer, Fields, listed
+from specmux_cache.http.server import Server
+from specmux_converters.lazy.dataclasses import dataclass
+from specmux_converters.lazy.patterns import pattern
+
+HEADER: Final = bytes.fromhex("5e2a4d1820000000")
+"""What the SHA-256 of the dictionary follows in a body (RFC 9842 5)."""
+WINDOW_MAX: Final = 128 * 1024 * 1024
+ID_MAX: Final = 1024
+
+_STRING: Final = r'"(?:[^"\\]|\\["\\])*"'
+_MEMBER: Final = pattern(
+    rf'\s*([a-z*][a-z0-9_.*-]*)(?:=({_STRING}|\((?:[^()"]|{_STRING})*\)|[^\s,;"()]+))?'
+    rf'(?:\s*;\s*[a-z*][a-z0-9_.*-]*(?:=(?:{_STRING}|[^\s,;"()]+))?)*\s*(?:,|$)'
+)
+"""A member of a dictionary of RFC 8941, its value, and parameters that mean nothing here."""
+
+
+@dataclass(frozen=True, slots=True)
+class UsableDictionary:
+    """A stored document that its server wants to be used for the one that is requested."""
+
+    body: bytes
+    digest: str
+    """SHA-256 of the body, hexadecimal."""
+    hash: str
+    """The server's, of this document."""
+    media_type: str
+    id: str
+    wanted: str
+    """The server's hash of the document that is requested."""
+
+    @property
+    def fields(self) -> Fields:
+        """What a request says of it (RFC 9842 2.2, 2.3)."""
+        digest = b64encode(bytes.fromhex(self.digest)).decode()
+        named = re.sub(r'(["\\])', r"\\\1", self.id)
+        own: Fields = (
+            ("accept-encoding", f"{ACCEPT_ENCODING}, {DCZ}"),
+            ("available-dictionary", f":{digest}:"),
+        )
+        return (*own, ("dictionary-id", f'"{named}"')) if named else own
+
+    def unpack(self, answer: Answer, limit: int) -> Answer:
+        """The answer with the document. Raises ValueError, OverflowError beyond ``limit`` bytes, EOFError and
+        ZstdError."""
+        if listed(answer.fields, "content-encoding") != (DCZ,):
+            raise ValueError("the answer has another coding beside dcz")
+        named = HEADER + bytes.fromhex(self.digest)
+        if not answer.body.startswith(named):
+            raise ValueError("the answer is made with another dictionary")
+        packed = answer.body[len(named) :]
+        window = min(max(ZSTD_WINDOW, len(self.body) * 5 // 4), WINDOW_MAX)
+        body = unzstd(packed, limit, window=window, dictionary=self.body)
+        is_proven = self._is_proven(body)
+        if not is_proven and not zstandard.get_frame_parameters(packed).has_checksum:
+            raise ValueError("nothing proves the document")
+        return replace(without_coding(answer, body), is_delta=True, is_proven=is_proven)
+
+    def _is_proven(self, body: bytes) -> bool:
+        """Whether the body has the requested hash: Kubernetes' is the SHA-512 of the JSON. Raises ValueError
+        if it has another, and the dictionary shows that this server's hashes are of that kind."""
+        if self.media_type != JSON:
+            return False
+        if _sha512(body) == self.wanted.lower():
+            return body.startswith(b"{") and body.endswith(b"}")
+        if _sha512(self.body) == self.hash.lower():
+            raise ValueError("the document has another hash than the requested one")
+        return False
+
+
+def is_secure(server: Server) -> bool:
+    """Whether a server is where dictionaries may be used: HTTPS (RFC 9842 8), or this machine."""
+    return server.scheme == "https" or is_loopback(server.authority.rpartition(":")[0].strip("[]"))
+
+
+def permitted_id(field: str, target: str) -> str | None:
+    """The id of a dictionary that may be used for ``target``, a path and query in its directory; "" if it has
+    none, None if it may not. ``field``: Use-As-Dictionary."""
+    members = _members(field)
+    match, id_, kind = members.get("match", ""), members.get("id", '""'), members.get("type", "raw")
+    if not (_is_string(match) and _is_string(id_)) or kind != "raw" or not field.isascii():
+        return None
+    path, _, query = target.partition("?")
+    named = _text(id_)
+    return named if len(named) <= ID_MAX and _matches(_text(match), path, query) else None
+
+
+def _members(field: str) -> Mapping[str, str]:
+    """The members, none if the field is malformed (RFC 8941 4.2)."""
+    found: dict[str, str] = {}
+    at = 0
+    while at < len(field):
+        member = _MEMBER.match(field, at)
+        if member is None:
+            return {}
+        found[member[1]] = member[2] or "?1"
+        at = member.end()
+    return found
+
+
+def _is_string(value: str) -> bool:
+    return len(value) >= 2 and value.startswith('"')
+
+
+def _text(string: str) -> str:
+    return re.sub(r"\\(.)", r"\1", string[1:-1])
+
+
+def _matches(match: str, path: str, query: str) -> bool:
+    """Whether a URL pattern of letters and wildcards matches. One with anything else is taken to match
+    nothing, which costs no more than the dictionary."""
+    if not match or re.search(r"[{}()\\:+#]|\*\?", match):
+        return False
+    pathname, has_search, search = match.partition("?")
+    if not pathname.startswith("/"):
+        pathname = path[: path.rfind("/") + 1] + pathname
+    return _glob(pathname, path) and (not has_search or _glob(search, query))
+
+
+def _glob(wild: str, text: str) -> bool:
+    first, *others = wild.split("*")
+    if not others:
+        return wild == text
+    if not text.startswith(first):
+        return False
+    at = len(first)
+    for part in others[:-1]:
+        found = text.find(part, at)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return text.endswith(others[-1]) and at + len(others[-1]) <= len(text)
+
+
+def _sha512(body: bytes) -> str:
+    return hashlib.sha512(body).hexdigest()
