@@ -39,7 +39,7 @@ from specmux_converters.group_versions import GroupVersion  # noqa: E402
 from specmux_converters.json_schema import STRICT, DocumentSchemas, SchemaForm  # noqa: E402
 from specmux_converters.json_schema.catalogue import text_of  # noqa: E402
 from specmux_converters.json_schema.definitions import dispatcher  # noqa: E402
-from specmux_tools.schema_examples import example_of  # noqa: E402
+from specmux_tools.json_schema_job import example_of  # noqa: E402
 
 BUNDLE = SchemaForm(is_named=True)
 

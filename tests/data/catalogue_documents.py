@@ -17,7 +17,7 @@ from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_schema import STRICT, DocumentSchemas, Kind, SchemaForm
 from specmux_converters.recognise import DocumentKind as Recognised
 from specmux_converters.recognise import recognise
-from specmux_tools.schema_examples import example_of
+from specmux_tools.json_schema_job import example_of
 
 RELEASE = "1.35"
 

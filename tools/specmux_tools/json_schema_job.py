@@ -1,14 +1,17 @@
 """Make JSON Schemas of published documents. Pure; runs in the catalogue's worker process.
 
-The shared parts of a document's schemas are cached between calls by the document's hash, within a budget.
+The shared parts of a document's schemas are cached between calls by the document's hash, within a budget. The
+example in a kind's schema is its skeleton, if the schema accepts it unchanged: a placeholder that fails a
+pattern, or an odd document, must never cost a schema.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Final
+from functools import cache, partial
+from typing import Any, Final
 
 from specmux_aggregator.http.content_codings import encoded
 from specmux_aggregator.http.messages import Coding
@@ -17,19 +20,28 @@ from specmux_aggregator.model.observation import Hash
 from specmux_aggregator.workers.built import Unencodable
 from specmux_aggregator.workers.document_share import WHOLE_SHARE, DocumentShare
 from specmux_aggregator.workers.documents import REFUSALS
-from specmux_converters.document import Limits, parse
+from specmux_converters.document import Document, Limits, parse
 from specmux_converters.errors import LimitExceeded
+from specmux_converters.go.regexp_match import Pattern
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.json_schema import DocumentSchemas
+from specmux_converters.json_schema import DocumentSchemas, Kind, Schema
 from specmux_converters.json_schema.catalogue import index, schema_of, store_catalog, text_of
 from specmux_converters.json_schema.crds import crds_yaml
 from specmux_converters.json_schema.forms import DRAFT
 from specmux_converters.json_schema.paths import Wanted, WholeFile
+from specmux_converters.resources import GroupVersionKind
+from specmux_converters.yaml import parse_yaml_stream
+from specmux_tools.explanation.skeleton import skeleton
 from specmux_tools.processor_time import QueryTooLong, limited_time
-from specmux_tools.schema_examples import example_of
+from specmux_tools.validation.schema.formats import find_format
 
 KEPT_BYTES: Final = 8 * 1024 * 1024
 """Bytes of documents whose schemas are cached; in memory they take about ten times as much."""
+MAX_BYTES: Final = 16 * 1024
+"""Bytes of the largest skeleton used as an example, since schemas are sent often."""
+
+_FORMATS: Final = ("date-time", "hostname")
+"""Formats that jsonschema checks only with further packages; they are checked here."""
 
 
 @dataclass(slots=True)
@@ -120,3 +132,38 @@ def _note_absent_kinds(schema: dict[str, object], told: FileContext) -> dict[str
     if not told.absent:
         return schema
     return {"$schema": DRAFT, "$comment": f"without the kinds of: {', '.join(told.absent)}", **schema}
+
+
+def example_of(document: Document, kind: Kind, schema: Schema) -> dict[str, Any] | None:
+    """Passed to ``DocumentSchemas``."""
+    subject = GroupVersionKind(kind.group, kind.version, kind.kind)
+    component = document["components"]["schemas"][kind.component]
+    try:
+        text = skeleton(document, subject, component).encode()
+        if len(text) > MAX_BYTES:
+            return None
+        (value,) = parse_yaml_stream(text)
+        return value if _validator()(schema).is_valid(value) else None
+    except Exception:  # noqa: BLE001  # jsonschema raises whatever odd keywords make its code raise
+        return None
+
+
+@cache
+def _validator() -> Callable[[Schema], Any]:
+    import jsonschema  # only the process that makes schemas needs it
+
+    def pattern(_: Any, text: str, value: Any, __: Schema) -> Iterator[jsonschema.ValidationError]:
+        """In linear time: pattern and default are as untrusted as the document."""
+        if isinstance(value, str) and not Pattern(text).matches(value):
+            yield jsonschema.ValidationError("does not match")
+
+    checker = jsonschema.FormatChecker()
+    for name in _FORMATS:
+        checker.checks(name)(partial(_has_format, name))
+    checking = jsonschema.validators.extend(jsonschema.Draft7Validator, {"pattern": pattern})
+    return partial(checking, format_checker=checker)
+
+
+def _has_format(name: str, value: object) -> bool:
+    found = find_format(name)
+    return found is None or not isinstance(value, str) or found.accepts(value)

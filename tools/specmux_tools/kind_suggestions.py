@@ -11,7 +11,7 @@ from typing import Final
 
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.resources import GroupVersionKind
-from specmux_tools.explanation.similar import similar_to
+from specmux_tools.explanation.field_path import similar_to
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from shared_data import needs
 from specmux_converters.document import CRD_TITLE
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_schema import OPEN, STRICT, DocumentSchemas, SchemaForm
-from specmux_tools.schema_examples import example_of
+from specmux_tools.json_schema_job import example_of
 
 FORMS = (STRICT, OPEN, SchemaForm(is_named=True))
 HEAD = {"apiVersion": "x.test/v1", "kind": "Bed", "metadata": {"name": ""}}

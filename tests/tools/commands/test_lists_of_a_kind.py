@@ -14,7 +14,7 @@ from specmux_aggregator.cli import main
 from specmux_converters.crd import build
 from specmux_tools.mcp.library import Library
 from specmux_tools.queries import validate
-from specmux_tools.reader.validation_request import ObjectQuestion, questions_in
+from specmux_tools.reader.validate_job import ObjectQuestion, questions_in
 from specmux_tools.sources.disk.files import FileSource
 from specmux_tools.validation import Directive, Validator
 from specmux_tools.validation.decoding.lists import MOST_NESTED, TOO_DEEP

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from specmux_converters.releases import NEWEST
-from specmux_tools.validation.definitions.allowances import Allowances
+from specmux_tools.validation.definitions.definition_fault import Allowances
 from specmux_tools.validation.definitions.schemas import schema_faults
 
 PREFIX = "spec.validation.openAPIV3Schema"

@@ -31,8 +31,8 @@ from specmux_converters.merge_types import to_merge_schema
 from specmux_converters.recognise import DocumentKind
 from specmux_converters.to_swagger2.conversion import joined, piece_of
 from specmux_converters.yaml import to_yaml
-from specmux_tools.command_line.loss_report import count_losses, list_losses
 from specmux_tools.command_line.output_files import file_of, output_file_option, write_file, write_out
+from specmux_tools.command_line.report_output import count_losses, list_losses
 from specmux_tools.sources import SourceOptions, source_options
 from specmux_tools.sources.arguments import SourceWord, inputs_of
 from specmux_tools.sources.input import Input, refusals

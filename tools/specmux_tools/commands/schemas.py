@@ -24,7 +24,7 @@ from specmux_converters.json_schema.tree import LAYOUTS, files, gone, is_chosen
 from specmux_converters.json_values import mapping
 from specmux_converters.releases import RELEASES
 from specmux_tools.command_line.output_files import replace_file
-from specmux_tools.schema_examples import example_of
+from specmux_tools.json_schema_job import example_of
 from specmux_tools.sources import (
     SourceOptions,
     note_missing_descriptions,

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_tools.differences.findings import ComparisonBudget, Finding
+from specmux_tools.differences.findings import ComparisonBudget, Finding, is_status, printed_path
 from specmux_tools.differences.manifests import root_schema
 from specmux_tools.differences.operation_comparison import (
     is_documented_differently,
@@ -21,7 +21,6 @@ from specmux_tools.differences.operation_comparison import (
 )
 from specmux_tools.differences.places import EVERYBODY, Direction, Judge, Place
 from specmux_tools.differences.rules import RULES, Impact, Impacts
-from specmux_tools.differences.schema.field_paths import is_status, printed_path
 from specmux_tools.differences.schema.keywords import properties
 from specmux_tools.differences.schema.schema_comparison import SchemaComparison
 from specmux_tools.differences.schema.views import ComponentSchemas

@@ -1,13 +1,25 @@
-"""Results of comparing two schemas, before impacts and places are known."""
+"""Results of comparing two schemas, before impacts and places are known, and how their paths are written.
+
+``spec.containers[].env[].name``, with ``{}`` for a map's values. Paths are built from the inside out: each
+step is prepended and brings its own dot.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias
+
+import orjson
 
 from specmux_converters.errors import LimitExceeded
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.differences.rules import Impacts
+
+ITEMS: Final = "[]"
+VALUES: Final = "{}"
+
+_PLAIN: Final = re.compile(r"[^\s.\[\]{}\"\\]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +28,7 @@ class Finding:
 
     id: str
     steps: str
-    """The path to it (field_paths)."""
+    """The path to it."""
     what: Any = None
     old: Any = None
     new: Any = None
@@ -81,3 +93,18 @@ class ComparisonBudget:
 
     def places_exceeded(self) -> NoReturn:
         raise LimitExceeded(f"changes at more than the {self._places} places allowed")
+
+
+def step(name: str) -> str:
+    """One property: ``.name``, or ``["ca.crt"]`` if the name could be read as several steps."""
+    return f".{name}" if _PLAIN.fullmatch(name) else f"[{orjson.dumps(name).decode()}]"
+
+
+def printed_path(steps: str) -> str:
+    """The path as reports print it, without the leading dot."""
+    return steps.removeprefix(".")
+
+
+def is_status(path: str) -> bool:
+    """Whether a printed path is the kind's status or a field of it."""
+    return path == "status" or path.startswith(("status.", "status[", "status{"))

@@ -10,8 +10,7 @@ from typing import Final
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.differences.changes import short, word
 from specmux_tools.differences.comparison import MOST_PLACES, MOST_SCHEMAS
-from specmux_tools.differences.findings import ComparisonBudget
-from specmux_tools.differences.schema.field_paths import printed_path
+from specmux_tools.differences.findings import ComparisonBudget, printed_path
 from specmux_tools.differences.schema.schema_comparison import SchemaComparison
 from specmux_tools.differences.schema.views import ComponentSchemas
 from specmux_tools.kinds import KindSchema

@@ -12,7 +12,7 @@ from specmux_converters.json_values import array, mapping, objects
 from specmux_converters.references import resolve_part
 from specmux_tools.differences.findings import Finding
 from specmux_tools.differences.schema.constraints import constraint_changes, enum_changes
-from specmux_tools.differences.schema.deprecations import deprecation_changes
+from specmux_tools.differences.schema.keywords import deprecation_changes
 from specmux_tools.differences.schema.value_types import type_changes, value_type
 from specmux_tools.differences.schema.values import text
 from specmux_tools.differences.served import ServedOperation

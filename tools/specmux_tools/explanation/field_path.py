@@ -1,11 +1,13 @@
 """Field paths as people write them: ``spec.containers[0].image``, ``$.metadata.labels["a.b/c"]``.
 
-Indices of lists and keys of maps are optional: all elements have one schema.
+Indices of lists and keys of maps are optional: all elements have one schema. And names similar to a
+misspelled one.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 from specmux_converters.lazy.dataclasses import dataclass
@@ -22,6 +24,10 @@ _STEP: Final = pattern(
     """,
     re.VERBOSE,
 )
+SIMILAR_MAX: Final = 3
+_COMPARED: Final = 5000
+"""Most names compared, to bound the cost of a request."""
+_LEAST: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +72,16 @@ def format_path(names: tuple[str, ...]) -> str:
         else:
             text += f".{name}" if text else name
     return text
+
+
+def similar_to(name: str, names: Iterable[str]) -> tuple[str, ...]:
+    """At most three of the names, closest first, ignoring case."""
+    from difflib import SequenceMatcher  # needed only for a mistake
+
+    matcher = SequenceMatcher(b=name.casefold()[:100], autojunk=False)
+    rated = []
+    for _, other in zip(range(_COMPARED), dict.fromkeys(names), strict=False):
+        matcher.set_seq1(other.casefold()[:100])
+        if matcher.real_quick_ratio() >= _LEAST and matcher.quick_ratio() >= _LEAST:
+            rated.append((-matcher.ratio(), other))
+    return tuple(other for rating, other in sorted(rated)[:SIMILAR_MAX] if -rating >= _LEAST)

@@ -15,8 +15,7 @@ from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.order import discovery_rank
 from specmux_converters.resources import GroupVersionKind, Resources
 from specmux_tools.errors import InvalidPath, UnknownKind
-from specmux_tools.explanation.field_path import Step
-from specmux_tools.explanation.similar import similar_to
+from specmux_tools.explanation.field_path import Step, similar_to
 from specmux_tools.kinds import kinds_of
 
 LISTED: Final = 5

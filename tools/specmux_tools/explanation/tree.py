@@ -16,7 +16,7 @@ from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.references import component_of, schemas_of
 from specmux_tools.errors import UnknownField
 from specmux_tools.explanation.field_details import Details, details_of
-from specmux_tools.explanation.field_path import Step
+from specmux_tools.explanation.field_path import Step, similar_to
 from specmux_tools.explanation.layers import (
     Layers,
     Schema,
@@ -29,7 +29,6 @@ from specmux_tools.explanation.layers import (
     said_by,
 )
 from specmux_tools.explanation.plaintext import type_of
-from specmux_tools.explanation.similar import similar_to
 
 MOST_FIELDS: Final = 10_000
 MOST_DEPTH: Final = 64

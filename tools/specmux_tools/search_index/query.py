@@ -16,9 +16,8 @@ from typing import Any, Final
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.lazy.patterns import pattern
 from specmux_tools.errors import InvalidPath
-from specmux_tools.explanation.field_path import format_path, parse
+from specmux_tools.explanation.field_path import format_path, parse, similar_to
 from specmux_tools.explanation.kind_names import KindName
-from specmux_tools.explanation.similar import similar_to
 from specmux_tools.search_index.graph import EntryId
 from specmux_tools.search_index.index import FieldIndex, Postings
 from specmux_tools.search_index.shortest_paths import MOST_USED, KindRoot, SearchPlaces

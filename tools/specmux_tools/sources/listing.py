@@ -15,7 +15,7 @@ from specmux_converters.group_versions import GroupVersion
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.sources.disk.git_files import PREFIX as GIT
 from specmux_tools.sources.disk.git_files import git_files
-from specmux_tools.sources.disk.kustomize import KustomizeFiles, report_skipped
+from specmux_tools.sources.disk.tool_files import KustomizeFiles, report_skipped
 from specmux_tools.sources.input import Input
 from specmux_tools.sources.options import STDIN
 from specmux_tools.sources.source import FileRefused

@@ -10,11 +10,17 @@ from typing import TYPE_CHECKING
 
 from specmux_converters.lazy.names import lazy_names
 from specmux_converters.unions import DeclaredUnions, Member, Union, UnionForm
-from specmux_tools.unions.reader import read_unions, union_text, unions_of
+from specmux_tools.unions.seed import read_unions, union_text, unions_of
 
 if TYPE_CHECKING:  # imported by __getattr__ on demand: explaining a kind needs the reader alone
-    from specmux_tools.unions.legacy import UnionConflict, normalize_apply, normalize_update
-    from specmux_tools.unions.seed import Fault, normalize, validate
+    from specmux_tools.unions.seed import (
+        Fault,
+        UnionConflict,
+        normalize,
+        normalize_apply,
+        normalize_update,
+        validate,
+    )
 
 __all__ = [
     "DeclaredUnions",
@@ -33,8 +39,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "seed": "Fault normalize validate",
-    "legacy": "UnionConflict normalize_apply normalize_update",
+    "seed": "Fault UnionConflict normalize normalize_apply normalize_update validate",
 }
 
 __getattr__, __dir__ = lazy_names(__name__, _MODULES, __all__)

@@ -29,7 +29,7 @@ from specmux_tools.validation.errors import Undecodable
 from specmux_tools.validation.hints import hint_for
 from specmux_tools.validation.media_types import BodyFormat, body_format, patch_type
 from specmux_tools.validation.messages import BLOCKED, bad_request, conflict_status
-from specmux_tools.validation.metadata.generated_names import judge_with_names
+from specmux_tools.validation.metadata.names import judge_with_names
 from specmux_tools.validation.metadata.updated_metadata import (
     address_fault,
     conflict,

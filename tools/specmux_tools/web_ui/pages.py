@@ -15,8 +15,7 @@ from specmux_converters.counted_nouns import size
 from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.order import version_rank
 from specmux_tools.errors import SchemasError
-from specmux_tools.explanation.field_path import format_path
-from specmux_tools.explanation.similar import similar_to
+from specmux_tools.explanation.field_path import format_path, similar_to
 from specmux_tools.processor_time import QueryTooLong, limited_time
 from specmux_tools.reader.state import ReaderState
 from specmux_tools.search_index.query import SchemaHit, SearchResult, search

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
@@ -14,9 +15,10 @@ from specmux_tools.differences.rules import Impact, Impacts
 from specmux_tools.differences.schema.cel_rules import documented_differently, rule_changes
 from specmux_tools.differences.schema.compositions import DOCUMENTATION, Side, composition_changes
 from specmux_tools.differences.schema.constraints import constraint_changes, enum_changes
-from specmux_tools.differences.schema.deprecations import deprecation_changes
 from specmux_tools.differences.schema.value_types import ValueType, type_changes, value_type
 from specmux_tools.differences.schema.values import default_changes, has_default
+
+_SENTENCE: Final = re.compile(r"(?:\A|[.!?]\s|\n)[\s*_]*deprecated\b", re.IGNORECASE)
 
 
 def union_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
@@ -235,3 +237,19 @@ def _selectable_fields(schema: Mapping[str, Any]) -> frozenset[str]:
         else []
     )
     return frozenset(field.removeprefix(".") for field in fields if isinstance(field, str))
+
+
+def is_deprecated(holder: Mapping[str, Any]) -> bool:
+    """Applies to an operation, a schema or a version of a CustomResourceDefinition."""
+    if holder.get("deprecated") is True:
+        return True
+    description = holder.get("description")
+    return isinstance(description, str) and _SENTENCE.search(description) is not None
+
+
+def deprecation_changes(
+    old: Mapping[str, Any], new: Mapping[str, Any], *, what: str | None = None
+) -> Iterator[Finding]:
+    before, after = is_deprecated(old), is_deprecated(new)
+    if before != after:
+        yield Finding("deprecated" if after else "undeprecated", "", what=what)

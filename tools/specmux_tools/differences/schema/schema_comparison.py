@@ -15,18 +15,20 @@ import orjson
 
 from specmux_converters.references import name_in
 from specmux_tools.differences.findings import (
+    ITEMS,
     NOTHING,
+    VALUES,
     ComparisonBudget,
     Finding,
     Findings,
     Result,
     below,
     of_component,
+    step,
 )
 from specmux_tools.differences.rules import RULES, Impact, Impacts
 from specmux_tools.differences.schema.compositions import DOCUMENTATION
 from specmux_tools.differences.schema.constraints import required_names
-from specmux_tools.differences.schema.field_paths import ITEMS, VALUES, step
 from specmux_tools.differences.schema.keywords import (
     DROPPED_NULL,
     EMBEDDED,

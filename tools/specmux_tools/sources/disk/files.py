@@ -23,7 +23,7 @@ from specmux_converters.references import schemas_of
 from specmux_converters.resources import ResourceNames, Resources
 from specmux_converters.synthesis import names_of, resources_of
 from specmux_tools.kinds import DocumentSet
-from specmux_tools.sources.disk.kustomize import KustomizeFiles, report_skipped
+from specmux_tools.sources.disk.tool_files import KustomizeFiles, report_skipped
 from specmux_tools.sources.input import Input
 from specmux_tools.sources.listing import DOCUMENTS, inputs_below
 from specmux_tools.sources.options import STDIN

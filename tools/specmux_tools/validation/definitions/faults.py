@@ -10,10 +10,11 @@ from urllib.parse import urlsplit
 from specmux_converters.go.text import quoted
 from specmux_converters.json_values import array, mapping, text
 from specmux_converters.releases import NEWEST
-from specmux_tools.validation.definitions.allowances import NO_ALLOWANCES, Allowances
 from specmux_tools.validation.definitions.conversions import conversion_faults
 from specmux_tools.validation.definitions.definition_fault import (
     DEFINITION,
+    NO_ALLOWANCES,
+    Allowances,
     DefinitionFault,
     fault,
     objects,
@@ -21,13 +22,13 @@ from specmux_tools.validation.definitions.definition_fault import (
 from specmux_tools.validation.definitions.internal_version import same, version_in_memory, written
 from specmux_tools.validation.definitions.keywords import has_keyword, unconverted
 from specmux_tools.validation.definitions.schemas import schema_faults, status_faults
-from specmux_tools.validation.definitions.selectable_fields import selectable_faults
 from specmux_tools.validation.definitions.updates import allowances_of, immutable_faults, storage_faults
 from specmux_tools.validation.definitions.version_fields import (
     column_faults,
     deprecation_faults,
     scale_faults,
     schema_of,
+    selectable_faults,
 )
 from specmux_tools.validation.metadata.names import (
     label_1035_faults,

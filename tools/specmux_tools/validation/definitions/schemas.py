@@ -18,8 +18,12 @@ from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.losses import tokens_of
 from specmux_tools.validation.decoding.embedded import unknown_in_embedded
 from specmux_tools.validation.decoding.pruning import prune
-from specmux_tools.validation.definitions.allowances import NO_ALLOWANCES, Allowances, FaultFamily
-from specmux_tools.validation.definitions.definition_fault import DefinitionFault
+from specmux_tools.validation.definitions.definition_fault import (
+    NO_ALLOWANCES,
+    Allowances,
+    DefinitionFault,
+    FaultFamily,
+)
 from specmux_tools.validation.definitions.internal_version import GO_NAMES, said, schema_in_memory, written
 from specmux_tools.validation.definitions.keywords import UNCONVERTED, keyword_faults, schema_place
 from specmux_tools.validation.errors import Undecodable

@@ -8,15 +8,20 @@ from typing import Any, Final
 
 from specmux_converters.crd.keywords import EMBEDDED_RESOURCE, INT_OR_STRING, PRESERVE_UNKNOWN_FIELDS
 from specmux_converters.go.text import json_text, quoted
-from specmux_tools.validation.definitions.allowances import Allowances, FaultFamily, families_of
 from specmux_tools.validation.definitions.ca_bundles import bundle_fault
 from specmux_tools.validation.definitions.conversions import is_known_review
-from specmux_tools.validation.definitions.definition_fault import DefinitionFault, fault, objects
+from specmux_tools.validation.definitions.definition_fault import (
+    Allowances,
+    DefinitionFault,
+    FaultFamily,
+    families_of,
+    fault,
+    objects,
+)
 from specmux_tools.validation.definitions.internal_version import same, version_in_memory
 from specmux_tools.validation.definitions.keywords import LIST_KEYS, LIST_TYPE, has_keyword
 from specmux_tools.validation.definitions.schemas import schema_faults, unsound
-from specmux_tools.validation.definitions.selectable_fields import MOST
-from specmux_tools.validation.definitions.version_fields import schema_of
+from specmux_tools.validation.definitions.version_fields import SELECTABLE_MAX, schema_of
 from specmux_tools.validation.field_errors import shown
 from specmux_tools.validation.report import Path
 
@@ -44,7 +49,7 @@ def allowances_of(spec: Mapping[str, Any], old: Mapping[str, Any], *, minor: int
         if name in versions and same(now["Schema"], then["Schema"]):
             unchanged.add(name)
         fields = then["SelectableFields"] or ()
-        if len(fields) > MOST and same(now["SelectableFields"], fields):
+        if len(fields) > SELECTABLE_MAX and same(now["SelectableFields"], fields):
             selectable |= {name, ""}
     webhook = _inside(_inside(before, "conversion"), "webhook")
     reviews = webhook.get("conversionReviewVersions") or []

@@ -1,4 +1,5 @@
-"""Checks the fields of a version other than its schema: deprecation, printer columns, scale."""
+"""Checks the fields of a version other than its schema: deprecation, printer columns, scale, and the fields
+by which objects are selected (apiextensions, ValidateCustomResourceSelectableFields)."""
 
 from __future__ import annotations
 
@@ -8,10 +9,18 @@ from typing import Any, Final
 from specmux_converters.go.text import json_text, quoted, size_of
 from specmux_tools.validation.definitions.definition_fault import DefinitionFault, fault, objects
 from specmux_tools.validation.report import Path
+from specmux_tools.validation.rules.field_paths import BadFieldPath, follow_field_path
+from specmux_tools.validation.rules.rule_tree import RuleNode, rule_tree
 
 _MOST_WARNING: Final = 256
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
+SELECTABLE_MAX: Final = 8
+_KINDS: Final = ("string", "boolean", "integer")
+_WRONG_KIND: Final = (
+    "must point to a field of type string, boolean or integer. "
+    "Enum string fields and strings with formats are allowed."
+)
 
 
 def schema_of(version: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -91,3 +100,38 @@ def scale_faults(version: Mapping[str, Any], path: Path, place: str) -> Iterator
         if text:
             scale_path = (*path, "subresources", "scale", key)
             yield DefinitionFault(scale_path, f"{place}.subresources.scale.{key}: {text}")
+
+
+def selectable_faults(
+    fields: Any, schema: Mapping[str, Any], path: Path, place: str, *, takes_many: bool = False
+) -> Iterator[DefinitionFault]:
+    """``path`` and ``place``, its name in texts, are those of the list. ``takes_many``: accept more than
+    SELECTABLE_MAX."""
+    tree = rule_tree(schema, {})
+    seen: set[str] = set()
+    for index, field in enumerate(objects(fields)):
+        for text in _faults(field.get("jsonPath") or "", tree, seen):
+            yield DefinitionFault((*path, index, "jsonPath"), f"{place}[{index}].jsonPath: {text}")
+    if len(seen) > SELECTABLE_MAX and not takes_many:
+        yield DefinitionFault(
+            path, f"{place}: Too many: {len(seen)}: must have at most {SELECTABLE_MAX} items"
+        )
+
+
+def _faults(text: str, tree: RuleNode, seen: set[str]) -> Iterator[str]:
+    if not text:
+        yield "Required value"
+        return
+    wrong = f"Invalid value: {quoted(text)}"
+    try:
+        names, shown, found = follow_field_path(text, tree, takes_keys=False)
+    except BadFieldPath as error:
+        yield f"{wrong}: is an invalid path: {error}"
+        return
+    if names[0] == "metadata":
+        yield f"{wrong}: must not point to fields in metadata"
+    if found.kind not in _KINDS:
+        yield f"{wrong}: {_WRONG_KIND}"
+    if shown in seen:
+        yield f"Duplicate value: {quoted(text)}"
+    seen.add(shown)

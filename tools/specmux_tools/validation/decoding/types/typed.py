@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from specmux_converters.json_values import mapping
 from specmux_converters.references import component_of, schemas_of
-from specmux_tools.validation.decoding.types.go_types import ALIASES, go_type, short_name
 from specmux_tools.validation.decoding.types.typed_nodes import (
+    ALIASES,
     INT32,
     INT64,
     Anything,
@@ -27,6 +27,8 @@ from specmux_tools.validation.decoding.types.typed_nodes import (
     Struct,
     Text,
     Time,
+    go_type,
+    short_name,
 )
 from specmux_tools.validation.schema.scalars import RFC3339, RFC3339_MICRO
 

@@ -15,10 +15,32 @@ from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.validation.decoding.decoding_state import Decoding, Mismatch
 from specmux_tools.validation.decoding.json_reader import EscapedText, Repeats
 from specmux_tools.validation.decoding.type_meta import kind_of
-from specmux_tools.validation.decoding.types.untyped import decode_untyped
 from specmux_tools.validation.field_errors import not_supported, required
 from specmux_tools.validation.report import Check, Severity, Violation
 from specmux_tools.validation.schema.scalars import base64_fault, quantity_fault, time_fault
+
+ALIASES: Final = {
+    "ObjectMeta.uid": "types.UID",
+    "OwnerReference.uid": "types.UID",
+    "ObjectReference.uid": "types.UID",
+    "BoundObjectReference.uid": "types.UID",
+    "Preconditions.uid": "types.UID",
+    "StatusDetails.uid": "types.UID",
+    "UserInfo.uid": "string",
+}
+"""Fields whose Go type is a named string, which OpenAPI shows as "string". Those of every kind."""
+_INFINITE = float("inf")
+
+
+def go_type(component: str) -> str:
+    """``v1.PodSpec`` for ``io.k8s.api.core.v1.PodSpec``: the package's last element, and the type."""
+    package, _, name = component.rpartition(".")
+    return f"{package.rpartition('.')[2].replace('-', '_')}.{name}" if package else name
+
+
+def short_name(component: str) -> str:
+    """``PodSpec`` for ``io.k8s.api.core.v1.PodSpec``."""
+    return component.rpartition(".")[2]
 
 
 class Node(Protocol):
@@ -335,3 +357,30 @@ def known_fields(value: Any, node: Node) -> Any:
         case List() if isinstance(value, list):
             return [known_fields(item, node.item) for item in value]
     return value
+
+
+def decode_untyped(value: Any, state: Decoding) -> None:
+    """Into ``interface{}``; an infinite number is recorded as a mismatch."""
+    match value:
+        case Repeats():
+            seen: set[str] = set()
+            for key, item in value.pairs:
+                if key in seen:
+                    state.duplicate(key)
+                seen.add(key)
+                _inside(key, item, state)
+        case dict():
+            for key, item in value.items():
+                _inside(key, item, state)
+        case list():
+            for index, item in enumerate(value):
+                _inside(index, item, state)
+        case Number() if abs(value) == _INFINITE:
+            state.mismatched(f"number {value.text}", "float64")
+
+
+def _inside(part: str | int, item: Any, state: Decoding) -> None:
+    if isinstance(item, dict | list | Number):
+        state.path.append(part)
+        decode_untyped(item, state)
+        state.path.pop()

@@ -33,9 +33,8 @@ from specmux_tools.validation.rules.cel.evaluation.closures import (
     variable,
     without_absent,
 )
-from specmux_tools.validation.rules.cel.evaluation.dispatch import bound
 from specmux_tools.validation.rules.cel.evaluation.folds import LOOPS, filler, pairs, singles
-from specmux_tools.validation.rules.cel.evaluation.frames import Frame, Run
+from specmux_tools.validation.rules.cel.evaluation.frames import Frame, Run, bound
 from specmux_tools.validation.rules.cel.evaluation.qualifiers import Qualifier, chain, key_of
 from specmux_tools.validation.rules.cel.parsing.macros import SORTED
 from specmux_tools.validation.rules.cel.parsing.syntax import (

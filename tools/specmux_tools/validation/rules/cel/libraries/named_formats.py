@@ -16,7 +16,7 @@ from specmux_tools.validation.metadata.names import (
 )
 from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, Overload, member
 from specmux_tools.validation.rules.cel.checking.types import STRING, list_of, optional_of, struct
-from specmux_tools.validation.rules.cel.libraries.url_reader import url_fault
+from specmux_tools.validation.rules.cel.libraries.urls import url_fault
 from specmux_tools.validation.rules.cel.values.values import NONE, Opaque, Optional, no_such_overload
 from specmux_tools.validation.schema.formats import find_format
 

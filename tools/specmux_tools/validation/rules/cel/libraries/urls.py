@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from typing import Any, Final
 
 from specmux_converters.go.text import quoted
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, Overload, member
 from specmux_tools.validation.rules.cel.checking.types import BOOL, STRING, list_of, map_of, struct
-from specmux_tools.validation.rules.cel.libraries.url_reader import BadUrl, GoUrl, read_url, url_fault
 from specmux_tools.validation.rules.cel.values.maps import LiteralMap
 from specmux_tools.validation.rules.cel.values.values import CelError, Opaque, no_such_overload
 
 URL: Final = struct("kubernetes.URL")
+_SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+_PORT: Final = re.compile(r"(?::[0-9]*)?", re.ASCII)
+_USER: Final = re.compile(r"[A-Za-z0-9\-._:~!$&'()*+,;=%@]*", re.ASCII)
+_ESCAPE: Final = re.compile(rb"%(?:([0-9A-Fa-f]{2})|.{0,2})", re.DOTALL)
+_HOST: Final = frozenset(
+    b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~!$&'()*+,;=:[]<>\""
+)
+_PATH: Final = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~$&+,/:;=@")
+_PATH_AS_WRITTEN: Final = _PATH | frozenset(b"!'()*[]%")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +67,192 @@ URLS: Final = CelLibrary(
         "getQuery": (member("url_get_query", (URL,), map_of(STRING, list_of(STRING)), _query),),
     }
 )
+
+
+class BadUrl(Exception):
+    """Says what, as Go does without the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class GoUrl:
+    scheme: str = ""
+    opaque: str = ""
+    user: str = ""
+    host: str = ""
+    path: str = ""
+    """Escaped."""
+    query: str = ""
+    has_query_mark: bool = False
+    fragment: str = ""
+
+    @property
+    def hostname(self) -> str:
+        name = self._split()[0]
+        return name[1:-1] if name.startswith("[") and name.endswith("]") else name
+
+    @property
+    def port(self) -> str:
+        return self._split()[1]
+
+    def _split(self) -> tuple[str, str]:
+        name, colon, port = self.host.rpartition(":")
+        return (name, port) if colon and _PORT.fullmatch(f":{port}") else (self.host, "")
+
+    def queries(self) -> dict[str, list[str]]:
+        """By key; what cannot be read is skipped."""
+        found: dict[str, list[str]] = {}
+        for key, value in _pairs(self.query):
+            found.setdefault(key, []).append(value)
+        return found
+
+
+def _pairs(query: str) -> Iterator[tuple[str, str]]:
+    for part in query.split("&"):
+        if not part or ";" in part:
+            continue
+        key, _, value = part.partition("=")
+        try:
+            yield (
+                _unescaped(key.replace("+", " ")).decode(errors="replace"),
+                _unescaped(value.replace("+", " ")).decode(errors="replace"),
+            )
+        except BadUrl:
+            continue
+
+
+def url_fault(text: str) -> str | None:
+    """Of url.ParseRequestURI."""
+    try:
+        _read(text, is_request=True)
+    except BadUrl as bad:
+        return f"parse {quoted(text)}: {bad}"
+    return None
+
+
+def read_url(text: str) -> GoUrl:
+    """url.Parse. Raises BadUrl."""
+    whole, mark, fragment = text.partition("#")
+    found = _read(whole, is_request=False)
+    _unescaped(fragment)
+    return found if not mark else GoUrl(*_fields(found), fragment)
+
+
+def _fields(of: GoUrl) -> tuple[str, str, str, str, str, str, bool]:
+    return of.scheme, of.opaque, of.user, of.host, of.path, of.query, of.has_query_mark
+
+
+def _read(text: str, *, is_request: bool) -> GoUrl:
+    if _CONTROL.search(text):
+        raise BadUrl("net/url: invalid control character in URL")
+    if not text and is_request:
+        raise BadUrl("empty url")
+    if text == "*":
+        return GoUrl(path="*")
+    scheme, rest = _scheme(text)
+    has_mark = rest.endswith("?") and rest.count("?") == 1
+    rest, _, query = rest.partition("?")
+    if not rest.startswith("/"):
+        if scheme:
+            return GoUrl(scheme, rest, query=query, has_query_mark=has_mark)
+        if is_request:
+            raise BadUrl("invalid URI for request")
+        if ":" in rest.partition("/")[0]:
+            raise BadUrl("first path segment in URL cannot contain colon")
+    user = host = ""
+    if rest.startswith("//") and (scheme or (not is_request and not rest.startswith("///"))):
+        authority, slash, rest = rest[2:].partition("/")
+        rest = slash + rest
+        user, host = _authority(scheme, authority)
+    return GoUrl(scheme, "", user, host, _path(rest), query, has_mark)
+
+
+def _scheme(text: str) -> tuple[str, str]:
+    if text.startswith(":"):
+        raise BadUrl("missing protocol scheme")
+    match = _SCHEME.match(text)
+    return (match[1].lower(), text[match.end() :]) if match else ("", text)
+
+
+def _authority(scheme: str, text: str) -> tuple[str, str]:
+    user, has_user, host = text.rpartition("@")
+    host = _host(scheme, host)
+    if has_user:
+        if not _USER.fullmatch(user):
+            raise BadUrl("net/url: invalid userinfo")
+        _unescaped(user)
+    return user, host
+
+
+def _host(scheme: str, host: str) -> str:
+    if "[" in host:
+        return _literal(host)
+    first, last = host.find(":"), host.rfind(":")
+    if first >= 0:
+        port = host[first if scheme in ("http", "https") else last :]
+        if not _PORT.fullmatch(port):
+            raise BadUrl(f"invalid port {quoted(port)} after host")
+    return _host_name(host)
+
+
+def _literal(host: str) -> str:
+    from specmux_tools.validation.rules.cel.libraries.addresses import BadAddress, read_address
+
+    if host.rfind("[") > 0:
+        raise BadUrl("invalid IP-literal")
+    end = host.rfind("]")
+    if end < 0:
+        raise BadUrl("missing ']' in host")
+    port = host[end + 1 :]
+    if not _PORT.fullmatch(port):
+        raise BadUrl(f"invalid port {quoted(port)} after host")
+    inner = host[1:end]
+    zone = inner.find("%25")
+    name = _host_name(inner) if zone < 0 else _host_name(inner[:zone]) + _unescaped(inner[zone:]).decode()
+    try:
+        address, _ = read_address(name)
+    except BadAddress as bad:
+        raise BadUrl(f"invalid host: {bad}") from bad
+    if address.version == 4:
+        raise BadUrl("invalid IP-literal")
+    return f"[{name}]{port}"
+
+
+def _host_name(host: str) -> str:
+    data = host.encode()
+    at = 0
+    while at < len(data):
+        if data[at] == ord("%"):
+            escape = _escape(data, at)
+            if int(escape[1:2], 16) < 8 and escape != b"%25":
+                raise BadUrl(f"invalid URL escape {quoted(escape.decode())}")
+            at += 3
+            continue
+        if data[at] < 0x80 and data[at] not in _HOST:
+            raise BadUrl(f"invalid character {quoted(chr(data[at]))} in host name")
+        at += 1
+    return _unescaped(host).decode(errors="replace")
+
+
+def _escape(data: bytes, at: int) -> bytes:
+    match = _ESCAPE.match(data, at)
+    assert match is not None
+    if match[1] is None:
+        raise BadUrl(f"invalid URL escape {quoted(match.group().decode(errors='replace'))}")
+    return match.group()
+
+
+def _unescaped(text: str) -> bytes:
+    data = text.encode()
+    at = data.find(b"%")
+    while at >= 0:
+        _escape(data, at)
+        at = data.find(b"%", at + 3)
+    return _ESCAPE.sub(lambda found: bytes([int(found[1], 16)]), data)
+
+
+def _path(text: str) -> str:
+    """As EscapedPath gives it: as it was written where that is an escaped form."""
+    plain = _unescaped(text)
+    if all(byte in _PATH_AS_WRITTEN for byte in text.encode()):
+        return text
+    return "".join(chr(byte) if byte in _PATH else f"%{byte:02X}" for byte in plain)

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from specmux_tools.validation.rules.cel.parsing.issues import InvalidExpression, Issue
-from specmux_tools.validation.rules.cel.parsing.literals import READERS, BadLiteral, number
 from specmux_tools.validation.rules.cel.parsing.macros import BadMacro, Macro
 from specmux_tools.validation.rules.cel.parsing.syntax import (
     RESERVED,
@@ -28,12 +27,15 @@ from specmux_tools.validation.rules.cel.parsing.token_reader import (
     CHOICE,
     MEMBERS,
     PRODUCTS,
+    READERS,
     RELATIONS,
     SUMS,
+    BadLiteral,
     ParseStop,
     SyntaxMismatch,
     TokenReader,
     listed,
+    number,
     quoted,
 )
 from specmux_tools.validation.rules.cel.parsing.tokens import END, Token, tokens
