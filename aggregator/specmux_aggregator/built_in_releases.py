@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # imported where a disk cache is
     from specmux_cache.store.disk_store import DiskStore
     from specmux_cache.store.keys import Key
 
-FILE: Final = "kubernetes_releases.json.xz"
+FILE: Final = "kubernetes_releases.json.zst"
 PARTITION: Final = "releases"
 """A partition of the disk cache; a Go module with its version is the server, and its hash that of each
 document."""

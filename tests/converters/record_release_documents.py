@@ -1,4 +1,4 @@
-"""Write ``kubernetes_releases.json.xz`` from the documents that Kubernetes publishes in its Go module.
+"""Write ``kubernetes_releases.json.zst`` from the documents that Kubernetes publishes in its Go module.
 
 ``python record_release_documents.py v1.30.14 … v1.37.2`` takes these versions of k8s.io/kubernetes; without
 any those that the file names, whose hashes have to be the same. Needs ``go``, and the module proxy for what
