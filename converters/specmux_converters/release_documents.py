@@ -224,6 +224,18 @@ def facts_of(document: Document) -> Document:
     return found
 
 
+def add_enums(document: Any, facts: Any) -> Any:
+    """The document with the enums that ``facts``, the packaged one, has: Kubernetes publishes documents
+    without those that its servers have. Both are walked as far as they are alike."""
+    if isinstance(document, list) and isinstance(facts, list) and len(document) == len(facts):
+        return [add_enums(each, known) for each, known in zip(document, facts, strict=True)]
+    if not isinstance(document, dict) or not isinstance(facts, dict):
+        return document
+    whole = {key: add_enums(each, facts.get(key)) for key, each in document.items()}
+    enum = facts.get("enum")
+    return {**whole, "enum": enum} if isinstance(enum, list) and "enum" not in whole else whole
+
+
 class _Pack:
     """Lines while they are being collected. The first is the index."""
 

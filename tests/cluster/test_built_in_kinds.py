@@ -1,4 +1,4 @@
-"""Objects are judged alike by the package's kinds and by a real apiserver's documents of that release."""
+"""The package has the kinds of a real apiserver of that release, and judges objects as its documents do."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from cluster.control_plane import ControlPlane
 from fakes.mutated_objects import mutants, skeletons
 from specmux_aggregator.built_in_releases import built_in_releases
 from specmux_converters.group_versions import GroupVersion, split
+from specmux_converters.references import schemas_of
+from specmux_converters.release_documents import facts_of
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.sources.releases import ReleaseSource
 from specmux_tools.validation import Validator
@@ -29,6 +31,8 @@ def test_verdicts_are_those_of_the_apiservers_documents(
     keys = [key for key in built_in_releases().group_versions(RELEASE) if key in paths and split(key)]
     served = DocumentSet({GroupVersion(key): plane.json(paths[key]["serverRelativeURL"]) for key in keys})
     own = ReleaseSource(RELEASE).load(keys).documents
+    for key in keys:
+        assert schemas_of(facts_of(served.documents[key])) == schemas_of(own.documents[key]), key
     judges = [Validator(documents, release=RELEASE) for documents in (served, own)]
     judged = valid = 0
     for data in mutants(skeletons(served), each=EACH):

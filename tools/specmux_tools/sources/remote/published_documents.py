@@ -1,7 +1,7 @@
 """A release's documents with descriptions, as Kubernetes publishes them: into the disk cache.
 
 Their names follow from the packaged documents, so nothing is listed. What is not equal to the packaged one,
-but for descriptions, is refused: it is another version's, or not Kubernetes'.
+but for descriptions and enums, is refused: it is another version's, or not Kubernetes'.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Final, TypeAlias
 
+import orjson
+
 from specmux_aggregator.built_in_releases import PublishedDocuments, built_in_releases, published_key
 from specmux_aggregator.errors import NoSource, SourceError, SourceUnreachable
 from specmux_aggregator.folders import walked
@@ -27,7 +29,7 @@ from specmux_converters.document import DEFAULT_LIMITS, parse
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_converters.release_documents import facts_of
+from specmux_converters.release_documents import add_enums, facts_of
 from specmux_tools.sources.input import read_bytes, unpack
 from specmux_tools.sources.remote.fetching import ServerConnection
 from specmux_tools.sources.source import FileRefused
@@ -75,10 +77,12 @@ class DocumentKeeper:
             document = parse(body)
         except (BadCoding, TooLarge, ConverterError) as error:
             raise FileRefused(where, error) from error
-        if facts_of(document) != built_in_releases().document(self._release, key):
+        facts = built_in_releases().document(self._release, key)
+        whole = add_enums(document, facts)
+        if facts_of(whole) != facts:
             module, _ = built_in_releases().source_of(self._release)
             raise FileRefused(where, f"it is not the {key} of {module}, which specmux knows")
-        self._store.put(published_key(self._release, key), body, metadata={})
+        self._store.put(published_key(self._release, key), orjson.dumps(whole), metadata={})
         self.missing.discard(key)
         self.fetched.append(key)
 
