@@ -92,6 +92,11 @@ PLOTS: Final = {
         (ours(), peer("openapiconv (Go)"), peer("swagger2openapi")),
         r"cold",
     ),
+    "dictionary": Plot(
+        "What a client gets when Kubernetes' documents change from 1.32 to 1.35",
+        "KB",
+        (ours("with the old ones", "with the old documents"), peer("gzip"), peer("zstd")),
+    ),
     "encoding": Plot("JSON to Protobuf and to CBOR", "ms CPU", (ours(), peer("Go"))),
     "diff": Plot("Comparing documents, whole processes", "s CPU", (ours(), peer("oasdiff")), r"^(?!library)"),
     "crds": Plot(

@@ -1,0 +1,166 @@
+"""An upgrade from one release to another, for clients that have the documents of the first.
+
+    .venv/bin/python tests/benchmarks/bench_dictionary.py [--clients 100] [--from 1.32] [--to 1.35]
+
+A service over a folder, and clients of the library, each with a cache directory of its own. The bytes are
+those of the documents' bodies as sent. CPU is that of the clients' process, from the stored root to the
+stored documents; a tenth of the clients does the same with gzip and with zstd. Bars: a client's bytes are at
+most 0.15 of gzip's, the first who have to wait for a delta included, and its CPU is at most that of gzip.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from figures import IS_MADE, keep
+
+from running.process import specmux, write_documents
+from running.processor_time import cpu_of
+from shared_data import DATA, read
+from specmux_cache import CacheOptions, SchemaCache
+from specmux_converters.document import canonical, content_hash, parse
+
+BYTES_BAR, CPU_BAR = 0.15, 1.0
+SHOWN = ("api/v1", "apis/apps/v1")
+KEPT = 3.0
+"""Seconds after which a fetched document is kept as a predecessor."""
+
+CLIENT = """
+import json, sys, time
+import specmux_cache.http.transport as transport
+import specmux_cache.reading.fetch as fetch
+from specmux_cache import CacheOptions, SchemaCache
+url, coding, names, *directories = sys.argv[1:]
+read, sent = transport.read_body, 0
+def read_body(*arguments):
+    global sent
+    body = read(*arguments)
+    sent += len(body)
+    return body
+async def no_dictionary(*_):
+    return None
+transport.read_body = read_body
+if coding != "dcz":
+    transport.ACCEPT_ENCODING = coding
+    fetch.Exchange._dictionary = no_dictionary
+spent = total = 0
+for number, directory in enumerate(directories):
+    with SchemaCache(url, CacheOptions(directory), background=False) as cache:
+        cache.paths()
+        begun, sent = time.process_time(), 0
+        for name in json.loads(names):
+            cache.schema(name)
+        if number:  # the first has imported what the others find
+            spent += time.process_time() - begun
+        total += sent
+print(total / len(directories), spent / (len(directories) - 1))
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--clients", type=int, default=100)
+    parser.add_argument("--from", dest="old", default="1.32")
+    parser.add_argument("--to", dest="new", default="1.35")
+    options = parser.parse_args()
+    old, new = documents(options.old), documents(options.new)
+    changed = sorted(name for name in old.keys() & new.keys() if old[name] != new[name])
+    print(
+        f"{options.old} to {options.new}: {len(changed)} of {len(old.keys() & new.keys())} documents changed"
+    )
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        rows = upgrade(
+            folder,
+            {each: old[each] for each in changed},
+            {each: new[each] for each in changed},
+            options.clients,
+        )
+    sizes = {
+        title: [row[coding][0] / 1000 for coding in ("dcz", "gzip", "zstd")] for title, row in rows.items()
+    }
+    keep("dictionary", sizes)
+    met = True
+    for title, row in rows.items():
+        ratios = [row["dcz"][at] / row["gzip"][at] for at in range(2)]
+        met = met and ratios[0] <= BYTES_BAR and ratios[1] <= CPU_BAR
+        for coding, (size, cpu) in row.items():
+            print(f"{title:26} {coding:5} {size / 1000:8.1f} KB  {cpu * 1000:7.1f} ms CPU of a client")
+        print(
+            f"{'':26} of gzip: bytes {ratios[0]:.3f} (bar {BYTES_BAR}), CPU {ratios[1]:.2f} (bar {CPU_BAR})"
+        )
+    if not met and not IS_MADE:
+        sys.exit("a bar is missed")
+
+
+def documents(release: str) -> dict[str, bytes]:
+    """By group-version, as a service publishes them."""
+    folder = DATA / "k8s-pairs" / release / "v3"
+    return {
+        str(path.relative_to(folder)).partition(".json")[0]: canonical(parse(read(path)))
+        for path in sorted(folder.rglob("*.json*"))
+        if path.name != "INDEX.json"
+    }
+
+
+def upgrade(
+    folder: Path, old: dict[str, bytes], new: dict[str, bytes], clients: int
+) -> dict[str, dict[str, tuple[float, float]]]:
+    """Bytes and seconds of CPU of a client, by what is upgraded and by coding."""
+    served = str(write_documents(folder / "served", old))
+    flags = ("--directory", served, "--listen-port", "0", "--changes-settle", "0.1")
+    titles = {f"all {len(new)} documents": list(new), **{name: [name] for name in SHOWN if name in new}}
+    rows: dict[str, dict[str, tuple[float, float]]] = {title: {} for title in titles}
+    with specmux("serve", *flags) as service:
+        service.until_ready()
+        url = f"http://127.0.0.1:{service.port}"
+        with SchemaCache(url, CacheOptions(folder / "first")) as cache:
+            cache.prefetch()
+        time.sleep(KEPT)
+        write_documents(folder / "served", new)
+        wanted = {name: content_hash(body) for name, body in new.items()}
+        is_published = lambda: all(service.paths()[name].endswith(wanted[name]) for name in new)  # noqa: E731
+        service.until(is_published, "the new documents are published")
+        for title, names in titles.items():
+            for coding, count in (
+                ("dcz", clients),
+                ("gzip", max(3, clients // 10)),
+                ("zstd", max(3, clients // 10)),
+            ):
+                before = cpu_of(service.pid)
+                rows[title][coding] = upgrade_clients(folder, url, coding, names, count)
+                spent = (cpu_of(service.pid) - before) / count
+                print(f"{title}, {coding}: {spent * 1000:.1f} ms CPU of the service for each client")
+        metrics = service.get("/metrics")[2].decode().splitlines()
+        print("\n".join(line for line in metrics if line.startswith("specmux_dictionary")))
+    return rows
+
+
+def upgrade_clients(folder: Path, url: str, coding: str, names: list[str], count: int) -> tuple[float, float]:
+    directories = [folder / "clients" / str(number) for number in range(count)]
+    for directory in directories:
+        shutil.copytree(folder / "first", directory)
+    done = subprocess.run(
+        [sys.executable, "-c", CLIENT, url, coding, json.dumps(names), *directories],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    shutil.rmtree(folder / "clients")
+    size, cpu = map(float, done.stdout.split())
+    return size, cpu
+
+
+if __name__ == "__main__":
+    main()
