@@ -45,6 +45,11 @@ from specmux_tools.web_ui.page_frame import load, render_page
 from specmux_tools.web_ui.pages import PROVENANCES
 from specmux_tools.web_ui.tree import marks_text, tree_html
 
+_OPERATIONS_MAX: Final = 60
+_USES_MAX: Final = 60
+_ROWS_MAX: Final = 500
+RENDER_SECONDS: Final = 2.0  # of processor time
+
 
 def fields_of(request: DocumentRequest, document: Document, schema: Any, name: str) -> dict[str, Any]:
     tree = tree_of(document, FieldPlace((), schema))
@@ -97,13 +102,10 @@ def schema_file(kind: GroupVersionKind) -> str:
 
 
 def unread_of(state: ReaderState, key: GroupVersion) -> list[GroupVersion]:
-    """Of the same group, other group-versions that are published and not in the index."""
+    """Other published group-versions of the same group that are not in the index."""
     group = (split(key) or ("",))[0]
     absent = state.published.keys() - state.index.documents.keys() - {key}
     return sorted(each for each in absent if (split(each) or ("",))[0] == group)
-
-
-_OPERATIONS_MAX: Final = 60
 
 
 def kind_page(site: SiteParts, state: ReaderState, request: DocumentRequest, document: Document) -> bytes:
@@ -157,7 +159,7 @@ def _versions(state: ReaderState, name: KindName) -> list[dict[str, Any]]:
 
 
 def _operations(document: Document, kind: GroupVersionKind) -> list[tuple[str, list[KindOperation]]]:
-    """By path."""
+    """The operations by path."""
     found = islice(operations_of(document, *astuple(kind)), _OPERATIONS_MAX)
     return [(path, list(operations)) for path, operations in groupby(found, key=lambda each: each.path)]
 
@@ -166,9 +168,6 @@ def _scope(operations: list[tuple[str, list[KindOperation]]]) -> str:
     if not operations:
         return "Not a resource"
     return "Namespaced" if any("/{namespace}/" in path for path, _ in operations) else "Cluster-scoped"
-
-
-_USES_MAX: Final = 60
 
 
 def type_page(site: SiteParts, state: ReaderState, request: DocumentRequest, document: Document) -> bytes:
@@ -262,9 +261,6 @@ def group_version_page(
     )
 
 
-_ROWS_MAX: Final = 500
-
-
 def compare_page(site: SiteParts, state: ReaderState, request: DocumentRequest, document: Document) -> bytes:
     """Raises UnknownKind."""
     other = request.other
@@ -308,8 +304,6 @@ def _field_cells(kind: KindSchema, path: str) -> tuple[str, str] | None:
     field: Field = tree_of(kind.document, place, depth=0)
     return field.type, marks_text(field)
 
-
-RENDER_SECONDS: Final = 2.0  # of processor time
 
 PAGES: Final[Mapping[str, Callable[[SiteParts, ReaderState, DocumentRequest, Document], bytes]]] = {
     "kind": kind_page,

@@ -69,41 +69,35 @@ async def asked(
     """``route``: where and how to connect. A connection that breaks before the answer is assumed to have
     been closed while idle, and the request is repeated once. Raises aiohttp.ClientError, OSError and
     ValueError."""
+
+    async def exchange() -> DirectAnswer:
+        try:
+            connection = await connector.connect(route, [], timeout)
+        except TimeoutError as error:
+            raise aiohttp.ConnectionTimeoutError("no connection in time") from error
+        try:
+            reader, transport = reader_of(connection), connection.transport
+            if reader is None or transport is None or transport.is_closing():
+                raise aiohttp.ClientConnectionResetError("it was lost as it was made")
+            reader.set_response_params(
+                read_until_eof=True, auto_decompress=False, read_timeout=timeout.sock_read, read_bufsize=ahead
+            )
+            reader.hold_back()
+            transport.write(head)
+            reader.start_timeout()
+            message, content = await _final(reader, route)
+        except BaseException:
+            connection.close()
+            raise
+        content.on_eof(connection.release)
+        return DirectAnswer(message.code, message.headers, content, connection)
+
     try:
-        return await _exchange(connector, route, head, timeout, ahead)
+        return await exchange()
     except (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError):
         raise
     except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError):
-        return await _exchange(connector, route, head, timeout, ahead)
-
-
-async def _exchange(
-    connector: aiohttp.BaseConnector,
-    route: aiohttp.ClientRequest,
-    head: bytes,
-    timeout: aiohttp.ClientTimeout,
-    ahead: int,
-) -> DirectAnswer:
-    try:
-        connection = await connector.connect(route, [], timeout)
-    except TimeoutError as error:
-        raise aiohttp.ConnectionTimeoutError("no connection in time") from error
-    try:
-        reader, transport = reader_of(connection), connection.transport
-        if reader is None or transport is None or transport.is_closing():
-            raise aiohttp.ClientConnectionResetError("it was lost as it was made")
-        reader.set_response_params(
-            read_until_eof=True, auto_decompress=False, read_timeout=timeout.sock_read, read_bufsize=ahead
-        )
-        reader.hold_back()
-        transport.write(head)
-        reader.start_timeout()
-        message, content = await _final(reader, route)
-    except BaseException:
-        connection.close()
-        raise
-    content.on_eof(connection.release)
-    return DirectAnswer(message.code, message.headers, content, connection)
+        return await exchange()
 
 
 async def _final(
