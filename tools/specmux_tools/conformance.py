@@ -24,7 +24,8 @@ from specmux_tools.reports import Case, FindingReport, Level, ReportFinding, Sui
 
 ROOT: Final = "/openapi/v3"
 DROPPING: Final = f"{JSON};drop=metadata.managedFields"
-"""What clients of 1.38 may ask of any resource: an apiserver without the gate ignores the parameter."""
+"""The form that clients of 1.38 may ask for of any resource: an apiserver without the gate ignores the
+parameter."""
 FAULTS_MAX: Final = 5
 """Faults of one promise that are listed; further ones are counted."""
 

@@ -72,7 +72,7 @@ def built_in_kinds() -> Iterator[GroupVersionKind]:
 
 
 def place_of(wanted: GroupVersionKind, known: Iterable[GroupVersionKind]) -> KindPlace | None:
-    """Where to find the kind instead of ``wanted``; None if nothing is similar. ``known``: in order of
+    """The place of the kind that is meant by ``wanted``; None if nothing is similar. ``known``: in order of
     preference."""
     kinds = list(known)
     asked = wanted.api_version

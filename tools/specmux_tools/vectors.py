@@ -83,7 +83,8 @@ def _vector(case: Mapping[str, Any], schemas: Mapping[str, Any]) -> Vector:
 
 
 def answers_of(command: Sequence[str], vectors: Iterator[Vector]) -> dict[str, dict[str, Any]]:
-    """By id. Raises SourceUnreachable for a command that does not start, fails, or says what is no answer."""
+    """The answers by id. Raises SourceUnreachable for a command that does not start, fails, or says what is
+    no answer."""
     asked = b"".join(
         orjson.dumps({"id": each.id, "task": each.task, "release": each.release, "input": each.input}) + b"\n"
         for each in vectors

@@ -133,8 +133,8 @@ class Transport:
         unpacks: bool = True,
         dictionary: UsableDictionary | None = None,
     ) -> Answer:
-        """As ``get``, in the calling thread. Names of ``fields`` are in lower case. ``unpacks``: otherwise
-        the body is as it came, in a coding that ``fields`` ask for."""
+        """Send a GET in the calling thread, as ``get`` does. Names of ``fields`` are in lower case.
+        ``unpacks``: otherwise the body is as it came, in a coding that ``fields`` ask for."""
         requested_at = self._clock()
         with self.reporting(url, late=self._late):
             deadline = time.monotonic() + self._timeout

@@ -50,7 +50,7 @@ class Wire:
         self._connection: Any = None
         self._received = b""
         self._at = 0
-        """Where in ``_received`` that begins which was not read yet."""
+        """The index in ``_received`` of what was not read yet."""
         self._deadline = deadline
         self._is_aborted = False
         self.used_at = 0.0

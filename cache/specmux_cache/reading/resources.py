@@ -14,7 +14,7 @@ from specmux_converters.resources import GroupVersionKind, is_name
 
 PATHS: Final = ("/api", "/apis")
 VERSIONS: Final = ("v2", "v2beta1")
-"""Of the list, the preferred one first."""
+"""Media types of the list, the preferred one first."""
 LISTS: Final = {("APIGroupDiscoveryList", f"apidiscovery.k8s.io/{version}") for version in VERSIONS}
 HEADERS: Final = {
     "Accept": ", ".join(
@@ -25,7 +25,7 @@ HEADERS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class KindResource:
-    """How a server serves a kind: plural, scope, verbs."""
+    """A kind as a server serves it: plural, scope, verbs."""
 
     name: str
     """The plural, as used in URLs."""

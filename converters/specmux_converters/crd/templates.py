@@ -141,8 +141,8 @@ def _of_clients(options: Document, minor: int) -> Document:
 
 
 def _parameters(paths: Mapping[str, Any]) -> dict[str, tuple[Document, ...]] | None:
-    """Those of the first resource that can be listed, created, patched and deleted; a custom one has the
-    same."""
+    """The parameters of the first resource that can be listed, created, patched and deleted; a custom one has
+    the same."""
     for path, collection in sorted(paths.items()):
         one = mapping(paths.get(path + "/{name}"))
         listed, created = _query(collection, "get", "list"), _query(collection, "post", "post")

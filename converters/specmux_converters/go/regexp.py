@@ -1,4 +1,5 @@
-"""What Go's regexp refuses, in its words, and what it takes, as RE2 reads it; ``regexp_match`` matches that.
+"""Patterns that Go's regexp refuses, in its words, and those it takes, as RE2 reads them; ``regexp_match``
+matches that.
 
 The two have one syntax. They differ in a few escapes, texts of errors, names that come twice, and in the
 Unicode that they know: classes are written out by Go's tables.

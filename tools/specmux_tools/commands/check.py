@@ -41,7 +41,7 @@ NAMED_MAX: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class CheckOptions:
-    """How it is checked."""
+    """Options of a check."""
 
     jobs: int
     release: str | None

@@ -48,7 +48,8 @@ Encode: TypeAlias = Callable[[Document, codecs.Fragments], bytes]
 
 @dataclass(frozen=True, slots=True)
 class DocumentFormat:
-    """How documents are written. ``canonical`` is for documents we made, ``as_is`` keeps the key order."""
+    """The form in which documents are written. ``canonical`` is for documents we made, ``as_is`` keeps the
+    key order."""
 
     suffix: str
     is_text: bool
@@ -123,7 +124,7 @@ class ConvertOptions:
 
     @property
     def format(self) -> DocumentFormat:
-        """How documents are written."""
+        """The form of the documents."""
         form = "json" if self.form == SWAGGER else self.form
         return _merge_schema(form, self.release) if form in MERGE_SCHEMAS else FORMATS[form]
 

@@ -45,7 +45,7 @@ FORMS: Final = ("text", "plaintext", "json", "yaml", "skeleton")
 
 @dataclass(frozen=True, slots=True)
 class FieldView:
-    """How a field is to be shown."""
+    """The form in which a field is shown."""
 
     form: Form
     is_recursive: bool

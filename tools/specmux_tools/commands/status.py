@@ -116,7 +116,7 @@ def _lines(known: Mapping[str, Any], url: str) -> Iterator[str]:
 
 
 def _swagger_line(known: Mapping[str, Any]) -> str:
-    """Who still asks for Swagger 2.0, the busiest first."""
+    """Clients that still ask for Swagger 2.0, the busiest first."""
     counts = [(sum(forms.values()), name, forms) for name, forms in known["products"].items()]
     products = (
         f"{name} {count} ({', '.join(forms)})"

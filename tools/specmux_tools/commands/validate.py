@@ -74,7 +74,7 @@ _DIRECTIVES: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidateOptions:
-    """How objects are judged, and how the verdicts are printed."""
+    """Options of the verdicts on objects, and of their output."""
 
     field_validation: str
     unions: str
@@ -370,7 +370,7 @@ def _documents(
 
 
 def _server_version(documents: DocumentSet) -> Any:
-    """Of the apiserver that published them: it says so in each, of custom resources too since 1.36."""
+    """The version of the apiserver that published them: it is in each, of custom resources too since 1.36."""
     infos = (mapping(document.get("info")) for document in documents.documents.values())
     return next((info.get("version") for info in infos if newer_note(info.get("version"))), None)
 

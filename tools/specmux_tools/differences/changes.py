@@ -23,7 +23,7 @@ _FINGERPRINT_DIGITS: Final = 16
 
 @dataclass(frozen=True, slots=True, order=True)
 class Location:
-    """Where a change shows."""
+    """A place where a change shows."""
 
     group_version: GroupVersion
     kind: str

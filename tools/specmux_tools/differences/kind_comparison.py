@@ -66,7 +66,7 @@ _STATES: Final = {
     "became-mutable": "immutable in {left} only",
     "undeprecated": "deprecated in {left} only",
 }
-"""By how the id of a rule ends; what precedes is the subject."""
+"""Texts by the end of a rule's id; what precedes it is the subject."""
 
 
 def _describe_change(id: str, what: str, left: str, right: str) -> str:

@@ -37,7 +37,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """Who uses a kind: clients that write it, clients that read it, stored objects."""
+    """The users of a kind: clients that write it, clients that read it, stored objects."""
 
     write: bool = True
     read: bool = True

@@ -26,7 +26,7 @@ OUTSIDE = GroupVersion("")
 
 
 class Basis(Enum):
-    """How authoritative a schema is."""
+    """The authority of a schema."""
 
     ENFORCED = "enforced"
     """An apiserver validates, defaults and prunes by it: CustomResourceDefinitions."""

@@ -58,7 +58,7 @@ _OF_MANIFEST: Final[Mapping[str, Path]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Spot:
-    """How far a path of a change leads into a document."""
+    """The part of a document to which the path of a change leads."""
 
     source: SourceDocument
     path: Path
@@ -278,7 +278,7 @@ def _child(node: yaml.Node, step: str | int) -> tuple[yaml.Node, yaml.Node] | No
 
 
 def _item_of_list(source: SourceDocument) -> Path:
-    """Where the manifest stands in a List that is written as JSON."""
+    """The place of the manifest in a List that is written as JSON."""
     if not source.is_manifest:
         return ()
     try:

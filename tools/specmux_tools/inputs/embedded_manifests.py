@@ -33,7 +33,7 @@ _GZIP: Final = b"\x1f\x8b"
 @dataclass(frozen=True, slots=True)
 class EmbeddedManifest:
     place: str
-    """For messages."""
+    """The name in messages."""
     data: bytes
     fault: str = ""
     """Why it cannot be read."""

@@ -110,7 +110,7 @@ class ObjectPatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictOptions:
-    """How objects are judged."""
+    """Options of the verdicts on objects."""
 
     directive: Directive = Directive.STRICT
     skipped: frozenset[str] = frozenset()

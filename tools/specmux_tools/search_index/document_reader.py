@@ -35,7 +35,8 @@ class DocumentReader:
         self._document = document
         self._schemas = schemas_of(document)
         self._known: dict[bytes, NodeId] = {}
-        """By the text of a schema without inline fields: within a document equal texts mean the same."""
+        """Nodes by the text of a schema without inline fields: within a document equal texts mean the
+        same."""
         self._open: set[str] = set()
         """Components being read."""
 

@@ -34,17 +34,17 @@ class FieldGraph:
 
     nodes: list[GraphNode] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
-    """By entry."""
+    """The name of each entry."""
     targets: list[NodeId] = field(default_factory=list)
-    """By entry."""
+    """The node of each entry."""
     holders: list[list[NodeId]] = field(default_factory=list)
-    """By entry: the nodes that contain it."""
+    """The nodes that contain each entry."""
     leading: list[list[EntryId]] = field(default_factory=list)
-    """By node: the entries that point to it."""
+    """The entries that point to each node."""
     descriptions: dict[NodeId, str] = field(default_factory=dict)
     """Descriptions of nodes that were added since the last call: not indexed yet."""
     leaves: dict[bytes, NodeId] = field(default_factory=dict)
-    """By the text of a schema without fields or references."""
+    """Nodes by the text of a schema without fields or references."""
     node_ids: dict[bytes, NodeId] = field(default_factory=dict)
     entry_ids: dict[tuple[str, NodeId], EntryId] = field(default_factory=dict)
     digests: bytes = b""

@@ -48,7 +48,7 @@ class KindRoot:
 
 @dataclass(frozen=True, slots=True)
 class SearchPlaces:
-    """By entry; -1 for an entry that no document has."""
+    """Places by entry; -1 for an entry that no document has."""
 
     parents: Sequence[EntryId]
     """The parent entry; -1 for kinds."""

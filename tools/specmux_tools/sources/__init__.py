@@ -1,4 +1,4 @@
-"""Where a command's documents come from: a server, a cluster, folders, files, or the disk cache.
+"""The documents of a command: a server, a cluster, folders, files, or the disk cache.
 
 Every command that reads documents takes the same options and opens them the same way::
 

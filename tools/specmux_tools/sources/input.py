@@ -32,7 +32,7 @@ class Input:
     """A document, or a file of several: its content is at ``path``, in ``data``, or ``document``."""
 
     name: str
-    """For messages, as its user finds it."""
+    """The name in messages, as its user finds it."""
     path: Path | None = None
     """Read when asked for; ``-`` is standard input."""
     data: bytes | None = field(default=None, repr=False)

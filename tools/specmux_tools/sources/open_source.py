@@ -54,7 +54,7 @@ def open_documents(options: SourceOptions, *, is_published: bool = False) -> Ite
 
 
 def note_missing_descriptions(source: Source, options: SourceOptions) -> None:
-    """Where the source is a release without descriptions, one line on standard error says how to get them."""
+    """Say on standard error how to get the descriptions of a release that is packaged without them."""
     if source.where.startswith(KUBERNETES):
         from specmux_tools.sources.releases import note_missing_descriptions as note
 

@@ -254,7 +254,7 @@ def mirror_options(command: Command) -> Command:
 
 
 def group_versions_option(what: str) -> Callable[[Command], Command]:
-    """For commands that can be told to look at some group-versions alone. They get ``group_versions`` as
+    """The option of commands that can look at some group-versions alone. They get ``group_versions`` as
     discovery has them: ``apps/v1`` is ``apis/apps/v1``, and ``v1`` is ``api/v1``."""
     return click.option(
         "-g", "--group-version", "group_versions", metavar="NAME", multiple=True,

@@ -94,7 +94,7 @@ class ReleaseSource:
 
 
 def note_missing_descriptions(word: str, directory: Path) -> None:
-    """How to get the descriptions of the release that ``word`` names, unless the disk cache has them."""
+    """Say how to get the descriptions of the release that ``word`` names, unless the disk cache has them."""
     if not PublishedDocuments(release_of(word), directory).is_complete:
         write_note(f'without descriptions: "specmux cache fetch {word}" gets them, once')
 

@@ -19,7 +19,7 @@ from specmux_tools.search_index.stored import dump, load
 from specmux_tools.sources.source import Source, UnreadSource, digest_of
 
 NAME: Final = "/search"
-"""Where an entry has a group-version, or the path of a resource."""
+"""Stands in an entry for a group-version, or the path of a resource."""
 MEDIA_TYPE: Final = "application/vnd.specmux.search+json"
 
 

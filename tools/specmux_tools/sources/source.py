@@ -94,5 +94,5 @@ class Source(Protocol):
 
 
 def digest_of(document: Document) -> str:
-    """For a document whose source has no hash of it."""
+    """The hash of a document whose source has none."""
     return hashlib.sha256(orjson.dumps(document)).hexdigest()

@@ -98,7 +98,8 @@ def _list_errors(value: dict[str, Any], old: dict[str, Any] | None, schema: Stru
 
 
 def _blocks_rules(violation: Violation) -> bool:
-    """For errors other than the schema's (strategy.go, hasBlockingErr); their type is part of their text."""
+    """Whether an error blocks rules (strategy.go, hasBlockingErr). The type of those that are not the
+    schema's is part of their text."""
     return violation.message.partition(": ")[2].startswith(_BLOCKING)
 
 

@@ -42,7 +42,7 @@ class DecodedObject:
     left_out: int = 0
     """Errors that are not listed."""
     strict_left_out: int = 0
-    """Those of ``strict`` that are not listed."""
+    """The errors of ``strict`` that are not listed."""
     stored: Any = None
     """The object as it would be stored, once it was checked."""
 

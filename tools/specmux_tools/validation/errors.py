@@ -1,4 +1,4 @@
-"""What validation refuses to begin with: a body, a directive or a form that it cannot take.
+"""Inputs with which validation does not begin: a body, a directive or a form that it cannot take.
 
 ValidationError
 ├── Undecodable      a body that an apiserver would not decode, in its words

@@ -155,14 +155,14 @@ def generic_status(code: int, reason: str, message: str) -> dict[str, Any]:
 
 
 def unclassified(message: str) -> dict[str, Any]:
-    """For an error without a status of its own."""
+    """The Status of an error that has none of its own."""
     status = _status(500, "", message)
     del status["reason"]
     return status
 
 
 def patch_status(shown: str, detail: str) -> dict[str, Any]:
-    """For a patch whose result cannot be decoded: ``shown``: the result, or the patch."""
+    """The Status of a patch whose result cannot be decoded. ``shown``: the result, or the patch."""
     return _invalid(GroupVersionKind("", "", ""), "", [f"patch: Invalid value: {quoted(shown)}: {detail}"])
 
 

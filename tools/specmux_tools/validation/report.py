@@ -68,7 +68,7 @@ class Violation:
     """A suggested name."""
 
     def as_document(self) -> dict[str, Any]:
-        """For JSON output, without empty fields."""
+        """The JSON output, without empty fields."""
         fields = {
             "severity": self.severity.value,
             "check": self.check.value,
@@ -145,7 +145,7 @@ class ValidationReport:
         return replace(self, violations=tuple(violations))
 
     def as_document(self) -> dict[str, Any]:
-        """For JSON output."""
+        """The JSON output."""
         return {
             "group": self.kind.group if self.kind else "",
             "version": self.kind.version if self.kind else "",

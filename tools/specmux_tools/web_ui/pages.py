@@ -77,7 +77,7 @@ def _groups(state: ReaderState) -> list[dict[str, Any]]:
 
 
 def _most_used(groups: list[dict[str, Any]]) -> list[dict[str, str]]:
-    """Those that are there, in the order of ``MOST_USED``, at their preferred version."""
+    """The most used kinds that are there, in the order of ``MOST_USED``, at their preferred version."""
     known = {
         (group["name"], kind["name"]): kind["versions"][0]["key"]
         for group in groups

@@ -27,9 +27,9 @@ _TITLES: Final = {
     "NULLABLE": "Nullable",
     "PRESERVES UNKNOWN": "Keeps unknown fields",
 }
-"""Of notes below a field's name; format, default, enum and deprecation are marks beside it."""
+"""Labels of the notes below a field's name; format, default, enum and deprecation are marks beside it."""
 _OPEN: Final = frozenset(("spec",))
-"""Of a kind's own fields, those that stand open."""
+"""The fields of a kind that stand open."""
 _DEFAULT_MOST: Final = 60
 """Characters of a default."""
 _ENUM_MOST: Final = 24

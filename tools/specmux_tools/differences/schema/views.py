@@ -207,7 +207,7 @@ _JOINS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     **dict.fromkeys(("maximum", "maxLength", "maxItems", "maxProperties"), _bound(min)),
     **dict.fromkeys(("exclusiveMaximum", "exclusiveMinimum"), _bound(max)),
 }
-"""By keyword, how the conjunction of two values is computed; for any other keyword the outer one wins."""
+"""The conjunction of two values, by keyword; for any other keyword the outer one wins."""
 
 _APART: Final = frozenset({"anyOf", "oneOf", "not", "pattern"})
 """Keywords of which several apply without being expressible as one value."""

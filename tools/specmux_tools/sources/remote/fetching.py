@@ -97,7 +97,7 @@ class ServerConnection:
 
 
 def _target(url: str, location: str) -> str:
-    """Where a redirect leads. Raises SourceUnreachable where that is another server."""
+    """The target of a redirect. Raises SourceUnreachable where that is another server."""
     target = urljoin(url, location)
     if not location or urlsplit(target)[:2] != urlsplit(url)[:2]:
         # Without its query: a login page's holds what nobody should paste.

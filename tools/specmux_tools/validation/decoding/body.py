@@ -46,7 +46,7 @@ class Body:
     is_plain: bool = False
     """No key is there twice, and no number is unusual."""
     prefix: Path = ()
-    """Where the object lies in the body, of those in a list."""
+    """The object's place in the body, if it is in a list."""
     head: Head = ()
     fault: Undecodable | None = None
     """Why it cannot be read."""

@@ -51,7 +51,7 @@ class Decoding:
             self.mismatches.append(Mismatch(tuple(self.path), value, go_type))
 
     def stop(self, value: str, go_type: str = "") -> None:
-        """As ``mismatched``, where a type's own UnmarshalJSON fails: Go goes no further."""
+        """Record a mismatch of a type's own UnmarshalJSON: Go goes no further."""
         self.mismatched(value, go_type)
         self.stopped = self.stopped or Mismatch(tuple(self.path), value, go_type)
 

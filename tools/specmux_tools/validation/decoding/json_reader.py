@@ -78,7 +78,7 @@ def read_plain(data: bytes) -> Any:
 
 _UNUSUAL: Final = pattern(rb"[0-9][eE][-+0-9]|[0-9]{19}")
 _NEEDLESS_ESCAPE: Final = pattern(rb"\\u00(?:2[0bBdDeE]|3[0-9]|[46][0-9a-fA-F]|[57][0-9aA])")
-"""Of a character that a quantity may have. Others are no quantity, however they are written."""
+"""An escaped character that a quantity may have. Others are no quantity, however they are written."""
 
 
 def _is_shallow(value: Any) -> bool:

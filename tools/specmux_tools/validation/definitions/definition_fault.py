@@ -52,7 +52,7 @@ _KEYS: Final = frozenset((FaultFamily.NULL_ITEM, FaultFamily.KEY))
 
 @dataclass(frozen=True, slots=True)
 class Allowances:
-    """What an update may keep; nothing for a new definition."""
+    """The faults that an update may keep; none for a new definition."""
 
     families: frozenset[FaultFamily] = frozenset()
     rules: frozenset[str] = frozenset()

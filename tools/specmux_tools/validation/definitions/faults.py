@@ -161,7 +161,7 @@ _LIFTED: Final = {
     "additionalPrinterColumns": "AdditionalPrinterColumns",
     "selectableFields": "SelectableFields",
 }
-"""What is moved to the spec where all versions say the same, and its name in Go: texts have it there."""
+"""Fields that are moved to the spec if all versions agree, with their names in Go: texts have them there."""
 
 
 def definition_faults(
@@ -263,7 +263,7 @@ class _Versions:
     def _fields(
         self, index: int, version: Mapping[str, Any], *, is_lifted: bool
     ) -> Iterator[DefinitionFault]:
-        """Of what is in the spec, or in its own version."""
+        """Faults of the fields in the spec, or in each version."""
         path: Path = ("spec", "versions", index)
         text = "spec" if is_lifted else f"spec.versions[{index}]"
         if ("schema" in self._lifted) is is_lifted:

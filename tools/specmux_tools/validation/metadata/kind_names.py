@@ -1,4 +1,4 @@
-"""How objects of built-in kinds may be called, as a table (pkg/apis/*/validation of Kubernetes).
+"""Permitted names of objects of built-in kinds, as a table (pkg/apis/*/validation of Kubernetes).
 
 Every object's name is a segment of a path; these are stricter. Recorded of kube-apiserver 1.34.4 and 1.37.2
 (``tests/tools/validation/recorded/names.jsonl``).

@@ -74,7 +74,7 @@ _LABEL_VALUE_SHAPE: Final = _shape_text(_LABEL_VALUE_TEXT, f"({_QUALIFIED})?", "
 
 
 def qualified_name_faults(value: str) -> list[str]:
-    """For keys of labels and annotations, and for finalizers."""
+    """Faults of keys of labels and annotations, and of finalizers."""
     prefix, slash, name = value.partition("/")
     if "/" in name:
         example = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
@@ -128,7 +128,7 @@ def label_1035_faults(value: str) -> list[str]:
 
 
 def path_segment_faults(value: str, *, is_prefix: bool = False) -> list[str]:
-    """For objects of unknown kinds (pkg/api/validation/path)."""
+    """Faults of the names of objects of unknown kinds (pkg/api/validation/path)."""
     if value in _ILLEGAL_NAMES and not is_prefix:
         return [f"may not be '{value}'"]
     return [f"may not contain '{part}'" for part in _ILLEGAL_PARTS if part in value]

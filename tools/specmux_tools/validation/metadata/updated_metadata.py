@@ -58,7 +58,7 @@ def conflict(new: Mapping[str, Any], old: Mapping[str, Any], prefix: str) -> Fie
 
 
 def storage_prefix(group: str, resource: str, *, is_custom: bool) -> str:
-    """Where objects of a resource lie in etcd (kubeapiserver, default_storage_factory_builder.go)."""
+    """The prefix of a resource's objects in etcd (kubeapiserver, default_storage_factory_builder.go)."""
     is_native = not is_custom and (not group.count(".") or group.endswith(".k8s.io"))
     return _NATIVE_PREFIXES.get(resource, resource) if is_native else f"{group}/{resource}"
 

@@ -23,7 +23,7 @@ def same(value: Any, other: Any) -> bool:
 
 
 class ListOrder:
-    """For elements identified by ``merge_key``, or by value."""
+    """The order of elements that are identified by ``merge_key``, or by value."""
 
     __slots__ = ("_is_map", "_key")
 

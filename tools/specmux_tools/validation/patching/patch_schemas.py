@@ -1,4 +1,5 @@
-"""How a strategic merge patch merges a field: ``x-kubernetes-patch-strategy`` and ``-patch-merge-key``.
+"""The rules by which a strategic merge patch merges a field: ``x-kubernetes-patch-strategy`` and
+``-patch-merge-key``.
 
 An apiserver reads the tags of its Go structs, from which documents are generated (apimachinery,
 pkg/util/strategicpatch/meta.go); the schema shows which components are structs, maps and lists.

@@ -25,7 +25,7 @@ from specmux_tools.validation.rules.schema_types import SELF_TYPE, Declaration, 
 SELF: Final = "self"
 OLD_SELF: Final = "oldSelf"
 NOT_INSTANTIATED: Final = "messageExpression instantiation failed"
-"""How the fault of a message begins that compiles."""
+"""The beginning of the fault of a message that compiles."""
 
 UNTYPED: Final = "failed to convert to declType for CEL validation rules"
 """The fault of rules over a value that CEL has no type for."""
@@ -97,7 +97,7 @@ class RuleCompiler:
     def _expression(
         self, text: str, variables: Mapping[str, CelType], wanted: CelType
     ) -> tuple[CompiledExpression | None, str]:
-        """What was compiled, or what an apiserver says."""
+        """The compiled expression, or an apiserver's message."""
         is_message = wanted is STRING
         name = "messageExpression " if is_message else ""
         try:

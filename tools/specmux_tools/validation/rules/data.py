@@ -169,7 +169,7 @@ def _duration(raw: Any) -> Duration:
 
 
 def _long_duration(text: str) -> int | None:
-    """Of kube-openapi's own units, such as days and weeks."""
+    """A duration in kube-openapi's own units, such as days and weeks."""
     from specmux_tools.validation.rules.long_durations import read_long_duration
 
     return read_long_duration(text)
@@ -215,7 +215,7 @@ _TEXTS: Final[dict[str, Convert]] = {
 
 
 class UnknownValue(Opaque):
-    """What is preserved without a type: it can be compared, and nothing else."""
+    """A value that is preserved without a type: it can be compared, and nothing else."""
 
     __slots__ = ("raw",)
 
@@ -411,7 +411,7 @@ class MapList(TypedList):
         return MapList(found, self._node, _same)
 
     def _key(self, value: Any) -> Any:
-        """Of what the document has by the names that CEL has for the keys: nothing for `a-b`. What is no
+        """The values of an item's keys, by the names that CEL has for the keys: nothing for `a-b`. What is no
         object of a document has no key."""
         raw = value.native() if isinstance(value, ObjectValue | TypedMap) else None
         return object() if raw is None else _comparable(map(raw.get, self._names()))

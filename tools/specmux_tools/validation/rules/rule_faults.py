@@ -49,7 +49,7 @@ def expression_cost(expression: CompiledExpression, declared: Declaration) -> in
 
 
 def most_occurrences(declared: Declaration) -> int:
-    """How often such a value may stand in an object where nothing else bounds it."""
+    """The most times that such a value may stand in an object where nothing else bounds it."""
     return MOST_BYTES // (declared.least_bytes + 1)
 
 
@@ -78,7 +78,7 @@ class _Place:
     path: Path
     text: str
     count: int | None
-    """How often it may stand in an object; None where nothing bounds that."""
+    """The most times that it may stand in an object; None where nothing bounds that."""
     uncorrelated: str = ""
     """The nearest place above which has no older value of its own."""
     is_in_scope: bool = False
@@ -257,7 +257,7 @@ def _field_path_faults(path: str, typed: RuleNode) -> Iterator[tuple[str, str]]:
 
 
 def _written(rule: ValidationRule) -> str:
-    """As Go's encoding/json writes the rule in memory."""
+    """The rule in memory, as Go's encoding/json writes it."""
     reason = json_text(rule.reason) if rule.reason else "null"
     old = "null" if rule.optional_old is None else "true" if rule.optional_old else "false"
     return (

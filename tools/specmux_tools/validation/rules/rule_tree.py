@@ -75,7 +75,7 @@ class RuleNode:
     choices: tuple[Any, ...] = ()
     has_default: bool = False
     is_name: bool = False
-    """Of a resource, which releases before 1.37 took to be of any length."""
+    """Whether it is the name of a resource, which releases before 1.37 took to be of any length."""
     has_rules: bool = False
 
     @cached_property
@@ -155,7 +155,7 @@ def _names_itself(metadata: Any) -> bool:
 
 
 def _resource_fields(properties: Mapping[str, RuleNode]) -> dict[str, RuleNode]:
-    """Those that are to be added: what says all of them itself is left as it is."""
+    """The fields to add; none to a schema that has all of them."""
     metadata = properties.get("metadata")
     named = metadata is not None and all(
         name in metadata.properties and metadata.properties[name].kind == "string"

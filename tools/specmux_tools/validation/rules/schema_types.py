@@ -30,7 +30,7 @@ from specmux_tools.validation.rules.rule_tree import RuleNode, escaped_name
 
 SELF_TYPE: Final = "selfType"
 MOST_BYTES: Final = 3 * 1024 * 1024
-"""Of a request."""
+"""Bytes of a request."""
 _DURATION_SIZE: Final = (32, 3)
 _DATE_SIZE: Final = (12, 12)
 _TIME_SIZE: Final = (32, 21)
@@ -42,9 +42,9 @@ class Declaration:
     most: int = 0
     """Characters, items or entries; 0 for all else."""
     least_bytes: int = 1
-    """Of its JSON."""
+    """Bytes of its shortest JSON."""
     fields: dict[str, Declaration] = field(default_factory=dict)
-    """By the names that CEL knows them by."""
+    """The fields by their names in CEL."""
     element: Declaration | None = None
     key: Declaration | None = None
     name: str = ""
@@ -52,7 +52,7 @@ class Declaration:
 
 
 class Declarations:
-    """Of the values of a schema, each once, with the fields of objects by the name of their type."""
+    """Types of the values of a schema, each once, with the fields of objects by the name of their type."""
 
     def __init__(self, minor: int = NEWEST) -> None:
         self._minor = minor

@@ -79,7 +79,7 @@ def too_long(path: Path, most: int) -> SchemaError:
 
 
 def too_many(path: Path, count: int, most: int, what: str) -> SchemaError:
-    """For items and properties; the field error says "items" for both."""
+    """The error of too many items or properties; the field error says "items" for both."""
     unit = "item" if most == 1 else "items"
     words = "has too many items" if most < 0 else f"must have at most {most} {unit}"
     text = f"{field_path(path)}: Too many: {count}: {words}"
@@ -100,7 +100,7 @@ def too_few(path: Path, count: int, least: int, what: str) -> SchemaError:
 
 
 def composite(path: Path, detail: str) -> SchemaError:
-    """For anyOf, oneOf, allOf and not: the error names no field."""
+    """The error of anyOf, oneOf, allOf and not: it names no field."""
     text = f"{quoted(name_of(path))} {detail}"
     return SchemaError(path, invalid("<nil>", OMITTED, text), text)
 
@@ -116,7 +116,7 @@ def forbidden_property(path: Path, key: str) -> SchemaError:
 
 
 def no_factor(path: Path, factor: int | float) -> SchemaError:
-    """For an integer, a multipleOf below 1 counts as 0."""
+    """The error of multipleOf; for an integer, one below 1 counts as 0."""
     shown = bound_text(factor, is_integer=isinstance(factor, int))
     text = f"factor MultipleOf declared for {name_of(path)} must be positive: {shown}"
     return SchemaError(path, invalid(field_path(path), factor, text), text)

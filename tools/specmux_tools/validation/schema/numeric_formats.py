@@ -59,7 +59,7 @@ def is_whole(value: float) -> bool:
 
 
 def was_whole(value: float) -> bool:
-    """As ``is_whole`` until swag v0.23: near only from above, and never below zero."""
+    """``is_whole`` until swag v0.23: near only from above, and never below zero."""
     if not abs(value) <= _MOST_WHOLE:
         return False
     nearest = int(value)

@@ -133,7 +133,7 @@ class CompiledExpression:
     checked: CheckedExpression
     program: Program
     names: frozenset[str]
-    """Of the variables that it uses."""
+    """The variables that it uses."""
 
 
 def compile_expression(

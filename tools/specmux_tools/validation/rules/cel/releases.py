@@ -68,7 +68,7 @@ _WITH_CEL_GO: Final = (
     (CEL_DURATIONS_OF_INTS, DURATIONS_OF_INTS),
     (CEL_RANGE_SIZES, RANGE_SIZES),
 )
-"""What came with the version of cel-go that a release is built of."""
+"""Libraries that came with the version of cel-go that a release is built of."""
 
 
 @lru_cache(maxsize=2 * (PREVIEW - OLDEST + 1))

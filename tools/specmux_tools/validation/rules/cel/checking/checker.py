@@ -72,9 +72,9 @@ class CheckedExpression:
     messages: dict[int, Message] = field(default_factory=dict)
     constants: Mapping[str, int] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
-    """Of identifiers, and of selections that are names of types."""
+    """The names of identifiers, and of selections that are names of types."""
     bounds_equality: bool = True
-    """As its environment."""
+    """The field of its environment."""
 
     def type(self, expression: Expression) -> CelType:
         return self.types[id(expression)]
@@ -266,7 +266,7 @@ class _Checker:
         return inner
 
     def _joined(self, before: CelType | None, of: CelType) -> CelType:
-        """Of values of two types nothing is known; ``compiling`` says where that is a fault."""
+        """The common type, dyn for two different ones; ``compiling`` says where that is a fault."""
         if before is None:
             return of
         return most_general(before, of) if self.bindings.fits(before, of) else DYN

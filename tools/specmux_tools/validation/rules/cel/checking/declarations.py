@@ -49,7 +49,7 @@ class Message:
 class CelLibrary:
     functions: Mapping[str, tuple[Overload, ...]] = field(default_factory=dict)
     macros: Mapping[tuple[str, int, bool], Macro] = field(default_factory=dict)
-    """By name, count of arguments and whether it is a member."""
+    """Macros by name, count of arguments and whether it is a member."""
     types: Mapping[str, CelType] = field(default_factory=dict)
     """That an expression can name."""
     messages: Mapping[str, Message] = field(default_factory=dict)
@@ -82,7 +82,7 @@ class Environment:
         self.selects_keywords = selects_keywords
         """A field named like a word of CEL is one of that name, too."""
         self.bounds_equality = bounds_equality
-        """What it costs to compare values of libraries is known."""
+        """Whether the cost of comparing values of libraries is known."""
         for library in libraries:
             for name, overloads in library.functions.items():
                 new = {each.id for each in overloads}

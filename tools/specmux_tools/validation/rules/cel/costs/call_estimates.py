@@ -1,4 +1,4 @@
-"""What a call may cost and how large its result may be, by the sizes of its arguments (apiserver,
+"""The most that a call may cost and how large its result may be, by the sizes of its arguments (apiserver,
 pkg/cel/library/cost.go; cel-go, checker/cost.go and ext)."""
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class SizedPart:
 class CallEstimate:
     cost: Range
     size: Range | None = None
-    """Of the result."""
+    """The size of the result."""
 
 
 Parts: TypeAlias = Sequence[SizedPart]
@@ -57,7 +57,7 @@ def call_estimate(
 
 
 def _equality(parts: Parts) -> Range | None:
-    """Of values of libraries."""
+    """The cost of comparing values of libraries."""
     left, right = parts
     if left.type != right.type:
         return None

@@ -1,4 +1,5 @@
-"""What a call costs when it runs (apiserver, pkg/cel/library/cost.go; cel-go, interpreter/runtimecost.go)."""
+"""The cost of a call when it runs (apiserver, pkg/cel/library/cost.go; cel-go,
+interpreter/runtimecost.go)."""
 
 from __future__ import annotations
 

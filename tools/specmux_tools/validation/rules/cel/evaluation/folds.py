@@ -103,7 +103,7 @@ def _exists_one(over: Run, fill: Fill, items: Callable[[Any], Iterable[Any]], bo
 def _chosen(
     over: Run, fill: Fill, items: Callable[[Any], Iterable[Any]], predicate: Run
 ) -> Callable[[Frame, int], Iterable[Any]]:
-    """What a predicate takes. The last error of it is the loop's."""
+    """The elements that a predicate takes. The last error of it is the loop's."""
 
     def found(frame: Frame, cost: int) -> Iterable[Any]:
         error: CelError | None = None

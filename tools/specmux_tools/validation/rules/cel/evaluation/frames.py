@@ -82,7 +82,7 @@ def _guard(of: CelType) -> str | None:
 
 
 def _item_guards(function: str, arguments: tuple[CelType, ...]) -> tuple[tuple[int, str], ...]:
-    """Of lists, whose first item tells their type (cel-go, defaultIsAssignableRuntimeType)."""
+    """Guards of lists, whose first item tells their type (cel-go, defaultIsAssignableRuntimeType)."""
     if function == "flatten":  # which takes any list
         return ()
     wanted = ((index, _guard(of.params[0])) for index, of in enumerate(arguments) if of.kind == LIST_KIND)

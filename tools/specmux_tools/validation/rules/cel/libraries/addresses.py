@@ -137,7 +137,7 @@ def _is_multicast(value: IpValue) -> bool:
 
 
 def _is_global_unicast(value: IpValue) -> bool:
-    """As Go has it, where private addresses are global."""
+    """Go's definition, by which private addresses are global."""
     is_other = _is_unspecified(value) or _is_loopback(value) or _is_multicast(value)
     return not is_other and not _is_link_local_unicast(value) and value.address.packed != b"\xff\xff\xff\xff"
 

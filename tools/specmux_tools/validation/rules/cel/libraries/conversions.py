@@ -172,7 +172,7 @@ TEXTS: Final[dict[str, Callable[[Any], str]]] = {
     "google.protobuf.Timestamp": timestamp_text,
     "type": lambda value: str(value.name),
 }
-"""By type: a value as text."""
+"""The text of a value, by its type."""
 
 CONVERSIONS: Final = CelLibrary(
     {

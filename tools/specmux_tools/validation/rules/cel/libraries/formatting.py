@@ -36,7 +36,7 @@ WANTED: Final[dict[str, tuple[frozenset[str], str]]] = {
     ),
     "o": (frozenset(("int", "uint")), "octal clause can only be used on integers"),
 }
-"""By clause: the types that it takes, and what it says to others."""
+"""The types that each clause takes, and its message for others."""
 
 
 class BadClause(Exception):
@@ -137,7 +137,7 @@ def _key(key: Any) -> str:
 
 
 def _member(value: Any) -> str:
-    """Of a list or a map: as CEL writes it."""
+    """A member of a list or a map, as CEL writes it."""
     kind = type_name(value)
     if kind == "string":
         return quoted(value)

@@ -48,7 +48,7 @@ _ZEROES: Final[tuple[tuple[CelType, Any], ...]] = (
     (DURATION, Duration(0)),
 )
 MOST_RANGE: Final = 1_000_000
-"""Of ``lists.range``: a limit of its own from 1.37 on, before what the limit of one call allows."""
+"""The limit of ``lists.range``, from 1.37 on, before what the limit of one call allows."""
 
 
 def _is_sorted(items: Any) -> bool:
@@ -63,7 +63,7 @@ def _is_sorted(items: Any) -> bool:
 
 
 def _compared(left: Any, right: Any) -> int:
-    """As upstream, which takes an error for no order: values of two types, as of int-or-string."""
+    """The order of two values; 0 for an error, as upstream: values of two types, as of int-or-string."""
     try:
         return compare(left, right)
     except CelError:

@@ -22,7 +22,7 @@ def matches(text: str, pattern: str) -> bool:
 
 
 def _failure(pattern: str, error: UndecidedMatch, prefix: str = "") -> CelError | UndecidedRule:
-    """What Go refuses is an error of the rule, all else is not decided."""
+    """The error of a pattern: of the rule where Go refuses it, else undecided."""
     fault = pattern_fault(pattern)
     return UndecidedRule(str(error)) if fault is None else CelError(prefix + fault)
 

@@ -53,7 +53,7 @@ _JSON_LIST: Final = list_of(DYN)
 _JSON_MAP: Final = map_of(STRING, DYN)
 _SHOWN: Final = {"list": "list(dyn)", "map": "map(dyn, dyn)", "optional_type": "optional_type(dyn)"}
 _MOST_JSON: Final = 2**53 - 1
-"""Of whole numbers that JSON has as numbers."""
+"""The largest whole number that JSON has as a number."""
 
 
 class EmptyMessage(Opaque):
@@ -145,7 +145,7 @@ def _bounded(kind: type, least: int, most: int, overflow: str) -> Callable[[Any,
 
 
 def _single(value: Any, native: str) -> float:
-    """Of 32 bits."""
+    """A float of 32 bits."""
     found: float = _plain(float)(value, native)
     try:
         return float(struct.unpack("f", struct.pack("f", found))[0])
@@ -179,7 +179,7 @@ def _made_here(convert: Callable[[Any, str], Any], *kinds: type) -> Callable[[An
 
 
 def _json(value: Any, native: str) -> Any:
-    """What protobuf's JSON makes of it."""
+    """The value in protobuf's JSON."""
     match value:
         case None | bool() | str():
             return value
@@ -214,7 +214,7 @@ def _timestamp(given: dict[str, Any]) -> Timestamp:
 
 
 def _value(given: dict[str, Any]) -> Any:
-    """Of several kinds of value one is left."""
+    """The one kind of value that is left of several."""
     name, value = next(reversed(given.items()), ("null_value", None))
     return None if name == "null_value" else value
 

@@ -29,7 +29,7 @@ class FormatValue(Opaque):
     name: str
     faults: Faults
     pattern_size: int
-    """Of the pattern that it stands for, as cost counts it."""
+    """The length of the pattern that it stands for, as cost counts it."""
     type_name = FORMAT.name
 
     def same(self, other: Any) -> bool:

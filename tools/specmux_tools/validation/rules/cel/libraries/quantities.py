@@ -33,7 +33,7 @@ _NUMBER: Final = "unable to parse numeric part of quantity"
 _NANO: Final = -9
 _MOST_DIGITS: Final = 18
 _MOST_SCALE: Final = 2_000
-"""Of a number that is written out: beyond it only its size matters."""
+"""The largest scale of a number that is written out: beyond it only its size matters."""
 
 
 @dataclass(frozen=True, slots=True)

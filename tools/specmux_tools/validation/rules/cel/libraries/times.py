@@ -169,7 +169,7 @@ _PARTS: Final[dict[str, tuple[str, Callable[[int, int, int], int]]]] = {
     "getSeconds": ("seconds", lambda _, seconds, __: seconds % 60),
     "getMilliseconds": ("milliseconds", lambda _, __, nanos: nanos // 1_000_000),
 }
-"""By name: days since 1970, seconds of the day and nanoseconds to the part."""
+"""Functions by name: days since 1970, seconds of the day and nanoseconds to the part."""
 _OF_DURATION: Final = {
     "getHours": ("hours", 3600 * NANOS),
     "getMinutes": ("minutes", 60 * NANOS),

@@ -99,7 +99,7 @@ class GoUrl:
         return (name, port) if colon and _PORT.fullmatch(f":{port}") else (self.host, "")
 
     def queries(self) -> dict[str, list[str]]:
-        """By key; what cannot be read is skipped."""
+        """The values by key; malformed parts are skipped."""
         found: dict[str, list[str]] = {}
         for key, value in _pairs(self.query):
             found.setdefault(key, []).append(value)
@@ -121,7 +121,7 @@ def _pairs(query: str) -> Iterator[tuple[str, str]]:
 
 
 def url_fault(text: str) -> str | None:
-    """Of url.ParseRequestURI."""
+    """The error of url.ParseRequestURI."""
     try:
         _read(text, is_request=True)
     except BadUrl as bad:
@@ -251,7 +251,7 @@ def _unescaped(text: str) -> bytes:
 
 
 def _path(text: str) -> str:
-    """As EscapedPath gives it: as it was written where that is an escaped form."""
+    """The path that EscapedPath gives: as it was written where that is an escaped form."""
     plain = _unescaped(text)
     if all(byte in _PATH_AS_WRITTEN for byte in text.encode()):
         return text

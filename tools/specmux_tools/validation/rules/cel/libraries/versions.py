@@ -29,7 +29,7 @@ _WORD: Final = re.compile(r"[0-9A-Za-z-]+", re.ASCII)
 class SemverValue(Opaque):
     numbers: tuple[int, int, int]
     before: tuple[int | str, ...] = ()
-    """Of a release that is to come."""
+    """Identifiers of a pre-release."""
     type_name = SEMVER.name
 
     def same(self, other: Any) -> bool:

@@ -27,7 +27,7 @@ class Select:
     operand: Expression
     name: str
     is_test: bool = False
-    """Of has()."""
+    """Whether it is the argument of has()."""
 
 
 @dataclass(slots=True, eq=False)
@@ -82,7 +82,7 @@ class Comprehension:
     step: Expression
     result: Expression
     body: list[Expression] = field(default_factory=list)
-    """What the macro was given: predicate, transformation."""
+    """The arguments of the macro: predicate, transformation."""
 
 
 Expression: TypeAlias = (

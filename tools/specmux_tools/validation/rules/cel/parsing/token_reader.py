@@ -21,7 +21,7 @@ RELATIONS: Final = frozenset(("==", "!=", "<", "<=", ">", ">=", "in"))
 SUMS: Final = frozenset("+-")
 PRODUCTS: Final = frozenset("*/%")
 BETWEEN: Final = RELATIONS | SUMS | PRODUCTS | {"||", "&&", "?"}
-"""What may stand between operands."""
+"""The tokens that may stand between operands."""
 MEMBERS: Final = frozenset((".", "["))
 CHOICE: Final = frozenset((":",))
 _TOP: Final = frozenset((END,))
@@ -44,7 +44,7 @@ _ESCAPE: Final = re.compile(
 )
 _TEXT_ESCAPE: Final = re.compile(_ESCAPE.pattern.decode())
 _MOST_DIGITS: Final = 1_000
-"""Of an integer, leading zeroes included."""
+"""Digits of an integer, leading zeroes included."""
 _SHORT: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
@@ -61,7 +61,7 @@ class SyntaxMismatch(Exception):
         self.at = at
         self.fault = fault
         self.found: Expression | None = None
-        """What was read before."""
+        """The expression that was read before."""
 
 
 class TokenReader:
@@ -71,7 +71,7 @@ class TokenReader:
         self._at = 0
         self._token = found[0]
         self._ends: list[tuple[frozenset[str], frozenset[str]]] = [(_TOP, _TOP)]
-        """What may follow the expressions that are being read, and what more ends skipping."""
+        """The tokens that may follow the expressions that are being read, and others that end skipping."""
         self._is_recovering = False
         """Whether faults go unreported, up to the next token that fits."""
         self._recovered: tuple[int, set[str]] = (-1, set())
@@ -151,7 +151,7 @@ class TokenReader:
         return Literal(at, None)
 
     def _after(self) -> frozenset[str]:
-        """What may follow an operand here."""
+        """The tokens that may follow an operand here."""
         ends = self._ends[-1][0]
         return MEMBERS | (BETWEEN - {"?"} if ends is CHOICE else BETWEEN) | ends
 
@@ -203,7 +203,7 @@ def text_value(text: str) -> str:
 
 
 def bytes_value(text: str) -> bytes:
-    """Of a literal that begins with b. Raises BadLiteral."""
+    """The value of a literal that begins with b. Raises BadLiteral."""
     inner, is_raw = _inside(text[1:])
     data = inner.encode()
     return data if is_raw or b"\\" not in data else _ESCAPE.sub(_byte, data)

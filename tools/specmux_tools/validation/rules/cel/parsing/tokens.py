@@ -32,7 +32,7 @@ _BEGUN: Final = re.compile(
     r"|U[0-9A-Fa-f]{0,7})?)?"
     r"|`[A-Za-z0-9_./ -]*|[=&|]"
 )
-"""Of a token that is not whole: the lexer sees that at the next character, and skips that, too."""
+"""Pattern of a token that is not whole: the lexer sees that at the next character, and skips it, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Token:
 
 
 def tokens(text: str, issues: list[Issue]) -> list[Token]:
-    """What is no token is an issue and is skipped."""
+    """The tokens of a text. What is none is an issue and is skipped."""
     found: list[Token] = []
     at, hidden = 0, ""
     while at < len(text):

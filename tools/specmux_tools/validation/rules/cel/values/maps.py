@@ -45,7 +45,7 @@ class LiteralMap(MapValue):
         return MISSING
 
     def insert(self, key: Any, value: Any) -> None:
-        """Of a map that nobody else has yet. Raises CelError for a key that is there."""
+        """Add a member to a map that nobody else has yet. Raises CelError for a key that is there."""
         if (written := _key(key)) in self._entries:
             raise CelError(f"insert failed: key {shown(key)} already exists")
         self._entries[written] = (key, value)

@@ -32,7 +32,7 @@ class CostExceeded(Exception):
 
 
 class UndecidedRule(Exception):
-    """What this evaluator cannot tell; nothing absorbs that."""
+    """A result that this evaluator cannot tell; nothing absorbs it."""
 
 
 class _Missing:
@@ -126,7 +126,7 @@ class MapValue:
         raise NotImplementedError
 
     def __iter__(self) -> Iterator[Any]:
-        """Of its keys."""
+        """Iterate over its keys."""
         raise NotImplementedError
 
     def at_key(self, key: Any) -> Any:
@@ -157,13 +157,13 @@ TYPE_NAMES: Final[dict[type, str]] = {
 
 
 _MOST_DIGITS: Final = 19
-"""Of a number that may be one of 64 bits."""
+"""Digits of a number that may have 64 bits."""
 MOST_TEXT: Final = 16 * 1024 * 1024
 """Characters of a text that a function may make: no limit of cost covers these."""
 
 
 def bounded_int(digits: str) -> int | None:
-    """Of decimal digits; None for what is beyond 64 bits by far."""
+    """The number that decimal digits write; None for one far beyond 64 bits."""
     digits = digits.lstrip("0")
     return None if len(digits) > _MOST_DIGITS + 1 else int(digits or "0")
 
@@ -184,7 +184,7 @@ def is_list(value: Any) -> bool:
 
 
 def native(value: Any) -> Any:
-    """As a document has it; of what an expression made, itself."""
+    """The value as a document has it; the result of an expression as it is."""
     return value.native() if isinstance(value, ListValue | MapValue) else value
 
 
@@ -200,7 +200,7 @@ def shown(value: Any) -> str:
 
 
 def size_of(value: Any) -> int:
-    """For cost: of texts, lists and maps their length, of all else one."""
+    """The size that cost counts: the length of texts, lists and maps, one for all else."""
     try:
         return len(value)
     except TypeError:
