@@ -102,6 +102,10 @@ NATIVE = tuple(sorted(path.parents[2].name for path in DATA.glob("k8s-pairs/*/v3
 """The releases in native documents."""
 
 
+IN_BOTH_OR_BUILT_IN = PAIRS if PAIRS != ("none",) else NATIVE[-4:]
+"""For tests that need documents alone: in a clone the built-in ones of as many releases."""
+
+
 def documents(release: str) -> dict[str, Path]:
     """Discovery key -> file of a release's native v3 documents below ``data/k8s-pairs``."""
     folder = DATA / "k8s-pairs" / release / "v3"

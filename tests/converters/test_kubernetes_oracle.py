@@ -16,7 +16,19 @@ from typing import Any
 import pytest
 
 from data.built_in_swagger import LISTED_SHORTER, documents_of, swagger_of
-from shared_data import DATA, NATIVE, PAIRS, PUBLISHED, documents, files, load, marks, needs, read
+from shared_data import (
+    DATA,
+    IN_BOTH_OR_BUILT_IN,
+    NATIVE,
+    PAIRS,
+    PUBLISHED,
+    documents,
+    files,
+    load,
+    marks,
+    needs,
+    read,
+)
 from specmux_converters import Conversion, convert, parse
 from specmux_converters.from_swagger2.reading.source import Profile
 from specmux_converters.losses import Grade
@@ -186,12 +198,16 @@ def test_comparison_notices_a_lost_field(path: str) -> None:
     assert list(differences(damaged, ours, "other", Counter()))
 
 
-@pytest.mark.parametrize("path", files(DATA, "k8s-*/**/*swagger*.json*"))
 @pytest.mark.parametrize("profile", ["kubernetes", "oas"])
+@pytest.mark.parametrize(
+    "of", files(DATA, "k8s-*/**/*swagger*.json*") if PAIRS != ("none",) else IN_BOTH_OR_BUILT_IN
+)
 def test_nothing_of_a_release_is_lost(
-    path: Path, profile: Profile, tally: Callable[[str, int], None]
+    of: Path | str, profile: Profile, tally: Callable[[str, int], None]
 ) -> None:
-    """What is reported of it are notes: ``--strict`` converts every release."""
-    losses = convert(parse(read(path)), profile=profile).losses
+    """What is reported of it are notes: ``--strict`` converts every release. ``of``: a file or a built-in
+    release."""
+    swagger = swagger_of(of) if isinstance(of, str) else parse(read(of))
+    losses = convert(swagger, profile=profile).losses
     assert [loss for loss in losses if loss.grade is Grade.LOSS] == []
     tally("oracle: documents of releases without a loss", 1)

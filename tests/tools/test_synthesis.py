@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
+from data.own_definitions import own_clusters
 from shared_data import GOLDEN, documents, files, load
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.workers.resources import resources_in
+from specmux_converters.crd import build
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.json_schema.kinds import Kind, kinds_in
@@ -19,6 +22,7 @@ from specmux_converters.resources import APIResource, GroupVersionKind, Resource
 from specmux_converters.synthesis import name_resources, names_of, resources_of, synthesise
 from specmux_tools.kinds import group_version_kinds
 
+PUBLISHED_CRDS = GOLDEN / "crd-openapi-v3"
 KEY = GroupVersion("apis/g/v1")
 KIND = {"group": "g", "version": "v1", "kind": "Thing"}
 
@@ -214,14 +218,25 @@ def test_core_resources_of_a_release_are_those_of_its_apiserver() -> None:
     assert pods["eviction"].kind == GroupVersionKind("policy", "v1", "Eviction")
 
 
-@pytest.mark.parametrize("path", files(GOLDEN / "crd-openapi-v3"))
-def test_every_kind_of_a_crd_document_is_found(path: Any, tally: Any) -> None:
-    key = GroupVersion(
-        str(path.relative_to(GOLDEN / "crd-openapi-v3")).partition("/")[2].partition(".json")[0]
-    )
+@pytest.mark.parametrize(
+    "of", files(PUBLISHED_CRDS) if PUBLISHED_CRDS.is_dir() else range(0, len(own_clusters()), 6)
+)
+def test_every_kind_of_a_crd_document_is_found(of: Path | int, tally: Any) -> None:
+    """``of``: a document that others publish, or in a clone a cluster of our own definitions."""
+    if isinstance(of, int):
+        found = build(own_clusters()[of]["definitions"]).documents
+    else:
+        name = str(of.relative_to(PUBLISHED_CRDS)).partition("/")[2].partition(".json")[0]
+        found = {GroupVersion(name): load(of)}
+    assert found
+    for key, document in found.items():
+        check_kinds(document, key)
+        tally("CRD documents whose resources were synthesised", 1)
+
+
+def check_kinds(document: Any, key: GroupVersion) -> None:
     parts = split(key)
     assert parts is not None
-    document = load(path)
     schemas = document["components"]["schemas"].values()
     kinds = {
         kind["kind"]
@@ -234,7 +249,6 @@ def test_every_kind_of_a_crd_document_is_found(path: Any, tally: Any) -> None:
         kind for kind in kinds if kind != "DeleteOptions"
     }
     assert all("watch" in resource.verbs for resource in resources)
-    tally("CRD documents whose resources were synthesised", 1)
 
 
 def test_the_order_of_a_documents_keys_decides_nothing() -> None:
