@@ -135,8 +135,8 @@ def upgrade(
         for title, names in titles.items():
             for coding, count in (
                 ("dcz", clients),
-                ("gzip", max(3, clients // 10)),
-                ("zstd", max(3, clients // 10)),
+                ("gzip", max(10, clients // 10)),
+                ("zstd", max(10, clients // 10)),
             ):
                 before = cpu_of(service.pid)
                 rows[title][coding] = upgrade_clients(folder, url, coding, names, count)

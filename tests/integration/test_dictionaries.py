@@ -8,16 +8,18 @@ import hashlib
 from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 import zstandard
+from click.testing import CliRunner
 
 from fakes.apiserver import FakeAPIServer, document, hash_of, serving
 from running.service import Client, backend, service
+from specmux_aggregator.cli import main
 from specmux_aggregator.config.settings import AuthSettings, ChangeSettings, DictionarySettings
 from specmux_cache import AsyncSchemaCache, CacheOptions
 from specmux_converters.media_types import CBOR, JSON, PROTOBUF
@@ -75,7 +77,8 @@ class Upgrade:
 
 @asynccontextmanager
 async def upgraded(**settings: Any) -> AsyncIterator[Upgrade]:
-    fields = settings.pop("fields", {})
+    """``fields``: of requests. ``before``: what is done while the first revisions are published."""
+    fields, before = settings.pop("fields", {}), settings.pop("before", None)
     first = {key: revision(key, "1") for key in (APPS, OTHER)}
     async with (
         serving(FakeAPIServer(first)) as origin,
@@ -94,6 +97,8 @@ async def upgraded(**settings: Any) -> AsyncIterator[Upgrade]:
                 f'match="v1?*", id="{hashes[key]}"' if client.app._deltas is not None else ""
             )
             old[form if key == APPS else OTHER] = body
+        if before is not None:
+            await before(client.base)
         history = client.app.history
         if history is not None:
             await client.until(lambda: all(history.hashes(key) for key in first), "kept")  # type: ignore[arg-type]
@@ -226,28 +231,28 @@ async def test_delta_is_for_those_who_may_read_the_document(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("media", ["json", "cbor", "protobuf", "schemas"])
 async def test_client_library_upgrades_by_the_difference(media: str, tmp_path: Path) -> None:
-    options = CacheOptions(tmp_path, allow_cbor=True)
-    async with upgraded() as upgrade:
-        origin = upgrade.client
-        async with AsyncSchemaCache(origin.base, options) as cache:
-            new = await cache.schema(APPS, media=media)
-            # As if it had been there before the change.
-            form = {"cbor": CBOR, "protobuf": PROTOBUF, "schemas": FORMS[3]}.get(media, JSON)
-            old = replace(cache._open.entry_store.key(APPS, new.hash, new.media_type), hash=upgrade.hash)
-            entry = await cache._open.entry_store.get(replace(old, hash=new.hash))
-            assert entry is not None
-            await cache.invalidate()
-            fields = tuple(
-                (name, f'match="v1?*", id="{upgrade.hash}"' if name == "use-as-dictionary" else value)
-                for name, value in entry.held.fields
-            )
-            held = replace(entry.held, fields=fields)
-            assert await cache._open.entry_store.put(old, upgrade.old[form], held)
-            schema = await cache.schema(APPS, media=media)
-            assert (schema.body, schema.hash, schema.media_type) == (new.body, new.hash, new.media_type)
-            events = (await cache.stats()).events
-            assert (events["delta"], events["delta_failed"]) == (1, 0)
-        assert await upgrade.metric('specmux_dictionary_offers_total{result="delta"}') == 1
+    async def read(url: str) -> tuple[bytes, int, int]:
+        async with AsyncSchemaCache(url, CacheOptions(tmp_path, allow_cbor=True)) as cache:
+            schema, events = await cache.schema(APPS, media=media), (await cache.stats()).events
+            return schema.body, events["delta"], events["delta_failed"]
+
+    async with upgraded(before=read) as upgrade:
+        form = {"cbor": CBOR, "protobuf": PROTOBUF, "schemas": FORMS[3]}.get(media, JSON)
+        assert await read(upgrade.client.base) == ((await upgrade.get(Accept=form))[2], 1, 0)
+
+
+@pytest.mark.parametrize("command", ["get apps/v1", "get apps/v1 --profile schemas", "search description"])
+async def test_commands_upgrade_by_the_difference(command: str, tmp_path: Path) -> None:
+    async def run(url: str) -> str:
+        arguments = [*command.split(), "--server", url, "--cache-directory", str(tmp_path)]
+        done = await asyncio.to_thread(CliRunner().invoke, main, arguments)
+        assert done.exit_code in (0, 1), done.output
+        return done.stdout
+
+    async with upgraded(before=run) as upgrade:
+        shown = await run(upgrade.client.base)
+        assert await upgrade.metric('specmux_dictionary_offers_total{result="delta"}') >= 1
+        assert orjson.loads(shown)["info"]["version"] == "2" if command.startswith("get") else True
 
 
 @pytest.mark.parametrize(
