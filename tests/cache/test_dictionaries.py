@@ -190,6 +190,23 @@ async def test_dictionary_of_another_caller_is_not_offered(tmp_path: Path) -> No
         assert not any("available-dictionary" in request.headers for request in server.requests)
 
 
+@pytest.mark.parametrize("is_same", [True, False])
+async def test_imported_document_is_a_dictionary_for_its_own_server_alone(
+    tmp_path: Path, *, is_same: bool
+) -> None:
+    answer, other = Dictionaries(delta()), Dictionaries(delta())
+    async with serving(answer) as first, serving(other) as second:
+        async with AsyncSchemaCache(first.url, options(tmp_path)) as cache:
+            await cache.schema("v1")
+            await cache.export(tmp_path / "bundle")
+        answer.documents = other.documents = {"api/v1": NEW}
+        server = first if is_same else second
+        async with AsyncSchemaCache(server.url, options(tmp_path / "new")) as cache:
+            assert await cache.import_(tmp_path / "bundle") >= 1
+            assert (await cache.schema("v1")).body == NEW
+            assert (await cache.stats()).events["delta"] == is_same
+
+
 @pytest.mark.parametrize(
     ("field", "id_"),
     [

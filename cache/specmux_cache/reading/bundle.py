@@ -11,6 +11,7 @@ import json
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -167,5 +168,9 @@ async def import_bundle(path: Path, entry_store: EntryStore, *, limits: StoreLim
     stored = 0
     for entry in packed.entries:
         key = entry_store.key(entry.key.group_version, entry.key.hash, entry.key.media_type)
-        stored += await entry_store.put(key, entry.body, entry.held)
+        held = entry.held
+        if packed.server != key.server:  # a dictionary is its own server's alone (RFC 9842 9.3.1)
+            own = tuple(pair for pair in held.fields if pair[0] != "use-as-dictionary")
+            held = replace(held, fields=own)
+        stored += await entry_store.put(key, entry.body, held)
     return stored
