@@ -227,6 +227,7 @@ class HTTPOrigin:
         root = await self._servers.root(last.backend)
         if isinstance(root, Failure):
             return root
+        root = root.of(last.backend)
         self._missed_v3 = 0
         if root == held and self._servers.servers() == last.servers and self._is_settled(root, last):
             return UnchangedOffers()

@@ -73,6 +73,14 @@ class BackendRoot:
     ignored: tuple[str, ...]
     """Keys that the backend lists but may not publish, sorted and limited."""
 
+    def of(self, backend: Backend) -> BackendRoot:
+        """What the backend may publish as its cluster says now."""
+        offers = {key: hash for key, hash in self.offers.items() if backend.owns(key)}
+        if len(offers) == len(self.offers):
+            return self
+        others = map(cut, self.offers.keys() - offers.keys())
+        return replace(self, offers=MappingProxyType(offers), ignored=tuple(sorted((*self.ignored, *others))))
+
 
 class _RootRefusal(ValueError):
     """The root is invalid; the message is for people."""
@@ -82,7 +90,7 @@ def parse_root(
     body: bytes, backend: Backend, *, etag: ETag | None, max_group_versions: int
 ) -> BackendRoot | Failure:
     """Parse ``body`` (decoded JSON). Fails with BAD_BODY if it is not JSON, and BAD_ROOT if it is not a
-    root."""
+    root. What the cluster says of the backend may change before the root does: see ``BackendRoot.of``."""
     if may_have_more_values(body, ROOT_VALUES + VALUES_OF_ONE * max_group_versions):
         return Failure(Cause.TOO_LARGE, f"the root has more values than {max_group_versions} paths can have")
     try:
@@ -91,12 +99,19 @@ def parse_root(
         return Failure(Cause.BAD_BODY, f"the root is not JSON: {error.msg} at byte {error.pos}")
     try:
         paths = _paths(tree, max_group_versions)
-        owned = {GroupVersion(key): entry for key, entry in paths.items() if backend.owns(GroupVersion(key))}
+        wanted = replace(backend, found=None)
+        owned = {GroupVersion(key): entry for key, entry in paths.items() if wanted.owns(GroupVersion(key))}
         prefix = base_path(backend)
-        offers = {key: _offered_hash(key, entry, prefix) for key, entry in owned.items()}
+        offers = {}
+        for key, entry in owned.items():
+            try:
+                offers[key] = _offered_hash(key, entry, prefix)
+            except _RootRefusal:
+                if backend.owns(key):
+                    raise
     except _RootRefusal as refused:
         return Failure(Cause.BAD_ROOT, str(refused))
-    ignored = tuple(sorted(cut(key) for key in paths.keys() - owned.keys()))
+    ignored = tuple(sorted(cut(key) for key in paths.keys() - offers.keys()))
     return BackendRoot(MappingProxyType(offers), etag, ignored)
 
 

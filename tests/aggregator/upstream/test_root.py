@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from fakes.faulty_backend import root_with
 from shared_data import documents
 from specmux_aggregator.http.messages import ETag
-from specmux_aggregator.model.backend import Backend, BackendName
+from specmux_aggregator.model.backend import Backend, BackendName, ClusterFacts
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.upstream.client import BackendRoot, parse_root
 from specmux_converters.group_versions import GroupVersion
@@ -198,3 +199,16 @@ def test_any_root_is_offers_or_a_failure(urls: dict[str, Any]) -> None:
 def test_root_of_many_values_is_refused_before_it_is_parsed(member: bytes) -> None:
     body = b'{"paths": {}, "x": [' + member * 200_000 + b"0]}"
     assert refusal(body).cause is Cause.TOO_LARGE
+
+
+def test_what_the_cluster_says_now_decides_what_of_a_root_is_published() -> None:
+    """A root is kept while it is not modified; facts change meanwhile."""
+    now = Backend(name=BackendName("b"), url="http://backend", found=ClusterFacts())
+    then = ClusterFacts(excluded=frozenset({GroupVersion(KEY)}))
+    root = parsed(root_with({KEY: f"{URL}?hash=AB", "api/v1": "/openapi/v3/api/v1?hash=CD"}), found=then)
+    assert isinstance(root, BackendRoot)
+    assert root.of(now) is root and root.offers.keys() == {KEY, "api/v1"}
+    less = root.of(replace(now, found=then))
+    assert (set(less.offers), less.ignored, less.etag) == ({"api/v1"}, (KEY,), root.etag)
+    odd = parsed(root_with({KEY: "//evil/", "api/v1": "/openapi/v3/api/v1?hash=CD"}), found=then)
+    assert isinstance(odd, BackendRoot) and (set(odd.offers), odd.ignored) == ({"api/v1"}, (KEY,))
