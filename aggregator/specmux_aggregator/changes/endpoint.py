@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl
 import orjson
 
 from specmux_aggregator.changes.entries import Findings, LogEntry, time_text
-from specmux_aggregator.changes.event_ids import read_id
+from specmux_aggregator.changes.event_ids import BEGINNING, read_id
 from specmux_aggregator.changes.history import History
 from specmux_aggregator.changes.log import ChangeLog
 from specmux_aggregator.errors import WorkerFailed
@@ -206,7 +206,7 @@ def page_of(log: ChangeLog, name: GroupVersion, query: Query) -> Page:
         return Page(entries, log.last_id, complete_since=log.complete_since)
     is_whole, after = log.since(query.since)
     if not is_whole and not after:
-        after = list(log)
+        _, after = log.since(BEGINNING)
     wanted = [
         entry
         for entry in after

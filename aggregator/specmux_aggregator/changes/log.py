@@ -83,13 +83,14 @@ class ChangeLog:
         return [found[name] for name in sorted(found)]
 
     def since(self, number: int) -> tuple[bool, list[LogEntry]]:
-        """The entries after ``number``, oldest first, and whether none is missing; none after an id of
-        another log."""
-        if number <= BEGINNING:
-            return self.dropped_id == base_of(self.dropped_id), list(self._entries)
-        if not self._base <= number <= self.last_id:
+        """The entries after ``number``, oldest first, and whether none is missing. If one is, those after the
+        last gap; none after an id of another log."""
+        if number > BEGINNING and not self._base <= number <= self.last_id:
             return False, []
-        newest = takewhile(lambda entry: entry.id > number, reversed(self._entries))
+        if number <= BEGINNING and self.dropped_id == base_of(self.dropped_id):
+            return True, list(self._entries)
+        first = max(number, self.dropped_id)
+        newest = takewhile(lambda entry: entry.id > first, reversed(self._entries))
         return number >= self.dropped_id, list(newest)[::-1]
 
     def of(self, group_version: GroupVersion, *, at_least: ChangeSeverity | None = None) -> list[LogEntry]:
