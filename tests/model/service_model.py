@@ -33,7 +33,8 @@ class ModelServer:
     health: Health = "up"
     hidden: frozenset[str] = frozenset()
     """What it has but does not list yet: it has just started."""
-    up_since: float = 0.0
+    whole_since: float = 0.0
+    """When it listed all that it has again."""
 
 
 @dataclass

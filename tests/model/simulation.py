@@ -53,6 +53,9 @@ from specmux_converters.media_types import JSON
 SILENCE: Final = 10.0
 """Seconds after which a client gives up on a server that says nothing, as ``polling.idle_timeout``."""
 
+ANSWERED: Final = 120.0
+"""Seconds within which every request has an answer, whatever hangs."""
+
 
 @dataclass
 class World:
@@ -350,13 +353,21 @@ class Replica:
 
     async def answer(self, request: Request) -> PreparedAnswer | None:
         """None if the process dies over it."""
+        _OWNER.set(self)
+        answering = asyncio.create_task(self._answer(request))
         try:
-            answer = self.service.immediate(request)
-            return answer if isinstance(answer, PreparedAnswer) else await self.service.respond(answer)
+            async with asyncio.timeout(ANSWERED):
+                return await answering
         except asyncio.CancelledError:
             if self.is_dead:
                 return None
             raise
+        except TimeoutError as error:
+            raise AssertionError(f"{request.path} has no answer") from error
+
+    async def _answer(self, request: Request) -> PreparedAnswer:
+        answer = self.service.immediate(request)
+        return answer if isinstance(answer, PreparedAnswer) else await self.service.respond(answer)
 
     def versions(self) -> Mapping[str, tuple[str, str]]:
         entries = self.publisher.current.entries

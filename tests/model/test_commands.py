@@ -52,7 +52,7 @@ COMMANDS: Final[dict[str, tuple[int, ...]]] = {
     "get --server {server}": (0,),
     "get v1 --server {server}": (0,),
     "get nope/v1 --server {server}": (1,),
-    "get v1 --server {server} --offline": (0, 1),
+    "get v1 --server {server} --offline": (0, 3),
     "check --server {server} --jobs 1": (0,),
     "merge --server {server}": (0,),
     "cache warm --server {server}": (0,),

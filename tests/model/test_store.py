@@ -7,6 +7,7 @@ import contextlib
 import os
 import shutil
 import signal
+import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
@@ -39,6 +40,9 @@ SLACK: Final = 400_000
 EMPTY_BYTES: Final = 300_000
 """Most bytes of a store without entries."""
 
+PATIENCE: Final = 20.0
+"""Seconds after which an operation hangs."""
+
 BESIDE: Final = ("checks", "flights", "notes.txt")
 """What others put into the folder."""
 
@@ -47,7 +51,7 @@ keys = st.builds(
     st.just("https://one"),
     st.sampled_from(["anonymous", "hmac-x"]),
     st.sampled_from(["a/v1", "b/v1"]),
-    st.sampled_from(["1", "2", "3", "4"]),
+    st.sampled_from(["1", "2", "3"]),
     st.just("application/json"),
 )
 bodies = st.builds(
@@ -56,6 +60,8 @@ bodies = st.builds(
     st.sampled_from([0, 100, 4096, 4097, 30_000, 150_000]),
 )
 handles = st.integers(0, 1)
+pauses = st.sampled_from([0.0, 0.0, 0.0, 0.0, 5_000.0, 60_000.0, 1e7, -1e7])
+"""Seconds by which the clock moves before an operation: to have nobody look afterwards would waste a step."""
 
 
 def _body(number: int, size: int) -> bytes:
@@ -63,6 +69,26 @@ def _body(number: int, size: int) -> bytes:
     import random
 
     return random.Random(number).randbytes(size // 2) + bytes(size - size // 2)
+
+
+class Hanging(AssertionError):
+    """An operation that never ends."""
+
+
+@contextlib.contextmanager
+def _watch() -> Iterator[None]:
+    """Interrupt what takes longer than PATIENCE."""
+
+    def interrupt(*_: object) -> None:
+        raise Hanging("an operation never ends")
+
+    handler = signal.signal(signal.SIGALRM, interrupt)
+    left, _ = signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, left)  # the suite has a timer of its own
+        signal.signal(signal.SIGALRM, handler)
 
 
 class StoreMachine(RuleBasedStateMachine):
@@ -77,6 +103,8 @@ class StoreMachine(RuleBasedStateMachine):
         self.model = CacheModel()
         self.used: dict[Key, float] = {}
         """When each entry was used last."""
+        self.bodies: list[bytes] = []
+        """What was put last."""
         self.is_whole = True
         """Nothing was damaged, and nobody killed, since the last repair."""
         self.stores: list[DiskStore | None] = [None, None]
@@ -86,7 +114,8 @@ class StoreMachine(RuleBasedStateMachine):
         if not hasattr(self, "folder"):
             return
         try:
-            self.check_all(0)
+            if sys.exc_info()[0] is None:
+                self.check_all(0)
         finally:
             for store in self.stores:
                 if store is not None:
@@ -100,16 +129,23 @@ class StoreMachine(RuleBasedStateMachine):
             store.close()
         self._open(handle)
 
-    @rule(handle=handles, key=keys, body=bodies)
-    def put(self, handle: int, key: Key, body: bytes) -> None:
-        with self._doing(handle) as store:
+    @rule(handle=handles, key=keys, body=bodies, pause=pauses)
+    def put(self, handle: int, key: Key, body: bytes, pause: float) -> None:
+        with self._doing(handle, pause) as store:
             store.put(key, body, metadata={"size": len(body)})
             self.model.put(key, body)
             self.used[key] = self.now
+        self.bodies = [*self.bodies[-3:], body]
 
-    @rule(handle=handles, key=keys)
-    def get(self, handle: int, key: Key) -> None:
-        with self._doing(handle) as store:
+    @rule(handle=handles, key=keys, number=st.integers(0, 3))
+    def put_again(self, handle: int, key: Key, number: int) -> None:
+        """Several keys have the same body, and revisions come back."""
+        if self.bodies:
+            self.put(handle, key, self.bodies[number % len(self.bodies)], 0.0)
+
+    @rule(handle=handles, key=keys, pause=pauses)
+    def get(self, handle: int, key: Key, pause: float) -> None:
+        with self._doing(handle, pause) as store:
             self._get(store, key)
 
     @rule(handle=handles, key=keys)
@@ -129,9 +165,9 @@ class StoreMachine(RuleBasedStateMachine):
                 self.model.check(key, None)
             self.model.delete(key)
 
-    @rule(handle=handles, ratio=st.sampled_from([None, 0.05, 0.3, 0.6]))
-    def compact(self, handle: int, ratio: float | None) -> None:
-        with self._doing(handle) as store:
+    @rule(handle=handles, ratio=st.sampled_from([None, None, 0.05, 0.3, 0.6]), pause=pauses)
+    def compact(self, handle: int, ratio: float | None, pause: float) -> None:
+        with self._doing(handle, pause) as store:
             before = {row.key for row in store.rows()}
             goal = None if ratio is None else round(LIMITS.high_bytes * ratio)
             report = store.compact(max_bytes=goal)
@@ -166,32 +202,33 @@ class StoreMachine(RuleBasedStateMachine):
             assert self._allocated() <= used, "bytes on disk are not counted"
             self.is_whole = True
 
-    @rule(seconds=st.sampled_from([10.0, 5_000.0, 60_000.0, 1e7, -1e7, -200.0]))
+    @rule(seconds=st.sampled_from([10.0, -200.0, 60_000.0]))
     def move_clock(self, seconds: float) -> None:
-        self.now = max(1000.0, self.now + seconds)
+        self._move_clock(seconds)
 
-    @rule(key=keys, body=bodies, point=st.integers(1, 25), handle=handles)
-    def die_while_putting(self, key: Key, body: bytes, point: int, handle: int) -> None:
-        if self._in_a_child(point, lambda store: store.put(key, body, metadata={}), handle):
-            self.model.put_and_die(key, body)
-            self.is_whole = False
-        else:
-            self.model.put(key, body)
-        self.used[key] = self.now
-
-    @rule(key=keys, point=st.integers(1, 12), handle=handles)
-    def die_while_deleting(self, key: Key, point: int, handle: int) -> None:
-        self.model.doubt([key])
-        if self._in_a_child(point, lambda store: store.delete(key), handle):
-            self.is_whole = False
-        else:
-            self.model.delete(key)
-
-    @rule(point=st.integers(1, 40), handle=handles)
-    def die_while_compacting(self, point: int, handle: int) -> None:
-        self.model.doubt()
-        if self._in_a_child(point, lambda store: store.compact(max_bytes=0), handle):
-            self.is_whole = False
+    @rule(
+        work=st.sampled_from(["put", "delete", "compact"]),
+        key=keys,
+        body=bodies,
+        point=st.integers(1, 25),
+        handle=handles,
+    )
+    def die(self, work: str, key: Key, body: bytes, point: int, handle: int) -> None:
+        """In the middle of an operation: it is done, or it is not."""
+        match work:
+            case "put":
+                if self._in_a_child(point, lambda store: store.put(key, body, metadata={}), handle):
+                    self.model.put_and_die(key, body)
+                else:
+                    self.model.put(key, body)
+                self.used[key] = self.now
+            case "delete":
+                self.model.doubt([key])
+                if not self._in_a_child(point, lambda store: store.delete(key), handle):
+                    self.model.delete(key)
+            case _:
+                self.model.doubt()
+                self._in_a_child(point, lambda store: store.compact(max_bytes=0), handle)
 
     @rule(seconds=st.sampled_from([1.0, 4_000.0]))
     def age_files(self, seconds: float) -> None:
@@ -250,14 +287,22 @@ class StoreMachine(RuleBasedStateMachine):
         )
 
     def _open(self, handle: int) -> None:
-        self.stores[handle] = DiskStore.open(
-            self.directory, limits=LIMITS, clock=lambda: self.now, warn=self.warnings.append
-        )
+        with _watch():
+            self.stores[handle] = DiskStore.open(
+                self.directory, limits=LIMITS, clock=lambda: self.now, warn=self.warnings.append
+            )
+
+    def _move_clock(self, seconds: float) -> None:
+        self.now = max(1000.0, self.now + seconds)
 
     @contextlib.contextmanager
-    def _doing(self, handle: int) -> Iterator[DiskStore]:
+    def _doing(self, handle: int, pause: float = 0.0) -> Iterator[DiskStore]:
         """One operation by one process; what its compaction removes in the background is waited for."""
-        self.now += STEP
+        self._move_clock(pause + STEP)
+        with _watch():
+            yield from self._do(handle)
+
+    def _do(self, handle: int) -> Iterator[DiskStore]:
         was_whole = self.is_whole
         if self.stores[handle] is None:
             self._open(handle)
@@ -317,7 +362,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     def _in_a_child(self, point: int, work: Callable[[DiskStore], object], handle: int) -> bool:
         """Do it in a process that dies at its ``point``-th write; whether it did."""
-        self.now += STEP
+        self._move_clock(STEP)
         self._close_all()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a process with threads forks
@@ -333,7 +378,13 @@ class StoreMachine(RuleBasedStateMachine):
                 status = 4
             finally:
                 os._exit(status)
-        status = os.waitpid(child, 0)[1]
+        try:
+            with _watch():
+                status = os.waitpid(child, 0)[1]
+        except Hanging:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            raise
         has_died = os.WIFSIGNALED(status)
         if has_died:
             assert os.WTERMSIG(status) == signal.SIGKILL
@@ -343,6 +394,7 @@ class StoreMachine(RuleBasedStateMachine):
             if code == 4:
                 self.model.doubt()
                 has_died = True
+        self.is_whole &= not has_died
         if self._allocated() > LIMITS.high_bytes - SLACK:
             self.model.doubt()  # it may have compacted
         self._open(handle)
