@@ -65,6 +65,7 @@ from specmux_converters.counted_nouns import counted
 if TYPE_CHECKING:  # imported where there is a cluster
     from specmux_aggregator.kubernetes.source import ClusterSource
     from specmux_aggregator.kubernetes.watch import Timing
+    from specmux_aggregator.server.acceptors.keeper import Keeper
 
 logger = logging.getLogger(__name__)
 
@@ -84,6 +85,7 @@ class App:
         is_for_one_user: bool = False,
         watch_timing: Timing | None = None,
         sockets: Sequence[socket.socket] = (),
+        keeper: Keeper | None = None,
     ) -> None:
         """Takes ownership of ``state`` and ``sockets``. Nothing runs before ``start``.
 
@@ -125,6 +127,8 @@ class App:
             settings, published, sources, routes=self._routes(seen), deltas=self._deltas
         )
         self.server = self._server(is_for_one_user=is_for_one_user, sockets=sockets)
+        if keeper is not None:
+            self._share_with(keeper)
         self._memory = MemoryWatch(percent=settings.memory.shed_percent, shed=self._shed)
         self._register(seen)
 
@@ -271,6 +275,19 @@ class App:
             schemas=self.schemas,
             deltas=self._deltas,
         )
+
+    def _share_with(self, keeper: Keeper) -> None:
+        from specmux_aggregator.server.acceptors.passing import Acceptors
+
+        self.server.acceptors = acceptors = Acceptors(keeper)
+        self.metrics.registry.register(acceptors)
+
+        def renew(_: object = None) -> None:  # in the turn of the change: nobody has seen it before
+            keeper.shared.set(self.service.generation)
+
+        self.publisher.subscribe(renew)
+        if self.discovery is not None:
+            self.discovery.renewed = renew
 
     def _routes(self, state: ServiceState) -> list[Route]:
         """Every route except documents, their root and discovery."""

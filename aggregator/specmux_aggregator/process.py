@@ -15,7 +15,7 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from prometheus_client import disable_created_metrics
 
@@ -25,6 +25,9 @@ from specmux_aggregator.documents.archive import open_state
 from specmux_aggregator.errors import CannotListen, InvalidConfig
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.tasks import log_failure
+
+if TYPE_CHECKING:  # imported where there are several processes
+    from specmux_aggregator.server.acceptors.keeper import Keeper
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +51,7 @@ async def run(
     started: Callable[[str, int], None] | None = None,
     is_whole_process: bool = False,
     is_for_one_user: bool = False,
+    keeper: Keeper | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT. ``started`` is called with the address and port that were bound.
     ``is_for_one_user``: refuse requests under a host name other than this machine's. ``is_whole_process``:
@@ -68,6 +72,7 @@ async def run(
             cluster=cluster,
             is_for_one_user=is_for_one_user,
             sockets=sockets,
+            keeper=keeper,
         )
         try:
             host, port = await app.start()

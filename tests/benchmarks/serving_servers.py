@@ -99,10 +99,11 @@ def specmux(
     fields: Mapping[str, str] = MappingProxyType({}),
     is_encrypted: bool = False,
     context: ssl.SSLContext | None = None,
+    cores: str = SERVER_CORE,
 ) -> Iterator[Server]:
     """``specmux serve`` of a directory, ready with all its documents."""
     environment = {name: value for name, value in os.environ.items() if name not in NO_SETTINGS}
-    command = ["taskset", "-c", SERVER_CORE, str(SPECMUX), "serve", "--directory", str(directory)]
+    command = ["taskset", "-c", cores, str(SPECMUX), "serve", "--directory", str(directory)]
     with tempfile.NamedTemporaryFile("w+") as log:
         process = subprocess.Popen(
             [*command, "--listen-port", "0", *flags], stderr=log, start_new_session=True, env=environment

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 from unittest.mock import patch
 
 from prometheus_client import Metric
@@ -17,13 +18,16 @@ from specmux_aggregator.aggregation import document_checks
 from specmux_aggregator.config.settings import DocumentSettings, KubernetesSettings
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.document_check import Summary
+from specmux_aggregator.server.acceptors.passing import Acceptors
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
 
 
 def families() -> Iterator[Metric]:
-    """Of a running service with backends of every kind, one of them dead."""
+    """Of a running service with backends of every kind, one of them dead, and of acceptors."""
     yield from text_string_to_metric_families(asyncio.run(_scraped()))
+    keeper: Any = None
+    yield from Acceptors(keeper).collect()
 
 
 def found(body: bytes, group_version: GroupVersion, *, limits: Limits) -> Summary:

@@ -76,6 +76,8 @@ class DiscoveryWatch:
         self.index = DiscoveryIndex(Directory(), is_complete=False)
         self.generation = 0
         """Increases with each new DiscoveryIndex."""
+        self.renewed: Callable[[], None] = lambda: None
+        """Called in the turn in which it increases."""
 
     def follow(self, snapshot: Snapshot) -> None:
         """Note a new Snapshot; backends that are not in it are gone."""
@@ -151,6 +153,7 @@ class DiscoveryWatch:
             await render(index, asked)
         self.index = index
         self.generation += 1
+        self.renewed()
 
     def _merge_answers(
         self, known: list[Knowledge], now: float, *, is_complete: bool, is_late: bool

@@ -35,7 +35,7 @@ def serve(source: ConfigSource) -> None:
     # Imported when it serves: help and completion need neither an event loop nor the service.
     from specmux_aggregator.config.watch import watch_config
     from specmux_aggregator.event_loop import run_to_the_end
-    from specmux_aggregator.process import configure_logging, run
+    from specmux_aggregator.process import configure_logging, raise_file_limit, run
 
     with reported_errors():
         settings = source.read()
@@ -46,10 +46,17 @@ def serve(source: ConfigSource) -> None:
                 "give --config FILE, --backend NAME=URL, --directory DIR, --kubeconfig FILE or --in-cluster"
             )
         configure_logging(settings.log)
+        keeper = None
+        if settings.listen.processes > 1:
+            from specmux_aggregator.server.acceptors.keeper import fork_keeper
+
+            raise_file_limit()
+            keeper = fork_keeper(settings)
         run_to_the_end(
             run(
                 settings,
                 changes=lambda reread: watch_config(source, settings, reread=reread),
                 is_whole_process=True,
+                keeper=keeper,
             )
         )

@@ -47,6 +47,13 @@ class ListenSettings:
 
     address: str = _setting("127.0.0.1", "address to bind")
     port: int = _setting(8080, "port to bind; 0 takes a free one", at_least=0, at_most=65535)
+    processes: int = _setting(
+        1,
+        "processes that answer clients, of which one does all else; more than 1: without TLS",
+        at_least=1,
+        at_most=64,
+        short="--processes",
+    )
     tls_cert_file: Path | None = _setting(None, "PEM certificate chain; read again when it changes")
     tls_key_file: Path | None = _setting(None, "PEM private key of the certificate")
     max_connections: int = _setting(4096, "open connections in total; one more is closed at once", at_least=1)

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp.http import HttpRequestParser
 
@@ -30,6 +30,9 @@ from specmux_aggregator.server.protocols import Guard, Responder, StreamingHandl
 from specmux_aggregator.server.stats import RequestStats
 from specmux_aggregator.server.tls_transport import Records, TLSTransport
 from specmux_aggregator.tasks import finish, log_failure
+
+if TYPE_CHECKING:  # imported where there are several processes
+    from specmux_aggregator.server.acceptors.passing import Acceptors
 
 # asyncio reports every failed attempt, a thousand a second, each with a traceback.
 
@@ -202,6 +205,8 @@ class HTTPServer:
         self._handshakes: ClientHandshakes | None = None
         self._listeners: list[asyncio.Server] = []
         self._accept_errors: AcceptErrors | None = None
+        self.acceptors: Acceptors | None = None
+        """Processes that share the work; set before the start."""
         self._watch: asyncio.Task[None] | None = None
 
     async def start(self) -> tuple[str, int]:
@@ -217,6 +222,8 @@ class HTTPServer:
                 listen.tls_cert_file, listen.tls_key_file, client_ca_file=self._client_ca_file
             )
         self._connections = Connections(self._dispatch, listen, stats=self.stats, unread_max=self._unread_max)
+        if self.acceptors is not None:
+            self.acceptors.serve(self._connections, self._dispatch)
         made: Callable[[], asyncio.BaseProtocol] = self._connections.made
         if self._certificates is not None:
             self._handshakes = ClientHandshakes(
@@ -261,6 +268,7 @@ class HTTPServer:
             await asyncio.gather(self._watch, return_exceptions=True)
         await finish(
             logger,
+            None if self.acceptors is None else partial(self.acceptors.stop, self._listen.shutdown_timeout),
             *(listener.close for listener in self._listeners),
             None
             if self._accept_errors is None
