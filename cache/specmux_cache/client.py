@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, Unpack
 
-from specmux_cache.access.field_values import checked_fields
+from specmux_cache.access.field_values import check_fields
 from specmux_cache.access.server_access import AccessArguments, ClientAccess
 from specmux_cache.errors import (
     BadAnswer,
@@ -33,9 +33,9 @@ from specmux_cache.reading.documents import (
     NOT_OPEN,
     OpenCache,
     ServerDocuments,
+    find_stored_documents,
     open_cache,
     prefetch_documents,
-    stored_documents,
 )
 from specmux_cache.reading.options import CacheOptions
 from specmux_cache.reading.results import (
@@ -134,7 +134,7 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
         if offline is not None:
             self.options = replace(self.options, offline=offline)
         self._accepted = self.options.accepted
-        self._headers = checked_fields(self._access.headers)
+        self._headers = check_fields(self._access.headers)
         if warn is None:
             from specmux_cache.log import logger
 
@@ -362,7 +362,7 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
         root = await self._open.catalog.root()
         names = root.discovery.documents if group_versions is None else group_versions
         accepted = self.options.accepted if media is None else accepted_for(media)
-        stored = await stored_documents(self._open.entry_store, root.discovery, accepted)
+        stored = await find_stored_documents(self._open.entry_store, root.discovery, accepted)
 
         async def fetch(name: str) -> bool:
             document = root.document(name)

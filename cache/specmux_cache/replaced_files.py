@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 
 @contextlib.contextmanager
-def replaced_file(path: Path, *, mode: int = 0o666) -> Iterator[BinaryIO]:
+def open_replacement(path: Path, *, mode: int = 0o666) -> Iterator[BinaryIO]:
     """A new file, which takes the place of ``path`` once it is written. Raises OSError."""
     beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:

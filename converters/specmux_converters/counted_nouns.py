@@ -35,6 +35,6 @@ def first_of(texts: Sequence[str], most: int, what: str = "") -> list[str]:
     return [*texts[:most], f"and {more} more {what}".rstrip()] if more > 0 else [*texts]
 
 
-def listed(texts: Sequence[str], most: int, *, separator: str = ", ") -> str:
+def list_first(texts: Sequence[str], most: int, *, separator: str = ", ") -> str:
     """``apps/v1, batch/v1, and 3 more``."""
     return separator.join(first_of(texts, most))

@@ -17,11 +17,11 @@ from specmux_converters.json_text import (
     deep_pointer,
     duplicate_pointer,
     escape_for_go,
+    find_rounded_integers,
     is_deeper,
     may_be_go_escaped,
     may_have_more_values,
     pointer_at,
-    rounded_integers,
     with_characters,
 )
 from specmux_converters.json_values import within
@@ -93,7 +93,7 @@ def rounding(number: int, pointer: str) -> Loss:
 
 
 def _rounding_losses(data: bytes) -> list[Loss]:
-    named, count = rounded_integers(data)
+    named, count = find_rounded_integers(data)
     losses = [rounding(number, pointer) for pointer, number in named]
     if count > len(named):
         losses.append(Loss("", "number", f"{count - len(named)} more are beyond 64 bits; now doubles"))

@@ -50,7 +50,7 @@ def split(group_version: GroupVersion) -> tuple[str, str] | None:
     return ("", match[1]) if match[1] else (match[2], match[3])
 
 
-def joined(group: str, version: str) -> GroupVersion:
+def join_group_version(group: str, version: str) -> GroupVersion:
     """The discovery key of a group-version."""
     return GroupVersion(f"apis/{group}/{version}" if group else f"api/{version}")
 
@@ -64,9 +64,9 @@ def named_group_version(name: str) -> GroupVersion:
     """The discovery key that people mean by ``apps/v1`` or ``v1``; other keys are unchanged."""
     *group, version = name.split("/")
     if not group:
-        return joined("", version) if re.match("v[0-9]", version) else GroupVersion(name)
+        return join_group_version("", version) if re.match("v[0-9]", version) else GroupVersion(name)
     is_short = len(group) == 1 and group[0] not in _DEPTHS and not group[0].startswith(".")
-    return joined(group[0], version) if is_short else GroupVersion(name)
+    return join_group_version(group[0], version) if is_short else GroupVersion(name)
 
 
 def key_fault(key: str) -> str | None:

@@ -92,7 +92,7 @@ def _character(escape: re.Match[bytes]) -> bytes:
     return character.encode()
 
 
-def rounded_integers(data: bytes) -> tuple[list[tuple[str, int]], int]:
+def find_rounded_integers(data: bytes) -> tuple[list[tuple[str, int]], int]:
     """Integers beyond 64 bits that a double cannot represent, since the parser turns them into doubles:
     pointers and values of the first few, and their number."""
     if not _LONG.search(data):

@@ -63,7 +63,7 @@ class Union:
         """The discriminator's value for a field; "" if it is not a member."""
         return next((member.value for member in self.members if member.field == name), "")
 
-    def said(self, value: Object | None) -> str:
+    def read_discriminator(self, value: Object | None) -> str:
         """The discriminator's value; "" if absent."""
         if value is None or self.discriminator is None:
             return ""
@@ -77,7 +77,7 @@ class Union:
 
     def is_unchanged(self, old: Object | None, new: Object) -> bool:
         """Whether an update leaves the discriminator and the set of present members unchanged."""
-        if old is None or self.said(old) != self.said(new):
+        if old is None or self.read_discriminator(old) != self.read_discriminator(new):
             return False
         return self.set_fields(old) == self.set_fields(new)
 

@@ -124,11 +124,11 @@ async def test_caller_after_the_end_has_the_work_done_again() -> None:
 async def test_lock_when_held_elsewhere_is_waited_for_and_then_given_up(tmp_path):
     one = FlightLocks(tmp_path / "flights", timeout=10.0, calls=IN_THREADS)
     other = FlightLocks(tmp_path / "flights", timeout=0.05, calls=IN_THREADS)
-    async with one.held("k") as got:
+    async with one.hold("k") as got:
         assert got
-        async with other.held("k") as got_too:
+        async with other.hold("k") as got_too:
             assert not got_too
-    async with other.held("k") as got:
+    async with other.hold("k") as got:
         assert got
 
 
@@ -136,14 +136,14 @@ async def test_lock_when_there_is_nowhere_for_its_file_is_no_obstacle(tmp_path):
     (tmp_path / "file").write_text("")
 
     for directory in (None, tmp_path / "file"):
-        async with FlightLocks(directory, timeout=1.0, calls=IN_THREADS).held("k") as got:
+        async with FlightLocks(directory, timeout=1.0, calls=IN_THREADS).hold("k") as got:
             assert not got
 
 
 async def test_lock_files_when_there_are_many_keys_stay_few(tmp_path):
     locks = FlightLocks(tmp_path / "flights", timeout=1.0, calls=IN_THREADS)
     for number in range(300):
-        async with locks.held(number):
+        async with locks.hold(number):
             pass
     files = list((tmp_path / "flights").iterdir())
     assert len(files) <= 64

@@ -28,7 +28,7 @@ from specmux_converters.from_swagger2.paths.operations import METHODS
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.release_documents import facts_of
 from specmux_converters.releases import RELEASES
-from specmux_converters.to_swagger2.conversion import joined, piece_of
+from specmux_converters.to_swagger2.conversion import join_pieces, piece_of
 
 RECORDED = Path(__file__).with_name("published_swagger.json.xz")
 LISTED_SHORTER = (
@@ -49,7 +49,7 @@ def documents_of(release: str) -> dict[GroupVersion, Document]:
 
 @functools.lru_cache(1)
 def swagger_of(release: str) -> Document:
-    return joined({key: piece_of(document) for key, document in documents_of(release).items()}).document
+    return join_pieces({key: piece_of(document) for key, document in documents_of(release).items()}).document
 
 
 @functools.cache

@@ -14,7 +14,7 @@ from typing import Final
 
 from specmux_aggregator.model.backend import BackendKind, BackendName
 from specmux_aggregator.model.observation import Observation
-from specmux_converters.counted_nouns import listed
+from specmux_converters.counted_nouns import list_first
 
 BOUND: Final = 10.0
 """Seconds after which the known documents count as all, whichever backends have not answered."""
@@ -59,7 +59,7 @@ class FirstLook:
     def missing(self) -> str:
         """The backends without an answer, for a header field of a partial answer."""
         names = sorted(each.backend.name for each in self._observations() if not each.attempted)
-        return listed(names, NAMED) or "not every source of backends has answered"
+        return list_first(names, NAMED) or "not every source of backends has answered"
 
     def unbuilt(self) -> list[BackendName]:
         """Backends whose definitions have not been built yet and may be soon. Until then the apiserver's own

@@ -43,7 +43,7 @@ from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.model.server_union import difference_text
 from specmux_aggregator.upstream.credential_files import credential_files, until_changed
-from specmux_converters.counted_nouns import counted, listed
+from specmux_converters.counted_nouns import counted, list_first
 from specmux_converters.group_versions import GroupVersion
 
 logger = logging.getLogger(__name__)
@@ -259,7 +259,7 @@ def _log_change(last: Observation, now: Observation) -> None:
             "backend %s: also lists %s, which are not its own and left out; nothing to do, unless its"
             " group_versions or its APIService should name them",
             name,
-            listed(keys, NOTES_LOGGED),
+            list_first(keys, NOTES_LOGGED),
         )
     new = [note for note in new if " " in note]
     for note in new[:NOTES_LOGGED]:

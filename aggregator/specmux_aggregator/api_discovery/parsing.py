@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from specmux_converters.document import Document, Limits, parse
 from specmux_converters.errors import ConverterError, cut
-from specmux_converters.group_versions import GroupVersion, joined, key_fault
+from specmux_converters.group_versions import GroupVersion, join_group_version, key_fault
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.resources import NO_KIND, GroupVersionKind, is_name
 
@@ -57,7 +57,7 @@ def group_version_in(group: str, version: str, notes: Complaints) -> GroupVersio
         if part and not is_name(part):
             notes.add(part, "is no name of a group or version")
             return None
-    key = joined(group, version)
+    key = join_group_version(group, version)
     fault = key_fault(key) if version else "has no version"
     if fault is not None:
         notes.add(key, fault)

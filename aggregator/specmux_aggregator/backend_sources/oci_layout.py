@@ -23,7 +23,7 @@ from specmux_aggregator.folders import LAYOUT, read_at_most
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.workers.file_names import KEY, group_version_of_file
-from specmux_converters.counted_nouns import listed
+from specmux_converters.counted_nouns import list_first
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits, parse
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion
@@ -138,7 +138,7 @@ class Layout:
             told = f"no manifest is {wanted}" if wanted else "lists no manifest"
             if chosen:
                 told = f"has {len(chosen)} manifests: name one as oci:PATH:TAG or oci:PATH@DIGEST"
-            self._refuse("", told + (f"; it has the tags {listed(tags, 10)}" if tags else ""))
+            self._refuse("", told + (f"; it has the tags {list_first(tags, 10)}" if tags else ""))
         return next(iter(chosen.items()))
 
     def _manifests(self) -> tuple[dict[str, Document], list[str]]:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import orjson
 
 from specmux_converters.errors import cut
-from specmux_converters.group_versions import GroupVersion, joined
+from specmux_converters.group_versions import GroupVersion, join_group_version
 from specmux_converters.json_values import array, mapping
 
 PORT: Final = 443
@@ -122,7 +122,7 @@ def _api_service(item: Mapping[str, Any]) -> APIService:
     labels = metadata.get("labels")
     return APIService(
         name=name,
-        group_version=joined(group, version),
+        group_version=join_group_version(group, version),
         priorities=(_number(spec, "groupPriorityMinimum"), _number(spec, "versionPriority")),
         service=None if service is None else _service(_object(spec, "service"), spec),
         is_builtin=service is None and isinstance(labels, dict) and labels.get(AUTOMANAGED) == "onstart",

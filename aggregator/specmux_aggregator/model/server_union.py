@@ -18,7 +18,7 @@ from typing import Final, NewType
 import orjson
 
 from specmux_aggregator.model.failure import Failure
-from specmux_converters.counted_nouns import counted, listed
+from specmux_converters.counted_nouns import counted, list_first
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_values import mapping
 from specmux_converters.releases import release_in
@@ -121,12 +121,12 @@ def difference_text(servers: Collection[BackendServer]) -> str:
     having = Counter(key for server in seen for key in server.offers)
     for count in sorted({*having.values()} - {len(seen)}):
         keys = sorted(key for key, number in having.items() if number == count)
-        parts.append(f"{listed(keys, NAMED)} on {'one' if count == 1 else count} of them")
+        parts.append(f"{list_first(keys, NAMED)} on {'one' if count == 1 else count} of them")
     changed = sorted(
         key
         for key, count in having.items()
         if count == len(seen) and len({server.offers[key] for server in seen}) > 1
     )
     if changed:
-        parts.append(f"different documents: {listed(changed, NAMED)}")
+        parts.append(f"different documents: {list_first(changed, NAMED)}")
     return "; ".join(parts)

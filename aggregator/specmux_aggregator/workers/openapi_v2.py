@@ -20,7 +20,7 @@ from specmux_converters.codecs import protobuf_v2
 from specmux_converters.document import Limits, parse
 from specmux_converters.media_types import PROTOBUF_V2, MediaType
 from specmux_converters.to_swagger2.conversion import ReleaseMemo
-from specmux_converters.to_swagger2.encoded import EncodedPiece, encoded_piece, joined_json
+from specmux_converters.to_swagger2.encoded import EncodedPiece, encode_piece, join_json
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ def merged_swagger(
     memo = ReleaseMemo()
     for key, json in documents:
         try:
-            _MEMO.pieces[key] = encoded_piece(parse(json, limits=limits), limits=limits, memo=memo)
+            _MEMO.pieces[key] = encode_piece(parse(json, limits=limits), limits=limits, memo=memo)
         except REFUSALS:
             _MEMO.pieces[key] = None
     _MEMO.keep_only(keys)
@@ -74,7 +74,7 @@ def merged_swagger(
 
 
 def _json(pieces: Mapping[DocumentKey, EncodedPiece]) -> bytes:
-    return joined_json({key.group_version: piece for key, piece in pieces.items()})
+    return join_json({key.group_version: piece for key, piece in pieces.items()})
 
 
 def _protobuf(pieces: Mapping[DocumentKey, EncodedPiece]) -> bytes:

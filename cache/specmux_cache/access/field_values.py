@@ -27,7 +27,7 @@ def is_loopback(host: str | None) -> bool:
         return False
 
 
-def checked_fields(fields: Mapping[str, str]) -> dict[str, str]:
+def check_fields(fields: Mapping[str, str]) -> dict[str, str]:
     """A copy. Raises ValueError, which quotes no value, for a field that RFC 9110 5 does not allow."""
     for name, value in fields.items():
         if not _TOKEN.fullmatch(name) or _CONTROL.search(value):

@@ -87,7 +87,7 @@ class Members:
     def data(self, name: str) -> bytes | None:
         return self._read_member(name, str, _base64) or None
 
-    def checked(self, name: str, read: Any) -> Any:
+    def read_as(self, name: str, read: Any) -> Any:
         """The text converted by ``read``, which raises BadValue."""
         return self._read_member(name, str, lambda text: read(text) if text else None)
 
@@ -139,7 +139,7 @@ def pair_of(user: Members) -> dict[str, Any]:
 def credentials_of(user: Members, cluster: Members) -> Credentials:
     if "auth-provider" in user.nodes:
         user.fault("auth-provider", "was removed from Kubernetes in 1.26; its provider has an exec plugin")
-    token_file, token = user.file("tokenFile"), user.checked("token", _parse_token)
+    token_file, token = user.file("tokenFile"), user.read_as("token", _parse_token)
     name, password = user.text("username"), user.text("password")
     basic = None if name is None and password is None else (name or "", password or "")
     if basic is not None and (token or token_file):
@@ -355,8 +355,8 @@ def _server(cluster: Members, user: Members | None, environ: Mapping[str, str]) 
     tls = _tls(cluster, user)
     credentials = Credentials() if user is None else credentials_of(user, cluster)
     is_tls_meant = tls != ServerTLS()
-    url = cluster.checked("server", lambda text: backend_url(_with_scheme(text, is_tls_meant=is_tls_meant)))
-    proxy = cluster.checked("proxy-url", proxy_url)
+    url = cluster.read_as("server", lambda text: backend_url(_with_scheme(text, is_tls_meant=is_tls_meant)))
+    proxy = cluster.read_as("proxy-url", proxy_url)
     if "server" not in cluster.nodes:
         cluster.fault("", "names no server")
     for members in (cluster, user):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import zstandard
 
 from specmux_cache.errors import BadAnswer
-from specmux_cache.http.messages import Answer, Fields, fields_of, joined, listed
+from specmux_cache.http.messages import Answer, Fields, fields_of, join_values, list_members
 from specmux_cache.http.wire import PIECE, Wire
 
 if TYPE_CHECKING:  # imported where a stored document permits it
@@ -96,12 +96,12 @@ def read_body(pieces: Iterator[bytes], max_body_bytes: int) -> bytes:
 
 def _frame(wire: Wire, version: bytes, status: int, fields: Fields, *, is_bodiless: bool) -> AnswerHead:
     """Decide where the body ends (RFC 9112 6.3)."""
-    length, coding = joined(fields, "content-length"), joined(fields, "transfer-encoding")
+    length, coding = join_values(fields, "content-length"), join_values(fields, "transfer-encoding")
     if length is not None and (coding is not None or not (length.isascii() and length.isdigit())):
         raise MalformedAnswer("a head that does not say where its body ends")
     if coding is not None and coding.lower() != "chunked":
         raise MalformedAnswer("another transfer coding than chunked")
-    is_last = "close" in listed(fields, "connection") or version != b"HTTP/1.1"
+    is_last = "close" in list_members(fields, "connection") or version != b"HTTP/1.1"
     if is_bodiless:
         return AnswerHead(status, fields, iter(()), is_last)
     if coding is not None:
@@ -196,13 +196,13 @@ def _read_piece(wire: Wire, size: int) -> bytes:
 
 def is_packed(answer: Answer) -> bool:
     """Whether its body has one of the requested codings."""
-    return bool(answer.body) and listed(answer.fields, "content-encoding") in UNPACKERS
+    return bool(answer.body) and list_members(answer.fields, "content-encoding") in UNPACKERS
 
 
 def unpack_body(answer: Answer, limit: int, url: str) -> Answer:
     """The answer with its body decompressed, without header fields about the coding. Raises BadAnswer for
     ``url``; ``limit`` in bytes."""
-    unpack = UNPACKERS[listed(answer.fields, "content-encoding")]
+    unpack = UNPACKERS[list_members(answer.fields, "content-encoding")]
     try:
         body = unpack(answer.body, limit)
     except (zlib.error, zstandard.ZstdError, EOFError) as error:
@@ -219,7 +219,7 @@ def without_coding(answer: Answer, body: bytes) -> Answer:
 
 
 def needs_dictionary(answer: Answer) -> bool:
-    return bool(answer.body) and DCZ in listed(answer.fields, "content-encoding")
+    return bool(answer.body) and DCZ in list_members(answer.fields, "content-encoding")
 
 
 def unpack_delta(answer: Answer, dictionary: UsableDictionary, limit: int, url: str) -> Answer:

@@ -19,7 +19,7 @@ import zstandard
 from specmux_cache.access.field_values import is_loopback
 from specmux_cache.http.answer_reader import ACCEPT_ENCODING, DCZ, ZSTD_WINDOW, unzstd, without_coding
 from specmux_cache.http.media_types import JSON
-from specmux_cache.http.messages import Answer, Fields, listed
+from specmux_cache.http.messages import Answer, Fields, list_members
 from specmux_cache.http.server import Server
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.lazy.patterns import pattern
@@ -65,7 +65,7 @@ class UsableDictionary:
     def unpack(self, answer: Answer, limit: int) -> Answer:
         """The answer with the document. Raises ValueError, OverflowError beyond ``limit`` bytes, EOFError and
         ZstdError."""
-        if listed(answer.fields, "content-encoding") != (DCZ,):
+        if list_members(answer.fields, "content-encoding") != (DCZ,):
             raise ValueError("the answer has another coding beside dcz")
         named = HEADER + bytes.fromhex(self.digest)
         if not answer.body.startswith(named):

@@ -22,8 +22,8 @@ from specmux_cache.http.messages import (
     end_to_end,
     first,
     http_date,
-    joined,
-    listed,
+    join_values,
+    list_members,
     replace_fields,
     seconds,
 )
@@ -127,7 +127,7 @@ def age_of(held: StoredHead, *, now: float) -> float:
     apparent = 0.0 if date is None else max(0.0, received - date)
     # RFC 9111 5.1 would ignore an Age that is not a number, and use the first of several; a request is
     # cheaper than trusting either.
-    given = seconds(joined(held.fields, "age") or "0")
+    given = seconds(join_values(held.fields, "age") or "0")
     if given is None:
         return float("inf")
     corrected = given + max(0.0, received - held.requested_at)
@@ -178,7 +178,7 @@ def is_storable(answer: Answer, rule: FreshnessRule) -> bool:
         return False
     if rule is FreshnessRule.HASHED and "no-cache" in said and "immutable" not in said:
         return False  # the current document of a server that does not know the hash (kube-openapi sends both)
-    return rule is not FreshnessRule.PLAIN or "*" not in listed(answer.fields, "vary")
+    return rule is not FreshnessRule.PLAIN or "*" not in list_members(answer.fields, "vary")
 
 
 def freshen_head(held: StoredHead, answer: Answer) -> StoredHead:
@@ -197,13 +197,15 @@ def freshen_head(held: StoredHead, answer: Answer) -> StoredHead:
 def selecting_of(answer: Answer, request: Fields) -> Selecting:
     """The request's values of the fields in Vary."""
     return MappingProxyType(
-        {name: joined(request, name) for name in sorted(set(listed(answer.fields, "vary")))}
+        {name: join_values(request, name) for name in sorted(set(list_members(answer.fields, "vary")))}
     )
 
 
 def selects(held: StoredHead, request: Fields) -> bool:
     """Whether the answer matches this request (RFC 9111 4.1)."""
-    return all(_normal(joined(request, name)) == _normal(value) for name, value in held.selecting.items())
+    return all(
+        _normal(join_values(request, name)) == _normal(value) for name, value in held.selecting.items()
+    )
 
 
 def _normal(value: str | None) -> str | None:

@@ -56,7 +56,7 @@ def accept_field(accepted: tuple[str, ...]) -> str:
     return ", ".join(weights)
 
 
-def answered_type(content_type: str | None, body: bytes, accepted: tuple[str, ...]) -> str | None:
+def find_answer_type(content_type: str | None, body: bytes, accepted: tuple[str, ...]) -> str | None:
     """The accepted type that a body has; None if it has none of them. An unspecific type is decided by the
     body."""
     named = canonical(content_type or "")

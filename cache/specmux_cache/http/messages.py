@@ -126,22 +126,22 @@ def first(fields: Fields, name: str) -> str | None:
     return next((value for own, value in fields if own == name), None)
 
 
-def joined(fields: Fields, name: str) -> str | None:
+def join_values(fields: Fields, name: str) -> str | None:
     """The values of all fields with this name as one list (RFC 9110 5.3)."""
     values = [value.strip() for own, value in fields if own == name]
     return ", ".join(values) if values else None
 
 
-def listed(fields: Fields, name: str) -> tuple[str, ...]:
+def list_members(fields: Fields, name: str) -> tuple[str, ...]:
     """The members of a list of tokens, in lower case."""
-    members = (member.strip().lower() for member in (joined(fields, name) or "").split(","))
+    members = (member.strip().lower() for member in (join_values(fields, name) or "").split(","))
     return tuple(member for member in members if member)
 
 
 def directives(fields: Fields) -> Mapping[str, str]:
     """Cache-Control: directive -> argument, "" if it has none. The first of repeated ones counts."""
     found: dict[str, str] = {}
-    for match in _DIRECTIVE.finditer(joined(fields, "cache-control") or ""):
+    for match in _DIRECTIVE.finditer(join_values(fields, "cache-control") or ""):
         argument = match[2] or ""
         if len(argument) >= 2 and argument.startswith('"') and argument.endswith('"'):
             argument = re.sub(r"\\(.)", r"\1", argument[1:-1])
@@ -181,7 +181,7 @@ def _date_parts(text: str) -> tuple[int, ...] | None:
 
 def end_to_end(fields: Fields) -> Fields:
     """Without fields of the connection, those it names, and cookies, which must not be stored."""
-    dropped = HOP_BY_HOP | {"set-cookie", "set-cookie2", *listed(fields, "connection")}
+    dropped = HOP_BY_HOP | {"set-cookie", "set-cookie2", *list_members(fields, "connection")}
     return tuple((name, value) for name, value in fields if name not in dropped)
 
 
@@ -218,7 +218,7 @@ def sentence_of(answer: Answer) -> str:
     return message[:SENTENCE_MAX] if isinstance(message, str) else ""
 
 
-def held_of(answer: Answer, selecting: Selecting) -> StoredHead:
+def head_to_store(answer: Answer, selecting: Selecting) -> StoredHead:
     """The part of an answer to store."""
     fields = end_to_end(answer.fields)
     if len(fields_to_text(fields)) > FIELDS_TEXT_MAX:

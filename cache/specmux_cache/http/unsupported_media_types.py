@@ -24,7 +24,7 @@ class Refusals:
         self._until = {key: until for key, until in self._until.items() if until > now}
         self._until.update({(name, media): now + self._ttl for media in media_types if media != JSON})
 
-    def left(self, name: str, accepted: tuple[str, ...]) -> tuple[str, ...]:
+    def list_supported(self, name: str, accepted: tuple[str, ...]) -> tuple[str, ...]:
         """The types that may be requested now."""
         now = self._clock()
         # If the clock was set back, a refusal must not last longer than its duration.
@@ -46,4 +46,4 @@ class UnsupportedRequests:
 
     def takes(self, request: str) -> bool:
         """Whether CBOR may be sent, as far as known."""
-        return all(self._refusals.left(name, (CBOR,)) for name in ("", request))
+        return all(self._refusals.list_supported(name, (CBOR,)) for name in ("", request))

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from specmux_cache.errors import BundleError
-from specmux_cache.reading.entry_store import Entry, EntryStore, held_from, metadata_of
-from specmux_cache.replaced_files import replaced_file
+from specmux_cache.reading.entry_store import Entry, EntryStore, metadata_of, read_stored_head
+from specmux_cache.replaced_files import open_replacement
 from specmux_cache.store.bodies import digest_of
 from specmux_cache.store.keys import Key
 from specmux_cache.store.limits import StoreLimits
@@ -70,7 +70,7 @@ def write_bundle(path: Path, server: str, entries: Iterable[Entry]) -> int:
     members += [(f"bodies/{digest}", body) for digest, body in sorted(bodies.items())]
     try:
         with (
-            replaced_file(path, mode=0o600) as file,
+            open_replacement(path, mode=0o600) as file,
             zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive,
         ):
             for name, data in members:
@@ -132,7 +132,7 @@ class _Bodies:
 def _entries(listed: Any, bodies: _Bodies) -> Iterator[Entry]:
     for item in listed:
         digest, size = str(item["digest"]), int(item["size"])
-        held = held_from(item["metadata"])
+        held = read_stored_head(item["metadata"])
         if held is None:
             raise ValueError("an entry is not as one is written")
         body = bodies.get(digest, size)

@@ -291,7 +291,7 @@ async def prefetch_documents(
     )
 
 
-async def stored_documents(
+async def find_stored_documents(
     entry_store: EntryStore, discovery: Discovery, accepted: tuple[str, ...]
 ) -> frozenset[str]:
     """Group-versions stored with the hash that they have now, found without reading a body."""

@@ -133,7 +133,7 @@ def metadata_of(held: StoredHead) -> Metadata:
     }
 
 
-def held_from(metadata: Mapping[str, Any]) -> StoredHead | None:
+def read_stored_head(metadata: Mapping[str, Any]) -> StoredHead | None:
     """None for metadata that ``metadata_of`` did not write; counts as absent."""
     try:
         absent = set(str(metadata["absent"]).split(","))
@@ -153,5 +153,5 @@ def held_from(metadata: Mapping[str, Any]) -> StoredHead | None:
 
 
 def _entry(stored: StoredEntry) -> Entry | None:
-    held = held_from(stored.row.metadata)
+    held = read_stored_head(stored.row.metadata)
     return None if held is None else Entry(stored.row.key, held, stored.body, stored.row.digest)

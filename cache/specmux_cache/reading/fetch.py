@@ -57,12 +57,20 @@ from specmux_cache.http.freshness import (
     selects,
     usage,
 )
-from specmux_cache.http.media_types import accept_field, answered_type, canonical
-from specmux_cache.http.messages import Answer, Fields, Selecting, fields_to_text, first, held_of, sentence_of
+from specmux_cache.http.media_types import accept_field, canonical, find_answer_type
+from specmux_cache.http.messages import (
+    Answer,
+    Fields,
+    Selecting,
+    fields_to_text,
+    first,
+    head_to_store,
+    sentence_of,
+)
 from specmux_cache.http.server import Server, hash_in, name_of
 from specmux_cache.http.unsupported_media_types import Refusals
 from specmux_cache.reading.client_runtime import ClientRuntime
-from specmux_cache.reading.entry_store import Entry, EntryStore, held_from
+from specmux_cache.reading.entry_store import Entry, EntryStore, read_stored_head
 from specmux_cache.reading.flight_locks import FlightLocks
 from specmux_cache.reading.options import CacheOptions
 from specmux_cache.store.bodies import digest_of
@@ -164,7 +172,7 @@ class Exchange:
                     pass
         if wanted.rule is not FreshnessRule.HASHED:
             return await self._ask(wanted, entry)
-        async with self._locks.held((str(self._server), wanted.name, wanted.hash, wanted.accepted)):
+        async with self._locks.hold((str(self._server), wanted.name, wanted.hash, wanted.accepted)):
             # Another process may have fetched it meanwhile.
             entry = await self._find(wanted)
             return await self._ask(wanted, None) if entry is None else self._hit(entry)
@@ -185,7 +193,7 @@ class Exchange:
         self, wanted: ExchangeRequest, entry: Entry | None, *, is_moved: bool
     ) -> ExchangeResult:
         """Send requests until there is a usable answer. Each kind of retry happens once."""
-        accepted = self._refusals.left(wanted.name, wanted.accepted)
+        accepted = self._refusals.list_supported(wanted.name, wanted.accepted)
         if wanted.accepted and not accepted:
             raise MediaTypeRefused(406, url=self._server.url(wanted.target))
         answer = await self._get(wanted, accepted, entry)
@@ -196,7 +204,7 @@ class Exchange:
         if meaning is FreshnessOutcome.REFUSED and accepted:
             self._events.record("refused", wanted.name)
             self._refusals.note(wanted.name, accepted)
-            left = self._refusals.left(wanted.name, accepted)
+            left = self._refusals.list_supported(wanted.name, accepted)
             if not left or left == accepted:
                 raise MediaTypeRefused(answer.status, url=self._server.url(wanted.target))
             accepted = left
@@ -269,7 +277,9 @@ class Exchange:
         url = self._server.url(wanted.target)
         content_type = first(answer.fields, "content-type")
         media_type = (
-            answered_type(content_type, answer.body, accepted) if accepted else canonical(content_type or "")
+            find_answer_type(content_type, answer.body, accepted)
+            if accepted
+            else canonical(content_type or "")
         )
         if media_type is None:
             told = cut(canonical(content_type or "") or "no type")
@@ -311,7 +321,7 @@ class Exchange:
                 raise ValueError("in a coding that was not asked for")
             if answer.is_delta and not answer.is_proven:
                 media_type = first(answer.fields, "content-type")
-                if answered_type(media_type, answer.body, (dictionary.media_type,)) is None:
+                if find_answer_type(media_type, answer.body, (dictionary.media_type,)) is None:
                     raise ValueError("of another type than its dictionary")
                 await self._check_body(wanted, answer.body, dictionary.media_type)
                 answer = replace(answer, is_proven=True)
@@ -330,7 +340,7 @@ class Exchange:
             return None
         rows = await self._entry_store.rows(wanted.name, accepted[0])
         newest = max(rows, key=lambda row: row.touched_at, default=None)
-        held = None if newest is None else held_from(newest.metadata)
+        held = None if newest is None else read_stored_head(newest.metadata)
         field = None if held is None else first(held.fields, "use-as-dictionary")
         if newest is None or field is None:
             return None
@@ -355,7 +365,9 @@ class Exchange:
             return await self._entry_store.first(
                 self._entry_store.key(wanted.name, wanted.hash, media) for media in wanted.accepted
             )
-        held = [(row.key, held_from(row.metadata)) for row in await self._entry_store.rows(wanted.name)]
+        held = [
+            (row.key, read_stored_head(row.metadata)) for row in await self._entry_store.rows(wanted.name)
+        ]
         matching = [
             (key, found) for key, found in held if found is not None and selects(found, wanted.fields)
         ]
@@ -389,7 +401,7 @@ class Exchange:
     def _entry(self, wanted: ExchangeRequest, media_type: str, answer: Answer) -> Entry:
         selecting: Selecting = {} if wanted.accepted else selecting_of(answer, wanted.fields)
         key = self._entry_store.key(wanted.name, wanted.hash, media_type + _variant(selecting))
-        return Entry(key, held_of(answer, selecting), answer.body, digest_of(answer.body))
+        return Entry(key, head_to_store(answer, selecting), answer.body, digest_of(answer.body))
 
     async def _check_body(self, wanted: ExchangeRequest, body: bytes, media_type: str) -> None:
         if wanted.check is None:

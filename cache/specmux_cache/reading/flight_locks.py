@@ -30,7 +30,7 @@ class FlightLocks:
         self._calls = calls
 
     @asynccontextmanager
-    async def held(self, key: Hashable) -> AsyncIterator[bool]:
+    async def hold(self, key: Hashable) -> AsyncIterator[bool]:
         """Wait for the key's lock. False: another process still has it, or there are no locks."""
         if self._directory is None:
             yield False

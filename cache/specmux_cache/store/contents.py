@@ -223,7 +223,7 @@ class Contents:
     def adopt(self) -> None:
         """Record the files of a lost index as incomplete, so that they count and the next sweep finds
         them."""
-        if self.index.noted(ADOPTED) is not None:
+        if self.index.read_note(ADOPTED) is not None:
             return
         with self.index.database.transaction():
             for file in self.bodies.files():
@@ -367,7 +367,7 @@ class Contents:
 
     def _remove_unreferenced(self, digests: Iterable[str]) -> int:
         # Files first: on a full disk that makes room for the transaction.
-        gone = self.index.unreferenced(digests)
+        gone = self.index.list_unreferenced(digests)
         for digest in gone:
             if is_digest(digest):
                 with contextlib.suppress(OSError):

@@ -375,7 +375,7 @@ class DiskStore:
                 contents = self._contents_of_directory()
                 try:
                     contents.adopt()
-                    if contents.index.noted(COMPACTED_AT) is None:
+                    if contents.index.read_note(COMPACTED_AT) is None:
                         contents.index.note(COMPACTED_AT, self._clock())
                 except BaseException:
                     contents.close()
@@ -430,7 +430,7 @@ class DiskStore:
         if time.monotonic() < self._look_at:
             return False
         self._look_at = time.monotonic() + DUE_POLL
-        last = self._attempt(lambda contents: contents.index.noted(COMPACTED_AT))
+        last = self._attempt(lambda contents: contents.index.read_note(COMPACTED_AT))
         # A time in the future is of a clock that was ahead.
         return last is None or not 0 <= self._clock() - last < self.limits.compact_interval
 

@@ -188,7 +188,7 @@ class Index:
         gone = [_body_key(digest) for digest in digests]
         self._among("DELETE FROM Cache WHERE key IN", gone)
 
-    def unreferenced(self, digests: Iterable[str]) -> list[str]:
+    def list_unreferenced(self, digests: Iterable[str]) -> list[str]:
         """The digests whose file no entry names."""
         asked = list(dict.fromkeys(digests))
         rows = self._among("SELECT tag FROM Cache WHERE filename IS NULL AND tag IN", asked)
@@ -266,7 +266,7 @@ class Index:
         """Store a number for ``noted``."""
         self.database.execute("INSERT OR REPLACE INTO Settings VALUES (?, ?)", (OWN_PREFIX + name, value))
 
-    def noted(self, name: str) -> float | None:
+    def read_note(self, name: str) -> float | None:
         rows = self.database.execute("SELECT value FROM Settings WHERE key = ?", (OWN_PREFIX + name,))
         return float(rows[0][0]) if rows and isinstance(rows[0][0], int | float) else None
 

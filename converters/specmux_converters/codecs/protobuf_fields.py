@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 from specmux_converters.codecs.fragments import Fragments
 from specmux_converters.codecs.gnostic_any_writer import scalar_text, write_yaml
-from specmux_converters.codecs.wire import FIXED64, LENGTH, VARINT, key, prefixed, varint
+from specmux_converters.codecs.wire import FIXED64, LENGTH, VARINT, key, varint, write_delimited
 from specmux_converters.errors import cut
 from specmux_converters.go.scalars import UINT64_MAX
 from specmux_converters.go.text import INT64_MAX
@@ -49,7 +49,7 @@ def pairs(value: Any) -> Iterable[tuple[str, Any]]:
 
 def message_field(prefix: bytes, body: Write) -> Write:
     def write(value: Any, fragments: Fragments) -> bytes:
-        return prefixed(prefix, body(value, fragments))
+        return write_delimited(prefix, body(value, fragments))
 
     return write
 
@@ -58,7 +58,7 @@ def repeated_field(prefix: bytes, body: Write) -> Write:
     def write(value: Any, fragments: Fragments) -> bytes:
         # Here gnostic skips what is not a list; in a list of strings it rejects it.
         items = value if type(value) is list else ()
-        return b"".join([prefixed(prefix, body(item, fragments)) for item in items])
+        return b"".join([write_delimited(prefix, body(item, fragments)) for item in items])
 
     return write
 
@@ -69,7 +69,7 @@ def string_field(prefix: bytes, allowed: Set[str] = frozenset()) -> Write:
         if text is None:
             raise RefusedError(f"a string is wanted, not {_kind(value)}")
         _check_allowed(text, allowed)
-        return prefixed(prefix, _utf8(text)) if text else b""
+        return write_delimited(prefix, _utf8(text)) if text else b""
 
     return write
 
@@ -82,7 +82,7 @@ def _check_allowed(text: str, allowed: Set[str]) -> None:
 def lax_string_field(prefix: bytes) -> Write:
     def write(value: Any, _: Fragments) -> bytes:
         text = _text(value)
-        return prefixed(prefix, _utf8(text)) if text else b""
+        return write_delimited(prefix, _utf8(text)) if text else b""
 
     return write
 
@@ -94,7 +94,7 @@ def strings_field(prefix: bytes, allowed: Set[str] = frozenset()) -> Write:
         texts = [text for text in map(_text, value) if text is not None]
         for text in texts:
             _check_allowed(text, allowed)
-        return b"".join([prefixed(prefix, _utf8(text)) for text in texts])
+        return b"".join([write_delimited(prefix, _utf8(text)) for text in texts])
 
     return write
 
@@ -144,7 +144,7 @@ _ZERO: Final = _double(0.0)
 
 def write_any(value: Any, _: Fragments) -> bytes:
     try:
-        return prefixed(VALUE, _utf8(write_yaml(value)))
+        return write_delimited(VALUE, _utf8(write_yaml(value)))
     except TypeError as error:
         raise RefusedError(str(error)) from error
 
@@ -159,13 +159,13 @@ def write_default(value: Any, _: Fragments) -> bytes:
         case float():
             return key(1, FIXED64) + _double(value)
         case str():
-            return prefixed(key(3, LENGTH), _utf8(value))
+            return write_delimited(key(3, LENGTH), _utf8(value))
     return b""
 
 
 def write_string_array(value: Any, _: Fragments) -> bytes:
     items = value if type(value) is list else [part for pair in pairs(value) for part in pair]
-    return b"".join([prefixed(NAME, _utf8(_text(item) or "")) for item in items])
+    return b"".join([write_delimited(NAME, _utf8(_text(item) or "")) for item in items])
 
 
 def write_types(value: Any, _: Fragments) -> bytes:
@@ -175,7 +175,7 @@ def write_types(value: Any, _: Fragments) -> bytes:
         if type(item) in (dict, list):
             raise RefusedError(f"a string is wanted, not {_kind(item)}")
     texts = [item if type(item) is str else scalar_text(item) for item in items]
-    return b"".join([prefixed(NAME, _utf8(text)) for text in texts])
+    return b"".join([write_delimited(NAME, _utf8(text)) for text in texts])
 
 
 def _text(value: Any) -> str | None:

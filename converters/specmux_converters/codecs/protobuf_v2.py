@@ -12,7 +12,7 @@ from specmux_converters.codecs.protobuf_fields import NAME, RefusedError, Write,
 from specmux_converters.codecs.protobuf_reader import compile_reader, read_message
 from specmux_converters.codecs.protobuf_scalars import Read
 from specmux_converters.codecs.protobuf_writer import MessageCompiler, boolean_or, write_message
-from specmux_converters.codecs.wire import LENGTH, key, prefixed
+from specmux_converters.codecs.wire import LENGTH, key, write_delimited
 from specmux_converters.document import Document, Limits
 
 # Selects members of a oneof as gnostic's compiler does: the last that fits.
@@ -88,7 +88,7 @@ class _CompilerV2(MessageCompiler):
             reason = RefusedError(f"no {name}")
             for message in reversed([*(candidates(value) if type(value) is dict else members)]):
                 try:
-                    return prefixed(members[message], writers[message](value, fragments))
+                    return write_delimited(members[message], writers[message](value, fragments))
                 except RefusedError as refused:
                     reason = refused
             raise reason

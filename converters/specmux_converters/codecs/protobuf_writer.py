@@ -16,7 +16,7 @@ from specmux_converters.codecs import protobuf_fields as fields
 from specmux_converters.codecs.fragments import Fragments
 from specmux_converters.codecs.gnostic import MessageField, Messages, facts, read_facts
 from specmux_converters.codecs.protobuf_fields import NAME, VALUE, RefusedError, Write, message_field, pairs
-from specmux_converters.codecs.wire import FIXED64, LENGTH, VARINT, key, prefixed
+from specmux_converters.codecs.wire import FIXED64, LENGTH, VARINT, key, write_delimited
 from specmux_converters.document import Document
 from specmux_converters.errors import Unrepresentable, cut
 from specmux_converters.losses import pointer_to
@@ -127,11 +127,11 @@ class MessageCompiler:
         def write(value: Any, fragments: Fragments) -> bytes:
             if type(value) is dict and "$ref" in value:
                 try:
-                    return prefixed(VALUE, write_reference(value, fragments))
+                    return write_delimited(VALUE, write_reference(value, fragments))
                 except RefusedError:
                     if message != "Callback":  # a Callback may have a path named "$ref"
                         raise
-            return prefixed(NAME, write_message(value, fragments))
+            return write_delimited(NAME, write_message(value, fragments))
 
         return write
 
@@ -224,7 +224,7 @@ def _entry(prefix: bytes, value_field: Write) -> Write:
         if type(name) is not str:
             raise TypeError("a key that is no text")
         try:
-            return prefixed(prefix, name_field(name, fragments) + value_field(value, fragments))
+            return write_delimited(prefix, name_field(name, fragments) + value_field(value, fragments))
         except RefusedError as refused:
             refused.path.append(name)
             raise

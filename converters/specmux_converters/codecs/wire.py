@@ -33,7 +33,7 @@ def key(number: int, wire_type: int) -> bytes:
 _LENGTHS: Final = tuple(varint(length) for length in range(1024))
 
 
-def prefixed(prefix: bytes, body: bytes) -> bytes:
+def write_delimited(prefix: bytes, body: bytes) -> bytes:
     """A length-delimited field: its key, the length of its body, the body."""
     length = len(body)
     return prefix + (_LENGTHS[length] if length < 1024 else varint(length)) + body

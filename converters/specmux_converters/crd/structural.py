@@ -36,7 +36,7 @@ from specmux_converters.crd.templates import BUNDLED, Templates
 from specmux_converters.document import Document
 from specmux_converters.errors import InvalidDocument
 from specmux_converters.go.regexp import pattern_fault
-from specmux_converters.go.text import quoted
+from specmux_converters.go.text import quote_text
 from specmux_converters.losses import pointer_to
 
 _OBJECT_FIELD_TYPES: Final = {"kind": "string", "apiVersion": "string", "metadata": "object"}
@@ -198,7 +198,7 @@ class _Walk:
             fault = pattern_fault(value)
             if fault is not None:
                 words = "must be a valid regular expression, but isn't"
-                self._fault(f"Invalid value: {quoted(value)}: {words}: {fault}")
+                self._fault(f"Invalid value: {quote_text(value)}: {words}: {fault}")
             else:
                 self._sound_patterns.add(value)
         return value or None
@@ -209,7 +209,7 @@ class _Walk:
         if kind is None and not is_typed:
             self._fault(f"Required value: must not be empty {level.value}", "type")
         if level is _Level.ROOT and kind not in (None, "object"):
-            self._fault(f"Invalid value: {quoted(str(kind))}: must be object at the root", "type")
+            self._fault(f"Invalid value: {quote_text(str(kind))}: must be object at the root", "type")
         if level is _Level.ROOT and "additionalProperties" in node:
             self._fault("Forbidden: must not be used at the root", "additionalProperties")
         if kind == "array" and "items" not in node:
@@ -223,7 +223,7 @@ class _Walk:
         if EMBEDDED_RESOURCE not in node:
             return
         if node.get("type") != "object":
-            found = f"Invalid value: {quoted(str(node['type']))}" if "type" in node else "Required value"
+            found = f"Invalid value: {quote_text(str(node['type']))}" if "type" in node else "Required value"
             self._fault(f"{found}: must be object if {EMBEDDED_RESOURCE} is true", "type")
         if "additionalProperties" in node:
             reason = f"Forbidden: must not be used if {EMBEDDED_RESOURCE} is set"
@@ -238,7 +238,7 @@ class _Walk:
         fields = node.get("properties", {})
         for name, kind in _OBJECT_FIELD_TYPES.items():
             if name in fields and fields[name].get("type") != kind:
-                found = quoted(str(fields[name].get("type", "")))
+                found = quote_text(str(fields[name].get("type", "")))
                 self._fault(f"Invalid value: {found}: must be {kind}", "properties", name, "type")
         if level is _Level.ROOT and "metadata" in fields:
             metadata = fields["metadata"]

@@ -175,7 +175,7 @@ class Context:
             self.components[name] = part
         return part
 
-    def needed(self, waiting: set[str]) -> list[str]:
+    def list_needed(self, waiting: set[str]) -> list[str]:
         """The named components and those that they refer to, directly or indirectly, sorted."""
         made = self.components
         found: set[str] = set()

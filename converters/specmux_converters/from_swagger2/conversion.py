@@ -168,7 +168,7 @@ def convert(
         split = {key: draft.made(paths) for key, paths in chosen.items()}
         outlines = {}
         for key, paths in sorted(split.items()):
-            needed = draft.context.needed(set[str]().union(*(part.refs for part in paths.values())))
+            needed = draft.context.list_needed(set[str]().union(*(part.refs for part in paths.values())))
             outlines[key] = draft.outline(paths, needed)
         losses = draft.losses(part for paths in split.values() for part in paths.values())
     return Conversion(MappingProxyType(outlines), Documents(outlines), losses)
@@ -183,7 +183,7 @@ def convert_whole(
         others = [path for path in draft.paths if not path.startswith("/")]
         paths = draft.made([path for path in draft.paths if path.startswith("/")])
         names = draft.context.shared_names(draft.trace).union(*(part.refs for part in paths.values()))
-        whole = draft.outline(paths, draft.context.needed(names)).document()
+        whole = draft.outline(paths, draft.context.list_needed(names)).document()
         for key in others:
             if key.startswith("x-"):
                 whole["paths"][key] = draft.paths[key]

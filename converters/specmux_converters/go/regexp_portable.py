@@ -51,7 +51,7 @@ def portable(pattern: str) -> str | None:
     """A pattern that matches the same strings in every dialect, except that Python's ``$`` also matches
     before a final newline."""
     try:
-        written = _Writer(pattern).written()
+        written = _Writer(pattern).write()
         re.compile(written)
     except (_Unportable, re.error, OverflowError, RecursionError):
         return None
@@ -65,7 +65,7 @@ class _Writer:
         self._folds = [False]
         """Whether case is ignored, for each open group."""
 
-    def written(self) -> str:
+    def write(self) -> str:
         parts = []
         while self._at < len(self._text):
             match = _TOKEN.match(self._text, self._at)

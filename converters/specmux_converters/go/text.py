@@ -67,7 +67,7 @@ def size_of(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
-def quoted(text: str) -> str:
+def quote_text(text: str) -> str:
     """strconv.Quote; the output of Go's ``%q``."""
     if _PLAIN.fullmatch(text):
         return f'"{text}"'
@@ -150,7 +150,7 @@ def go_syntax(value: Any) -> str:
         case list():
             return f"[]interface {{}}{{{', '.join(map(_inside, value))}}}"
         case str():
-            return quoted(value)
+            return quote_text(value)
         case bool():
             return "true" if value else "false"
         case None:

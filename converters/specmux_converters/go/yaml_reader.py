@@ -104,7 +104,7 @@ def read_all(
         # yaml.parse would additionally check for each event before getting it
         events = iter(loader.get_event, None)
         if stand_ins is not None:
-            events = map(stand_ins.taken_from, events)
+            events = map(stand_ins.decode_event, events)
         yield from composer.documents(events, with_marks=with_marks)
     except (yaml.YAMLError, UnicodeError) as error:
         if getattr(error, "problem", None) == _TOO_DEEP:
@@ -149,7 +149,7 @@ class _StandIns:
             return found[1] + self._backslash.encode() + found[2]
         return found[1] + b"\\" + self._slash.encode()
 
-    def taken_from(self, event: Any) -> Any:
+    def decode_event(self, event: Any) -> Any:
         if event.__class__ is yaml.ScalarEvent:
             event.value = event.value.translate(self._quoted if event.style == '"' else self._unquoted)
         return event

@@ -171,7 +171,7 @@ class Components:
             return self._definition(name, mode)
         return self.component(name, mode)
 
-    def pruned(self) -> Schema:
+    def refer_to_pruned(self) -> Schema:
         """A reference to a schema under which no object has fields."""
         return self._definition(PRUNED, self._base)
 

@@ -302,7 +302,7 @@ class CustomResources:
     def _unknown_fields(self, others: Any) -> Schema | bool:
         """Fields without a schema are dropped; with ``additionalProperties: true`` only their unknown content
         is."""
-        return self._components.pruned() if isinstance(others, bool) else False
+        return self._components.refer_to_pruned() if isinstance(others, bool) else False
 
 
 def _is_object(schema: Mapping[str, Any]) -> bool:

@@ -140,7 +140,7 @@ def _components(schemas: Mapping[GroupVersion, DocumentSchemas], form: SchemaFor
         except ConverterError as error:  # affects only this component
             found[name] = {"$comment": f"cannot be converted, so that anything passes: {cut(str(error))}"}
     for each in schemas.values():
-        for name, schema in each.shared(named).items():
+        for name, schema in each.shared_definitions(named).items():
             found.setdefault(name, schema)
     return found
 

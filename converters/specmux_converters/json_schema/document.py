@@ -58,7 +58,7 @@ class DocumentSchemas:
         """A component as an entry of ``definitions`` under its name."""
         return self._rendering(name, form).definition(name)
 
-    def shared(self, form: SchemaForm) -> dict[str, Schema]:
+    def shared_definitions(self, form: SchemaForm) -> dict[str, Schema]:
         """The schemas that definitions made so far refer to beside components of the same name."""
         rendering = self._renderings.get((form, True))
         rest = rendering.rest() if rendering else {}

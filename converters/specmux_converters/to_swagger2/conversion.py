@@ -23,7 +23,7 @@ from specmux_converters.losses import Loss, pointer_to
 from specmux_converters.operations import GROUP_VERSION_KIND
 from specmux_converters.references import METHODS
 from specmux_converters.to_swagger2.operations import convert_path_item
-from specmux_converters.to_swagger2.schemas import custom_schema, published_schema, valid_schema
+from specmux_converters.to_swagger2.schemas import custom_schema, publish_schema, valid_schema
 from specmux_converters.to_swagger2.source import OpenAPISource, items_of, list_of, lose_others
 
 _ORDER: Final = (
@@ -231,7 +231,7 @@ def convert_to_v2(
     document: Document, *, profile: Profile = "kubernetes", limits: Limits = DEFAULT_LIMITS
 ) -> SwaggerConversion:
     """One OpenAPI v3 document as Swagger 2.0. Raises InvalidDocument, LimitExceeded, InvalidArgument."""
-    return joined({"": piece_of(document, profile=profile, limits=limits)})
+    return join_pieces({"": piece_of(document, profile=profile, limits=limits)})
 
 
 def piece_of(
@@ -267,7 +267,7 @@ def piece_of(
     return Piece(frame, paths, definitions, tuple(dict.fromkeys(trace.losses)))
 
 
-def joined(pieces: Mapping[str, Piece], *, known: Known | None = None) -> SwaggerConversion:
+def join_pieces(pieces: Mapping[str, Piece], *, known: Known | None = None) -> SwaggerConversion:
     """Join the pieces to one document, in order of keys. Of equal paths, and of different definitions with
     one name, the first remains and the others are reported; a loss of several documents names them.
     ``known``: parameters of pieces joined earlier."""
@@ -369,9 +369,7 @@ def _known_definition(name: str, node: Any, profile: Profile, trace: Trace, memo
 def _definition(name: str, node: Any, profile: Profile, trace: Trace) -> Document:
     if profile == "oas":
         return valid_schema(node, trace)
-    return (
-        custom_schema(node, trace, is_root=True) if _is_custom(name, node) else published_schema(node, trace)
-    )
+    return custom_schema(node, trace, is_root=True) if _is_custom(name, node) else publish_schema(node, trace)
 
 
 def _is_custom(name: str, node: Any) -> bool:

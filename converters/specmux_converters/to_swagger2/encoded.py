@@ -12,7 +12,7 @@ import orjson
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
 from specmux_converters.from_swagger2.reading.encoding import encode
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_converters.to_swagger2.conversion import ReleaseMemo, joined, one_definition, piece_of
+from specmux_converters.to_swagger2.conversion import ReleaseMemo, join_pieces, one_definition, piece_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +32,14 @@ class EncodedPiece:
 _MEMBERS = ("definitions", "parameters", "paths")
 
 
-def encoded_piece(
+def encode_piece(
     document: Document, *, limits: Limits = DEFAULT_LIMITS, memo: ReleaseMemo | None = None
 ) -> EncodedPiece:
     """Encodes for the ``kubernetes`` profile. ``memo``: results of earlier documents. Raises InvalidDocument,
     LimitExceeded."""
     memo = memo or ReleaseMemo()
     piece = piece_of(document, limits=limits, memo=memo)
-    made = joined({"": piece}, known=memo.parameters)
+    made = join_pieces({"": piece}, known=memo.parameters)
     frame = {key: value for key, value in made.document.items() if key not in _MEMBERS}
     members = {
         key: {name: _member(name, value) for name, value in made.document.get(key, {}).items()}
@@ -54,8 +54,8 @@ def encoded_piece(
     return EncodedPiece(frame, {"definitions": definitions, **members}, len(made.losses))
 
 
-def joined_json(pieces: Mapping[str, EncodedPiece]) -> bytes:
-    """The canonical JSON of ``conversion.joined`` for the same documents, without its losses."""
+def join_json(pieces: Mapping[str, EncodedPiece]) -> bytes:
+    """The canonical JSON of ``conversion.join_pieces`` for the same documents, without its losses."""
     frame: Document = {}
     found: dict[str, dict[str, bytes]] = {key: {} for key in _MEMBERS}
     for _, piece in sorted(pieces.items()):

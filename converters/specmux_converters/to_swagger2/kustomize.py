@@ -12,7 +12,7 @@ from typing import Any, Final
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.operations import GROUP_VERSION_KIND
-from specmux_converters.to_swagger2.conversion import Piece, joined, piece_of
+from specmux_converters.to_swagger2.conversion import Piece, join_pieces, piece_of
 from specmux_converters.to_swagger2.source import items_of
 
 _KEYS: Final = "x-kubernetes-list-map-keys"
@@ -27,7 +27,7 @@ def kustomize_schema(
     pieces: dict[str, Piece] = {}
     for key, document in documents.items():
         pieces[key] = piece_of(document, limits=limits)
-    whole = joined(pieces).document
+    whole = join_pieces(pieces).document
     return {
         "swagger": whole["swagger"],
         "info": whole["info"],

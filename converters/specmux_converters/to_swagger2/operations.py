@@ -13,7 +13,7 @@ from specmux_converters.from_swagger2.paths.parameters import KEPT, LOCATIONS, S
 from specmux_converters.from_swagger2.reading.trace import Trace
 from specmux_converters.from_swagger2.schema.keywords import TYPES
 from specmux_converters.media_types import essence
-from specmux_converters.to_swagger2.schemas import published_schema, valid_schema
+from specmux_converters.to_swagger2.schemas import publish_schema, valid_schema
 from specmux_converters.to_swagger2.source import OpenAPISource, items_of, list_of, lose_others
 
 _KEPT: Final = frozenset({*KEPT, "allowEmptyValue"})
@@ -28,7 +28,7 @@ _VALUES: Final = TYPES - {"object"}
 
 
 def schema_of(source: OpenAPISource) -> Callable[[Any, Trace], dict[str, Any]]:
-    return published_schema if source.profile == "kubernetes" else valid_schema
+    return publish_schema if source.profile == "kubernetes" else valid_schema
 
 
 def convert_parameter(node: Any, source: OpenAPISource, trace: Trace) -> dict[str, Any] | None:

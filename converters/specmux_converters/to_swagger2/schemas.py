@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from specmux_converters.from_swagger2.reading.trace import Trace
 from specmux_converters.from_swagger2.schema.schemas import CONVERTERS
-from specmux_converters.to_swagger2.source import items_of, lose_others, written_reference
+from specmux_converters.to_swagger2.source import items_of, lose_others, write_reference
 
 ONLY_V3: Final = ("oneOf", "anyOf", "not", "nullable", "writeOnly", "deprecated")
 """Keywords that Swagger 2.0 does not have."""
@@ -22,7 +22,7 @@ _CHANGED: Final = frozenset((_REF, *_NESTING, "default", *ONLY_V3))
 """Keywords that are not copied to a published schema; most schemas have none."""
 
 
-def published_schema(node: Any, trace: Trace) -> dict[str, Any]:
+def publish_schema(node: Any, trace: Trace) -> dict[str, Any]:
     """The schema as kube-openapi publishes those of Go types in v2."""
     if not isinstance(node, dict):
         return _any_schema(trace)
@@ -35,20 +35,20 @@ def published_schema(node: Any, trace: Trace) -> dict[str, Any]:
             case _ if key not in _CHANGED:
                 result[key] = value
             case "$ref":
-                result[_REF] = written_reference(value) if isinstance(value, str) else value
+                result[_REF] = write_reference(value) if isinstance(value, str) else value
             case "allOf" if target is not None:
-                result[_REF] = written_reference(target)
+                result[_REF] = write_reference(target)
             case "default":
                 trace.lose("default", "Kubernetes publishes none in v2; left out", key)
             case "properties" if isinstance(value, dict):
                 result[key] = {
                     name: {**item}
                     if isinstance(item, dict) and _CHANGED.isdisjoint(item)
-                    else _below(published_schema, item, trace, key, name)
+                    else _below(publish_schema, item, trace, key, name)
                     for name, item in value.items()
                 }
             case "items" | "additionalProperties" if isinstance(value, dict):
-                result[key] = _below(published_schema, value, trace, key)
+                result[key] = _below(publish_schema, value, trace, key)
             case "oneOf" | "anyOf" if (kind := _one_type(value)) is not None and "type" not in node:
                 result["type"] = kind
                 if node.get("format") != "int-or-string":
@@ -87,7 +87,7 @@ def valid_schema(node: Any, trace: Trace) -> dict[str, Any]:
         for key in node:
             if key != _REF:
                 trace.note(f"field {key}", "stands beside a $ref, where it is ignored; left out", key)
-        return {_REF: written_reference(node[_REF])}
+        return {_REF: write_reference(node[_REF])}
     result: dict[str, Any] = {}
     for key, value in node.items():
         match key:
@@ -137,7 +137,7 @@ def custom_schema(node: Any, trace: Trace, *, is_root: bool = False) -> dict[str
         return {"type": "object", **{k: v for k, v in node.items() if k in _OF_KIND}}
     target = _wrapped_reference(node)
     if target is not None or _REF in node:
-        return published_schema(node, trace)
+        return publish_schema(node, trace)
     result = dict(node)
     for key in ("allOf", "oneOf", "anyOf", "not"):
         if result.pop(key, None) is not None:

@@ -80,7 +80,7 @@ class OpenAPISource:
         return node
 
 
-def written_reference(ref: str) -> str:
+def write_reference(ref: str) -> str:
     """A reference to a schema in Swagger 2.0."""
     return "#/definitions/" + ref.removeprefix(_SCHEMAS) if ref.startswith(_SCHEMAS) else ref
 

@@ -21,8 +21,8 @@ from specmux_cache.http.freshness import (
     selects,
     usage,
 )
-from specmux_cache.http.messages import Answer, StoredHead, first, held_of
-from specmux_cache.reading.entry_store import held_from, metadata_of
+from specmux_cache.http.messages import Answer, StoredHead, first, head_to_store
+from specmux_cache.reading.entry_store import metadata_of, read_stored_head
 
 NOW = 1_800_000_000.0
 STRICT = Tolerance(stale_if_error=0.0)
@@ -232,14 +232,14 @@ def test_conditions_when_there_is_an_etag_or_none():
 )
 def test_selects_when_the_answer_varies(stored, asked, expected):
     given_answer = answer(200, ("vary", "Foo"))
-    kept = held_of(given_answer, selecting_of(given_answer, tuple(stored)))
-    again = held_from(metadata_of(kept))
+    kept = head_to_store(given_answer, selecting_of(given_answer, tuple(stored)))
+    again = read_stored_head(metadata_of(kept))
     assert again is not None
     assert selects(again, tuple(asked)) is expected
 
 
 def test_held_when_its_fields_are_too_many_keeps_what_matters():
-    kept = held_of(answer(200, ("etag", '"a"'), *((f"x-{n}", "v" * 99) for n in range(200))), {})
+    kept = head_to_store(answer(200, ("etag", '"a"'), *((f"x-{n}", "v" * 99) for n in range(200))), {})
     assert first(kept.fields, "etag") == '"a"'
     assert len(str(metadata_of(kept))) < 4096
 
@@ -248,4 +248,4 @@ def test_held_when_its_fields_are_too_many_keeps_what_matters():
     "metadata", [{}, {"fields": "x"}, {"fields": "{}", "requested_at": 0, "received_at": 0}]
 )
 def test_held_when_the_metadata_is_not_ours(metadata):
-    assert held_from(metadata) is None
+    assert read_stored_head(metadata) is None

@@ -9,8 +9,8 @@ from specmux_cache.http.media_types import (
     PROTOBUF,
     accept_field,
     accepted_by_gates,
-    answered_type,
     canonical,
+    find_answer_type,
 )
 
 
@@ -61,4 +61,4 @@ def test_canonical(text, expected):
     ],
 )
 def test_answered_type_when_a_server_is_vague(content_type, body, accepted, expected):
-    assert answered_type(content_type, body, accepted) == expected
+    assert find_answer_type(content_type, body, accepted) == expected

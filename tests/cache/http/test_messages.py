@@ -16,8 +16,8 @@ from specmux_cache.http.messages import (
     fields_of,
     fields_to_text,
     http_date,
-    joined,
-    listed,
+    join_values,
+    list_members,
     seconds,
 )
 
@@ -93,8 +93,8 @@ def test_end_to_end_when_connection_names_fields():
 
 
 def test_joined_when_a_field_comes_twice():
-    assert joined((("vary", "A"), ("vary", "b")), "vary") == "A, b"
-    assert listed((("vary", "A"), ("vary", "b,,")), "vary") == ("a", "b")
+    assert join_values((("vary", "A"), ("vary", "b")), "vary") == "A, b"
+    assert list_members((("vary", "A"), ("vary", "b,,")), "vary") == ("a", "b")
 
 
 @given(st.lists(st.tuples(st.text(max_size=9), st.text(max_size=30))))

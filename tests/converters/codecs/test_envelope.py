@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shared_data import DATA, files
 from specmux_converters.codecs.objects.envelope import Envelope, open_envelope
-from specmux_converters.codecs.wire import LENGTH, key, prefixed
+from specmux_converters.codecs.wire import LENGTH, key, write_delimited
 from specmux_converters.document import Limits
 from specmux_converters.errors import ConverterError, InvalidDocument, LimitExceeded
 from specmux_converters.media_types import KUBERNETES_PROTOBUF
@@ -22,7 +22,7 @@ LIMITS = Limits()
 def envelope(raw: bytes, *, encoding: str = "", content_type: str = "") -> bytes:
     fields = ((2, raw), (3, encoding.encode()), (4, content_type.encode()))
     return b"k8s\0\x0a\x0d\x0a\x02v1\x12\x07PodList" + b"".join(
-        prefixed(key(number, LENGTH), body) for number, body in fields if body
+        write_delimited(key(number, LENGTH), body) for number, body in fields if body
     )
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specmux_converters.codecs.wire import FIXED64, LENGTH, key, prefixed, varint
+from specmux_converters.codecs.wire import FIXED64, LENGTH, key, varint, write_delimited
 
 VARINTS = {0: "00", 1: "01", 127: "7f", 128: "8001", 300: "ac02", 2**63 - 1: "ffffffffffffffff7f"}
 
@@ -26,4 +26,4 @@ def test_a_key_holds_number_and_wire_type_when_written() -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 127, 128, 1023, 1024, 70_000])
 def test_a_body_stands_behind_its_length_when_prefixed(size: int) -> None:
-    assert prefixed(b"\x0a", b"x" * size) == b"\x0a" + varint(size) + b"x" * size
+    assert write_delimited(b"\x0a", b"x" * size) == b"\x0a" + varint(size) + b"x" * size

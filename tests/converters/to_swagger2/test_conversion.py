@@ -15,7 +15,7 @@ from shared_data import DATA, read
 from specmux_converters import convert_whole
 from specmux_converters.errors import ConverterError, InvalidDocument, LimitExceeded
 from specmux_converters.recognise import DocumentKind, recognise
-from specmux_converters.to_swagger2.conversion import convert_to_v2, joined, piece_of
+from specmux_converters.to_swagger2.conversion import convert_to_v2, join_pieces, piece_of
 
 
 def document(**rest: Any) -> dict[str, Any]:
@@ -232,7 +232,7 @@ def test_pieces_are_joined_and_what_differs_is_reported() -> None:
             paths={"/a": {}, "/b": {}}, components={"schemas": {"D": two, "E": {"type": "integer"}}}
         ),
     }
-    found = joined({key: piece_of(each) for key, each in documents.items()})
+    found = join_pieces({key: piece_of(each) for key, each in documents.items()})
     assert list(found.document["paths"]) == ["/a", "/b"]
     kinds = found.document["definitions"]["D"]["x-kubernetes-group-version-kind"]
     assert [kind["group"] for kind in kinds] == ["", "apps"]

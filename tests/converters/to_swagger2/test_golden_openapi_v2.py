@@ -18,8 +18,8 @@ from shared_data import DATA, IN_BOTH_OR_BUILT_IN, PAIRS, PUBLISHED, documents, 
 from specmux_converters.codecs import protobuf_v2
 from specmux_converters.from_swagger2.paths.operations import METHODS
 from specmux_converters.releases import RELEASES
-from specmux_converters.to_swagger2.conversion import joined, piece_of
-from specmux_converters.to_swagger2.encoded import encoded_piece, joined_json
+from specmux_converters.to_swagger2.conversion import join_pieces, piece_of
+from specmux_converters.to_swagger2.encoded import encode_piece, join_json
 
 
 @pytest.mark.parametrize("release", RELEASES)
@@ -38,7 +38,7 @@ def test_a_built_in_release_becomes_the_published_v2(release: str, tally: Callab
 @pytest.mark.parametrize("release", PAIRS)
 def test_a_release_becomes_its_published_v2(release: str, tally: Callable[[str, int], None]) -> None:
     published = load(DATA / "k8s-pairs" / release / "v2" / "swagger.json.gz")
-    made = joined({key: piece_of(load(path)) for key, path in documents(release).items()})
+    made = join_pieces({key: piece_of(load(path)) for key, path in documents(release).items()})
     unsaid: Counter[str] = Counter()
     unlike = [
         n for n, schema in made.document["definitions"].items() if schema != published["definitions"][n]
@@ -63,7 +63,7 @@ def test_a_release_becomes_its_published_v2(release: str, tally: Callable[[str, 
 @pytest.mark.parametrize("release", IN_BOTH_OR_BUILT_IN)
 def test_the_join_of_bytes_is_the_join_of_documents(release: str) -> None:
     parsed = {key: load(path) for key, path in documents(release).items()}
-    whole = joined({key: piece_of(document) for key, document in parsed.items()}).document
-    text = joined_json({key: encoded_piece(document) for key, document in parsed.items()})
+    whole = join_pieces({key: piece_of(document) for key, document in parsed.items()}).document
+    text = join_json({key: encode_piece(document) for key, document in parsed.items()})
     assert text == orjson.dumps(whole, option=orjson.OPT_SORT_KEYS)
     assert protobuf_v2.encode(orjson.loads(text))

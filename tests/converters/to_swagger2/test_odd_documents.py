@@ -16,7 +16,7 @@ from specmux_converters.errors import ConverterError
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.profiles import schemas_only, with_shared_components
 from specmux_converters.to_swagger2.conversion import convert_to_v2
-from specmux_converters.to_swagger2.encoded import encoded_piece, joined_json
+from specmux_converters.to_swagger2.encoded import encode_piece, join_json
 from specmux_converters.to_swagger2.kustomize import kustomize_schema
 
 DOCUMENT: dict[str, Any] = {
@@ -134,7 +134,7 @@ PLACES = [path for path in places(DOCUMENT) if path]
 USES: list[Callable[[dict[str, Any]], object]] = [
     convert_to_v2,
     lambda document: convert_to_v2(document, profile="oas"),
-    lambda document: joined_json({"a": encoded_piece(document), "b": encoded_piece(document)}),
+    lambda document: join_json({"a": encode_piece(document), "b": encode_piece(document)}),
     lambda document: kustomize_schema({GroupVersion("a"): document}),
     schemas_only,
     with_shared_components,

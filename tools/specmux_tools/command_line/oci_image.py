@@ -27,7 +27,7 @@ from specmux_aggregator.backend_sources.oci_layout import (
     TITLE,
 )
 from specmux_aggregator.folders import read_at_most
-from specmux_cache.replaced_files import replaced_file
+from specmux_cache.replaced_files import open_replacement
 from specmux_converters.counted_nouns import counted
 from specmux_converters.document import Document, canonical, content_hash, parse
 from specmux_converters.group_versions import GroupVersion
@@ -102,7 +102,7 @@ def write_image(image: SnapshotImage, out: Path, *, tag: str) -> None:
         with refusals(out):
             out.parent.mkdir(parents=True, exist_ok=True)
             with (
-                replaced_file(out) as file,
+                open_replacement(out) as file,
                 tarfile.open(fileobj=file, mode="w", format=tarfile.USTAR_FORMAT) as tar,
             ):
                 for name, data in (*_heads([tagged]), *sorted(image.files.items())):

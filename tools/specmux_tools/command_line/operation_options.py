@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from specmux_converters.counted_nouns import listed
+from specmux_converters.counted_nouns import list_first
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.inputs.validated_objects import (
     Manifest,
@@ -133,12 +133,13 @@ def unmatched_hints(stored: StoredObjects, checked: Sequence[ValidatedObject]) -
     judged = [each for each in checked if each.outcome is not ObjectVerdict.NO_OBJECT and each.key.kind]
     created = [str(each.key) for each in judged if not (each.report.is_update or each.report.is_list)]
     if created and not stored.are_required:
-        shown = listed(sorted(created), _SHOWN)
+        shown = list_first(sorted(created), _SHOWN)
         yield f"{_count_objects(created)} not in {stored.place}, checked as created: {shown}"
     named = {stored.key_for_name(each.key) for each in judged}
     gone = [str(key) for key in stored if key not in named and key.kind]
     if gone:
-        yield f"{_count_objects(gone)} in {stored.place} alone, not checked: {listed(sorted(gone), _SHOWN)}"
+        shown = list_first(sorted(gone), _SHOWN)
+        yield f"{_count_objects(gone)} in {stored.place} alone, not checked: {shown}"
 
 
 def _count_objects(names: list[str]) -> str:

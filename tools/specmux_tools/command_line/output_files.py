@@ -11,7 +11,7 @@ from urllib.parse import quote
 import click
 
 from specmux_aggregator.console import forget_standard_output
-from specmux_cache.replaced_files import replaced_file
+from specmux_cache.replaced_files import open_replacement
 from specmux_converters.group_versions import GroupVersion
 from specmux_tools.sources.input import refusals
 from specmux_tools.sources.source import FileRefused
@@ -44,7 +44,7 @@ def replace_file(path: Path, data: bytes) -> bool:
         if path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data:
             return False
         path.parent.mkdir(parents=True, exist_ok=True)
-        with replaced_file(path) as file:
+        with open_replacement(path) as file:
             file.write(data)
         return True
 

@@ -93,7 +93,7 @@ def list_losses(losses: Sequence[Loss]) -> Iterator[str]:
         else:
             notes.setdefault((loss.construct, loss.reason), []).append(_place(loss))
     for (construct, reason), places in notes.items():
-        named = amounts.listed(places, _NAMED_MAX)
+        named = amounts.list_first(places, _NAMED_MAX)
         yield f"note, {len(places)} × {cut(construct)}: {reason} ({named})"
 
 
@@ -104,5 +104,5 @@ def _place(loss: Loss) -> str:
 def _count_grade(grade: Grade, losses: Sequence[Loss]) -> str:
     kinds = Counter(loss.construct for loss in losses if loss.grade is grade)
     shown = [f"{count} × {cut(kind)}" for kind, count in kinds.most_common()]
-    named = amounts.listed(shown, _KINDS_MAX)
+    named = amounts.list_first(shown, _KINDS_MAX)
     return f"{amounts.counted(kinds.total(), grade.value)}: {named}"

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import orjson
 
-from specmux_converters.counted_nouns import counted, listed
+from specmux_converters.counted_nouns import counted, list_first
 from specmux_converters.yaml import to_yaml
 from specmux_tools.inputs.validated_objects import ObjectVerdict, ValidatedObject, counts
 from specmux_tools.reports import Case, FindingReport, Level, ReportFinding, Suite, Where
@@ -80,7 +80,7 @@ def _kinds(word: str, objects: Iterable[ValidatedObject]) -> str:
     """The most frequent kinds with their counts; "" without any."""
     found = Counter(each.report.kind.kind for each in objects if each.report.kind is not None)
     names = [f"{count} {kind}" for kind, count in sorted(found.items(), key=lambda item: (-item[1], item[0]))]
-    return f"; {word}: {listed(names, _KINDS_SHOWN)}" if names else ""
+    return f"; {word}: {list_first(names, _KINDS_SHOWN)}" if names else ""
 
 
 def _case(each: ValidatedObject) -> Case:

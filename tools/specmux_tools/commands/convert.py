@@ -29,7 +29,7 @@ from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.losses import Grade, Loss
 from specmux_converters.merge_types import to_merge_schema
 from specmux_converters.recognise import DocumentKind
-from specmux_converters.to_swagger2.conversion import joined, piece_of
+from specmux_converters.to_swagger2.conversion import join_pieces, piece_of
 from specmux_converters.yaml import to_yaml
 from specmux_tools.command_line.output_files import file_of, output_file_option, write_file, write_out
 from specmux_tools.command_line.report_output import count_losses, list_losses
@@ -283,7 +283,7 @@ def _swagger(files: Sequence[Input], where: str, options: ConvertOptions) -> _Re
             str(key or ""): piece_of(each, profile=options.profile)
             for key, each in converted.documents.items()
         }
-        made = joined(pieces)
+        made = join_pieces(pieces)
     return _Result({None: made.document}, (*converted.losses, *made.losses), frozenset({None}))
 
 

@@ -12,7 +12,7 @@ from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import Output, output_option, show
 from specmux_aggregator.console import warn
 from specmux_aggregator.exits import reported_errors
-from specmux_converters.counted_nouns import listed
+from specmux_converters.counted_nouns import list_first
 from specmux_converters.group_versions import GroupVersion, named_group_version
 from specmux_tools.sources.completion import complete_group_versions
 from specmux_tools.sources.options import SourceOptions, own_kinds_option, source_options
@@ -85,7 +85,7 @@ def _print(group_version: str, output: str, profile: str | None, source: SourceO
         key = _key(group_version, known)
         if key is None:
             alike = [key for key in known if f"/{group_version}/" in f"/{key}"]
-            named = listed(known, NAMED)
+            named = list_first(known, NAMED)
             said = f"did you mean {' or '.join(alike[-3:])}?" if alike else f"it has {named or 'nothing'}"
             raise NotThere(f"{documents.where} has no {group_version}; {said}")
         loaded = documents.load([key])

@@ -16,7 +16,7 @@ from specmux_aggregator.command_line.progress import progress
 from specmux_aggregator.console import warn
 from specmux_aggregator.exits import FOUND, NOT_CHECKED, fail_on_option, reported_errors
 from specmux_aggregator.version import VERSION
-from specmux_converters.counted_nouns import counted, listed
+from specmux_converters.counted_nouns import counted, list_first
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_values import mapping, within
@@ -262,7 +262,7 @@ def _hints(
         yield f"no object in {', '.join(paths)}: nothing was validated; --allow-empty accepts that"
     skipped = [_type(each) for each in checked if each.outcome is ObjectVerdict.NO_SCHEMA]
     if skipped:
-        kinds = listed(sorted(set(skipped)), KINDS_SHOWN)
+        kinds = list_first(sorted(set(skipped)), KINDS_SHOWN)
         yield f"{counted(len(skipped), 'object')} skipped: no document describes {kinds}"
     templates = sorted(
         {item.file for item in inputs if b"{{" in item.part.data} & _list_undecoded_files(checked)
@@ -278,14 +278,14 @@ def _hints(
     own = [each for each in unknown if _is_kubernetes_own(each)]
     if own:
         yield (
-            f"no document describes {listed(own, KINDS_SHOWN)}, "
+            f"no document describes {list_first(own, KINDS_SHOWN)}, "
             f"which {'is' if len(own) == 1 else 'are'} Kubernetes' own: "
             "name the release that has it with --release, or a --server, or --ignore-missing-schemas"
         )
     unknown = [each for each in unknown if each not in own]
     if unknown:
         yield (
-            f"no document describes {listed(unknown, KINDS_SHOWN)}: "
+            f"no document describes {list_first(unknown, KINDS_SHOWN)}: "
             "give the CustomResourceDefinition among the files or with --directory, name a --server, "
             "or --ignore-missing-schemas"
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from specmux_converters.counted_nouns import listed
+from specmux_converters.counted_nouns import list_first
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.lazy.dataclasses import dataclass
@@ -122,4 +122,4 @@ def _unknown(name: str, version: str, kinds: Sequence[KindName], among: Sequence
 
 
 def _list_versions(names: set[str]) -> str:
-    return listed(sorted(names), LISTED)
+    return list_first(sorted(names), LISTED)

@@ -15,7 +15,7 @@ import yaml
 
 from specmux_converters.crd.manifest import shown_name
 from specmux_converters.document import Document
-from specmux_converters.group_versions import joined
+from specmux_converters.group_versions import join_group_version
 from specmux_converters.json_values import array, mapping
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.losses import pointer_to
@@ -118,7 +118,7 @@ def _kinds(document: Document, group_version: str, kind: str) -> Iterator[tuple[
     for name, schema in schemas.items() if isinstance(schemas, dict) and kind else ():
         if isinstance(schema, dict) and "x-kubernetes-group-version-kind" in schema:
             for each in group_version_kinds(schema):
-                if each.kind == kind and joined(each.group, each.version) == group_version:
+                if each.kind == kind and join_group_version(each.group, each.version) == group_version:
                     yield name, schema
 
 

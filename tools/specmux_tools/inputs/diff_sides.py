@@ -17,7 +17,7 @@ import click
 from specmux_aggregator.console import warn
 from specmux_aggregator.exits import UnreadableInput
 from specmux_aggregator.workers.file_names import group_version_of_file
-from specmux_converters.counted_nouns import listed
+from specmux_converters.counted_nouns import list_first
 from specmux_converters.crd.manifest import shown_name
 from specmux_converters.document import Document
 from specmux_converters.errors import ConverterError, NoDocument, cut
@@ -160,7 +160,7 @@ def _name_from_here(file: Input, word: str) -> str:
 
 
 def _refusal(unread: list[str], files: int) -> str:
-    shown = listed(unread, 3, separator="; ")
+    shown = list_first(unread, 3, separator="; ")
     if files == 1:
         return shown
     return f"not all of it can be read: {shown}. Correct it, or pass --allow-unread to compare the rest"

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import orjson
 
 from specmux_aggregator.workers.file_names import group_version_of_file
-from specmux_converters.counted_nouns import counted, listed
+from specmux_converters.counted_nouns import counted, list_first
 from specmux_converters.crd import AS_DEFINED, build
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion, split
@@ -100,7 +100,7 @@ def _notes(kind: GroupVersionKind, count: _KindCount) -> Iterator[str]:
     number = len(count.refused)
     objects = counted(count.judged, "object")
     said = f"{number} of {objects} of kind {kind.kind} ({kind.group or 'core'}/{kind.version})"
-    shown = listed(count.refused, SHOWN, separator="; ")
+    shown = list_first(count.refused, SHOWN, separator="; ")
     yield f"{said} would be refused, or lose fields" + (f": {shown}" if shown else "")
     if count.refused_before:
         yield f"{counted(count.refused_before, 'object')} of kind {kind.kind} refused before and after"

@@ -10,7 +10,7 @@ from specmux_aggregator.console import warn
 from specmux_aggregator.folders import LAYOUT
 from specmux_converters.counted_nouns import counted
 from specmux_converters.document import Document
-from specmux_converters.group_versions import GroupVersion, joined, split
+from specmux_converters.group_versions import GroupVersion, join_group_version, split
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.resources import GroupVersionKind
 from specmux_tools.differences import ServedSide, compare
@@ -77,7 +77,7 @@ def upgrade_sides(
 
 
 def group_versions_of(inputs: Iterable[Manifest]) -> frozenset[GroupVersion]:
-    return frozenset(joined(*each) for item in inputs for each in group_versions_in(item.part))
+    return frozenset(join_group_version(*each) for item in inputs for each in group_versions_in(item.part))
 
 
 def _only(served: ServedSide, wanted: Collection[GroupVersion] | None) -> ServedSide:

@@ -15,7 +15,7 @@ import orjson
 from specmux_aggregator.errors import SourceError
 from specmux_aggregator.http.content_codings import TooLarge
 from specmux_converters.document import Document
-from specmux_converters.group_versions import GroupVersion, joined
+from specmux_converters.group_versions import GroupVersion, join_group_version
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.order import BUILT_IN_GROUPS
 from specmux_converters.resources import GroupVersionKind
@@ -290,7 +290,7 @@ def documents_for(
         name
         for item in inputs
         for each in group_versions_in(item.part)
-        if not has_only_kinds(item.part, defined.get(name := joined(*each), ()))
+        if not has_only_kinds(item.part, defined.get(name := join_group_version(*each), ()))
     }
     return DocumentSet(load(needed) if needed else {}, own=own)
 

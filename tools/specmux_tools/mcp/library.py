@@ -15,7 +15,7 @@ import orjson
 
 from specmux_converters.counted_nouns import counted
 from specmux_converters.document import Document
-from specmux_converters.group_versions import GroupVersion, joined
+from specmux_converters.group_versions import GroupVersion, join_group_version
 from specmux_tools.differences import ServedSide, add_document, compare
 from specmux_tools.differences.policy import NO_POLICY
 from specmux_tools.differences.reports import render, report_of
@@ -169,7 +169,7 @@ class Library:
 
     def document(self, group: str, version: str) -> str:
         """JSON. Raises UnknownKind for a group-version that is not there."""
-        key = joined("" if group == "core" else group, version)
+        key = join_group_version("" if group == "core" else group, version)
         with self._now() as source:
             found = source.load({key}).documents.documents.get(key)
         if found is None:

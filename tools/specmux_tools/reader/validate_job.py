@@ -24,7 +24,7 @@ from specmux_aggregator.reader.requests import (
     Wants,
 )
 from specmux_converters.document import Document
-from specmux_converters.group_versions import GroupVersion, joined
+from specmux_converters.group_versions import GroupVersion, join_group_version
 from specmux_converters.json_values import mapping
 from specmux_converters.resources import GroupVersionKind
 from specmux_tools.kind_suggestions import built_in_kinds, place_of
@@ -221,7 +221,7 @@ def _judge_of(
     kind = question.kind
     if kind is None or kind == LIST:
         return Validator(DocumentSet({}))
-    group_version = joined(kind.group, kind.version)
+    group_version = join_group_version(kind.group, kind.version)
     hash = state.published.get(group_version)
     if hash is None:
         return _no_match(state, kind, (), otherwise="no document of that group and version is published")
@@ -279,7 +279,9 @@ def _no_match(
     the kinds of its group-version."""
     text = f'no matches for kind "{kind.kind}" in version "{kind.api_version}"'
     # No further documents are read for this message: well-known kinds are recognized in those already known.
-    usual = [each for each in built_in_kinds() if joined(each.group, each.version) in state.published]
+    usual = [
+        each for each in built_in_kinds() if join_group_version(each.group, each.version) in state.published
+    ]
     place = place_of(kind, [*beside, *usual])
     more = place.text if place is not None else otherwise
     return QuestionRefusal(404, f"{text}; {more}" if more else text)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from specmux_converters.group_versions import GroupVersion, joined
+from specmux_converters.group_versions import GroupVersion, join_group_version
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.resources import GroupVersionKind
 
@@ -106,7 +106,7 @@ def _kinds_in(body: bytes) -> Iterator[_DiscoveredKind]:
         for group in document["items"]:
             name = group.get("metadata", {}).get("name", "")
             for version in group["versions"]:
-                key = joined(name, version["version"])
+                key = join_group_version(name, version["version"])
                 for resource in version["resources"]:
                     kind = resource["responseKind"]["kind"]
                     names = (resource["resource"], kind, *(resource.get("shortNames") or ()))

@@ -35,8 +35,8 @@ def normalize(union: Union, old: Object | None, new: Object) -> Object:
 
     Does not change an object at creation (``old`` is None).
     """
-    said = union.said(new)
-    if old is None or union.discriminator is None or union.said(old) == said:
+    said = union.read_discriminator(new)
+    if old is None or union.discriminator is None or union.read_discriminator(old) == said:
         return new
     if new.get(union.discriminator) is None and "" not in (union.allowed or ()):
         return new  # omitted means "" only if "" is one of its values
@@ -52,7 +52,7 @@ def validate(union: Union, new: Object, old: Object | None = None) -> tuple[Faul
         return ()
     if union.discriminator is None:
         return _check_undiscriminated(union, new)
-    name, said, present = union.discriminator, union.said(new), sorted(union.set_fields(new))
+    name, said, present = union.discriminator, union.read_discriminator(new), sorted(union.set_fields(new))
     if union.allowed is not None and said not in union.allowed:
         listed = ", ".join(f'"{value}"' for value in sorted(union.allowed))
         return (Fault(Reason.NOT_SUPPORTED, name, f"supported values: {listed}"),)
@@ -112,8 +112,8 @@ def normalize_apply(unions: Sequence[Union], applied: Object | None, merged: Obj
 def _update(union: Union, old: Object | None, new: Object, out: Object) -> Object:
     before, present = union.set_fields(old), union.set_fields(new)
     added = present - before
-    said = union.said(new)
-    if said and said != union.said(old):
+    said = union.read_discriminator(new)
+    if said and said != union.read_discriminator(old):
         if len(added) > 1:
             raise UnionConflict(f"multiple new fields added: {', '.join(sorted(added))}")
         for field in added:
@@ -132,7 +132,7 @@ def _apply(union: Union, applied: Object | None, out: Object) -> Object:
     if len(present) > 1:
         raise UnionConflict(f"more than one field of union applied: {', '.join(sorted(present))}")
     for field in present:
-        said = union.said(applied)
+        said = union.read_discriminator(applied)
         if said and said != union.value_of(field):
             raise UnionConflict(f"applied discriminator ({said}) doesn't match applied field ({field})")
     if not present:

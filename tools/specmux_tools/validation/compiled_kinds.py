@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from specmux_converters.crd.bundled import META_SCHEMAS, PREFIX, reference
 from specmux_converters.crd.keywords import PRESERVE_UNKNOWN_FIELDS
 from specmux_converters.document import Document, is_of_custom_resources
-from specmux_converters.group_versions import joined
+from specmux_converters.group_versions import join_group_version
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.references import schemas_of
 from specmux_converters.releases import NEWEST
@@ -40,7 +40,7 @@ def _known(kind: GroupVersionKind, metadata: str, **fields: Document) -> KindSch
         "properties": {**type_meta, "metadata": reference(PREFIX + metadata), **fields},
     }
     document: Document = {"components": {"schemas": {**META_SCHEMAS, kind.kind: schema}}}
-    return KindSchema(kind, joined(kind.group, kind.version), kind.kind, schema, document)
+    return KindSchema(kind, join_group_version(kind.group, kind.version), kind.kind, schema, document)
 
 
 _UNDESCRIBED: Final[Mapping[GroupVersionKind, KindSchema]] = {

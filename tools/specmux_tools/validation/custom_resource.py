@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
-from specmux_converters.go.text import json_text, quoted
+from specmux_converters.go.text import json_text, quote_text
 from specmux_converters.json_values import mapping
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.validation.compiled_kinds import CustomKind
@@ -116,7 +116,7 @@ def _finalizer_warnings(metadata: Any) -> Iterator[Violation]:
                 " to avoid accidental conflicts with other finalizer writers"
             )
         for fault in faults:
-            message = f"metadata.finalizers: {quoted(text)}: {fault}"
+            message = f"metadata.finalizers: {quote_text(text)}: {fault}"
             yield Violation(Severity.WARNING, Check.METADATA, ("metadata", "finalizers"), message)
 
 

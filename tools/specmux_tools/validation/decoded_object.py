@@ -10,7 +10,7 @@ from dataclasses import field
 from heapq import nsmallest
 from typing import Any
 
-from specmux_converters.go.text import quoted
+from specmux_converters.go.text import quote_text
 from specmux_converters.group_versions import api_version
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.validation.compiled_kinds import CustomKind, TypedKind
@@ -120,4 +120,4 @@ def _finished(body: Body, decoded: DecodedObject) -> DecodedObject:
 def unregistered(found: TypeMeta) -> str:
     """The message about a kind that no schema describes; an apiserver adds the place of its scheme."""
     version = api_version(found.group, found.version)
-    return f"no kind {quoted(found.kind)} is registered for version {quoted(version)}"
+    return f"no kind {quote_text(found.kind)} is registered for version {quote_text(version)}"

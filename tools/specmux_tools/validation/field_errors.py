@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from specmux_converters.go.text import Number, general_text, json_text, quoted
+from specmux_converters.go.text import Number, general_text, json_text, quote_text
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.validation.report import Path
 
@@ -41,14 +41,14 @@ def required(path: Path, detail: str = "") -> str:
 def not_supported(path: Path | str, value: Any, choices: Iterable[Any]) -> str:
     """``choices``: in the order to list them."""
     place = path if isinstance(path, str) else field_path(path)
-    listed = ", ".join(quoted(choice) if isinstance(choice, str) else shown(choice) for choice in choices)
+    listed = ", ".join(quote_text(choice) if isinstance(choice, str) else shown(choice) for choice in choices)
     return f"{place}: Unsupported value: {shown(value)}: supported values: {listed}"
 
 
 def shown(value: Any) -> str:
     """A bad value: strings quoted, scalars plain, others as JSON."""
     if isinstance(value, str):
-        return quoted(value)
+        return quote_text(value)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Number):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from specmux_converters.go.text import quoted
+from specmux_converters.go.text import quote_text
 from specmux_converters.lazy.patterns import pattern
 from specmux_converters.resources import GroupVersionKind
 from specmux_tools.validation.errors import InvalidDirective
@@ -46,8 +46,8 @@ def parse_directive(text: str, options_kind: str = "CreateOptions") -> Directive
 
 
 def _unsupported(text: str) -> str:
-    supported = ", ".join(quoted(each) for each in _DIRECTIVES)
-    return f"fieldValidation: Unsupported value: {quoted(text)}: supported values: {supported}"
+    supported = ", ".join(quote_text(each) for each in _DIRECTIVES)
+    return f"fieldValidation: Unsupported value: {quote_text(text)}: supported values: {supported}"
 
 
 def strict_message(strict_errors: Iterable[str]) -> str:
@@ -163,13 +163,17 @@ def unclassified(message: str) -> dict[str, Any]:
 
 def patch_status(shown: str, detail: str) -> dict[str, Any]:
     """The Status of a patch whose result cannot be decoded. ``shown``: the result, or the patch."""
-    return _invalid(GroupVersionKind("", "", ""), "", [f"patch: Invalid value: {quoted(shown)}: {detail}"])
+    return _invalid(
+        GroupVersionKind("", "", ""), "", [f"patch: Invalid value: {quote_text(shown)}: {detail}"]
+    )
 
 
 def conflict_status(resource: str, group: str, name: str, message: str) -> dict[str, Any]:
     """``resource``: the plural name."""
     shown = f"{resource}.{group}" if group else resource
-    status = _status(409, "Conflict", f"Operation cannot be fulfilled on {shown} {quoted(name)}: {message}")
+    status = _status(
+        409, "Conflict", f"Operation cannot be fulfilled on {shown} {quote_text(name)}: {message}"
+    )
     status["details"] = {"name": name, **({"group": group} if group else {}), "kind": resource}
     return status
 
@@ -181,7 +185,7 @@ def _invalid(kind: GroupVersionKind, name: str, messages: list[str]) -> dict[str
     for message in messages:
         field, _, text = message.partition(": ")
         causes.append({"reason": _reason(field, text), "message": text, "field": field})
-    status = _status(422, "Invalid", f"{shown} {quoted(name)} is invalid: {listed}")
+    status = _status(422, "Invalid", f"{shown} {quote_text(name)} is invalid: {listed}")
     named = {"name": name, "group": kind.group, "kind": kind.kind}
     status["details"] = {**{key: value for key, value in named.items() if value}, "causes": causes}
     return status

@@ -144,7 +144,7 @@ def _told(union: Union, fault: Fault, value: _Object, path: Path) -> Violation:
         case Reason.REQUIRED:
             text = required(place, fault.detail)
         case Reason.NOT_SUPPORTED:
-            text = not_supported(place, union.said(value), sorted(union.allowed or ()))
+            text = not_supported(place, union.read_discriminator(value), sorted(union.allowed or ()))
         case Reason.INVALID:
             text = invalid(field_path(place), "" if fault.field else _set(union, value), fault.detail)
     return Violation(Severity.ERROR, Check.UNION, place, text)

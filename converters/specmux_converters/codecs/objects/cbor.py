@@ -23,7 +23,7 @@ import cbor2
 from specmux_converters.codecs import cbor
 from specmux_converters.document import Limits
 from specmux_converters.errors import InvalidDocument, LimitExceeded, Unrepresentable, cut
-from specmux_converters.go.text import INT64_MAX, quoted
+from specmux_converters.go.text import INT64_MAX, quote_text
 
 _ARGUMENT_BYTES: Final = {24: 1, 25: 2, 26: 4, 27: 8}
 _UNSIGNED, _BYTES, _TEXT, _ARRAY, _MAP = 0, 2, 3, 4, 5
@@ -159,7 +159,7 @@ class _Reader:
             else:
                 name = self._name(encoding, before=next(reversed(fields), ""))
                 if name in fields:
-                    self._refuse(f"found duplicate map key {quoted(name)} at map element index {index}")
+                    self._refuse(f"found duplicate map key {quote_text(name)} at map element index {index}")
                 fields[name] = self._value(encoding)
             index += 1
         self._depth -= 1

@@ -48,7 +48,7 @@ PLAIN: Final[dict[str, type]] = {
 """Keywords that need no conversion if their values have these types."""
 
 
-def bound(key: str, value: Any, node: dict[str, Any], trace: Trace) -> Any:
+def convert_bound(key: str, value: Any, node: dict[str, Any], trace: Trace) -> Any:
     """A bound that JSON Schema does not allow (Wright-00, section 5) makes a document invalid and has no
     effect."""
     companion = _COMPANIONS.get(key)

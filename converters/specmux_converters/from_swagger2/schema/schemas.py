@@ -31,8 +31,8 @@ from specmux_converters.from_swagger2.schema.keywords import (
     MISTYPED,
     PLAIN,
     TYPES,
-    bound,
     choices,
+    convert_bound,
     convert_type,
     make_nullable,
     with_items,
@@ -110,7 +110,7 @@ def _field(key: str, value: Any, node: dict[str, Any], source: SwaggerSource, tr
         value = int(value)  # Go does not parse 3.0 as an integer
     if value.__class__ not in kinds:
         return MISTYPED
-    return bound(key, value, node, trace) if key in BOUNDS else value
+    return convert_bound(key, value, node, trace) if key in BOUNDS else value
 
 
 def _object(key: str, value: Any, node: dict[str, Any], source: SwaggerSource, trace: Trace) -> Any:

@@ -21,7 +21,7 @@ from typing import Any, Final
 import click
 
 from specmux_aggregator.console import warn
-from specmux_converters.counted_nouns import counted, listed
+from specmux_converters.counted_nouns import counted, list_first
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.json_values import array, mapping
 from specmux_tools.sources.input import Input
@@ -71,7 +71,7 @@ def without_tool_files(inputs: Iterable[Input], *, by_name: bool = False) -> lis
             skipped.setdefault(tool, []).append(cut(each.name))
     for tool, names in skipped.items():
         advice = f" ({ADVICE[tool]})" if tool in ADVICE else ""
-        warn(f"{counted(len(names), 'file')} of {tool} skipped: {listed(names, _SHOWN)}{advice}")
+        warn(f"{counted(len(names), 'file')} of {tool} skipped: {list_first(names, _SHOWN)}{advice}")
     return kept
 
 
@@ -94,7 +94,7 @@ def report_skipped(names: Iterable[str]) -> None:
     skipped = [cut(name) for name in sorted(names)]
     if skipped:
         files = counted(len(skipped), "file")
-        text = f"{files} of kustomize (kustomizations, patches) skipped: {listed(skipped, _SHOWN)}"
+        text = f"{files} of kustomize (kustomizations, patches) skipped: {list_first(skipped, _SHOWN)}"
         context = click.get_current_context(silent=True)
         # A command may read one folder for several of its arguments.
         said = context.meta.setdefault(__name__, set()) if context is not None else set()

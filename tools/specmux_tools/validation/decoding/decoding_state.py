@@ -6,7 +6,7 @@ from collections.abc import Sized
 from dataclasses import field
 from typing import Final
 
-from specmux_converters.go.text import quoted
+from specmux_converters.go.text import quote_text
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.validation.report import MOST_VIOLATIONS, Check, Path, Severity, Violation, path_text
 
@@ -92,7 +92,7 @@ def duplicate_field(path: Path) -> StrictError:
 
 
 def _strict_error(check: Check, path: Path) -> StrictError:
-    return StrictError(check, path, f"{_WORDS[check]} {quoted(path_text(path))}")
+    return StrictError(check, path, f"{_WORDS[check]} {quote_text(path_text(path))}")
 
 
 _WORDS: Final = {Check.UNKNOWN_FIELD: "unknown field", Check.DUPLICATE_FIELD: "duplicate field"}

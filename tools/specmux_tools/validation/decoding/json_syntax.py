@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Final, NoReturn
 
-from specmux_converters.go.text import quoted
+from specmux_converters.go.text import quote_text
 from specmux_converters.lazy.patterns import pattern
 
 _END: Final = "unexpected end of JSON input"
@@ -188,7 +188,7 @@ class _Scanner:
 
     def _refuse(self, place: str) -> NoReturn:
         character = chr(self._data[self._at])
-        shown = "\\'" if character == "'" else '"' if character == '"' else quoted(character)[1:-1]
+        shown = "\\'" if character == "'" else '"' if character == '"' else quote_text(character)[1:-1]
         raise _SyntaxRefusal(f"invalid character '{shown}' {place}", self._at)
 
 

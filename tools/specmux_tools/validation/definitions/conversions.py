@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from specmux_converters.go.text import quoted
+from specmux_converters.go.text import quote_text
 from specmux_tools.validation.definitions.ca_bundles import bundle_fault
 from specmux_tools.validation.definitions.definition_fault import DefinitionFault, fault
 from specmux_tools.validation.field_errors import shown
@@ -34,7 +34,7 @@ def conversion_faults(
     if not strategy:
         yield fault((*_PATH, "strategy"), "Required value")
     elif strategy not in _CONVERTERS:
-        choices = ", ".join(map(quoted, _CONVERTERS))
+        choices = ", ".join(map(quote_text, _CONVERTERS))
         yield fault(
             (*_PATH, "strategy"), f"Unsupported value: {shown(strategy)}: supported values: {choices}"
         )
@@ -83,17 +83,17 @@ def _client_faults(client: Any, *, takes_any_bundle: bool) -> Iterator[Definitio
     unread = bundle_fault(bundle)
     if unread:
         words = f"unable to load root certificates: {unread}"
-        yield _in_webhook("clientConfig", f"Invalid value: {quoted(bundle)}: {words}", "caBundle")
+        yield _in_webhook("clientConfig", f"Invalid value: {quote_text(bundle)}: {words}", "caBundle")
 
 
 def _url_faults(text: str) -> Iterator[str]:
     try:
         url = read_url(text)
     except BadUrl as error:
-        yield f"Required value: url must be a valid URL: parse {quoted(text)}: {error}{_FORM}"
+        yield f"Required value: url must be a valid URL: parse {quote_text(text)}: {error}{_FORM}"
         return
     if url.scheme != "https":
-        yield f"Invalid value: {quoted(url.scheme)}: 'https' is the only allowed URL scheme{_FORM}"
+        yield f"Invalid value: {quote_text(url.scheme)}: 'https' is the only allowed URL scheme{_FORM}"
     if not url.host:
         yield f'Invalid value: "": host must be specified{_FORM}'
     for part, words in (
@@ -102,7 +102,7 @@ def _url_faults(text: str) -> Iterator[str]:
         (url.query, "query parameters are not permitted in the URL"),
     ):
         if part:
-            yield f"Invalid value: {quoted(part)}: {words}"
+            yield f"Invalid value: {quote_text(part)}: {words}"
 
 
 def _service_faults(service: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -116,7 +116,7 @@ def _service_faults(service: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     path = service.get("path")
     if isinstance(path, str) and path not in ("", "/"):
         for words in _path_faults(path):
-            yield "path", f"Invalid value: {quoted(path)}: {words}"
+            yield "path", f"Invalid value: {quote_text(path)}: {words}"
 
 
 def _path_faults(path: str) -> Iterator[str]:
@@ -142,7 +142,7 @@ def _review_faults(reviews: Any, *, needs_known: bool) -> Iterator[DefinitionFau
             yield _in_webhook(key, f"Invalid value: {shown(version)}: duplicate version", index)
         elif isinstance(version, str):
             for each in label_1035_faults(version):
-                yield _in_webhook(key, f"Invalid value: {quoted(version)}: {each}", index)
+                yield _in_webhook(key, f"Invalid value: {quote_text(version)}: {each}", index)
     if needs_known and not is_known_review(reviews):
         words = f"must include at least one of {', '.join(_REVIEWS)}"
         yield _in_webhook(key, f"Invalid value: {shown(reviews)}: {words}")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from specmux_converters.go.text import quoted
+from specmux_converters.go.text import quote_text
 from specmux_converters.json_values import array, mapping, text
 from specmux_converters.releases import NEWEST
 from specmux_tools.validation.definitions.conversions import conversion_faults
@@ -64,7 +64,7 @@ def metadata_faults(
         if value and value != wanted:
             faults.append('must be spec.names.plural+"."+spec.group')
         for each in faults:
-            yield fault(("metadata", key), f"Invalid value: {quoted(value)}: {each}")
+            yield fault(("metadata", key), f"Invalid value: {quote_text(value)}: {each}")
     if not name and not prefix:
         yield fault(("metadata", "name"), "Required value: name or generateName is required")
     yield from _approval_faults(metadata, text(spec.get("group")))
@@ -77,12 +77,12 @@ def _approval_faults(metadata: Mapping[str, Any], group: str) -> Iterator[Defini
     approval = _approval(metadata)
     path = ("metadata", "annotations", _APPROVAL)
     place = f"metadata.annotations[{_APPROVAL}]"
-    words = f"protected groups must have approval annotation {quoted(_APPROVAL)}"
+    words = f"protected groups must have approval annotation {quote_text(_APPROVAL)}"
     if not approval:
         yield DefinitionFault(path, f"{place}: Required value: {words}, {_KEP}")
     elif not approval.startswith("unapproved") and not _is_url(approval):
         words = f'{words} with either a URL or a reason starting with "unapproved", {_KEP}'
-        yield DefinitionFault(path, f"{place}: Invalid value: {quoted(approval)}: {words}")
+        yield DefinitionFault(path, f"{place}: Invalid value: {quote_text(approval)}: {words}")
 
 
 def _approval(metadata: Mapping[str, Any]) -> str:
@@ -112,12 +112,12 @@ def spec_name_faults(spec: Mapping[str, Any]) -> Iterator[DefinitionFault]:
         yield fault(("spec", "group"), "Required value")
     elif faults or "." not in group:
         words = ",".join(faults) or "should be a domain with at least one dot"
-        yield fault(("spec", "group"), f"Invalid value: {quoted(group)}: {words}")
+        yield fault(("spec", "group"), f"Invalid value: {quote_text(group)}: {words}")
     if not scope:
         yield fault(("spec", "scope"), "Required value")
     elif scope not in _SCOPES:
-        choices = ", ".join(map(quoted, _SCOPES))
-        yield fault(("spec", "scope"), f"Unsupported value: {quoted(scope)}: supported values: {choices}")
+        choices = ", ".join(map(quote_text, _SCOPES))
+        yield fault(("spec", "scope"), f"Unsupported value: {quote_text(scope)}: supported values: {choices}")
 
 
 def name_faults(names: Mapping[str, Any]) -> Iterator[DefinitionFault]:
@@ -138,11 +138,11 @@ def name_faults(names: Mapping[str, Any]) -> Iterator[DefinitionFault]:
         faults = label_1035_faults(value.lower() if is_kind else value) if value else []
         if faults:
             words = _ANY_CASE * is_kind + ",".join(faults)
-            yield fault(("spec", "names", key), f"Invalid value: {quoted(value)}: {words}")
+            yield fault(("spec", "names", key), f"Invalid value: {quote_text(value)}: {words}")
     yield from _label_faults(names, "shortNames")
     if kind and kind == list_kind:
         words = "kind and listKind may not be the same"
-        yield fault(("spec", "names", "listKind"), f"Invalid value: {quoted(kind)}: {words}")
+        yield fault(("spec", "names", "listKind"), f"Invalid value: {quote_text(kind)}: {words}")
     yield from _label_faults(names, "categories")
 
 
@@ -152,7 +152,7 @@ def _label_faults(names: Mapping[str, Any], key: str) -> Iterator[DefinitionFaul
         faults = label_1035_faults(text)
         if faults:
             words = ",".join(faults)
-            yield fault(("spec", "names", key, index), f"Invalid value: {quoted(text)}: {words}")
+            yield fault(("spec", "names", key, index), f"Invalid value: {quote_text(text)}: {words}")
 
 
 _LIFTED: Final = {
@@ -243,7 +243,7 @@ class _Versions:
         name = name if isinstance(name, str) else ""
         faults = label_1035_faults(name)
         if faults:
-            text = f"Invalid value: {quoted(name)}: {','.join(faults)}"
+            text = f"Invalid value: {quote_text(name)}: {','.join(faults)}"
             yield fault(("spec", "versions", index, "name"), text)
             if index == 0 and name:  # the spec has its name, too
                 yield DefinitionFault(("spec", "versions", 0, "name"), f"spec.version: {text}")

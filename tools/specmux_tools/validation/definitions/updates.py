@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from specmux_converters.crd.keywords import EMBEDDED_RESOURCE, INT_OR_STRING, PRESERVE_UNKNOWN_FIELDS
-from specmux_converters.go.text import json_text, quoted
+from specmux_converters.go.text import json_text, quote_text
 from specmux_tools.validation.definitions.ca_bundles import bundle_fault
 from specmux_tools.validation.definitions.conversions import is_known_review
 from specmux_tools.validation.definitions.definition_fault import (
@@ -101,7 +101,7 @@ def storage_faults(spec: Mapping[str, Any], old: Mapping[str, Any] | None) -> It
             f"spec.versions until a storage migration ensures no data remains persisted in {name} and "
             f"removes {name} from status.storedVersions"
         )
-        yield DefinitionFault(path, f"{place}[{index}]: Invalid value: {quoted(name)}: {words}")
+        yield DefinitionFault(path, f"{place}[{index}]: Invalid value: {quote_text(name)}: {words}")
 
 
 def _stored_in(spec: Mapping[str, Any]) -> list[str]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from specmux_converters.go.text import json_text, quoted, size_of
+from specmux_converters.go.text import json_text, quote_text, size_of
 from specmux_tools.validation.definitions.definition_fault import DefinitionFault, fault, objects
 from specmux_tools.validation.report import Path
 from specmux_tools.validation.rules.field_paths import BadFieldPath, follow_field_path
@@ -66,15 +66,15 @@ def _column(column: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     if not kind:
         yield "type", "type", f"Required value: {words}"
     elif kind not in _COLUMN_TYPES:
-        yield "type", "type", f"Invalid value: {quoted(str(kind))}: {words}"
+        yield "type", "type", f"Invalid value: {quote_text(str(kind))}: {words}"
     if form and form not in _COLUMN_FORMATS:
         words = f"must be one of {','.join(_COLUMN_FORMATS)}"
-        yield "format", "format", f"Invalid value: {quoted(str(form))}: {words}"
+        yield "format", "format", f"Invalid value: {quote_text(str(form))}: {words}"
     if not json_path:
         yield "jsonPath", "JSONPath", "Required value"
     elif not str(json_path).startswith("."):
         words = "must be a simple json path starting with ."
-        yield "jsonPath", "JSONPath", f"Invalid value: {quoted(str(json_path))}: {words}"
+        yield "jsonPath", "JSONPath", f"Invalid value: {quote_text(str(json_path))}: {words}"
 
 
 def scale_faults(version: Mapping[str, Any], path: Path, place: str) -> Iterator[DefinitionFault]:
@@ -93,9 +93,9 @@ def scale_faults(version: Mapping[str, Any], path: Path, place: str) -> Iterator
         if not value:
             text = "" if key == "labelSelectorPath" else "Required value"
         elif not str(value).startswith("."):
-            text = f"Invalid value: {quoted(str(value))}: must be a simple json path starting with ."
+            text = f"Invalid value: {quote_text(str(value))}: must be a simple json path starting with ."
         elif not str(value).startswith(roots):
-            shown = json_text(value) if key == "labelSelectorPath" else quoted(str(value))
+            shown = json_text(value) if key == "labelSelectorPath" else quote_text(str(value))
             text = f"Invalid value: {shown}: should be a json path {where}"
         if text:
             scale_path = (*path, "subresources", "scale", key)
@@ -122,7 +122,7 @@ def _faults(text: str, tree: RuleNode, seen: set[str]) -> Iterator[str]:
     if not text:
         yield "Required value"
         return
-    wrong = f"Invalid value: {quoted(text)}"
+    wrong = f"Invalid value: {quote_text(text)}"
     try:
         names, shown, found = follow_field_path(text, tree, takes_keys=False)
     except BadFieldPath as error:
@@ -133,5 +133,5 @@ def _faults(text: str, tree: RuleNode, seen: set[str]) -> Iterator[str]:
     if found.kind not in _KINDS:
         yield f"{wrong}: {_WRONG_KIND}"
     if shown in seen:
-        yield f"Duplicate value: {quoted(text)}"
+        yield f"Duplicate value: {quote_text(text)}"
     seen.add(shown)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from specmux_converters.go.text import quoted
+from specmux_converters.go.text import quote_text
 from specmux_converters.json_values import text, texts, within
 from specmux_tools.validation.field_errors import FieldError, invalid
 
@@ -68,7 +68,7 @@ def update_errors(new: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[Fi
     if old.get("deletionTimestamp") is not None:
         extra = sorted(set(texts(new.get("finalizers"))) - set(texts(old.get("finalizers"))))
         if extra:
-            listed = ", ".join(map(quoted, extra))
+            listed = ", ".join(map(quote_text, extra))
             said = (
                 "no new finalizers can be added if the object is being deleted, "
                 f"found new finalizers []string{{{listed}}}"

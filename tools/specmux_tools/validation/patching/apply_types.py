@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 from specmux_converters.document import Document
-from specmux_converters.go.text import general_text, quoted
+from specmux_converters.go.text import general_text, quote_text
 from specmux_converters.json_values import array
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.merge_types import to_merge_schema
@@ -67,7 +67,7 @@ class ApplyTypes:
             if key in item or value is not None:
                 found.append((key, value))
         if not found:
-            listed = " ".join(map(quoted, keys))
+            listed = " ".join(map(quote_text, keys))
             raise NoElement(
                 f"associative list with keys has an element that omits all key fields [{listed}] "
                 "(and doesn't have default values for any key fields)"
@@ -106,7 +106,7 @@ def value_text(value: Any) -> str:
         case float():
             return general_text(value)
         case str():
-            return quoted(value)
+            return quote_text(value)
         case list():
             return "[" + ",".join(map(value_text, value)) + "]"
         case dict():

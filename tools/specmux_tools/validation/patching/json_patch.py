@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import orjson
 
-from specmux_converters.go.text import quoted
+from specmux_converters.go.text import quote_text
 from specmux_tools.validation.errors import PatchError
 from specmux_tools.validation.schema.ratcheting import is_same
 
@@ -225,7 +225,7 @@ def _inside(number: int, size: int) -> int:
 def _integer(key: str) -> int:
     """strconv.Atoi."""
     if not _INTEGER.fullmatch(key):
-        raise PatchError(f"strconv.Atoi: parsing {quoted(key)}: invalid syntax")
+        raise PatchError(f"strconv.Atoi: parsing {quote_text(key)}: invalid syntax")
     if len(key) > 20 or not -(2**63) <= int(key) < 2**63:
-        raise PatchError(f"strconv.Atoi: parsing {quoted(key)}: value out of range")
+        raise PatchError(f"strconv.Atoi: parsing {quote_text(key)}: value out of range")
     return int(key)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from specmux_converters.crd.keywords import PRESERVE_UNKNOWN_FIELDS
-from specmux_converters.go.text import quoted
+from specmux_converters.go.text import quote_text
 from specmux_converters.json_values import mapping
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.references import component_of, resolve_schema
@@ -93,7 +93,7 @@ class PatchSchema:
         schema = mapping(self._schema.get("properties")).get(key)
         if not isinstance(schema, dict):
             raise PatchError(
-                f"unable to find api field in struct {self._name} for the json field {quoted(key)}"
+                f"unable to find api field in struct {self._name} for the json field {quote_text(key)}"
             )
         return schema
 

@@ -9,7 +9,7 @@ from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
-from specmux_converters.go.text import quoted
+from specmux_converters.go.text import quote_text
 from specmux_tools.validation.rules.cel.libraries.times import any_timestamp, read_duration
 from specmux_tools.validation.rules.cel.values.comparison import equal
 from specmux_tools.validation.rules.cel.values.values import (
@@ -164,7 +164,7 @@ def _duration(raw: Any) -> Duration:
     if nanos is None:
         nanos = _long_duration(text)
     if nanos is None:
-        raise CelError(f"Invalid duration {text}: time: invalid duration {quoted(text)}")
+        raise CelError(f"Invalid duration {text}: time: invalid duration {quote_text(text)}")
     return Duration(nanos)
 
 
@@ -180,7 +180,7 @@ def _date(raw: Any) -> Timestamp:
     form = find_format("date")
     found = any_timestamp(f"{text}T00:00:00Z") if form is not None and form.accepts(text) else None
     if found is None:
-        fault = f'parsing time {quoted(text)} as "2006-01-02": cannot parse {quoted(text)} as "2006"'
+        fault = f'parsing time {quote_text(text)} as "2006-01-02": cannot parse {quote_text(text)} as "2006"'
         raise CelError(f"Invalid date formatted string {text}: {fault}")
     return found
 

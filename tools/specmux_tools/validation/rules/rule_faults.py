@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from specmux_converters.go.text import json_text, quoted
+from specmux_converters.go.text import json_text, quote_text
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.releases import NEWEST
 from specmux_tools.validation.field_errors import shown
@@ -230,21 +230,21 @@ def rule_faults(rule: ValidationRule, typed: RuleNode) -> Iterator[tuple[str, st
     if not text:
         yield "rule", "Required value: rule is not specified"
     elif rule.message and not message:
-        yield "message", f"Invalid value: {quoted(rule.message)}: must be non-empty if specified"
+        yield "message", f"Invalid value: {quote_text(rule.message)}: must be non-empty if specified"
     elif _BREAK.search(message):
-        yield "message", f"Invalid value: {quoted(rule.message)}: must not contain line breaks"
+        yield "message", f"Invalid value: {quote_text(rule.message)}: must not contain line breaks"
     elif _BREAK.search(text) and not message:
         yield "message", "Required value: message must be specified if rule contains line breaks"
     if rule.message_expression and not rule.message_expression.strip():
         yield "messageExpression", "Required value: messageExpression must be non-empty if specified"
     if rule.reason and rule.reason not in _REASONS:
-        choices = ", ".join(map(quoted, _REASONS))
-        yield "reason", f"Unsupported value: {quoted(rule.reason)}: supported values: {choices}"
+        choices = ", ".join(map(quote_text, _REASONS))
+        yield "reason", f"Unsupported value: {quote_text(rule.reason)}: supported values: {choices}"
     yield from _field_path_faults(rule.field_path, typed)
 
 
 def _field_path_faults(path: str, typed: RuleNode) -> Iterator[tuple[str, str]]:
-    written = f"Invalid value: {quoted(path)}: "
+    written = f"Invalid value: {quote_text(path)}: "
     if path and not path.strip():
         yield "fieldPath", f"{written}must be non-empty if specified"
     if _BREAK.search(path):

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from specmux_converters.go.text import general_text, json_text, quoted
+from specmux_converters.go.text import general_text, json_text, quote_text
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.validation.field_errors import field_path, invalid, not_supported
 from specmux_tools.validation.report import Path
@@ -54,7 +54,7 @@ def detailed(path: Path, value: Any, detail: str, *, blocks_rules: bool = False)
 
 def wrong_type(path: Path, wanted: str, found: str) -> SchemaError:
     """``found`` is the type or, for a format, the value."""
-    return detailed(path, found, f"must be of type {wanted}: {quoted(found)}", blocks_rules=True)
+    return detailed(path, found, f"must be of type {wanted}: {quote_text(found)}", blocks_rules=True)
 
 
 def missing(path: Path, name: str) -> SchemaError:
@@ -101,7 +101,7 @@ def too_few(path: Path, count: int, least: int, what: str) -> SchemaError:
 
 def composite(path: Path, detail: str) -> SchemaError:
     """The error of anyOf, oneOf, allOf and not: it names no field."""
-    text = f"{quoted(name_of(path))} {detail}"
+    text = f"{quote_text(name_of(path))} {detail}"
     return SchemaError(path, invalid("<nil>", OMITTED, text), text)
 
 

@@ -8,7 +8,7 @@ from ipaddress import IPv4Address, IPv6Address
 from math import ceil
 from typing import Any, Final, NoReturn
 
-from specmux_converters.go.text import quoted
+from specmux_converters.go.text import quote_text
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, Overload, member
 from specmux_tools.validation.rules.cel.checking.types import BOOL, INT, STRING, opaque
@@ -61,11 +61,13 @@ def _ip(text: str) -> IpValue:
     try:
         address, zone = read_address(text)
     except BadAddress as bad:
-        raise CelError(f"IP Address {quoted(text)} parse error during conversion from string: {bad}") from bad
+        raise CelError(
+            f"IP Address {quote_text(text)} parse error during conversion from string: {bad}"
+        ) from bad
     if zone:
-        raise CelError(f"IP address {quoted(text)} with zone value is not allowed")
+        raise CelError(f"IP address {quote_text(text)} with zone value is not allowed")
     if _is_mapped(address):
-        raise CelError(f"IPv4-mapped IPv6 address {quoted(text)} is not allowed")
+        raise CelError(f"IPv4-mapped IPv6 address {quote_text(text)} is not allowed")
     return IpValue(address)
 
 
@@ -76,7 +78,7 @@ def _cidr(text: str) -> CidrValue:
     except BadAddress as bad:
         raise CelError(f"{doing}: {doing}: {bad}") from bad
     if _is_mapped(address):
-        raise CelError(f"{doing}: IPv4-mapped IPv6 address {quoted(text)} is not allowed")
+        raise CelError(f"{doing}: IPv4-mapped IPv6 address {quote_text(text)} is not allowed")
     return CidrValue(address, bits)
 
 
@@ -202,7 +204,7 @@ class BadAddress(Exception):
 
 
 def _refuse(text: str, fault: str, at: str = "") -> NoReturn:
-    raise BadAddress(f"ParseAddr({quoted(text)}): {fault}" + (f" (at {quoted(at)})" if at else ""))
+    raise BadAddress(f"ParseAddr({quote_text(text)}): {fault}" + (f" (at {quote_text(at)})" if at else ""))
 
 
 def read_address(text: str) -> tuple[Address, str]:
@@ -309,7 +311,7 @@ def read_prefix(text: str) -> tuple[Address, int]:
     """An address and its count of bits. Raises BadAddress."""
 
     def refuse(fault: str) -> NoReturn:
-        raise BadAddress(f"netip.ParsePrefix({quoted(text)}): {fault}")
+        raise BadAddress(f"netip.ParsePrefix({quote_text(text)}): {fault}")
 
     name, slash, bits = text.rpartition("/")
     if not slash:
@@ -321,7 +323,7 @@ def read_prefix(text: str) -> tuple[Address, int]:
     if zone:
         refuse("IPv6 zones cannot be present in a prefix")
     if not _BITS.fullmatch(bits):
-        refuse(f"bad bits after slash: {quoted(bits)}")
+        refuse(f"bad bits after slash: {quote_text(bits)}")
     if len(bits) > 9 or int(bits) > address.max_prefixlen:
         refuse("prefix length out of range")
     return address, int(bits)

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from specmux_converters.go.text import quoted
+from specmux_converters.go.text import quote_text
 from specmux_tools.validation.rules.cel.evaluation.qualifiers import at
 from specmux_tools.validation.rules.cel.libraries.conversions import TEXTS, double_of_text
 from specmux_tools.validation.rules.cel.values.values import CelError, bounded_int, type_name
@@ -140,15 +140,15 @@ def _member(value: Any) -> str:
     """A member of a list or a map, as CEL writes it."""
     kind = type_name(value)
     if kind == "string":
-        return quoted(value)
+        return quote_text(value)
     if kind == "bytes":
-        return f"b{quoted(TEXTS[kind](value))}"
+        return f"b{quote_text(TEXTS[kind](value))}"
     if kind == "double":
         if math.isinf(value) or math.isnan(value):
-            return quoted("NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf")
+            return quote_text("NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf")
         return f"{value:.{_PRECISION}f}"
     if kind in _LITERALS:
-        return f"{_LITERALS[kind]}({quoted(TEXTS[kind](value))})"
+        return f"{_LITERALS[kind]}({quote_text(TEXTS[kind](value))})"
     if kind not in WANTED["s"][0]:
         raise CelError(f"error during formatting: no formatting function for {kind}")
     return as_text(value)

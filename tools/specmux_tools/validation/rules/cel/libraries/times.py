@@ -10,7 +10,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Final
 
-from specmux_converters.go.text import quoted
+from specmux_converters.go.text import quote_text
 from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, Overload, member
 from specmux_tools.validation.rules.cel.checking.types import DURATION, INT, STRING, TIMESTAMP
 from specmux_tools.validation.rules.cel.values.values import (
@@ -144,10 +144,10 @@ def _offset(time: Timestamp, zone: str) -> int:
 def _atoi(text: str) -> int:
     match = _NUMBER.fullmatch(text)
     if match is None:
-        raise CelError(f"strconv.Atoi: parsing {quoted(text)}: invalid syntax")
+        raise CelError(f"strconv.Atoi: parsing {quote_text(text)}: invalid syntax")
     found = bounded_int(match[2])
     if found is None or found > INT_MAX:
-        raise CelError(f"strconv.Atoi: parsing {quoted(text)}: value out of range")
+        raise CelError(f"strconv.Atoi: parsing {quote_text(text)}: value out of range")
     return -found if match[1] == "-" else found
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from specmux_converters.go.text import quoted
+from specmux_converters.go.text import quote_text
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, Overload, member
 from specmux_tools.validation.rules.cel.checking.types import BOOL, STRING, list_of, map_of, struct
@@ -43,7 +43,7 @@ def _url(text: str) -> UrlValue:
         try:
             return UrlValue(read_url(text))
         except BadUrl as bad:
-            fault = f"parse {quoted(text)}: {bad}"
+            fault = f"parse {quote_text(text)}: {bad}"
     raise CelError(f"URL parse error during conversion from string: {fault}")
 
 
@@ -125,7 +125,7 @@ def url_fault(text: str) -> str | None:
     try:
         _read(text, is_request=True)
     except BadUrl as bad:
-        return f"parse {quoted(text)}: {bad}"
+        return f"parse {quote_text(text)}: {bad}"
     return None
 
 
@@ -190,7 +190,7 @@ def _host(scheme: str, host: str) -> str:
     if first >= 0:
         port = host[first if scheme in ("http", "https") else last :]
         if not _PORT.fullmatch(port):
-            raise BadUrl(f"invalid port {quoted(port)} after host")
+            raise BadUrl(f"invalid port {quote_text(port)} after host")
     return _host_name(host)
 
 
@@ -204,7 +204,7 @@ def _literal(host: str) -> str:
         raise BadUrl("missing ']' in host")
     port = host[end + 1 :]
     if not _PORT.fullmatch(port):
-        raise BadUrl(f"invalid port {quoted(port)} after host")
+        raise BadUrl(f"invalid port {quote_text(port)} after host")
     inner = host[1:end]
     zone = inner.find("%25")
     name = _host_name(inner) if zone < 0 else _host_name(inner[:zone]) + _unescaped(inner[zone:]).decode()
@@ -224,11 +224,11 @@ def _host_name(host: str) -> str:
         if data[at] == ord("%"):
             escape = _escape(data, at)
             if int(escape[1:2], 16) < 8 and escape != b"%25":
-                raise BadUrl(f"invalid URL escape {quoted(escape.decode())}")
+                raise BadUrl(f"invalid URL escape {quote_text(escape.decode())}")
             at += 3
             continue
         if data[at] < 0x80 and data[at] not in _HOST:
-            raise BadUrl(f"invalid character {quoted(chr(data[at]))} in host name")
+            raise BadUrl(f"invalid character {quote_text(chr(data[at]))} in host name")
         at += 1
     return _unescaped(host).decode(errors="replace")
 
@@ -237,7 +237,7 @@ def _escape(data: bytes, at: int) -> bytes:
     match = _ESCAPE.match(data, at)
     assert match is not None
     if match[1] is None:
-        raise BadUrl(f"invalid URL escape {quoted(match.group().decode(errors='replace'))}")
+        raise BadUrl(f"invalid URL escape {quote_text(match.group().decode(errors='replace'))}")
     return match.group()
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from specmux_converters.go.text import quoted
+from specmux_converters.go.text import quote_text
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, Overload, member
 from specmux_tools.validation.rules.cel.checking.types import BOOL, INT, STRING, struct
@@ -53,7 +53,7 @@ def read_version(text: str) -> SemverValue:
         if not each:
             raise CelError("Build meta data is empty")
         if not _WORD.fullmatch(each):
-            raise CelError(f"Invalid character(s) found in build meta data {quoted(each)}")
+            raise CelError(f"Invalid character(s) found in build meta data {quote_text(each)}")
     return SemverValue(numbers, words)
 
 
@@ -61,16 +61,16 @@ def _number(name: str, text: str) -> int:
     if not text:
         raise CelError('strconv.ParseUint: parsing "": invalid syntax')
     if not _DIGITS.fullmatch(text):
-        raise CelError(f"Invalid character(s) found in {name} number {quoted(text)}")
+        raise CelError(f"Invalid character(s) found in {name} number {quote_text(text)}")
     if len(text) > 1 and text[0] == "0":
-        raise CelError(f"{name.title()} number must not contain leading zeroes {quoted(text)}")
+        raise CelError(f"{name.title()} number must not contain leading zeroes {quote_text(text)}")
     return _unsigned(text)
 
 
 def _unsigned(text: str) -> int:
     found = bounded_int(text)
     if found is None or found > UINT_MAX:
-        raise CelError(f"strconv.ParseUint: parsing {quoted(text)}: value out of range")
+        raise CelError(f"strconv.ParseUint: parsing {quote_text(text)}: value out of range")
     return found
 
 
@@ -79,10 +79,10 @@ def _word(text: str) -> int | str:
         raise CelError("Prerelease is empty")
     if _DIGITS.fullmatch(text):
         if len(text) > 1 and text[0] == "0":
-            raise CelError(f"Numeric PreRelease version must not contain leading zeroes {quoted(text)}")
+            raise CelError(f"Numeric PreRelease version must not contain leading zeroes {quote_text(text)}")
         return _unsigned(text)
     if not _WORD.fullmatch(text):
-        raise CelError(f"Invalid character(s) found in prerelease {quoted(text)}")
+        raise CelError(f"Invalid character(s) found in prerelease {quote_text(text)}")
     return text
 
 
