@@ -16,7 +16,8 @@ from specmux_converters.crd import BUNDLED, Templates
 
 
 class LayoutFiles:
-    """Read again whenever its index names another manifest, by a tag that moved or another file."""
+    """The documents of the manifest that the word names now. One is read again when its blob is another, or
+    was written again."""
 
     def __init__(self, word: Path, *, max_files: int, max_bytes: int) -> None:
         self._word = str(word)
@@ -54,5 +55,6 @@ class LayoutFiles:
             return Failure(Cause.TOO_LARGE, f"more than {self._max_files} files")
         self._documents = {each.name: (layout, each) for each in documents}
         return {
-            each.name: (each.blob.size, int(each.blob.digest.partition(":")[2], 16), 0) for each in documents
+            each.name: (layout.modified(each), int(each.blob.digest.partition(":")[2], 16), 0)
+            for each in documents
         }

@@ -86,6 +86,10 @@ class _Files(Protocol):
         """``most`` bytes and one more of a larger file. Raises OSError."""
         ...
 
+    def modified(self, name: str) -> int:
+        """Nanoseconds. Raises OSError."""
+        ...
+
 
 class Layout:
     """The layout that ``oci:PATH[:TAG|@DIGEST]`` names, as it is now."""
@@ -126,6 +130,14 @@ class Layout:
             return decoded(data, coding, max_bytes=max_bytes)
         except (BadCoding, TooLarge) as error:
             self._refuse(document.name, str(error))
+
+    def modified(self, document: LayoutDocument) -> int:
+        """Nanoseconds of the file with its bytes, which change when it is repaired; 0 if there is
+        none."""
+        try:
+            return self._files.modified(document.blob.path)
+        except OSError:
+            return 0
 
     def _manifest(self) -> tuple[str, Document]:
         """The manifest that is meant, with its digest. Signatures that lie beside it refer to it as their
@@ -244,6 +256,9 @@ class _Folder:
             raise OSError(0, "not a file")
         return read_at_most(path, most)
 
+    def modified(self, name: str) -> int:
+        return (self.path / name).stat().st_mtime_ns
+
 
 class _Tar:
     """A tar without compression. Not by ``tarfile``, which reads extended headers of any size into memory: no
@@ -263,6 +278,9 @@ class _Tar:
         with self._path.open("rb") as file:
             file.seek(at)
             return file.read(min(size, most + 1))
+
+    def modified(self, name: str) -> int:
+        return self._path.stat().st_mtime_ns
 
     def _list_members(self) -> Iterator[tuple[str, tuple[int, int]]]:
         """Names of regular files, with the place of their bytes."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import hashlib
+import os
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -14,8 +16,11 @@ import pytest
 import zstandard
 
 from specmux_aggregator.backend_sources import oci_layout
+from specmux_aggregator.backend_sources.layout_files import LayoutFiles
+from specmux_aggregator.backend_sources.manifests import Unreadable
 from specmux_aggregator.backend_sources.oci_layout import Layout
 from specmux_aggregator.errors import UnreadableLayout
+from specmux_aggregator.model.failure import Cause, Failure
 
 DOCUMENT = b'{"openapi":"3.0.0","info":{"title":"t","version":"1"},"paths":{}}'
 TITLE = {"org.opencontainers.image.title": "apis__apps__v1_openapi.json"}
@@ -163,6 +168,26 @@ def test_what_is_no_snapshot_is_refused(made: Made, tmp_path: Path, monkeypatch:
     for word in ("oci:", f"oci:{tmp_path}/none"):
         with pytest.raises(UnreadableLayout, match=r"must be written as oci:PATH|No such file or directory"):
             Layout(word)
+
+
+@pytest.mark.parametrize("is_tar", [False, True])
+def test_a_blob_that_is_repaired_is_read_again(made: Made, tmp_path: Path, is_tar: bool) -> None:
+    layer = made.layer()
+    made.index(made.manifest(layer))
+    written = made.folder / "blobs" / layer["digest"].replace(":", "/")
+    if is_tar:
+        written = packed(made, tmp_path / "a.tar", tarfile.USTAR_FORMAT).folder
+    files = LayoutFiles(Path(f"oci:{made.folder}"), max_files=9, max_bytes=10_000)
+    before = asyncio.run(files.scan())
+    assert asyncio.run(files.scan()) == before
+    os.utime(written, (1, 1))
+    assert asyncio.run(files.scan()) != before
+    if not is_tar:
+        written.unlink()
+        assert isinstance(files.manifest(TITLE["org.opencontainers.image.title"]), Unreadable)
+        assert len(asyncio.run(files.scan())) == 1
+    few = LayoutFiles(Path(f"oci:{made.folder}"), max_files=0, max_bytes=10_000)
+    assert asyncio.run(few.scan()) == Failure(Cause.TOO_LARGE, "more than 0 files")
 
 
 def packed(made: Made, path: Path, form: int, mode: str = "w") -> Made:

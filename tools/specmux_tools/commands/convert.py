@@ -179,10 +179,10 @@ class ConvertOptions:
 def convert(words: tuple[str, ...], options: ConvertOptions, source: SourceOptions) -> None:
     """Convert a document to OpenAPI v3.
 
-    SOURCE is a file, a folder, the URL of a document or a server, git:REV:PATH, context:NAME of a kubeconfig,
-    or a bundle of "specmux cache export". A document may be Swagger 2.0 as JSON, YAML or Protobuf, or OpenAPI
-    v3 in any encoding, which is re-encoded only, or CustomResourceDefinitions as JSON or YAML. Several
-    documents are converted with --split, all CustomResourceDefinitions together.
+    SOURCE is a file, a folder, the URL of a document or a server, git:REV:PATH, oci:PATH, context:NAME of a
+    kubeconfig, or a bundle of "specmux cache export". A document may be Swagger 2.0 as JSON, YAML or
+    Protobuf, or OpenAPI v3 in any encoding, which is re-encoded only, or CustomResourceDefinitions as JSON or
+    YAML. Several documents are converted with --split, all CustomResourceDefinitions together.
 
     One document is written to standard output or --output-file; with --split each to DIR/apis/apps/v1.json
     and so on. Losses are reported on standard error.

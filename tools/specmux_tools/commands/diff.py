@@ -95,9 +95,10 @@ _PLACED: Final = ("json", "sarif", "github")
 def diff(old: str, new: str, options: DiffOptions, source: SourceOptions) -> None:
     """Compare documents: what changed, and who breaks.
 
-    OLD and NEW are files, folders, - for standard input, URLs of servers or documents, git:REV:PATH, or
-    context:NAME of a kubeconfig: OpenAPI v3, Swagger 2.0 or CustomResourceDefinitions, gzipped or not. With
-    --group-version they may be hashes of documents that a service kept, with --state, or both with --server.
+    OLD and NEW are files, folders, - for standard input, URLs of servers or documents, git:REV:PATH,
+    oci:PATH, or context:NAME of a kubeconfig: OpenAPI v3, Swagger 2.0 or CustomResourceDefinitions, gzipped
+    or not. With --group-version they may be hashes of documents that a service kept, with --state, or both
+    with --server.
 
     Exit codes: 0 nothing as severe as --fail-on, 1 found, 2 usage, 3 unreadable, 4 no answer.
     """

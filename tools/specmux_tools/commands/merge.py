@@ -53,9 +53,9 @@ def merge(
 ) -> None:
     """Merge all group-versions into one OpenAPI v3 document.
 
-    SOURCE is a folder, a file, the URL of a server or of a document, git:REV:PATH, context:NAME of a
-    kubeconfig, or a bundle of "specmux cache export". Components that differ under one name are renamed;
-    other conflicts are reported.
+    SOURCE is a folder, a file, the URL of a server or of a document, git:REV:PATH, oci:PATH,
+    context:NAME of a kubeconfig, or a bundle of "specmux cache export". Components that differ under one name
+    are renamed; other conflicts are reported.
 
     Exit codes: 0 ok, 2 usage, 3 unreadable, 4 no answer.
     """

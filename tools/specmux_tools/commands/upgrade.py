@@ -38,7 +38,7 @@ if TYPE_CHECKING:  # the help is shown without reading a document
 @click.option(
     "--to", "target", metavar="DOCS", default="",
     help="After the upgrade: a release of Kubernetes (1.37), or documents: files, a folder, a URL, "
-    "git:REV:PATH or context:NAME.  [required]",
+    "git:REV:PATH, oci:PATH or context:NAME.  [required]",
 )  # fmt: skip
 @click.option(
     "--from", "origin", metavar="DOCS", default="",
@@ -93,7 +93,7 @@ def upgrade(
         raise click.UsageError(
             "--to is missing: objects are validated under what will serve them after the upgrade. Name a "
             f"release of Kubernetes, {oldest} to {newest}, such as --to {newest}, or documents: "
-            "a file, a folder, a URL, git:REV:PATH or context:NAME"
+            "a file, a folder, a URL, git:REV:PATH, oci:PATH or context:NAME"
         )
     if not paths and not live:
         raise click.UsageError("no objects: name manifests as PATH, or take those of a cluster with --live")
