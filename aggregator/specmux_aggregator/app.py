@@ -250,7 +250,7 @@ class App:
         if self.swagger is not None:
             self.swagger.forget()
         if self._deltas is not None:
-            self._deltas.forget()
+            self._deltas.kept.clear()
         if shed:
             self.server.forget_bodies()
         return shed

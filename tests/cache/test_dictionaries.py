@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
-from base64 import b64encode
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -13,28 +12,21 @@ import pytest
 import zstandard
 
 from cache.client_setting import options
-from fakes.openapi_server import Reference, Reply, Request, document, serving
+from data.deltas import FILLER, compressed, offer
+from fakes.openapi_server import Reference, Reply, Request, document, hash_of, serving
 from specmux_cache import AsyncSchemaCache, SchemaCache, StoreLimits
 from specmux_cache.errors import BadAnswer
 from specmux_cache.http.dictionaries import is_secure, permitted_id
 from specmux_cache.http.server import Server
 
-OLD = document("core", filler="".join(hashlib.sha256(b"%d" % n).hexdigest() for n in range(2000)))
+OLD = document("core", filler=FILLER * 3)  # too large to be checked in place
 NEW = OLD.replace(b'"core"', b'"changed core"')
+DELTA = compressed(NEW, OLD)
 PATH = "/openapi/v3/api/v1"
-PERMITTED: Final = 'match="v1?*", id="one \\"id\\""'
 
 
-def delta(
-    body: bytes = NEW, dictionary: bytes = OLD, *, named: bytes | None = None, window: int = 23, **frame: Any
-) -> bytes:
-    parameters = zstandard.ZstdCompressionParameters.from_level(
-        6, window_log=window, **({"write_checksum": True} | frame)
-    )
-    raw = zstandard.ZstdCompressionDict(dictionary, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
-    compressor = zstandard.ZstdCompressor(dict_data=raw, compression_params=parameters).compressobj()
-    packed = compressor.compress(body) + compressor.flush()
-    return bytes.fromhex("5e2a4d1820000000") + hashlib.sha256(named or dictionary).digest() + packed
+def md5_of(body: bytes) -> str:
+    return hashlib.md5(body).hexdigest()
 
 
 def flipped(body: bytes) -> bytes:
@@ -42,58 +34,58 @@ def flipped(body: bytes) -> bytes:
 
 
 class Dictionaries(Reference):
-    """A server that answers ``sent`` in ``coding`` to who offers a dictionary."""
+    """Answers ``sent`` in ``coding`` to who offers a dictionary, else the document, or ``whole`` in its
+    place."""
 
-    def __init__(
-        self, sent: bytes, coding: str = "dcz", *, hashes: Callable[[bytes], str] | None = None
-    ) -> None:
+    def __init__(self, sent: bytes = DELTA, coding: str = "dcz", *, hashes: Any = hash_of) -> None:
         super().__init__({"api/v1": OLD})
         self.sent, self.coding, self.hashes = sent, coding, hashes
-        self.permitted: str | None = PERMITTED
-        self.whole: bytes | None = None
+        self.asked = 0
+        self.permitted, self.whole = 'match="v1?*", id="one \\"id\\""', b""
 
     def hash(self, name: str) -> str:
-        return super().hash(name) if self.hashes is None else self.hashes(self.documents[name])
+        return str(self.hashes(self.documents[name]))
 
     def __call__(self, request: Request) -> Reply:
         reply: Reply = super().__call__(request)
         if request.path != PATH or reply.status != 200:
             return reply
-        fields = [] if self.permitted is None else [("Use-As-Dictionary", self.permitted)]
+        self.asked += 1
+        fields = [*reply.headers, ("Use-As-Dictionary", self.permitted)]
         if "dcz" in request.headers["accept-encoding"]:
-            reply = replace(
-                reply, body=self.sent, headers=[*reply.headers, ("Content-Encoding", self.coding)]
-            )
-        elif self.whole is not None:
-            reply = replace(reply, body=self.whole)
-        return replace(reply, headers=[*reply.headers, *fields])
+            return replace(reply, body=self.sent, headers=[*fields, ("Content-Encoding", self.coding)])
+        return replace(reply, body=self.whole or reply.body, headers=fields)
+
+
+async def upgraded(
+    answer: Dictionaries, folder: Path, *, whole: bytes = b"", **more: Any
+) -> tuple[list[Request], tuple[int, int]]:
+    """The requests for the new revision, by a client with the old one; how many deltas were good, and bad."""
+    kept = options(folder, limits=StoreLimits(max_body_bytes=1 << 20), stale_if_error=0)
+    answer.documents, answer.whole = {"api/v1": OLD}, b""
+    async with serving(answer) as server:
+        async with AsyncSchemaCache(server.url, kept) as cache:
+            assert (await cache.schema("v1")).body == OLD
+        answer.documents, answer.whole = {"api/v1": NEW}, whole
+        async with AsyncSchemaCache(server.url, kept, **more) as cache:
+            schema = await cache.schema("v1")
+            assert (schema.body, schema.hash, schema.from_cache) == (NEW, answer.hash("api/v1"), False)
+            assert (await cache.spec("v1"))["info"]["title"] == "changed core"
+            events = (await cache.stats()).events
+        first, *others = server.seen(PATH)
+        assert "dcz" not in first.headers["accept-encoding"]
+        return others, (events["delta"], events["delta_failed"])
 
 
 async def test_predecessor_is_offered_and_the_document_proven(tmp_path: Path) -> None:
-    answer = Dictionaries(delta())
-    async with serving(answer) as server, AsyncSchemaCache(server.url, options(tmp_path)) as cache:
-        assert (await cache.schema("v1")).body == OLD
-        assert "available-dictionary" not in server.seen(PATH)[0].headers
-        assert "dcz" not in server.seen(PATH)[0].headers["accept-encoding"]
-        answer.documents = {"api/v1": NEW}
-        schema = await cache.schema("v1")
-        assert (schema.body, schema.hash, schema.from_cache) == (NEW, answer.hash("api/v1"), False)
-        asked = server.seen(PATH)[1:]
-        assert len(asked) == 1
-        digest = b64encode(hashlib.sha256(OLD).digest()).decode()
-        assert asked[0].headers["available-dictionary"] == f":{digest}:"
-        assert asked[0].headers["dictionary-id"] == '"one \\"id\\""'
-        assert asked[0].headers["accept-encoding"] == "zstd, gzip, dcz"
-        events = (await cache.stats()).events
-        assert (events["delta"], events["delta_failed"]) == (1, 0)
-        assert (await cache.schema("v1")).from_cache
-        assert (await cache.spec("v1"))["info"]["title"] == "changed core"
+    (asked,), counts = await upgraded(Dictionaries(), tmp_path)
+    fields = offer(OLD, 'one \\"id\\"', "zstd, gzip, dcz")
+    assert asked.headers.items() >= {name.lower(): value for name, value in fields.items()}.items()
+    assert counts == (1, 0)
 
 
 async def test_client_without_an_event_loop_offers_it_too(tmp_path: Path) -> None:
-    import asyncio
-
-    answer = Dictionaries(delta())
+    answer = Dictionaries()
     async with serving(answer) as server:
 
         def read() -> tuple[bytes, int]:
@@ -106,95 +98,73 @@ async def test_client_without_an_event_loop_offers_it_too(tmp_path: Path) -> Non
 
 
 BAD: Final = {
-    "another dictionary named": Dictionaries(delta(named=NEW)),
+    "another dictionary named": Dictionaries(compressed(NEW, OLD, named=NEW)),
     "no dictionary named": Dictionaries(zstandard.compress(NEW)),
-    "made with another dictionary": Dictionaries(delta(dictionary=NEW, named=OLD)),
-    "a flipped byte": Dictionaries(flipped(delta())),
-    "cut short": Dictionaries(delta()[:-30]),
-    "the names alone": Dictionaries(delta()[:40]),
-    "nothing of the header": Dictionaries(delta()[:20]),
-    "another document": Dictionaries(delta(NEW.replace(b"core", b"lies"))),
-    "the predecessor": Dictionaries(delta(OLD)),
-    "a bomb": Dictionaries(delta(b"{" + b" " * (4 << 20) + b"}")),
-    "a large window": Dictionaries(delta(window=27)),
-    "two codings": Dictionaries(delta(), "dcz, gzip"),
-    "gzip that is none": Dictionaries(delta(), "gzip"),
-    "an unknown coding": Dictionaries(delta(), "br"),
+    "made with another dictionary": Dictionaries(compressed(NEW, NEW, named=OLD)),
+    "a flipped byte": Dictionaries(flipped(DELTA)),
+    "cut short": Dictionaries(DELTA[:-30]),
+    "the names alone": Dictionaries(DELTA[:40]),
+    "nothing of the header": Dictionaries(DELTA[:20]),
+    "another document": Dictionaries(compressed(NEW.replace(b"core", b"lies"), OLD)),
+    "the predecessor": Dictionaries(compressed(OLD, OLD)),
+    "a bomb": Dictionaries(compressed(b"{" + b" " * (4 << 20) + b"}", OLD)),
+    "a large window": Dictionaries(compressed(NEW, OLD, window=27)),
+    "two codings": Dictionaries(DELTA, "dcz, gzip"),
+    "gzip that is none": Dictionaries(DELTA, "gzip"),
+    "an unknown coding": Dictionaries(DELTA, "br"),
     "no checksum, hashes that prove nothing": Dictionaries(
-        delta(write_checksum=False), hashes=lambda body: hashlib.md5(body).hexdigest()
+        compressed(NEW, OLD, write_checksum=False), hashes=md5_of
     ),
-    "no document, hashes that prove nothing": Dictionaries(
-        delta(b"[]"), hashes=lambda body: hashlib.md5(body).hexdigest()
-    ),
+    "no document, hashes that prove nothing": Dictionaries(compressed(b"[]", OLD), hashes=md5_of),
 }
 
 
 @pytest.mark.parametrize("answer", BAD.values(), ids=BAD)
 async def test_wrong_answer_costs_one_whole_document(answer: Dictionaries, tmp_path: Path) -> None:
-    answer.documents, answer.whole = {"api/v1": OLD}, None
-    limited = options(tmp_path, limits=StoreLimits(max_body_bytes=1 << 20), stale_if_error=0)
-    async with serving(answer) as server, AsyncSchemaCache(server.url, limited) as cache:
-        assert (await cache.schema("v1")).body == OLD
-        answer.documents = {"api/v1": NEW}
-        assert (await cache.schema("v1")).body == NEW
-        _, offered, whole = server.seen(PATH)
-        assert "available-dictionary" in offered.headers
-        assert "available-dictionary" not in whole.headers
-        assert whole.headers["accept-encoding"] == "zstd, gzip"
-        events = (await cache.stats()).events
-        assert (events["delta"], events["delta_failed"]) == (0, 1)
+    (offered, whole), counts = await upgraded(answer, tmp_path)
+    assert "available-dictionary" in offered.headers
+    assert "available-dictionary" not in whole.headers
+    assert whole.headers["accept-encoding"] == "zstd, gzip"
+    assert counts == (0, 1)
 
 
 async def test_server_that_is_wrong_twice_is_not_asked_a_third_time(tmp_path: Path) -> None:
-    answer = Dictionaries(flipped(delta()))
-    strict = options(tmp_path, stale_if_error=0)
-    async with serving(answer) as server, AsyncSchemaCache(server.url, strict) as cache:
-        await cache.schema("v1")
-        answer.documents, answer.whole = {"api/v1": NEW}, b"no document"
-        with pytest.raises(BadAnswer):
-            await cache.schema("v1")
-        assert len(server.seen(PATH)) == 3
+    answer = Dictionaries(flipped(DELTA))
+    with pytest.raises(BadAnswer):
+        await upgraded(answer, tmp_path, whole=b"no document")
+    assert answer.asked == 3
 
 
 async def test_checksum_proves_where_hashes_do_not(tmp_path: Path) -> None:
-    answer = Dictionaries(delta(), hashes=lambda body: hashlib.md5(body).hexdigest())
-    async with serving(answer) as server, AsyncSchemaCache(server.url, options(tmp_path)) as cache:
-        await cache.schema("v1")
-        answer.documents = {"api/v1": NEW}
-        assert (await cache.schema("v1")).body == NEW
-        assert len(server.seen(PATH)) == 2
+    assert (await upgraded(Dictionaries(hashes=md5_of), tmp_path))[1] == (1, 0)
 
 
 @pytest.mark.parametrize(
-    "permitted",
-    [None, "", 'match="v1?*", type=zip', 'match="other?*"', 'match="v1?*', 'match="/openapi/v3/api/v1?a=*"'],
+    ("permitted", "more"),
+    [
+        ("", {}),
+        ('match="v1?*", type=zip', {}),
+        ('match="other?*"', {}),
+        ('match="v1?*', {}),
+        ('match="/openapi/v3/api/v1?a=*"', {}),
+        ('match="v1?*"', {"headers": {"Authorization": "Bearer of-another-caller"}}),
+    ],
 )
-async def test_what_a_server_did_not_permit_is_not_offered(permitted: str | None, tmp_path: Path) -> None:
-    answer = Dictionaries(delta())
+async def test_what_a_server_did_not_permit_is_not_offered(
+    permitted: str, more: dict[str, Any], tmp_path: Path
+) -> None:
+    answer = Dictionaries()
     answer.permitted = permitted
-    async with serving(answer) as server, AsyncSchemaCache(server.url, options(tmp_path)) as cache:
-        await cache.schema("v1")
-        answer.documents = {"api/v1": NEW}
-        assert (await cache.schema("v1")).body == NEW
-        assert not any("available-dictionary" in request.headers for request in server.requests)
-
-
-async def test_dictionary_of_another_caller_is_not_offered(tmp_path: Path) -> None:
-    answer = Dictionaries(delta())
-    async with serving(answer) as server:
-        for token in ("one", "another"):
-            headers = {"Authorization": f"Bearer {token}"}
-            async with AsyncSchemaCache(server.url, options(tmp_path), headers=headers) as cache:
-                await cache.schema("v1")
-            answer.documents = {"api/v1": NEW}
-        assert not any("available-dictionary" in request.headers for request in server.requests)
+    (asked,), counts = await upgraded(answer, tmp_path, **more)
+    assert "available-dictionary" not in asked.headers
+    assert counts == (0, 0)
 
 
 @pytest.mark.parametrize("is_same", [True, False])
 async def test_imported_document_is_a_dictionary_for_its_own_server_alone(
     tmp_path: Path, *, is_same: bool
 ) -> None:
-    answer, other = Dictionaries(delta()), Dictionaries(delta())
+    answer, other = Dictionaries(), Dictionaries()
     async with serving(answer) as first, serving(other) as second:
         async with AsyncSchemaCache(first.url, options(tmp_path)) as cache:
             await cache.schema("v1")
@@ -211,8 +181,8 @@ async def test_imported_document_is_a_dictionary_for_its_own_server_alone(
     ("field", "id_"),
     [
         ('match="v1?*"', ""),
-        ('match="v1?*", id="a"', "a"),
-        ('id="a";x=1, match="v1?*";y="z", match-dest=("document" "style")', "a"),
+        ('match="v1?*", id="a"', '"a"'),
+        ('id="a";x=1, match="v1?*";y="z", match-dest=("document" "style")', '"a"'),
         ('match="/p/openapi/v3/apis/*/v1"', ""),
         ('match="/p/openapi/v3/apis/apps/v1?hash=*"', ""),
         ('match="/p/*", type=raw, unknown', ""),
@@ -220,6 +190,7 @@ async def test_imported_document_is_a_dictionary_for_its_own_server_alone(
         ('match="v1?*", match="v2?*"', None),
         ('match="v1*x?*"', None),
         ('match="v1v1*"', None),
+        ('match="/p/*/*/*/v1"', None),
         ('match="/openapi/v3/apis/apps/v1?*"', None),
         ('match="https://another.example.org/*"', None),
         ('match="/p/openapi/v3/apis/:group/v1"', None),

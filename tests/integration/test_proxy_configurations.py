@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import hashlib
 import json
 import re
 import shutil
-from base64 import b64encode
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -19,6 +17,7 @@ import pytest
 import zstandard
 from yarl import URL
 
+from data.deltas import FILLER, decompressed, offer
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.http.negotiation import coding_for
 from specmux_cache import AsyncSchemaCache, CacheOptions
@@ -144,10 +143,9 @@ def test_proxy_gives_the_right_bytes_or_no_dictionary(
         pytest.skip("wants nginx, varnishd and gcc: apt-get install nginx-light varnish gcc")
     file = tmp_path / "documents/apis/example.com/v1.json"
     file.parent.mkdir(parents=True)
-    words = "".join(hashlib.sha256(str(number).encode()).hexdigest() for number in range(500))
 
     def write(number: int) -> bytes:
-        tree = {"openapi": "3.0.0", "info": {"title": f"{number}", "version": words}, "paths": {}}
+        tree = {"openapi": "3.0.0", "info": {"title": f"{number}", "version": FILLER}, "paths": {}}
         file.write_text(json.dumps(tree))
         return canonical(tree)
 
@@ -182,9 +180,7 @@ def test_proxy_gives_the_right_bytes_or_no_dictionary(
                     for codings in ("gzip, zstd, dcz", "gzip", "identity", "zstd, gzip"):
                         fields = {"Accept-Encoding": codings}
                         if offered is not None:
-                            digest = b64encode(hashlib.sha256(revisions[offered]).digest()).decode()
-                            fields["Available-Dictionary"] = f":{digest}:"
-                            fields["Dictionary-ID"] = f'"{hashes[offered]}"'
+                            fields = offer(revisions[offered], hashes[offered], codings)
                         async with session.get(url, headers=fields) as answer:
                             coding = answer.headers.get("Content-Encoding", "identity")
                             body = await answer.read()
@@ -201,11 +197,7 @@ def test_proxy_gives_the_right_bytes_or_no_dictionary(
 
 async def kept(session: aiohttp.ClientSession, replica: Replica, hash: str) -> None:
     """Return once this document is kept as a predecessor: asked for with it, it is not unknown."""
-    fields = {
-        "Accept-Encoding": "dcz",
-        "Available-Dictionary": f":{b64encode(bytes(32)).decode()}:",
-        "Dictionary-ID": f'"{hash}"',
-    }
+    fields = offer(b"another", hash, "dcz")
     url = f"http://127.0.0.1:{replica.port}"
     counts: list[str] = []
     while len(set(counts)) < 2:
@@ -223,7 +215,5 @@ def plain(body: bytes, coding: str, dictionary: bytes) -> bytes:
         case "zstd":
             return zstandard.decompress(body)
         case "dcz":
-            assert body[8:40] == hashlib.sha256(dictionary).digest()
-            raw = zstandard.ZstdCompressionDict(dictionary, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
-            return zstandard.ZstdDecompressor(dict_data=raw).decompress(body[40:])
+            return decompressed(body, dictionary)
     return body

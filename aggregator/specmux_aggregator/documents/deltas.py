@@ -99,7 +99,7 @@ class Deltas:
         self._is_kept = is_kept
         self._document = document
         self._limits = limits
-        self._made: ByteBounded[Pair, MadeDelta] = ByteBounded(
+        self.kept: ByteBounded[Pair, MadeDelta] = ByteBounded(
             settings.max_bytes, size=lambda made: len(made.body) + OVERHEAD
         )
         self._flights: SingleFlight[Pair, MadeDelta | None] = SingleFlight()
@@ -108,20 +108,12 @@ class Deltas:
         """Deltas that the worker made."""
         self.results: Counter[DeltaResult] = Counter()
 
-    @property
-    def size(self) -> int:
-        """Bytes of the deltas in memory."""
-        return self._made.bytes
-
     def find(self, key: DocumentKey, media_type: MediaType, dictionary: OfferedDictionary) -> bytes | None:
         """The delta; empty if there is none; None if it has to be made."""
-        made = self._made.get((key, dictionary.hash, media_type))
-        if made is not None:
-            return self._matched(made, dictionary)
-        if self._is_kept(key.group_version, dictionary.hash):
+        made = self.kept.get((key, dictionary.hash, media_type))
+        if made is None and self._is_kept(key.group_version, dictionary.hash):
             return None
-        self.results[DeltaResult.UNKNOWN] += 1
-        return b""
+        return self._matched(made, dictionary)
 
     async def make(
         self, key: DocumentKey, media_type: MediaType, dictionary: OfferedDictionary, body: CodedBody
@@ -133,36 +125,34 @@ class Deltas:
         pair = key, dictionary.hash, media_type
         try:
             async with asyncio.timeout(self._wait):
-                made = await self._flights.run(pair, lambda: self._make(pair, body))
+                return self._matched(
+                    await self._flights.run(pair, lambda: self._make(pair, body)), dictionary
+                )
         except TimeoutError:
             self.results[DeltaResult.LATE] += 1
             return b""
-        if made is None:
-            self.results[DeltaResult.UNKNOWN] += 1
-            return b""
-        return self._matched(made, dictionary)
-
-    def forget(self) -> None:
-        """Drop them because memory is short."""
-        self._made.clear()
 
     async def close(self) -> None:
         await self._flights.close()
 
-    def _matched(self, made: MadeDelta, dictionary: OfferedDictionary) -> bytes:
-        if made.digest and not hmac.compare_digest(made.digest, dictionary.digest):
-            self.results[DeltaResult.MISMATCHED] += 1
-            return b""
-        self.results[DeltaResult.DELTA if made.body else DeltaResult.REFUSED] += 1
-        return made.body
+    def _matched(self, made: MadeDelta | None, dictionary: OfferedDictionary) -> bytes:
+        """Its bytes, if the client has the dictionary that they were made with."""
+        if made is None:
+            result = DeltaResult.UNKNOWN
+        elif made.digest and not hmac.compare_digest(made.digest, dictionary.digest):
+            result = DeltaResult.MISMATCHED
+        else:
+            result = DeltaResult.DELTA if made.body else DeltaResult.REFUSED
+        self.results[result] += 1
+        return made.body if made is not None and result is DeltaResult.DELTA else b""
 
     async def _make(self, pair: Pair, body: CodedBody) -> MadeDelta | None:
         """None if the predecessor is gone."""
         if self._jobs >= JOBS_MAX:
             return NONE
         self._jobs += 1
+        key, old_hash, media_type = pair
         try:
-            key, old_hash, media_type = pair
             old = await self._document(key.group_version, old_hash)
             if old is None:
                 return None
@@ -177,5 +167,5 @@ class Deltas:
         finally:
             self._jobs -= 1
         self.made += bool(made.body)
-        self._made.put(pair, made)
+        self.kept.put(pair, made)
         return made

@@ -87,5 +87,7 @@ class DeltaCollector:
             value=self._deltas.made,
         )
         yield GaugeMetricFamily(
-            "specmux_dictionary_deltas_bytes", "Bytes of such documents in memory.", value=self._deltas.size
+            "specmux_dictionary_deltas_bytes",
+            "Bytes of such documents in memory.",
+            value=self._deltas.kept.bytes,
         )

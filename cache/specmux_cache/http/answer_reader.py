@@ -11,16 +11,13 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import zstandard
 
 from specmux_cache.errors import BadAnswer
 from specmux_cache.http.messages import Answer, Fields, fields_of, join_values, list_members
 from specmux_cache.http.wire import PIECE, Wire
-
-if TYPE_CHECKING:  # imported where a stored document permits it
-    from specmux_cache.http.dictionaries import UsableDictionary
 
 LINE_MAX: Final = 64 * 1024
 FIELDS_MAX: Final = 100
@@ -220,14 +217,6 @@ def without_coding(answer: Answer, body: bytes) -> Answer:
 
 def needs_dictionary(answer: Answer) -> bool:
     return bool(answer.body) and DCZ in list_members(answer.fields, "content-encoding")
-
-
-def unpack_delta(answer: Answer, dictionary: UsableDictionary, limit: int, url: str) -> Answer:
-    """The answer with its body decompressed with a dictionary, and proven. Raises BadAnswer."""
-    try:
-        return dictionary.unpack(answer, limit)
-    except (zstandard.ZstdError, ValueError, OverflowError, EOFError) as error:
-        raise BadAnswer(f"its difference from a stored document is unusable: {error}", url=url) from error
 
 
 def _gunzip(data: bytes, limit: int) -> bytes:

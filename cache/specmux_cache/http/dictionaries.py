@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 import re
 from base64 import b64encode
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
 import zstandard
 
 from specmux_cache.access.field_values import is_loopback
+from specmux_cache.errors import BadAnswer
 from specmux_cache.http.answer_reader import ACCEPT_ENCODING, DCZ, ZSTD_WINDOW, unzstd, without_coding
 from specmux_cache.http.media_types import JSON
 from specmux_cache.http.messages import Answer, Fields, list_members
@@ -48,6 +48,7 @@ class UsableDictionary:
     """The server's, of this document."""
     media_type: str
     id: str
+    """As it is sent; "" if it has none."""
     wanted: str
     """The server's hash of the document that is requested."""
 
@@ -55,16 +56,18 @@ class UsableDictionary:
     def fields(self) -> Fields:
         """What a request says of it (RFC 9842 2.2, 2.3)."""
         digest = b64encode(bytes.fromhex(self.digest)).decode()
-        named = re.sub(r'(["\\])', r"\\\1", self.id)
-        own: Fields = (
-            ("accept-encoding", f"{ACCEPT_ENCODING}, {DCZ}"),
-            ("available-dictionary", f":{digest}:"),
-        )
-        return (*own, ("dictionary-id", f'"{named}"')) if named else own
+        coding = ("accept-encoding", f"{ACCEPT_ENCODING}, {DCZ}")
+        named = (("dictionary-id", self.id),) if self.id else ()
+        return coding, ("available-dictionary", f":{digest}:"), *named
 
-    def unpack(self, answer: Answer, limit: int) -> Answer:
-        """The answer with the document. Raises ValueError, OverflowError beyond ``limit`` bytes, EOFError and
-        ZstdError."""
+    def unpack(self, answer: Answer, limit: int, url: str) -> Answer:
+        """The answer with the document, of at most ``limit`` bytes. Raises BadAnswer for ``url``."""
+        try:
+            return self._unpack(answer, limit)
+        except (zstandard.ZstdError, ValueError, OverflowError, EOFError) as error:
+            raise BadAnswer(f"its difference from a stored document is unusable: {error}", url=url) from error
+
+    def _unpack(self, answer: Answer, limit: int) -> Answer:
         if list_members(answer.fields, "content-encoding") != (DCZ,):
             raise ValueError("the answer has another coding beside dcz")
         named = HEADER + bytes.fromhex(self.digest)
@@ -96,62 +99,37 @@ def is_secure(server: Server) -> bool:
 
 
 def permitted_id(field: str, target: str) -> str | None:
-    """The id of a dictionary that may be used for ``target``, a path and query in its directory; "" if it has
-    none, None if it may not. ``field``: Use-As-Dictionary."""
-    members = _members(field)
-    match, id_, kind = members.get("match", ""), members.get("id", '""'), members.get("type", "raw")
-    if not (_is_string(match) and _is_string(id_)) or kind != "raw" or not field.isascii():
-        return None
-    path, _, query = target.partition("?")
-    named = _text(id_)
-    return named if len(named) <= ID_MAX and _matches(_text(match), path, query) else None
-
-
-def _members(field: str) -> Mapping[str, str]:
-    """The members, none if the field is malformed (RFC 8941 4.2)."""
-    found: dict[str, str] = {}
+    """The id, as it is sent, of a dictionary that may be used for ``target``, a path and query in its
+    directory; "" if it has none, None if it may not. ``field``: Use-As-Dictionary."""
+    members: dict[str, str] = {}
     at = 0
     while at < len(field):
         member = _MEMBER.match(field, at)
-        if member is None:
-            return {}
-        found[member[1]] = member[2] or "?1"
+        if member is None:  # RFC 8941 4.2: a malformed field is none
+            return None
+        members[member[1]] = member[2] or "?1"
         at = member.end()
-    return found
-
-
-def _is_string(value: str) -> bool:
-    return len(value) >= 2 and value.startswith('"')
-
-
-def _text(string: str) -> str:
-    return re.sub(r"\\(.)", r"\1", string[1:-1])
+    match, id_, kind = members.get("match", ""), members.get("id", '""'), members.get("type", "raw")
+    if not (match.startswith('"') and id_.startswith('"')) or kind != "raw" or not field.isascii():
+        return None
+    if len(id_) > ID_MAX + 2 or not _matches(match[1:-1], *target.partition("?")[::2]):
+        return None
+    return id_ if id_ != '""' else ""
 
 
 def _matches(match: str, path: str, query: str) -> bool:
-    """Whether a URL pattern of letters and wildcards matches. One with anything else is taken to match
+    """Whether a URL pattern of letters and at most two wildcards matches. Any other is taken to match
     nothing, which costs no more than the dictionary."""
-    if not match or re.search(r"[{}()\\:+#]|\*\?", match):
+    if not match or re.search(r"[{}()\\:+#]|\*\?|\*.*\*.*\*", match):
         return False
     pathname, has_search, search = match.partition("?")
     if not pathname.startswith("/"):
         pathname = path[: path.rfind("/") + 1] + pathname
-    return _glob(pathname, path) and (not has_search or _glob(search, query))
+    return _is_like(path, pathname) and (not has_search or _is_like(query, search))
 
 
-def _glob(wild: str, text: str) -> bool:
-    first, *others = wild.split("*")
-    if not others:
-        return wild == text
-    if not text.startswith(first):
-        return False
-    at = len(first)
-    for part in others[:-1]:
-        found = text.find(part, at)
-        if found < 0:
-            return False
-        at = found + len(part)
-    return text.endswith(others[-1]) and at + len(others[-1]) <= len(text)
+def _is_like(text: str, wild: str) -> bool:
+    return re.fullmatch(".*".join(map(re.escape, wild.split("*"))), text) is not None
 
 
 def _sha512(body: bytes) -> str:

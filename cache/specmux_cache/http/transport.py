@@ -30,7 +30,6 @@ from specmux_cache.http.answer_reader import (
     read_head,
     send_head,
     unpack_body,
-    unpack_delta,
 )
 from specmux_cache.http.connection_faults import by_proxy, reason_of
 from specmux_cache.http.messages import Answer, Fields
@@ -153,7 +152,7 @@ class Transport:
             head, body = answer
         received = Answer(head.status, head.fields, body, requested_at, self._clock())
         if dictionary is not None and needs_dictionary(received):
-            return unpack_delta(received, dictionary, self.max_body_bytes, url)
+            return dictionary.unpack(received, self.max_body_bytes, url)
         does_unpack = unpacks and is_packed(received)
         return unpack_body(received, self.max_body_bytes, url) if does_unpack else received
 
