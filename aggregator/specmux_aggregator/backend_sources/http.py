@@ -24,7 +24,6 @@ from specmux_aggregator.model.failure import Cause, Failure, build_failure
 from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
 from specmux_aggregator.mounts import NamedFunction
 from specmux_aggregator.upstream.client import BackendRoot, MovedDocument, NotModified, Payload
-from specmux_aggregator.upstream.responses import INLINE_MAX
 from specmux_aggregator.workers.integrity import fault_of
 from specmux_aggregator.workers.lowering import (
     LoweredDocument,
@@ -43,6 +42,9 @@ if TYPE_CHECKING:  # imported in the worker process alone
     from specmux_aggregator.workers.documents import build_swagger
 else:
     build_swagger = NamedFunction("specmux_aggregator.workers.documents:build_swagger")
+
+SCANNED_AT_ONCE: Final = 1536 * 1024
+"""Bytes that are searched for a version on the event loop: a millisecond, and a thread a fifth as long."""
 
 # The hash remains the apiserver's, as for Protobuf and CBOR: it identifies the document, and replicas
 # agree without fetching it. Losses are known once a document was fetched; the next check publishes them.
@@ -209,7 +211,7 @@ class HTTPOrigin:
         body, coding = payload.body, payload.coding
         if begins_with_30(body, coding):
             return False
-        if coding is Coding.IDENTITY and len(body) <= INLINE_MAX:
+        if coding is Coding.IDENTITY and len(body) <= SCANNED_AT_ONCE:
             return may_be_later(body)
         return await asyncio.to_thread(coded_may_be_later, body, coding, limits=self._limits)
 

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+import orjson
+
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, beginning, decoded, encoded
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.failure import Cause, Failure
@@ -15,15 +17,21 @@ from specmux_converters.document import Limits, canonical, content_hash, parse
 from specmux_converters.errors import ConverterError, LimitExceeded
 from specmux_converters.lower_openapi31 import as_openapi_30, is_later_than_30
 
-HEAD: Final = 256
-"""Bytes within which Kubernetes' servers state a document's version."""
+END: Final = 256
+"""Bytes at either end of a document within which servers state its version: Kubernetes' at the beginning,
+those that sort keys at the end if there are few paths."""
 
 _FIRST: Final = re.compile(rb'\s*\{\s*"openapi"\s*:\s*"3\.0(?:\.[^"\\]*)?"')
 _KEY: Final = b'"openapi"'
+_BEFORE_KEY: Final = b"{, \t\r\n"
 _VALUE: Final = re.compile(rb'\s*:\s*"([^"]*)"')
 _LATER: Final = re.compile(rb"3\.0*[1-9]")
-_ESCAPES: Final = (b"\\u006", b"\\u007")
-"""The beginning of escapes of the key's letters. No server writes them, but a parser reads them."""
+_ESCAPE: Final = re.compile(rb"\\u00[2367]")
+"""Escapes of the version's dot and digits and of the key's letters. No server writes them, but a parser reads
+them."""
+_KEY_ESCAPE: Final = re.compile(rb"\\u00[67]")
+_NUMBERS_MAX: Final = 64
+"""Numbers after 3.0 outside of a string's beginning that are skipped one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +58,46 @@ class LoweredDocument:
 def begins_with_30(body: bytes, coding: Coding) -> bool:
     """Whether the first key of a document, as in nearly all, states 3.0. Of two such keys the first counts
     here."""
-    return _FIRST.match(beginning(body, coding, size=HEAD)) is not None
+    return _FIRST.match(beginning(body, coding, size=END)) is not None
+
+
+def _ends_with_30(plain: bytes) -> bool:
+    """Whether the last keys of a document state 3.0. What is JSON with a brace before it is the end of the
+    whole object, not of one within it; and within a string a backslash stands before each quote."""
+    at = plain.rfind(_KEY, max(1, len(plain) - END))
+    if at < 0 or plain[at - 1] not in _BEFORE_KEY:
+        return False
+    try:
+        version = orjson.loads(b"{" + plain[at:])["openapi"]
+    except orjson.JSONDecodeError:
+        return False
+    return isinstance(version, str) and _LATER.match(version.encode()) is None
 
 
 def may_be_later(plain: bytes) -> bool:
-    """Whether a document may state a version after 3.0, wherever that stands; found without parsing."""
+    """Whether a document may state a version after 3.0, wherever that stands; found without parsing all of
+    it. Of two such keys the last counts, if it is at the end."""
+    if _ends_with_30(plain):
+        return False
+    is_escaped = b"\\" in plain and _ESCAPE.search(plain) is not None
+    if not is_escaped and not _may_begin_later(plain):
+        return False
     at = plain.find(_KEY)
     while at >= 0:
         value = _VALUE.match(plain, at + len(_KEY))
         if value is not None and (b"\\" in value[1] or _LATER.match(value[1])):
             return True
         at = plain.find(_KEY, at + len(_KEY))
-    # The search for a backslash is 40 times as fast as that for an escape.
-    return b"\\" in plain and any(escape in plain for escape in _ESCAPES)
+    return is_escaped and _KEY_ESCAPE.search(plain) is not None
+
+
+def _may_begin_later(plain: bytes) -> bool:
+    """Whether any string may begin with a version after 3.0. A search for such a number takes two thirds of
+    that for the key, of documents as servers write them a quarter."""
+    for count, found in enumerate(_LATER.finditer(plain)):
+        if count == _NUMBERS_MAX or plain.startswith(b'"', found.start() - 1):
+            return True
+    return False
 
 
 def coded_may_be_later(body: bytes, coding: Coding, *, limits: Limits) -> bool:
