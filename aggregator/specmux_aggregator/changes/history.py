@@ -73,8 +73,8 @@ PACKED_AT_ONCE: Final = 64 * 1024
 as long again."""
 
 KEPT_AFTER: Final = 2.0
-"""Seconds after a document was fetched until it is compressed, so that a client that reads many waits for
-none."""
+"""Seconds, a second more at most, after a document was fetched until it is compressed, so that a client that
+reads many waits for none."""
 
 
 LOOK: Final = 1.0
@@ -192,7 +192,8 @@ class History:
         settled = self._settled.get(key.group_version)
         if settled is not None and settled.hash == key.hash and key.owner == settled.backend:
             self._bodies[key.group_version] = (key.hash, json)
-            due = self._due.setdefault(key.group_version, asyncio.get_running_loop().time() + KEPT_AFTER)
+            soon = float(math.ceil(asyncio.get_running_loop().time() + KEPT_AFTER))  # many fall due at once
+            due = self._due.setdefault(key.group_version, soon)
             if due < self._looks_at:  # avoid one check per document of thousands
                 self._woken.set()
 

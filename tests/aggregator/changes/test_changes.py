@@ -17,11 +17,12 @@ from data.compared import definition, document
 from fakes.apiserver import FakeAPIServer
 from fakes.apiserver import serving as serving_apiserver
 from running.service import Client, backend, directory, service
-from specmux_aggregator.config.settings import ChangeSettings
+from specmux_aggregator.config.settings import ChangeSettings, DiscoverySettings
 from specmux_aggregator.documents.archive import StateDirectory
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
 from specmux_converters.codecs import cbor
 from specmux_converters.document import Limits
+from specmux_converters.group_versions import GroupVersion
 
 STRING = {"type": "string"}
 KEY = "apis/example.com/v1"
@@ -288,6 +289,28 @@ async def test_native_documents_are_compared_where_both_are_at_hand(fetches: boo
             (entry,) = await entries_of(client, 1)
             assert entry["result"] == ("compared" if fetches else "unavailable")
             assert [each["id"] for each in entry["changes"]] == ["field-removed"] * fetches
+
+
+async def test_fetched_documents_are_kept_many_at_once() -> None:
+    names = [f"apis/g{number}.example.com/v1" for number in range(40)]
+    documents = {name: orjson.dumps(document(fields(name))) for name in names}
+    undiscovered = DiscoverySettings(enabled=False)
+    async with (
+        serving_apiserver(FakeAPIServer(documents)) as origin,
+        service(backend("a", origin.url), changes=QUICK, discovery=undiscovered) as client,
+    ):
+        await settled(client)
+        history = client.app.history
+        assert history is not None
+        for path in (await client.paths()).values():
+            assert (await client.get(path))[0] == 200
+            await asyncio.sleep(0.02)
+        kept = {0}
+        async with asyncio.timeout(60):
+            while len(names) not in kept:
+                kept.add(sum(bool(history.hashes(GroupVersion(name))) for name in names))
+                await asyncio.sleep(0.01)
+    assert len(kept) < len(names) // 2, kept
 
 
 async def test_another_owner_of_the_same_document_is_an_entry(tmp_path: Path) -> None:
