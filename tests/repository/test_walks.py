@@ -7,6 +7,7 @@ import random
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -37,6 +38,12 @@ MOST_OF_A_CHANGE, MOST_OF_A_DEFINITION = 30, 30
 published; but for those that answer clients and follow discovery meanwhile."""
 MOST_OF_A_STORED_DOCUMENT = 12
 """Modules of the client that a get enters of a document that is stored, without a background."""
+FETCHES = 5
+"""First fetches of which the cheapest counts: others have what else a service does in them."""
+MOST_TASKS = 2
+"""One of the client's connection, one of the fetch that goes on if the client leaves."""
+FIRST_FETCHES = ((50_000, 320, 0), (1_400_000, 365, 1))
+"""Bytes of a document, calls of our functions, and ways to a thread, where a large one is hashed."""
 MOST_ROOM_CHANGES = 600
 """Calls from one folder into another while one object is validated with its definition."""
 SETTLED = 0.3
@@ -80,6 +87,9 @@ QUIET: Any = {
     "changes": ChangeSettings(enabled=False),
     "discovery": DiscoverySettings(interval=60.0),
 }
+
+UNDISCOVERED: Any = {**QUIET, "discovery": DiscoverySettings(enabled=False)}
+"""Documents that discovery does not confirm are fetched for it."""
 
 
 async def entered_by(client: Client, url: str, status: int = 200, **fields: str) -> set[str]:
@@ -158,6 +168,62 @@ def test_get_that_is_answered_from_memory() -> None:
     assert len(similar) <= MOST_SIMILAR, sorted(similar)
     assert rooms(decided) | {"auth"} == walk("A GET that is answered from memory")
     assert rooms(remembered) | rooms(similar) <= {"server", "endpoints", "http"}
+
+
+@contextmanager
+def calls_counted() -> Iterator[Counter[str]]:
+    """Meanwhile and in this thread: calls of our functions, resumed coroutines included, tasks of ours, and
+    ways to a thread and back."""
+    counted: Counter[str] = Counter()
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        if event != "call":
+            return
+        name = frame.f_code.co_qualname
+        if _is_ours(frame):
+            counted["calls"] += 1
+        elif name == "BaseEventLoop.run_in_executor":
+            counted["threads"] += 1
+        elif name == "BaseEventLoop.create_task" and _is_ours(frame.f_locals["coro"].cr_frame):
+            counted["tasks"] += 1
+
+    sys.setprofile(note)
+    try:
+        yield counted
+    finally:
+        sys.setprofile(None)
+
+
+def test_first_fetch_of_a_document() -> None:
+    async def scenario(size: int) -> list[Counter[str]]:
+        names = [f"apis/g{number}.example.com/v1" for number in range(FETCHES)]
+        with serving_in_thread(Reference({name: sorted_document(name, size) for name in names})) as origin:
+            async with service(backend("a", origin.url), **UNDISCOVERED) as client:
+                await client.says_ready()
+                paths = await client.paths()
+                await asyncio.sleep(SETTLED)
+                found = []
+                for name in names:
+                    with calls_counted() as counted:
+                        assert (await client.get(paths[name]))[2] == sorted_document(name, size)
+                    found.append(counted)
+                return found
+
+    for size, most_calls, most_threads in FIRST_FETCHES:
+        found = asyncio.run(scenario(size))
+        assert min(counted["tasks"] for counted in found) <= MOST_TASKS, found
+        assert min(counted["threads"] for counted in found) <= most_threads, found
+        assert min(counted["calls"] for counted in found) <= most_calls, found
+
+
+def _is_ours(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__", "")).startswith("specmux_")
+
+
+def sorted_document(name: str, size: int) -> bytes:
+    """With its version in the midst, as servers write it that sort keys."""
+    ends = b'{"components":{"a":"%s"},"info":{"title":"%s","version":"1"},"openapi":"3.0.0","paths":{"%s":0}}'
+    return ends % (b"a" * (size // 2), name.encode(), b"b" * (size // 2))
 
 
 def test_change_of_a_backend() -> None:

@@ -23,6 +23,13 @@ def contradicts(answer: DocumentAnswer) -> bool:
     )
 
 
+def plain(answer: DocumentAnswer) -> Payload | MovedDocument | Failure:
+    """The answer to a request without conditions."""
+    if isinstance(answer, NotModified):
+        return Failure(Cause.UNEXPECTED_STATUS, "304 to a plain request")
+    return answer
+
+
 async def first_document(
     asks: Iterable[Callable[[], Awaitable[DocumentAnswer]]], *, failures_max: int
 ) -> Payload | MovedDocument | Failure | None:
@@ -41,11 +48,9 @@ async def first_document(
                 return refusal
             wait = None if following is None else HEDGE
             done, asking = await asyncio.wait(asking, timeout=wait, return_when=asyncio.FIRST_COMPLETED)
-            for answer in (task.result() for task in done):
+            for answer in (plain(task.result()) for task in done):
                 if isinstance(answer, Payload):
                     return answer
-                if isinstance(answer, NotModified):
-                    answer = Failure(Cause.UNEXPECTED_STATUS, "304 to a plain request")
                 is_failure = not contradicts(answer)
                 failures += is_failure
                 if is_failure or refusal is None or contradicts(refusal):

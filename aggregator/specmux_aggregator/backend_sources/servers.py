@@ -34,7 +34,7 @@ from typing import Final, Protocol, TypeVar
 from yarl import URL
 
 from specmux_aggregator.backend_sources.addresses import BackendAddresses
-from specmux_aggregator.backend_sources.hedge import DocumentAnswer, contradicts, first_document
+from specmux_aggregator.backend_sources.hedge import DocumentAnswer, contradicts, first_document, plain
 from specmux_aggregator.backend_sources.shared_documents import digest_of_own, own_offers
 from specmux_aggregator.backend_sources.sightings import Sightings
 from specmux_aggregator.http.messages import Coding
@@ -210,11 +210,9 @@ class NamedServer:
         self, group_version: GroupVersion, hash: Hash, *, accept_gzip: bool
     ) -> Payload | MovedDocument | Failure:
         """A document from a server that stands alone in its set."""
-        usual = self.requests(group_version, hash, accept_gzip=accept_gzip)[:1]
         is_listed = self.offers.get(group_version) == hash
         if not self.hides_several or not is_listed:
-            answer = await first_document(usual, failures_max=1)
-            assert answer is not None
+            answer = plain(await self.client.document(group_version, hash=hash, accept_gzip=accept_gzip))
             if isinstance(answer, Payload) or not contradicts(answer) or not is_listed:
                 return answer
             if self.root is not None and self._now() >= self._alone_until:
@@ -463,6 +461,8 @@ class ServerSet:
 
     def _current_servers(self) -> dict[str, NamedServer]:
         """The servers by address once several of these have answered, else by URL."""
+        if not self._by_address:
+            return self._by_url
         answering = sum(each.root is not None for each in self._by_address.values())
         return self._by_address if answering > 1 else self._by_url
 

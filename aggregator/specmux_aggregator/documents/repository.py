@@ -150,7 +150,7 @@ class DocumentRepository:
 
     async def is_kept(self, key: DocumentKey, media_type: MediaType) -> bool:
         """Whether the form can be had without its owner."""
-        if any(self._find_held(key, form) is not None for form in (media_type, JSON)):
+        if self._find_held(key, media_type) is not None or self._find_held(key, JSON) is not None:
             return True
         return self._archive is not None and await self._archive.has(key)
 
@@ -160,6 +160,8 @@ class DocumentRepository:
 
     def _find_held(self, key: DocumentKey, media_type: MediaType) -> CodedBody | None:
         """The form in the coding that is cheapest to decode."""
+        if not self._representations.holds(key):
+            return None
         for coding in (Coding.IDENTITY, Coding.ZSTD, Coding.GZIP):
             body = self._representations.get(key, media_type, coding)
             if body is not None:

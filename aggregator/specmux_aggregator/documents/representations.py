@@ -58,6 +58,10 @@ class Representations:
             return body
         return self._pinned.get(at)
 
+    def holds(self, key: DocumentKey) -> bool:
+        """Whether any form of the document is in memory."""
+        return key in self._of
+
     def put(
         self, key: DocumentKey, media_type: MediaType, coding: Coding, body: bytes, *, pin: bool = False
     ) -> None:

@@ -55,6 +55,8 @@ from specmux_converters.media_types import MediaType
 ATTEMPTS: Final = 3
 """Attempts per request, if the document changes while it is fetched."""
 
+UNTRIED: Final = Failure(Cause.INTERNAL, "")
+
 PARTIAL: Final = "Specmux-Partial"
 """The field that marks a list as incomplete: backends have not answered since the start."""
 
@@ -151,7 +153,7 @@ class Service:
 
     async def _answer(self, pending: Pending) -> PreparedAnswer:
         request = pending.request
-        failure = Failure(Cause.INTERNAL, "")
+        failure = UNTRIED
         known = self._recall_decision(pending)
         for _ in range(ATTEMPTS):
             decision, known = known or await self._decide_document(request), None
@@ -166,15 +168,13 @@ class Service:
                 case Revalidate():
                     continue
             started = time.monotonic()
+            is_kept = await self._documents.is_kept(decision.key, decision.media_type)
             representation = decision.representation
-            if not await self._documents.is_kept(decision.key, decision.media_type):
-                representation = replace(representation, cache_status=CacheStatus.ASKED)
             obtained = await self._documents.obtain(decision.key, decision.media_type, representation.coding)
             match obtained:
                 case bytes():
-                    return await self._deliver(
-                        request, replace(decision, representation=representation), obtained
-                    )
+                    status = None if is_kept else CacheStatus.ASKED
+                    return await self._deliver(request, decision, obtained, status)
                 case Unencodable():
                     continue
                 case MovedDocument():
@@ -190,16 +190,20 @@ class Service:
                 break
         return unavailable(failure, request, retry_after=self._retry_after(request, failure))
 
-    async def _deliver(self, request: Request, decision: Deliver, body: bytes) -> PreparedAnswer:
-        """The document, as its difference from the client's if that can be had soon."""
+    async def _deliver(
+        self, request: Request, decision: Deliver, body: bytes, status: CacheStatus | None
+    ) -> PreparedAnswer:
+        """The document, as its difference from the client's if that can be had soon. ``status``: as in
+        ``delivered``."""
         representation = decision.representation
         dictionary = _offered(request, representation)
         if self._deltas is not None and dictionary is not None:
             coded = CodedBody(representation.coding, body)
             delta = await self._deltas.make(decision.key, decision.media_type, dictionary, coded)
             if delta:
-                return _compressed(request, representation, dictionary, delta)
-        return delivered(representation, body)
+                asked = representation if status is None else replace(representation, cache_status=status)
+                return _compressed(request, asked, dictionary, delta)
+        return delivered(representation, body, status)
 
     def _recall_decision(self, pending: Pending) -> Deliver | None:
         """The decision made on arrival, if nothing was published since."""

@@ -47,6 +47,9 @@ NO_STORE: Final = ("Cache-Control", "no-store")
 ALLOW: Final = ("Allow", "GET, HEAD")
 
 
+OK: Final = "HTTP/1.1 200 OK"
+
+
 class CacheStatus(StrEnum):
     """Where an answer comes from, as Cache-Status says it (RFC 9211)."""
 
@@ -100,8 +103,8 @@ def prepare(
         raise ValueError("only the answer to HEAD has a length that is not its body's")
     if status in NO_CONTENT and body:
         raise ValueError(f"{status} has no content")
-    lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}"]
-    lines.extend(_FREQUENT.get(field) or _field(*field) for field in headers)
+    lines = [OK if status == 200 else f"HTTP/1.1 {status} {HTTPStatus(status).phrase}"]
+    lines.extend([_FREQUENT.get(field) or _field(*field) for field in headers])
     if status not in NO_CONTENT:
         lines.append(f"Content-Length: {len(body) if content_length is None else content_length}")
     lines.append("")
@@ -250,13 +253,19 @@ def settled(representation: Representation, request: Request) -> PreparedAnswer 
     if request.if_none_match is None or not names(request.if_none_match, etag, weak=True):
         return None
     # No Content-* fields: RFC 9110 15.4.5, and client-go's cache would merge them into its entry.
-    fields = [*_validating(representation), *representation.fields]
+    fields = [*_validating(representation, representation.cache_status), *representation.fields]
     return _prepare(representation, 304, fields)
 
 
-def delivered(representation: Representation, body: bytes) -> PreparedAnswer:
-    """The 200 with ``body``, which has the representation's content coding."""
-    fields = [("Content-Type", representation.content_type), *_validating(representation)]
+def delivered(
+    representation: Representation, body: bytes, cache_status: CacheStatus | None = None
+) -> PreparedAnswer:
+    """The 200 with ``body``, which has the representation's content coding. ``cache_status``: if it differs
+    from the representation's."""
+    fields = [
+        ("Content-Type", representation.content_type),
+        *_validating(representation, cache_status or representation.cache_status),
+    ]
     if representation.content_coding or representation.coding is not Coding.IDENTITY:
         fields.append(("Content-Encoding", representation.content_coding or representation.coding.value))
     if representation.use_as_dictionary:
@@ -317,10 +326,10 @@ def names(field: str, etag: ETag, *, weak: bool) -> bool:
     return False
 
 
-def _validating(representation: Representation) -> list[tuple[str, str]]:
+def _validating(representation: Representation, status: CacheStatus | None) -> list[tuple[str, str]]:
     control = cache_control(is_immutable=representation.is_immutable, is_private=representation.is_private)
     vary = VARY_BY_DICTIONARY if representation.varies_by_dictionary else VARY
     fields = [control, ("ETag", representation.etag), vary]
-    if representation.cache_status is not None:
-        fields.append(("Cache-Status", representation.cache_status))
+    if status is not None:
+        fields.append(("Cache-Status", status))
     return fields

@@ -104,7 +104,10 @@ class Dispatch:
     ) -> Reply | Response:
         """The answer to a message that has to wait. ``started``: monotonic seconds. ``pending``: what
         ``immediate`` returned."""
-        with traced(request.message.headers.getall(FIELD, ())):
+        parents = request.message.headers.getall(FIELD, ())
+        if not parents:
+            return await self._responded(request, started, pending)
+        with traced(parents):
             return await self._responded(request, started, pending)
 
     async def _responded(

@@ -95,8 +95,9 @@ class HeldBytes:
 
     def taken(self, waiting: int) -> None:
         """Set the number of messages that still wait."""
-        self._let_go(waiting)
-        self._sum_up()
+        if len(self._costs) > waiting + 1:
+            self._let_go(waiting)
+            self._sum_up()
 
     def _let_go(self, waiting: int) -> None:
         del self._costs[: max(len(self._costs) - waiting - 1, 0)]

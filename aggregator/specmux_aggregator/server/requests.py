@@ -60,7 +60,9 @@ def _refuse(message: RawRequestMessage) -> PreparedAnswer | None:
     # 100 (Continue) is not sent here: no request body is needed, so the final answer can be sent at once. An
     # expectation in HTTP/1.0 is ignored (RFC 9110 10.1.1).
     expected = headers.getall(EXPECT, ()) if message.version == HttpVersion11 else ()
-    return BAD_EXPECTATION if any(value.lower() != "100-continue" for value in expected) else None
+    if expected and any(value.lower() != "100-continue" for value in expected):
+        return BAD_EXPECTATION
+    return None
 
 
 def request_of(message: RawRequestMessage) -> Request:

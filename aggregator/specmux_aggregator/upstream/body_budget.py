@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from threading import get_ident
 from typing import Final
 
 SMALL: Final = 1024 * 1024
@@ -71,8 +72,13 @@ class BodyBudget:
                 raise
         else:
             self._held[owner] += size
-        loop = asyncio.get_running_loop()
-        return Share(partial(loop.call_soon_threadsafe, self._give_back, owner, size))
+        return Share(partial(self._release, owner, size, asyncio.get_running_loop(), get_ident()))
+
+    def _release(self, owner: str, size: int, loop: asyncio.AbstractEventLoop, thread: int) -> None:
+        if get_ident() == thread:  # nearly always: no need to wake the loop
+            loop.call_soon(self._give_back, owner, size)
+        else:
+            loop.call_soon_threadsafe(self._give_back, owner, size)
 
     def _fits(self, owner: str, size: int) -> bool:
         own = self._held[owner]

@@ -77,15 +77,24 @@ async def read_answer(
         return Redirect(status, response.headers.get("Location", ""))
     if status != 200 and (status != 201 or response.method != "POST"):
         return status_failure(status, retry_after(response.headers.get("Retry-After"), now=time.time()))
+    headers, length = response.headers, response.content_length
+    is_coded = "Transfer-Encoding" in headers
     try:
-        applied = coding(", ".join(response.headers.getall("Content-Encoding", ())))
+        applied = coding(", ".join(headers.getall("Content-Encoding", ())))
     except UnaskedCoding as unasked:
         return Failure(Cause.BAD_BODY, str(unasked))
-    read = await _body(response, max_bytes, room)
-    if isinstance(read, Failure):
-        return read
-    body, share = read
-    if applied is Coding.IDENTITY and not _is_framed(response):
+    if length is not None and length > max_bytes:
+        return too_large(max_bytes)
+    if length is not None and not is_coded:
+        share = await room(length) if room is not None and length > SMALL else None
+        body = await whole_body(response.connection, response.content, length)
+    else:
+        read = await _body(response, length, max_bytes, room)
+        if isinstance(read, Failure):
+            return read
+        body, share = read
+    # Without either the connection's end marks that of the body, even of a truncated one (RFC 9112 6.3).
+    if applied is Coding.IDENTITY and length is None and not is_coded:
         if may_have_more_values(body, UNFRAMED_VALUES):
             return Failure(
                 Cause.TOO_LARGE, f"the body tells no length, and has more than {UNFRAMED_VALUES} values"
@@ -95,23 +104,17 @@ async def read_answer(
     return Payload(
         body,
         applied,
-        essence(response.headers.get("Content-Type", "")),
-        entity_tag(response.headers.get("ETag")),
+        essence(headers.get("Content-Type", "")),
+        entity_tag(headers.get("ETag")),
         share,
     )
 
 
 async def _body(
-    response: UnreadAnswer, max_bytes: int, room: Room | None
+    response: UnreadAnswer, length: int | None, max_bytes: int, room: Room | None
 ) -> tuple[bytes, Share | None] | Failure:
-    length = response.content_length
-    if length is not None and length > max_bytes:
-        return too_large(max_bytes)
+    """A body that its length does not delimit."""
     share = None
-    if length is not None and "Transfer-Encoding" not in response.headers:
-        if room is not None and length > SMALL:
-            share = await room(length)
-        return await whole_body(response.connection, response.content, length), share
     # getvalue() does not copy, and a body that arrives byte by byte needs no object for each
     body = io.BytesIO()
     async for chunk in response.content.iter_any():
@@ -121,12 +124,6 @@ async def _body(
         if share is None and room is not None and max(length or 0, body.tell()) > SMALL:
             share = await room(length or max_bytes)
     return body.getvalue(), share
-
-
-def _is_framed(response: UnreadAnswer) -> bool:
-    """Whether HTTP marks the end of the body (RFC 9112 6.3); otherwise the connection's end does, even if
-    truncated."""
-    return response.content_length is not None or "Transfer-Encoding" in response.headers
 
 
 async def _is_json(body: bytes) -> bool:

@@ -27,7 +27,6 @@ class SingleFlight(Generic[K, V]):
         if flight is None:
             flight = self._flights[key] = _Flight()
             flight.task = asyncio.create_task(self._fly(key, flight, work))
-            flight.task.add_done_callback(_see)
         return flight
 
     async def run(self, key: K, work: Callable[[], Awaitable[V]]) -> V:
@@ -58,10 +57,9 @@ class SingleFlight(Generic[K, V]):
             for landing in self._land(key, flight):
                 landing.cancel()
             raise
-        except BaseException as error:
+        except Exception as error:  # noqa: BLE001  # it is its callers', who may all be gone
             for landing in self._land(key, flight):
                 landing.set_exception(error)
-            raise
         else:
             for landing in self._land(key, flight):
                 landing.set_result(result)
@@ -81,9 +79,3 @@ class _Flight(Generic[V]):
     def __init__(self) -> None:
         self.task: asyncio.Task[None] | None = None
         self.landings: set[asyncio.Future[V]] = set()
-
-
-def _see(task: asyncio.Task[None]) -> None:
-    """The error is known to its callers, or all of them were cancelled."""
-    if not task.cancelled():
-        task.exception()

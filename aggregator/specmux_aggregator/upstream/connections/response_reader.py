@@ -47,8 +47,7 @@ from aiohttp.streams import StreamReader
 
 from specmux_aggregator.upstream.connections.parsed_messages import ParsedMessages, SilenceTimer
 
-_HEAD: Final = re.compile(rb"HTTP/1\.[01] 200 [^\r\n]*\r\n((?:[^\r\n]+\r\n){1,64})\r\n")
-_LENGTH: Final = re.compile(rb"^content-length:[ \t]*([0-9]{1,18})[ \t]*\r$", re.MULTILINE)
+_LENGTH: Final = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,18})[ \t]*\r\n")
 _HEAD_MAX: Final = 8 * 1024
 """Bytes of the largest head that is examined."""
 
@@ -60,14 +59,14 @@ def told_length(data: bytes) -> int:
     The parser decides where a body ends: if a server makes it differ from this result, one read is parsed in
     one piece.
     """
-    head = _HEAD.match(data, 0, _HEAD_MAX)
-    if head is None:
+    end = data.find(b"\r\n\r\n", 0, _HEAD_MAX)
+    if end < 0 or not data.startswith((b"HTTP/1.1 200 ", b"HTTP/1.0 200 ")):
         return 0
-    fields = head[1].lower()
-    lengths = _LENGTH.findall(fields)
-    if len(lengths) != 1 or b"transfer-encoding" in fields:
+    head = data[: end + 2].lower()
+    length = _LENGTH.search(head)
+    if length is None or head.count(b"\r\ncontent-length") != 1 or b"transfer-encoding" in head:
         return 0
-    return head.end() + int(lengths[0])
+    return end + 4 + int(length[1])
 
 
 _SAYS_GOODBYE: Final = (b"HTTP/1.1 408", b"HTTP/1.0 408")
