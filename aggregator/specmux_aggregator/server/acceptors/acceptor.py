@@ -89,34 +89,44 @@ class HeldConnection(Connection):
         super().__init__(connections, acceptor.dispatch)
         self._acceptor = acceptor
         self._data = passed.data
+        """Bytes that wait until an answer is written."""
         self.holder = passed.holder
         """0 once it was returned."""
 
+    @property
+    def is_drained(self) -> bool:
+        return self.is_half_closed and not self._data
+
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self.data_received(self._data)
+        self._advance()
 
     def connection_lost(self, exc: BaseException | None) -> None:
         super().connection_lost(exc)
         self._acceptor.note_end(self)
 
     def data_received(self, data: bytes) -> None:
+        if self.outgoing.is_busy and self.transport is not None:
+            self._data += data
+            self.transport.pause_reading()
+            return
         now = time.monotonic()
         slot = self._answers.recall(data, self, now)
         if slot is None:
             self._acceptor.give_back(self, data)
-            return
-        self.incoming.head_since = 0.0
-        self.outgoing.answer(slot, now)
-        if self.outgoing.is_busy and self.transport is not None:
-            self.transport.pause_reading()
+        else:
+            self.incoming.head_since = 0.0
+            self.outgoing.answer(slot, now)
 
     def _advance(self) -> None:
         """Called when an answer is written."""
         if self.transport is None or self._is_closing or self.outgoing.is_busy:
             return
-        self.transport.resume_reading()
-        if self._acceptor.is_ending:
+        data, self._data = self._data, b""
+        if data:
+            self.transport.resume_reading()
+            self.data_received(data)
+        elif self._acceptor.is_ending:
             self._acceptor.give_back(self, b"")
 
 

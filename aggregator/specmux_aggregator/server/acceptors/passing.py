@@ -76,12 +76,13 @@ class PassableConnection(Connection):
         self._acceptors.staying.pop(self, None)
 
     def data_received(self, data: bytes) -> None:
-        if self.is_idle and self.incoming.is_at_boundary and not (self.incoming.is_deaf or self._is_closing):
+        incoming, is_free = self.incoming, self.task is None and not self.outgoing.is_busy
+        if is_free and incoming.is_at_boundary and not (incoming.is_deaf or self._is_closing):
             now = time.monotonic()
             slot = self._answers.recall(data, self, now)
             if slot is not None:
                 if not (self._is_hot(now) and self._acceptors.take(self, data, slot, now)):
-                    self.incoming.head_since = 0.0
+                    incoming.head_since = 0.0
                     self.outgoing.answer(slot, now)
                 return
         super().data_received(data)
