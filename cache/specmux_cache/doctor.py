@@ -10,8 +10,8 @@ from typing import Final, Literal
 
 from specmux_cache.errors import CacheError, StoreError
 from specmux_cache.reading.options import CacheOptions
+from specmux_cache.store.directory import hold_lock
 from specmux_cache.store.disk_store import DiskStore
-from specmux_cache.store.locks import hold_lock
 from specmux_cache.sync import SchemaCache
 from specmux_converters.counted_nouns import counted, size
 from specmux_converters.lazy.dataclasses import dataclass

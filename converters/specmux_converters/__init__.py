@@ -17,8 +17,8 @@ from specmux_converters.lazy.names import lazy_names
 
 if TYPE_CHECKING:  # type checkers and editors; at run time __getattr__ does it
     from specmux_converters.change_severity import ChangeSeverity
-    from specmux_converters.codecs.objects.envelope import Envelope as Envelope
-    from specmux_converters.codecs.objects.envelope import open_envelope as open_envelope
+    from specmux_converters.codecs.object_envelope import Envelope as Envelope
+    from specmux_converters.codecs.object_envelope import open_envelope as open_envelope
     from specmux_converters.crd import build
     from specmux_converters.crd.documents import CRDBuild
     from specmux_converters.crd.manifest import Problem
@@ -72,7 +72,7 @@ _MODULES = {
     "from_swagger2.conversion": "Conversion WholeConversion convert convert_whole",
     "errors": "ConverterError",
     "document": "Document Limits canonical content_hash parse",
-    "codecs.objects.envelope": "Envelope open_envelope",
+    "codecs.object_envelope": "Envelope open_envelope",
     "losses": "Grade Loss",
     "group_versions": "GroupVersion",
     "merging.merge": "ComponentRename Conflict MergeResult merge",

@@ -18,7 +18,7 @@ PROTOBUF_V2: Final = MediaType("application/com.github.proto-openapi.spec.v2.v1.
 """Swagger 2.0 as gnostic's openapi.v2.Document, served by old apiservers at /openapi/v2."""
 
 KUBERNETES_PROTOBUF: Final = MediaType("application/vnd.kubernetes.protobuf")
-"""Objects in an envelope that states their kind (``codecs.objects.envelope``)."""
+"""Objects in an envelope that states their kind (``codecs.object_envelope``)."""
 
 ENVELOPE_MAGIC: Final = b"k8s\0"
 """The first bytes of such an envelope."""

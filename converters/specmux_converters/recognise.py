@@ -114,7 +114,7 @@ class _Reading:
 
     def _parse_envelope(self) -> Document:
         """Parse an object in a Protobuf envelope whose content is JSON or CBOR."""
-        from specmux_converters.codecs.objects.envelope import open_envelope
+        from specmux_converters.codecs.object_envelope import open_envelope
 
         envelope = open_envelope(self.data, limits=self.limits)
         if isinstance(envelope.value, dict):

@@ -1,4 +1,5 @@
-"""The store's directory: ownership, marker files, reserved space.
+"""The store's directory: ownership, marker files, reserved space, locks between processes, which the kernel
+releases when their holder dies.
 
 Invariant: a directory that is refused is unchanged.
 """
@@ -6,10 +7,14 @@ Invariant: a directory that is refused is unchanged.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import re
 import sqlite3
 import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -34,6 +39,7 @@ OLD_RESULTS: Final = "checks"
 """Folder of results of ``specmux check`` until 0.1: it could be there before the store was."""
 _FOREIGN: Final = "not empty, and not a cache of specmux: empty it, or name another folder"
 _OLD_RESULT: Final = re.compile(r"\.?[0-9a-f]{64}\.json.*")
+POLL: Final = 0.005  # seconds
 
 
 def prepare(directory: Path) -> None:
@@ -194,3 +200,28 @@ def _write_once(path: Path, text: str) -> None:
     with os.fdopen(descriptor, "w", encoding="ascii") as file:
         file.write(text)
     beside.replace(path)
+
+
+@contextmanager
+def hold_lock(path: Path, *, timeout: float) -> Iterator[bool]:
+    """Whether the lock was acquired within ``timeout`` seconds; 0 tries once. Raises OSError.
+
+    Also excludes other holders in the same process: the lock belongs to the open file.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+    try:
+        yield _acquire_lock(descriptor, time.monotonic() + timeout)
+    finally:
+        os.close(descriptor)
+
+
+def _acquire_lock(descriptor: int, deadline: float) -> bool:
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(POLL)
+        else:
+            return True

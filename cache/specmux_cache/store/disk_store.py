@@ -55,13 +55,13 @@ from specmux_cache.store.directory import (
     DAMAGED_FILE,
     accept_read_only,
     fill_reserve,
+    hold_lock,
     is_read_only,
     prepare,
     release_reserve,
 )
 from specmux_cache.store.keys import Key
 from specmux_cache.store.limits import StoreLimits
-from specmux_cache.store.locks import hold_lock
 from specmux_cache.store.rows import (
     Digest,
     Metadata,

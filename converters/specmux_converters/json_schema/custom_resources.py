@@ -16,11 +16,12 @@ from specmux_converters.json_schema.forms import Mode, Schema
 from specmux_converters.json_schema.keywords import (
     COMBINATORS,
     NULL,
+    STRFMT_BASE64,
     combinators_of,
+    format_of,
     plain_keywords,
     with_null,
 )
-from specmux_converters.json_schema.scalars import STRFMT_BASE64, format_of
 from specmux_converters.json_schema.typed import TypedConverter
 from specmux_converters.json_schema.unions import with_unions
 from specmux_converters.json_values import mapping, within

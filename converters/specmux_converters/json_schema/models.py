@@ -15,15 +15,16 @@ from specmux_converters.document import Document, is_of_custom_resources
 from specmux_converters.errors import LimitExceeded
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_schema.forms import DRAFT, Dialect, ModelForm, Schema
-from specmux_converters.json_schema.keywords import plain_keywords, with_null
-from specmux_converters.json_schema.kinds import Kind, kinds_in
-from specmux_converters.json_schema.scalars import (
+from specmux_converters.json_schema.keywords import (
     BY_COMPONENT,
     GO_BASE64,
     META,
     STRFMT_BASE64,
     format_of,
+    plain_keywords,
+    with_null,
 )
+from specmux_converters.json_schema.kinds import Kind, kinds_in
 from specmux_converters.merging.short_names import short_names
 from specmux_converters.operations import GROUP_VERSION_KIND
 from specmux_converters.references import component_of, references, schemas_of

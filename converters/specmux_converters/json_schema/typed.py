@@ -12,14 +12,17 @@ from typing import Any, Final
 from specmux_converters.json_schema.components import Components
 from specmux_converters.json_schema.forms import Mode, Schema
 from specmux_converters.json_schema.keywords import (
+    BY_COMPONENT,
     COMBINATORS,
+    GO_BASE64,
+    INT_OR_STRING,
     NULL,
     combinators_of,
     deprecation,
+    format_of,
     plain_keywords,
     with_null,
 )
-from specmux_converters.json_schema.scalars import BY_COMPONENT, GO_BASE64, INT_OR_STRING, format_of
 from specmux_converters.json_schema.unions import with_unions
 from specmux_converters.references import component_of
 

@@ -12,9 +12,9 @@ import pytest
 
 from shared_data import DATA, read
 from specmux_cache.store.compaction import CompactionReport
+from specmux_cache.store.directory import hold_lock
 from specmux_cache.store.disk_store import DiskStore, StoreLimits
 from specmux_cache.store.keys import Key
-from specmux_cache.store.locks import hold_lock
 
 if TYPE_CHECKING:
     from pathlib import Path

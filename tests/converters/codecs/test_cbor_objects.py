@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared_data import DATA
-from specmux_converters.codecs.objects.cbor import decode_object, encode_object, without_bytes
+from specmux_converters.codecs.object_cbor import decode_object, encode_object, without_bytes
 from specmux_converters.document import Limits
 from specmux_converters.errors import ConverterError, Unrepresentable
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared_data import DATA, files
-from specmux_converters.codecs.objects.envelope import Envelope, open_envelope
+from specmux_converters.codecs.object_envelope import Envelope, open_envelope
 from specmux_converters.codecs.wire import LENGTH, key, write_delimited
 from specmux_converters.document import Limits
 from specmux_converters.errors import ConverterError, InvalidDocument, LimitExceeded

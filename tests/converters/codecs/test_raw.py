@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 import pytest
 
-from specmux_converters.codecs.objects.cbor import encode_object
-from specmux_converters.codecs.objects.envelope import guess_content_type, read_raw
+from specmux_converters.codecs.object_cbor import encode_object
+from specmux_converters.codecs.object_envelope import guess_content_type, read_raw
 from specmux_converters.errors import InvalidDocument
 from specmux_converters.media_types import CBOR, JSON
 

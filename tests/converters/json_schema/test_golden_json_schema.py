@@ -25,8 +25,8 @@ from specmux_converters.json_schema import STRICT, SchemaForm
 from specmux_converters.json_schema.catalogue import schema_of
 from specmux_converters.json_schema.crds import crds_yaml
 from specmux_converters.json_schema.definitions import dispatcher
+from specmux_converters.json_schema.keywords import BY_COMPONENT, GO_BASE64, QUANTITY
 from specmux_converters.json_schema.paths import documents_needed, file_wanted_at
-from specmux_converters.json_schema.scalars import BY_COMPONENT, GO_BASE64, QUANTITY
 
 FOLDER = GOLDEN / "json-schema"
 PARTIAL = SchemaForm(is_partial=True)

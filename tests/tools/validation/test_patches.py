@@ -19,7 +19,7 @@ import pytest
 from fakes.widgets import DEFINITION, widget
 from shared_data import DATA, read
 from specmux_aggregator.built_in_releases import built_in_releases
-from specmux_converters.codecs.objects.cbor import encode_object
+from specmux_converters.codecs.object_cbor import encode_object
 from specmux_converters.crd import build
 from specmux_converters.references import reference_to, schemas_of
 from specmux_converters.resources import GroupVersionKind

@@ -86,7 +86,7 @@ def upgrade(
     from specmux_converters.releases import RELEASES
     from specmux_tools.inputs.upgraded_objects import Upgrade
     from specmux_tools.sources.releases import predecessor
-    from specmux_tools.upgrades.verdicts import UpgradeOutcome
+    from specmux_tools.upgrades import UpgradeOutcome
 
     if not target:
         oldest, newest = RELEASES[0], RELEASES[-1]
@@ -116,7 +116,7 @@ def upgrade(
 
 
 def _report(judged: Sequence[UpgradedObject], origin: str, target: str) -> FindingReport:
-    from specmux_tools.upgrades.verdicts import count_outcomes
+    from specmux_tools.upgrades import count_outcomes
 
     counts = count_outcomes(each.verdict for each in judged)
     document: dict[str, Any] = {

@@ -21,7 +21,7 @@ from specmux_tools.inputs.validated_objects import Manifest, manifest_files, man
 from specmux_tools.sources import SourceOptions
 from specmux_tools.sources.arguments import is_path
 from specmux_tools.sources.disk.git_files import PREFIX as GIT
-from specmux_tools.upgrades.verdicts import (
+from specmux_tools.upgrades import (
     UpgradeJudge,
     UpgradeOutcome,
     UpgradeSides,

@@ -4,8 +4,14 @@ Depends on kinds, references, unions, and the structure of custom resources in `
 """
 
 from specmux_tools.validation.errors import InvalidDirective, UnsupportedMediaType, ValidationError
-from specmux_tools.validation.report import Check, Directive, Severity, ValidationReport, Violation
-from specmux_tools.validation.union_algorithm import UnionAlgorithm
+from specmux_tools.validation.report import (
+    Check,
+    Directive,
+    Severity,
+    UnionAlgorithm,
+    ValidationReport,
+    Violation,
+)
 from specmux_tools.validation.validator import Validator
 
 __all__ = [

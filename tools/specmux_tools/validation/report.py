@@ -25,6 +25,14 @@ class Directive(StrEnum):
     IGNORE = "Ignore"
 
 
+class UnionAlgorithm(StrEnum):
+    OFF = "off"
+    SEED = "seed"
+    """The KEP's algorithm since 2022."""
+    LEGACY = "legacy"
+    """The algorithm of servers from 2019 to 2023."""
+
+
 class Severity(StrEnum):
     ERROR = "error"
     WARNING = "warning"

@@ -32,8 +32,7 @@ from specmux_tools.validation.field_errors import (
     required,
     shown,
 )
-from specmux_tools.validation.report import Check, Path, Severity, Violation
-from specmux_tools.validation.union_algorithm import UnionAlgorithm
+from specmux_tools.validation.report import Check, Path, Severity, UnionAlgorithm, Violation
 
 _Object: TypeAlias = Mapping[str, Any]
 _Judge: TypeAlias = Callable[

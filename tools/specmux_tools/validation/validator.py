@@ -37,9 +37,16 @@ from specmux_tools.validation.metadata.updated_metadata import (
     storage_prefix,
 )
 from specmux_tools.validation.operation import Operation
-from specmux_tools.validation.report import Check, Directive, Severity, ValidationReport, Violation, bounded
+from specmux_tools.validation.report import (
+    Check,
+    Directive,
+    Severity,
+    UnionAlgorithm,
+    ValidationReport,
+    Violation,
+    bounded,
+)
 from specmux_tools.validation.stored_objects import StoredMatch, StoredObjects
-from specmux_tools.validation.union_algorithm import UnionAlgorithm
 
 if TYPE_CHECKING:  # imported with the first custom resource, rule or union
     from specmux_tools.validation.custom_resource import CustomResourceCheck

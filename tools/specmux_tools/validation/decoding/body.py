@@ -180,7 +180,7 @@ def _behind_separator(data: bytes) -> str:
 
 def protobuf_text(data: bytes) -> str:
     """Why an object in Protobuf is not looked into, and what it is."""
-    from specmux_converters.codecs.objects.envelope import open_envelope  # brings all codecs with it
+    from specmux_converters.codecs.object_envelope import open_envelope  # brings all codecs with it
 
     try:
         envelope = open_envelope(data, limits=DEFAULT_LIMITS)

@@ -21,10 +21,10 @@ def read_cbor(data: bytes) -> Any:
 
     Each byte that is not UTF-8 becomes U+FFFD, as Go's patterns and lengths see it.
     """
-    from specmux_converters.codecs.objects import cbor  # imports all codecs, which few bodies need
+    from specmux_converters.codecs import object_cbor  # imports all codecs, which few bodies need
 
     try:
-        return cbor.without_bytes(cbor.decode_object(data, limits=_LIMITS))
+        return object_cbor.without_bytes(object_cbor.decode_object(data, limits=_LIMITS))
     except ConverterError as error:
         reason = error.reason if error.reason.startswith("cbor: ") else f"cbor: {error.reason}"
         raise Undecodable(_GROUP_VERSION_KIND + reason) from error

@@ -8,8 +8,7 @@ from typing import Any, Final
 
 from specmux_converters.crd.keywords import EMBEDDED_RESOURCE, INT_OR_STRING, PRESERVE_UNKNOWN_FIELDS
 from specmux_converters.go.text import json_text, quote_text
-from specmux_tools.validation.definitions.ca_bundles import bundle_fault
-from specmux_tools.validation.definitions.conversions import is_known_review
+from specmux_tools.validation.definitions.conversions import bundle_fault, is_known_review
 from specmux_tools.validation.definitions.definition_fault import (
     Allowances,
     DefinitionFault,

@@ -25,6 +25,7 @@ from specmux_tools.validation.rules.cel.parsing.syntax import (
 from specmux_tools.validation.rules.cel.parsing.token_reader import (
     BETWEEN,
     CHOICE,
+    END,
     MEMBERS,
     PRODUCTS,
     READERS,
@@ -33,12 +34,13 @@ from specmux_tools.validation.rules.cel.parsing.token_reader import (
     BadLiteral,
     ParseStop,
     SyntaxMismatch,
+    Token,
     TokenReader,
     listed,
     number,
     quoted,
+    tokens,
 )
-from specmux_tools.validation.rules.cel.parsing.tokens import END, Token, tokens
 
 MOST_CHARACTERS: Final = 100_000
 MOST_DEPTH: Final = 90

@@ -1,4 +1,5 @@
-"""Tokens read one by one, the values of literals, and how reading goes on behind faults of syntax.
+"""Tokens of an expression (cel-spec, CEL.g4) read one by one, the values of literals, and how reading goes on
+behind faults of syntax.
 
 cel-go's parser, which ANTLR generates, does that (antlr4, DefaultErrorStrategy): it skips a surplus
 token, assumes a missing one, or else skips tokens up to one that may come next.
@@ -10,11 +11,36 @@ import re
 from collections.abc import Callable, Collection
 from typing import Any, Final
 
+from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.validation.rules.cel.parsing.issues import Issue
 from specmux_tools.validation.rules.cel.parsing.syntax import Expression, Literal
-from specmux_tools.validation.rules.cel.parsing.tokens import END, Token, escaped
 from specmux_tools.validation.rules.cel.values.values import INT_MAX, UINT_MAX, UInt
 
+_ESCAPE: Final = r"\\(?:[abfnrtv\"'\\?`]|[0-3][0-7]{2}|[xX][0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8})"
+_TEXT: Final = (
+    rf'[rR]"""[\s\S]*?"""|[rR]\'\'\'[\s\S]*?\'\'\'|"""(?:{_ESCAPE}|[^\\])*?"""|\'\'\'(?:{_ESCAPE}|[^\\])*?\'\'\''
+    rf'|[rR]"[^"\n\r]*"|[rR]\'[^\'\n\r]*\'|"(?:{_ESCAPE}|[^\\"\n\r])*"|\'(?:{_ESCAPE}|[^\\\'\n\r])*\''
+)
+_TOKEN: Final = re.compile(
+    rf"(?P<space>[\t \r\n\f]+|//[^\n]*)"
+    rf"|(?P<bytes>[bB](?:{_TEXT}))"
+    rf"|(?P<string>{_TEXT})"
+    r"|(?P<float>[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+|\.[0-9]+(?:[eE][+-]?[0-9]+)?)"
+    r"|(?P<uint>0x[0-9A-Fa-f]+[uU]|[0-9]+[uU])"
+    r"|(?P<int>0x[0-9A-Fa-f]+|[0-9]+)"
+    r"|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
+    r"|(?P<mark>==|!=|<=|>=|&&|\|\||[<>\[\]{}().,\-!?:+*/%])"
+    r"|(?P<escaped>`[A-Za-z0-9_./ -]+`)"
+)
+KEYWORDS: Final = frozenset(("in", "true", "false", "null"))
+END: Final = "<EOF>"
+_BEGUN: Final = re.compile(
+    r"(?P<quote>[\"'])(?:(?!(?P=quote))[^\\\n\r]|\\(?:[abfnrtv\"'\\?`]|[0-3][0-7]{2}|[xX][0-9A-Fa-f]{2}"
+    r"|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}))*+(?:\\(?:[0-3][0-7]?|[xX][0-9A-Fa-f]?|u[0-9A-Fa-f]{0,3}"
+    r"|U[0-9A-Fa-f]{0,7})?)?"
+    r"|`[A-Za-z0-9_./ -]*|[=&|]"
+)
+"""Pattern of a token that is not whole: the lexer sees that at the next character, and skips it, too."""
 MOST_RECOVERIES: Final = 30
 """Faults of syntax behind which reading goes on."""
 RELATIONS: Final = frozenset(("==", "!=", "<", "<=", ">", ">=", "in"))
@@ -39,13 +65,57 @@ _IN_ORDER: Final = (
     "==", "!=", "in", "<", "<=", ">=", ">", "&&", "||", "[", "]", "{", "}", "(", ")", ".", ",", "-", "!", "?",
     ":", "+", "*", "/", "%", "true", "false", "null", *_SHOWN,
 )  # fmt: skip
-_ESCAPE: Final = re.compile(
+_LITERAL_ESCAPE: Final = re.compile(
     rb"\\(?:([abfnrtv\"'\\?`])|([0-3][0-7]{2})|[xX]([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8}))"
 )
-_TEXT_ESCAPE: Final = re.compile(_ESCAPE.pattern.decode())
+_TEXT_ESCAPE: Final = re.compile(_LITERAL_ESCAPE.pattern.decode())
 _MOST_DIGITS: Final = 1_000
 """Digits of an integer, leading zeroes included."""
 _SHORT: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    kind: str
+    """string, bytes, float, uint, int, name, escaped; a mark or a keyword is its own kind."""
+    text: str
+    at: int
+    hidden: str = ""
+    """Blanks and comments before it."""
+
+
+def tokens(text: str, issues: list[Issue]) -> list[Token]:
+    """The tokens of a text. What is none is an issue and is skipped."""
+    found: list[Token] = []
+    at, hidden = 0, ""
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None:
+            at = _skipped(text, at, issues)
+            continue
+        kind = match.lastgroup
+        word = match.group()
+        if kind == "space":
+            hidden += word
+        elif kind is not None:
+            is_own = kind == "mark" or (kind == "name" and word in KEYWORDS)
+            found.append(Token(word if is_own else kind, word, at, hidden))
+            hidden = ""
+        at = match.end()
+    found.append(Token(END, END, len(text), hidden))
+    return found
+
+
+def _skipped(text: str, at: int, issues: list[Issue]) -> int:
+    """Behind what the lexer could not take."""
+    begun = _BEGUN.match(text, at)
+    end = at + 1 if begun is None else min(begun.end() + 1, len(text))
+    issues.append(Issue(at, f"Syntax error: token recognition error at: '{text[at:end]}'"))
+    return end
+
+
+def escaped(text: str) -> str:
+    return text.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
 
 
 class ParseStop(Exception):
@@ -206,7 +276,7 @@ def bytes_value(text: str) -> bytes:
     """The value of a literal that begins with b. Raises BadLiteral."""
     inner, is_raw = _inside(text[1:])
     data = inner.encode()
-    return data if is_raw or b"\\" not in data else _ESCAPE.sub(_byte, data)
+    return data if is_raw or b"\\" not in data else _LITERAL_ESCAPE.sub(_byte, data)
 
 
 def _inside(text: str) -> tuple[str, bool]:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import functools
 from typing import Any, Final
 
+from specmux_converters.codecs import object_cbor
 from specmux_converters.codecs.gnostic import read_facts
-from specmux_converters.codecs.objects import cbor
 from specmux_converters.codecs.protobuf_reader import compile_reader, read_message
 from specmux_converters.codecs.protobuf_scalars import Read
 from specmux_converters.document import DEFAULT_LIMITS, Limits, parse
@@ -96,7 +96,7 @@ def read_raw(raw: bytes, *, content_type: str = "", limits: Limits = DEFAULT_LIM
     types other than JSON and CBOR, LimitExceeded."""
     match essence(content_type) or guess_content_type(raw):
         case media_type if media_type == CBOR:
-            return cbor.decode_object(raw, limits=limits)
+            return object_cbor.decode_object(raw, limits=limits)
         case media_type if media_type == JSON:
             whole = parse(b'{"":' + raw + b"}", limits=limits)  # any value is accepted, not just an object
             if len(whole) == 1:

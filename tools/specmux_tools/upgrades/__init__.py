@@ -1,1 +1,0 @@
-"""Judges objects for an upgrade: under the documents that serve them now, and under the target's."""
