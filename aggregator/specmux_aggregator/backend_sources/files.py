@@ -14,16 +14,11 @@ import stat
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
-from specmux_aggregator.backend_sources.manifests import Unreadable
 from specmux_aggregator.folders import is_hidden, read_at_most
 from specmux_aggregator.model.failure import Cause, Failure
-from specmux_aggregator.workers.built import ManifestFile
 from specmux_aggregator.workers.file_names import is_document_name
-
-if TYPE_CHECKING:  # imported where there are manifests
-    from specmux_converters.crd import Templates
 
 Fingerprint = tuple[int, int, int]
 """Size, modification time in nanoseconds, inode: changes when a file is written or replaced."""
@@ -52,10 +47,6 @@ class DocumentFiles(Protocol):
 
     async def scan(self) -> dict[str, Fingerprint] | Failure: ...
 
-    async def templates(self) -> Templates: ...
-
-    def manifest(self, name: str) -> ManifestFile | Unreadable: ...
-
     def read(self, name: str) -> bytes: ...
 
 
@@ -72,20 +63,6 @@ class Folder:
     async def scan(self) -> dict[str, Fingerprint] | Failure:
         """Every document file by its path below the directory, sorted; or why they cannot be listed."""
         return await asyncio.to_thread(self._scan)
-
-    async def templates(self) -> Templates:
-        """The newest known ones: files belong to no cluster."""
-        from specmux_converters.crd import BUNDLED
-
-        return BUNDLED
-
-    def manifest(self, name: str) -> ManifestFile | Unreadable:
-        """The file as one that may contain manifests. Blocks."""
-        try:
-            data = self.read(name)
-        except OSError as error:
-            return Unreadable(error.strerror or type(error).__name__)
-        return ManifestFile(name, data)
 
     def read(self, name: str) -> bytes:
         """The file's bytes; of a file beyond the limit, one byte more than the limit. Raises OSError;

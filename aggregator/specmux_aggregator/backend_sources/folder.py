@@ -7,26 +7,22 @@ caller has them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from specmux_aggregator.backend_sources.directory import DirectoryOrigin
-from specmux_aggregator.backend_sources.files import DocumentFiles, Fingerprint
-from specmux_aggregator.backend_sources.manifests import Unreadable
+from specmux_aggregator.backend_sources.files import DocumentFiles
 from specmux_aggregator.backend_sources.outcome import BackendOffers, Outcome, UnchangedOffers
 from specmux_aggregator.model.backend import Backend, BackendKind
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Observation
 from specmux_aggregator.upstream.client import MovedDocument, Payload
-from specmux_aggregator.workers.built import ManifestFile
 from specmux_aggregator.workers.worker import Worker
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
 
 if TYPE_CHECKING:  # imported where there are manifests
     from specmux_aggregator.backend_sources.crds import CRDsOrigin
-    from specmux_converters.crd import Templates
 
 _NOTHING: Final = BackendOffers(BackendKind.DIRECTORY, {})
 
@@ -97,27 +93,11 @@ class FolderOrigin:
             return UnchangedOffers()
         if self._manifests is None:
             from specmux_aggregator.backend_sources.crds import CRDsOrigin
+            from specmux_aggregator.backend_sources.folder_manifests import FolderManifests
 
-            manifests = _Manifests(self._folder, self._documents)
+            manifests = FolderManifests(self._folder, among=self._documents)
             self._manifests = CRDsOrigin(self._backend, manifests, self._worker, limits=self._limits)
         return await self._manifests.observe(last)
-
-
-class _Manifests:
-    """The files of the directory that contain manifests."""
-
-    def __init__(self, folder: DocumentFiles, documents: DirectoryOrigin) -> None:
-        self._folder = folder
-        self._documents = documents
-
-    async def scan(self) -> Mapping[str, Fingerprint] | Failure:
-        return self._documents.manifests
-
-    async def templates(self) -> Templates:
-        return await self._folder.templates()
-
-    def manifest(self, name: str) -> ManifestFile | Unreadable:
-        return self._folder.manifest(name)
 
 
 def _join_offers(documents: BackendOffers, built: BackendOffers) -> BackendOffers:

@@ -7,12 +7,9 @@ import errno
 from pathlib import Path
 
 from specmux_aggregator.backend_sources.files import Fingerprint
-from specmux_aggregator.backend_sources.manifests import Unreadable
 from specmux_aggregator.backend_sources.oci_layout import Layout, LayoutDocument
 from specmux_aggregator.errors import UnreadableLayout
 from specmux_aggregator.model.failure import Cause, Failure
-from specmux_aggregator.workers.built import ManifestFile
-from specmux_converters.crd import BUNDLED, Templates
 
 
 class LayoutFiles:
@@ -27,15 +24,6 @@ class LayoutFiles:
 
     async def scan(self) -> dict[str, Fingerprint] | Failure:
         return await asyncio.to_thread(self._scan)
-
-    async def templates(self) -> Templates:
-        return BUNDLED
-
-    def manifest(self, name: str) -> ManifestFile | Unreadable:
-        try:
-            return ManifestFile(name, self.read(name))
-        except OSError as error:
-            return Unreadable(str(error.strerror))
 
     def read(self, name: str) -> bytes:
         """The verified bytes. Raises OSError; blocks."""

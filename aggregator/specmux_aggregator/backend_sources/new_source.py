@@ -39,9 +39,10 @@ def origin_of(
             )
         case BackendKind.CRDS:
             from specmux_aggregator.backend_sources.crds import CRDsOrigin
+            from specmux_aggregator.backend_sources.folder_manifests import FolderManifests
 
             if backend.found is None or manifests is None:
-                manifests = _folder(backend, limits)
+                manifests = FolderManifests(_folder(backend, limits))
             return CRDsOrigin(backend, manifests, worker, limits=limits.of_documents)
         case BackendKind.AUTO | BackendKind.V2 | BackendKind.V3:
             if servers is None:

@@ -7,11 +7,8 @@ from pathlib import Path
 import orjson
 
 from specmux_aggregator.backend_sources.files import Fingerprint
-from specmux_aggregator.backend_sources.manifests import Unreadable
 from specmux_aggregator.built_in_releases import PublishedDocuments, built_in_releases
 from specmux_aggregator.model.failure import Cause, Failure
-from specmux_aggregator.workers.built import ManifestFile
-from specmux_converters.crd import BUNDLED, Templates
 from specmux_converters.group_versions import GroupVersion
 
 _SUFFIX = ".json"
@@ -31,12 +28,6 @@ class ReleaseFiles:
         if len(keys) > self._max_files:
             return Failure(Cause.TOO_LARGE, f"more than {self._max_files} files")
         return {f"{key}{_SUFFIX}": (0, 0, 0) for key in keys}
-
-    async def templates(self) -> Templates:
-        return BUNDLED
-
-    def manifest(self, name: str) -> ManifestFile | Unreadable:
-        return ManifestFile(name, self.read(name))
 
     def read(self, name: str) -> bytes:
         key = GroupVersion(name.removesuffix(_SUFFIX))

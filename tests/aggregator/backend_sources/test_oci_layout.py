@@ -16,6 +16,7 @@ import pytest
 import zstandard
 
 from specmux_aggregator.backend_sources import oci_layout
+from specmux_aggregator.backend_sources.folder_manifests import FolderManifests
 from specmux_aggregator.backend_sources.layout_files import LayoutFiles
 from specmux_aggregator.backend_sources.manifests import Unreadable
 from specmux_aggregator.backend_sources.oci_layout import Layout
@@ -184,7 +185,9 @@ def test_a_blob_that_is_repaired_is_read_again(made: Made, tmp_path: Path, is_ta
     assert asyncio.run(files.scan()) != before
     if not is_tar:
         written.unlink()
-        assert isinstance(files.manifest(TITLE["org.opencontainers.image.title"]), Unreadable)
+        unread = FolderManifests(files).manifest(TITLE["org.opencontainers.image.title"])
+        assert isinstance(unread, Unreadable)
+        assert f"{layer['digest'][7:]}): No such file" in unread.reason
         assert len(asyncio.run(files.scan())) == 1
     few = LayoutFiles(Path(f"oci:{made.folder}"), max_files=0, max_bytes=10_000)
     assert asyncio.run(few.scan()) == Failure(Cause.TOO_LARGE, "more than 0 files")
