@@ -78,7 +78,7 @@ def operations_of(document: Document, group: str, version: str, kind: str) -> It
                 verb,
                 method.upper(),
                 path,
-                _consumed_types(document, operation),
+                _types(resolve_part(document, operation.get("requestBody"))),
                 _produced_types(document, operation),
             )
 
@@ -89,10 +89,6 @@ def operation_of(document: Document, group: str, version: str, kind: str, verb: 
     wanted = "list" if verb == "watch" else verb
     found = [each for each in operations_of(document, group, version, kind) if each.verb == wanted]
     return min(found, key=lambda each: each.is_of_subresource, default=None)
-
-
-def _consumed_types(document: Document, operation: Document) -> tuple[str, ...]:
-    return _types(resolve_part(document, operation.get("requestBody")))
 
 
 def _produced_types(document: Document, operation: Document) -> tuple[str, ...]:

@@ -52,7 +52,9 @@ class DocumentSet:
             self._kinds.update((each.kind, each) for each in given if _is_built_in(each))
         defined = [each for key in sorted(self.own) for each in kinds_of(self.own[key], key)]
         defined = [each for each in defined if each.kind not in self._kinds]
-        self._defined = {(each.kind.group, each.kind.kind) for each in defined if _is_of_one(each)}
+        # A definition has these, unlike ``DeleteOptions``, which every group-version has.
+        of_one = (each.kind for each in defined if len(group_version_kinds(each.schema)) == 1)
+        self._defined = {(kind.group, kind.kind) for kind in of_one}
         for found in (*defined, *(each for each in given if not self._is_defined(each.kind))):
             self._kinds.setdefault(found.kind, found)
 
@@ -96,11 +98,6 @@ class DocumentSet:
 
 def _is_built_in(found: KindSchema) -> bool:
     return found.kind.group in BUILT_IN_GROUPS and not is_of_custom_resources(found.document)
-
-
-def _is_of_one(found: KindSchema) -> bool:
-    """Whether a definition has it, unlike ``DeleteOptions``, which every group-version has."""
-    return len(group_version_kinds(found.schema)) == 1
 
 
 def kinds_of(document: Document, group_version: GroupVersion) -> Iterator[KindSchema]:

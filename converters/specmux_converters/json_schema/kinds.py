@@ -38,7 +38,8 @@ def kinds_in(document: Document, key: GroupVersion) -> tuple[Kind, ...]:
     found: dict[str, Kind] = {}
     for component, schema in sorted(schemas_of(document).items()):
         for group, version, kind in kinds_named_by(schema):
-            if (group, version) == own and not _is_of_requests(kind):
+            is_of_requests = kind == "WatchEvent" or kind.endswith("Options")
+            if (group, version) == own and not is_of_requests:
                 found.setdefault(kind, Kind(group, version, kind, component))
     return tuple(found[kind] for kind in sorted(found))
 
@@ -59,7 +60,3 @@ def components_with_status(document: Document) -> frozenset[str]:
     return frozenset(
         name for name, schema in schemas_of(document).items() if served.intersection(kinds_named_by(schema))
     )
-
-
-def _is_of_requests(kind: str) -> bool:
-    return kind == "WatchEvent" or kind.endswith("Options")

@@ -252,7 +252,10 @@ def piece_of(
         frame = _frame(source, trace)
         lose_others(document, _OF_DOCUMENT, trace)
         paths = _each(
-            items_of(document, "paths"), trace, ("paths",), lambda _, node: _path(node, source, trace)
+            items_of(document, "paths"),
+            trace,
+            ("paths",),
+            lambda _, node: convert_path_item(node, source, trace),
         )
         schemas = items_of(items_of(document, "components"), "schemas")
         definitions = _each(
@@ -299,7 +302,7 @@ def join_pieces(pieces: Mapping[str, Piece], *, known: Known | None = None) -> S
     result: Document = {"swagger": "2.0", "info": {"title": "", "version": ""}, **frame}
     result["paths"] = dict(sorted(paths.items()))
     result["definitions"] = dict(sorted(definitions.items()))
-    if _is_kubernetes(frame):
+    if _MARK in frame:
         result.pop(_MARK)
         parameters = share_parameters(paths.values(), known)
         if parameters:
@@ -309,10 +312,6 @@ def join_pieces(pieces: Mapping[str, Piece], *, known: Known | None = None) -> S
 
 _MARK: Final = "x-specmux-profile"
 """In frames of the ``kubernetes`` profile until they are joined."""
-
-
-def _is_kubernetes(frame: Document) -> bool:
-    return _MARK in frame
 
 
 def _frame(source: OpenAPISource, trace: Trace) -> Document:
@@ -348,10 +347,6 @@ def _each(
         result[name] = convert(name, node)
     trace.path.clear()
     return result
-
-
-def _path(node: Any, source: OpenAPISource, trace: Trace) -> Document:
-    return convert_path_item(node, source, trace)
 
 
 def _known_definition(name: str, node: Any, profile: Profile, trace: Trace, memo: ReleaseMemo) -> Document:

@@ -74,7 +74,8 @@ def _add_version(
 ) -> None:
     """``keeps_all``: nothing is pruned (``spec.preserveUnknownFields``)."""
     group_version = served.group_version(crd.group_version(version), Basis.ENFORCED)
-    subresources = [name for name, is_there in _subresources(version) if is_there]
+    flags = ("status", version.has_status), ("scale", version.has_scale)
+    subresources = [name for name, is_there in flags if is_there]
     group_version.resources[crd.plural] = ServedResource(
         crd.plural,
         crd.kind,
@@ -97,10 +98,6 @@ def _add_version(
         is_read_by_name=True,
         is_manifest=True,
     )
-
-
-def _subresources(version: Version) -> tuple[tuple[str, bool], ...]:
-    return ("status", version.has_status), ("scale", version.has_scale)
 
 
 def _deprecated_versions(manifest: Document) -> frozenset[str]:

@@ -60,7 +60,7 @@ class _Merge:
 
     def _items(self, list_type: Mapping[str, Any], ours: list[Any], theirs: list[Any]) -> list[Any]:
         """Items in stored order if none moves, otherwise in applied order."""
-        left, right = (self._elements(list_type, each) for each in (ours, theirs))
+        left, right = ([self._types.element(list_type, item) for item in items] for items in (ours, theirs))
         stored = _indexed(left, ours)
         applied = _indexed(right, theirs)
         shared = [each.identity for each in right if each.identity in stored]
@@ -100,9 +100,6 @@ class _Merge:
                 other += 1
                 turn += expected is not None and expected == identity
         return made
-
-    def _elements(self, list_type: Mapping[str, Any], items: list[Any]) -> list[PathElement]:
-        return [self._types.element(list_type, each) for each in items]
 
 
 def _indexed(elements: list[PathElement], items: list[Any]) -> dict[Any, Any]:

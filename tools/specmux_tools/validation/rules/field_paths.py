@@ -38,7 +38,7 @@ def follow_field_path(text: str, node: RuleNode, *, takes_keys: bool = True) -> 
     """And what it leads to. ``takes_keys``: names may stand in brackets. Raises BadFieldPath."""
     found: list[str] = []
     shown = ""
-    parts = iter(_parts(text))
+    parts = (match.group() for match in _PART.finditer(text))
     for part in parts:
         if part == "[":
             if not takes_keys:
@@ -58,10 +58,6 @@ def follow_field_path(text: str, node: RuleNode, *, takes_keys: bool = True) -> 
         found.append(name)
         shown += f".{name}" if is_field else f"[{name}]"
     return tuple(found), shown.removeprefix("."), node
-
-
-def _parts(text: str) -> list[str]:
-    return [match.group() for match in _PART.finditer(text)]
 
 
 def _next(parts: Iterator[str]) -> str:

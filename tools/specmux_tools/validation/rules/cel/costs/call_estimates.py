@@ -3,7 +3,7 @@ pkg/cel/library/cost.go; cel-go, checker/cost.go and ext)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from math import ceil
 from typing import Any, Final, TypeAlias
 
@@ -216,10 +216,6 @@ def _sets(factor: int) -> Estimator:
     return lambda parts: CallEstimate(parts[0].sized.times(parts[1].sized).by(factor).plus(ONE))
 
 
-def _named(names: Iterable[str], estimator: Estimator) -> dict[str, Estimator]:
-    return dict.fromkeys(names, estimator)
-
-
 def _factor(name: str) -> float:
     return 2.0 + TRAVERSAL if name in ("string", "bytes") else 2.0
 
@@ -248,14 +244,16 @@ _BY_OVERLOAD: Final[dict[str, Estimator]] = {
     "cidr_contains_cidr_string": _contained(parses=True, masks=True),
 }
 _BY_FUNCTION: Final[dict[str, Estimator]] = {
-    **_named(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _traversed),
+    **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _traversed),
     "includes": _includes,
-    **_named(("url", "lowerAscii", "upperAscii", "substring", "trim"), _text(keeps_size=True)),
+    **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim"), _text(keeps_size=True)),
     "replace": _replaced,
     "split": _split,
     "join": _joined,
-    **_named(("find", "findAll"), _matched(has_result=True)),
-    **_named(("cidr", "isIP", "isCIDR", "ip", "quantity", "isQuantity", "semver", "isSemver"), _text()),
+    **dict.fromkeys(("find", "findAll"), _matched(has_result=True)),
+    **dict.fromkeys(
+        ("cidr", "isIP", "isCIDR", "ip", "quantity", "isQuantity", "semver", "isSemver"), _text()
+    ),
     "ip.isCanonical": _text(2),
     "containsIP": _contained(parses=False, masks=False),
     "containsCIDR": _contained(parses=False, masks=True),
@@ -266,13 +264,13 @@ _DEFAULTS: Final[dict[str, Estimator]] = {
     "string_to_bytes": _encoded,
     "bytes_to_string": _decoded,
     "strings_quote": _quoted,
-    **_named(("starts_with_string", "ends_with_string"), _argument),
+    **dict.fromkeys(("starts_with_string", "ends_with_string"), _argument),
     "in_list": lambda parts: CallEstimate(parts[1].sized.by(1)),
     "matches_string": _matched(has_result=False),
     "contains_string": _product,
-    **_named(("add_string", "add_bytes"), _added),
+    **dict.fromkeys(("add_string", "add_bytes"), _added),
     "add_list": lambda parts: CallEstimate(ONE, parts[0].sized.plus(parts[1].sized)),
-    **_named(
+    **dict.fromkeys(
         (
             *_EQUALITY,
             *(

@@ -3,7 +3,7 @@ interpreter/runtimecost.go)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from math import ceil
 from typing import Any, Final, TypeAlias
 
@@ -115,10 +115,6 @@ def _compared(index: int) -> CallCost:
     return cost
 
 
-def _named(names: Iterable[str], cost: CallCost) -> dict[str, CallCost]:
-    return dict.fromkeys(names, cost)
-
-
 COMPARABLE: Final = (
     *("int", "uint", "double", "bool", "google.protobuf.Duration", "google.protobuf.Timestamp"),
     *("string", "bytes"),
@@ -135,11 +131,11 @@ _BY_OVERLOAD: Final[dict[str, CallCost]] = {
     "list_sets_contains_list": _sets(1),
     "list_sets_intersects_list": _sets(1),
     "list_sets_equivalent_list": _sets(2),
-    **_named(("list_slice", "lists_range", "list_reverse"), _made),
-    **_named(("list_flatten", "list_flatten_int"), _flattened),
+    **dict.fromkeys(("list_slice", "lists_range", "list_reverse"), _made),
+    **dict.fromkeys(("list_flatten", "list_flatten_int"), _flattened),
     "list_distinct": _compared(0),
-    **_named((f"list_{name}_sort" for name in COMPARABLE), _compared(0)),
-    **_named((f"list_{name}_sortByAssociatedKeys" for name in COMPARABLE), _compared(1)),
+    **dict.fromkeys((f"list_{name}_sort" for name in COMPARABLE), _compared(0)),
+    **dict.fromkeys((f"list_{name}_sortByAssociatedKeys" for name in COMPARABLE), _compared(1)),
     "cidr_ip": lambda *_: 1,
     "cidr_contains_ip_string": _contained(True, False),
     "cidr_contains_ip_ip": _contained(False, False),
@@ -147,23 +143,23 @@ _BY_OVERLOAD: Final[dict[str, CallCost]] = {
     "cidr_contains_cidr": _contained(False, True),
 }
 _BY_FUNCTION: Final[dict[str, CallCost]] = {
-    **_named(
+    **dict.fromkeys(
         ("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf", "includes"),
         lambda arguments, _: _traversed(arguments[0]),
     ),
-    **_named(("url", "lowerAscii", "upperAscii", "substring", "trim"), _text()),
-    **_named(("replace", "split"), _text(2)),
+    **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim"), _text()),
+    **dict.fromkeys(("replace", "split"), _text(2)),
     "join": lambda _, result: ceil(size_of(result) * 2 * TRAVERSAL),
-    **_named(("find", "findAll"), _matched),
-    **_named(("cidr", "isIP", "isCIDR", "ip"), _text()),
+    **dict.fromkeys(("find", "findAll"), _matched),
+    **dict.fromkeys(("cidr", "isIP", "isCIDR", "ip"), _text()),
     "ip.isCanonical": _text(2),
     "containsIP": _contained(False, False),
     "containsCIDR": _contained(False, True),
-    **_named(("quantity", "isQuantity", "semver", "isSemver"), _text()),
+    **dict.fromkeys(("quantity", "isQuantity", "semver", "isSemver"), _text()),
     "validate": _validated,
 }
 _DEFAULTS: Final[dict[str, CallCost]] = {
-    **_named(
+    **dict.fromkeys(
         (
             *("starts_with_string", "ends_with_string", "string_to_bytes", "bytes_to_string"),
             *("strings_quote", "string_format"),
@@ -171,7 +167,7 @@ _DEFAULTS: Final[dict[str, CallCost]] = {
         _text(),
     ),
     "in_list": lambda arguments, _: size_of(arguments[1]),
-    **_named(
+    **dict.fromkeys(
         (
             f"{order}_{kind}"
             for order in ("less", "greater", "less_equals", "greater_equals")
@@ -179,7 +175,7 @@ _DEFAULTS: Final[dict[str, CallCost]] = {
         ),
         _smaller,
     ),
-    **_named(("add_string", "add_bytes"), _both),
+    **dict.fromkeys(("add_string", "add_bytes"), _both),
     "matches_string": _matched,
     "contains_string": _product,
 }
