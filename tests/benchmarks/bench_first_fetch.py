@@ -2,10 +2,14 @@
 
 Run with ``python tests/benchmarks/bench_first_fetch.py``. A backend (a specmux that serves files, for its
 speed) offers 400 documents of 50 KB, all different, then 40 of 1.47 MB. Each is asked for once through a
-specmux in front of it, and as often through a Go program that is nothing but the standard library's reverse
-proxy, and once through the least that does this in Python (``bare_document_proxy.py``). Printed is the CPU of
-the process in front, all its threads, per document. Then the same again from the
-service, where every answer is stored by now. "Later" is what the service does of itself after the first.
+specmux in front of it, through a Go program that is nothing but the standard library's reverse proxy, and
+through the least that does this in Python (``bare_document_proxy.py``), in turns, so that whatever else the
+machine does falls on all of them. Printed is the CPU of the process in front, all its threads, per document.
+Then the same again from the service, where every answer is stored by now. "Later" is what the service does of
+itself after the first.
+
+The bars are ratios to the least in Python: those to Go's proxy differ from machine to machine by what SHA-512
+and Python cost beside the kernel.
 """
 
 from __future__ import annotations
@@ -29,11 +33,16 @@ from figures import keep
 from running.process import Process, specmux, write_documents
 
 ROUNDS = 3
+TURNS = 10
+"""Parts of the documents, each asked of one after the other."""
 STILL = 3.0
 """Seconds in which a process without work takes less than a hundredth of them."""
+AFTERWARDS = 4.0
+"""Seconds within which the change log copies what was fetched; in as many more nothing is done."""
 SIZES = {"50 KB": (400, 60), "1.47 MB": (40, 1790)}
 """How many documents, and the kinds in each."""
 HERE = Path(__file__).resolve().parent
+BARE = HERE / "bare_document_proxy.py"
 
 
 def made_document(number: int, kinds: int) -> bytes:
@@ -84,17 +93,18 @@ def measured(pid: int, port: int, targets: list[str]) -> float:
     return (cpu_microseconds(pid) - before) / len(targets)
 
 
-def until_still(pid: int) -> float:
-    """Waits until a process has nothing left to do: its start, or the copies that the change log keeps two
-    seconds after a first fetch. CPU microseconds that took, without what it takes while it is still."""
-    begun, idle, windows = cpu_microseconds(pid), 0.0, 0
+def until_still(pid: int) -> None:
+    """Waits until a process has done what its start leaves it to do."""
     for _ in range(20):
-        before = cpu_microseconds(pid)
-        time.sleep(STILL)
-        idle, windows = cpu_microseconds(pid) - before, windows + 1
-        if idle < 10_000 * STILL:
+        if taken(pid, STILL) < 10_000 * STILL:
             break
-    return cpu_microseconds(pid) - begun - windows * idle
+
+
+def taken(pid: int, seconds: float) -> float:
+    """CPU microseconds of a process that nobody asks."""
+    before = cpu_microseconds(pid)
+    time.sleep(seconds)
+    return cpu_microseconds(pid) - before
 
 
 @contextmanager
@@ -123,7 +133,7 @@ def program(*arguments: str) -> Iterator[tuple[int, int]]:
 
 
 def main() -> None:
-    figures: dict[str, tuple[float, float | None]] = {}
+    figures: dict[str, tuple[float | None, ...]] = {}
     for label, (count, kinds) in SIZES.items():
         documents = {
             f"apis/g{number}.example.com/v1": made_document(number, kinds) for number in range(count)
@@ -131,16 +141,16 @@ def main() -> None:
         size = statistics.mean(map(len, documents.values())) / 1000
         rows = rounds(documents)
         print(f"{count} documents of {size:.0f} KB, {ROUNDS} rounds, CPU of the process in front per request")
-        peer = statistics.median(rows["Go reverse proxy"]) if rows["Go reverse proxy"] else None
-        if peer is None:
-            print("no Go toolchain on this machine: no peer to compare with")
-        for row, values in rows.items():
-            if values:
-                median = statistics.median(values)
-                ratio = f"   {median / peer:5.2f} of Go" if peer else ""
-                print(f"  {row:<18} {median:6.0f} µs{ratio}   ({min(values):.0f}-{max(values):.0f})")
-        for name, row in (("first fetch", "specmux, first"), ("every later one", "specmux, stored")):
-            figures[f"{name}, {label}"] = statistics.median(rows[row]), peer
+        medians = {row: statistics.median(values) for row, values in rows.items() if values}
+        go, bare = medians.get("Go reverse proxy"), medians["bare, first"]
+        if go is None:
+            print("no Go toolchain on this machine: no such peer")
+        for row, median in medians.items():
+            ratios = f"{median / bare:5.2f} of bare" + (f"   {median / go:5.2f} of Go" if go else "")
+            print(f"  {row:<18} {median:6.0f} µs   {ratios}   ({min(rows[row]):.0f}-{max(rows[row]):.0f})")
+        figures[f"first fetch, {label}"] = medians["specmux, first"], bare, go
+        figures[f"every later one, {label}"] = medians["specmux, stored"], None, go
+        figures[f"afterwards, {label}"] = medians["specmux, later"], None, None
     keep("first_fetch", figures)
 
 
@@ -158,19 +168,22 @@ def rounds(documents: dict[str, bytes]) -> dict[str, list[float]]:
             ask_all(backend.port, targets)
             with go_proxy(backend) as go:
                 for _ in range(ROUNDS):
-                    if go is not None:
-                        rows["Go reverse proxy"].append(measured(*go, targets))
-                    bare = str(HERE / "bare_document_proxy.py")
-                    with program(sys.executable, bare, str(backend.port)) as started:
-                        rows["bare, first"].append(measured(*started, targets))
                     with specmux(
                         "serve", "--backend", f"native=http://127.0.0.1:{backend.port}", "--listen-port", "0"
                     ) as front:
                         front.until_ready()
                         until_still(front.pid)
-                        rows["specmux, first"].append(measured(front.pid, front.port, targets))
-                        rows["specmux, later"].append(until_still(front.pid) / len(targets))
-                        rows["specmux, stored"].append(measured(front.pid, front.port, targets))
+                        ours = front.pid, front.port
+                        with program(sys.executable, str(BARE), str(backend.port)) as bare:
+                            fronts = {"Go reverse proxy": go, "bare, first": bare, "specmux, first": ours}
+                            for turn in range(TURNS):
+                                for row, asked in fronts.items():
+                                    if asked is not None:
+                                        rows[row].append(measured(*asked, targets[turn::TURNS]))
+                        busy, still = taken(front.pid, AFTERWARDS), taken(front.pid, AFTERWARDS)
+                        rows["specmux, later"].append((busy - still) / len(targets))
+                        for turn in range(TURNS):
+                            rows["specmux, stored"].append(measured(*ours, targets[turn::TURNS]))
     return rows
 
 

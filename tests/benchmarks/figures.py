@@ -82,9 +82,9 @@ PLOTS: Final = {
         "Taking in the documents of a release", "s CPU", (ours("measured"),), r"^(36|the same)"
     ),
     "first_fetch": Plot(
-        "A native document of 50 KB, the process in front",
+        "A native document, the process in front",
         "µs CPU",
-        (ours("specmux"), peer("Go's reverse proxy")),
+        (ours("specmux"), peer("the least in Python"), peer("Go's reverse proxy")),
     ),
     "conversion": Plot(
         "Swagger 2.0 to OpenAPI v3",
