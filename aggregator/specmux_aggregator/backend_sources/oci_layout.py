@@ -129,7 +129,7 @@ class Layout:
         try:
             return decoded(data, coding, max_bytes=max_bytes)
         except (BadCoding, TooLarge) as error:
-            self._refuse(document.name, str(error))
+            self._refuse(cut(document.name), str(error))
 
     def modified(self, document: LayoutDocument) -> int:
         """Nanoseconds of the file with its bytes, which change when it is repaired; 0 if there is

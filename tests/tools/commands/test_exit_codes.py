@@ -130,7 +130,8 @@ LINES = """
 2 snapshot
 2 snapshot old other out
 3 snapshot oci:no-such-layout made
-3 snapshot half old
+3 snapshot half fresh
+0 snapshot --allow-unread half fresh
 4 snapshot DEAD made
 2 status --no-such-option
 3 status --token-file no-such-file
