@@ -205,7 +205,7 @@ async def test_a_check_vouches_for_nothing_before_clients_can_see_what_it_found(
     async with asyncio.timeout(60):
         await published.wait()
         assert refresher.vouched_until is None
-        asking = asyncio.create_task(refresher.revalidate(timeout=5))
+        asking = asyncio.create_task(refresher.revalidate(timeout=600))
         await asyncio.sleep(0)
         assert not asking.done()
         seen_by_clients.set()
@@ -277,7 +277,7 @@ async def test_callers_of_revalidate_share_one_check_which_then_vouches() -> Non
         assert refresher.vouched_until is not None
         now += 0.25
         assert refresher.vouched_until is None
-        await asyncio.gather(*(refresher.revalidate(timeout=5) for _ in range(50)))
+        await asyncio.gather(*(refresher.revalidate(timeout=600) for _ in range(50)))
         assert origin.observed == 2
         await refresher.revalidate(timeout=5)
         assert origin.observed == 2
@@ -295,6 +295,7 @@ async def test_revalidate_waits_no_longer_than_it_may() -> None:
         await asyncio.sleep(0.02)
         origin.gate = asyncio.Event()
         await refresher.revalidate(timeout=0.05)
+        assert not refresher._waiting, "who gave up is kept for as long as the check hangs"
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
 
