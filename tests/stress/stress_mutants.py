@@ -65,7 +65,13 @@ ROOMS: Final = {
     ),
     "endpoints": Room(
         "aggregator/specmux_aggregator/endpoints",
-        ("tests/aggregator/endpoints", "tests/aggregator/server", "tests/model/test_service.py"),
+        (
+            "tests/aggregator/endpoints",
+            "tests/aggregator/server",
+            "tests/integration/test_openapi_v2.py",
+            "tests/integration/test_discovery.py",
+            "tests/model/test_service.py",
+        ),
     ),
     "changes": Room(
         "aggregator/specmux_aggregator/changes",
