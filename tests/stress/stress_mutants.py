@@ -77,7 +77,10 @@ ROOMS: Final = {
         "aggregator/specmux_aggregator/changes",
         ("tests/aggregator/changes", "tests/model/test_streams.py", "tests/model/test_service.py"),
     ),
-    "store": Room("cache/specmux_cache/store", ("tests/cache/store", "tests/model/test_store.py")),
+    "store": Room(
+        "cache/specmux_cache/store",
+        ("tests/cache/store", "tests/cache/test_entries.py", "tests/model/test_store.py"),
+    ),
 }
 
 SWAPPED: Final[dict[type[ast.AST], type[ast.AST]]] = {

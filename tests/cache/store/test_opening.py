@@ -1,0 +1,55 @@
+"""What a client's store keeps on disk is its user's alone; what it cannot write lies above, in memory."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from specmux_cache.store.disk_store import DiskStore
+from specmux_cache.store.keys import Key
+from specmux_cache.store.limits import StoreLimits
+from specmux_cache.store.opening import MEMORY_BYTES, MemoryStore, OverlaidStore, open_store
+
+
+def key(name: str) -> Key:
+    return Key("https://one", "anonymous", name, "A", "application/json")
+
+
+def test_directory_and_secret_are_their_user_s_alone(tmp_path: Path) -> None:
+    store, _, secret = open_store(tmp_path / "c", limits=StoreLimits(), clock=time.time, warn=pytest.fail)
+    store.put(key("a/v1"), bytes(range(256)) * 40, metadata={})
+    store.close()
+    kept = tmp_path / "c" / "partition.key"
+    assert kept.read_bytes() == secret
+    assert kept.stat().st_mode & 0o777 == 0o600
+    folders = [tmp_path / "c", *(path for path in (tmp_path / "c").rglob("*") if path.is_dir())]
+    assert len(folders) > 2
+    assert {path.stat().st_mode & 0o777 for path in folders} == {0o700}
+
+
+def test_changes_lie_above_a_directory_that_is_only_read(tmp_path: Path) -> None:
+    with DiskStore.open(tmp_path / "c") as disk:
+        for name in ("a/v1", "b/v1", "c/v1"):
+            disk.put(key(name), name.encode(), metadata={"size": 4})
+        store = OverlaidStore(disk, MemoryStore(MEMORY_BYTES, clock=time.time))
+        store.put(key("a/v1"), b"newer", metadata={})
+        store.put(key("d/v1"), b"new", metadata={})
+        assert store.touch(key("b/v1"), metadata={"etag": "2"})
+        assert store.touch(key("d/v1"), metadata={"etag": "3"})
+        assert not store.touch(key("e/v1"), metadata={})
+        assert store.delete(key("c/v1"))
+        assert not store.delete(key("c/v1"))
+        assert not store.delete(key("e/v1"))
+        found = {name: store.get(key(name)) for name in ("a/v1", "b/v1", "c/v1", "d/v1", "e/v1")}
+        bodies = {name: each and each.body for name, each in found.items()}
+        assert bodies == {"a/v1": b"newer", "b/v1": b"b/v1", "c/v1": None, "d/v1": b"new", "e/v1": None}
+        assert found["b/v1"] is not None
+        assert dict(found["b/v1"].row.metadata) == {"size": 4, "etag": "2"}
+        assert sorted(row.key.group_version for row in store.rows()) == ["a/v1", "b/v1", "d/v1"]
+        assert {row.key.group_version for row in disk.rows()} == {"a/v1", "b/v1", "c/v1"}
+        left = disk.get(key("b/v1"))
+        assert left is not None and dict(left.row.metadata) == {"size": 4}
+        store.put(key("c/v1"), b"again", metadata={})
+        assert len(list(store.rows())) == 4
