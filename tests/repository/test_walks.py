@@ -42,7 +42,7 @@ FETCHES = 5
 """First fetches of which the cheapest counts: others have what else a service does in them."""
 MOST_TASKS = 2
 """One of the client's connection, one of the fetch that goes on if the client leaves."""
-FIRST_FETCHES = ((50_000, 320, 0), (1_400_000, 365, 1))
+FIRST_FETCHES = ((50_000, 315, 0), (1_400_000, 360, 1))
 """Bytes of a document, calls of our functions, and ways to a thread, where a large one is hashed."""
 MOST_ROOM_CHANGES = 600
 """Calls from one folder into another while one object is validated with its definition."""

@@ -150,7 +150,9 @@ class DocumentRepository:
 
     async def is_kept(self, key: DocumentKey, media_type: MediaType) -> bool:
         """Whether the form can be had without its owner."""
-        if self._find_held(key, media_type) is not None or self._find_held(key, JSON) is not None:
+        if self._representations.holds(key) and any(
+            self._find_held(key, form) is not None for form in (media_type, JSON)
+        ):
             return True
         return self._archive is not None and await self._archive.has(key)
 

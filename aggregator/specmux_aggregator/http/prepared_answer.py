@@ -23,7 +23,7 @@ import orjson
 
 from specmux_aggregator.http.messages import REASONS, Coding, ETag, Request
 from specmux_converters.document_forms import FORMS
-from specmux_converters.media_types import JSON_COMPONENTS, JSON_SCHEMAS, PROTOBUF_V2
+from specmux_converters.media_types import JSON, JSON_COMPONENTS, JSON_SCHEMAS, PROTOBUF_V2
 
 YEAR = 31_536_000  # seconds: max-age of an immutable answer, and the distance of its Expires
 TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+\Z")
@@ -146,6 +146,7 @@ _FREQUENT: Final = {
     field: _field(*field)
     for field in (
         VARY,
+        ("Content-Type", JSON),
         VARY_BY_DICTIONARY,
         *(("Cache-Status", status.value) for status in CacheStatus),
         *(cache_control(is_immutable=a, is_private=b) for a in (False, True) for b in (False, True)),

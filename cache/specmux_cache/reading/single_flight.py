@@ -26,7 +26,7 @@ class SingleFlight(Generic[K, V]):
         flight = self._flights.get(key)
         if flight is None:
             flight = self._flights[key] = _Flight()
-            flight.task = asyncio.create_task(self._fly(key, flight, work))
+            flight.task = asyncio.get_running_loop().create_task(self._fly(key, flight, work))
         return flight
 
     async def run(self, key: K, work: Callable[[], Awaitable[V]]) -> V:
