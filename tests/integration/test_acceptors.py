@@ -175,6 +175,13 @@ def test_connections_get_a_last_answer_when_the_service_ends(tmp_path: Path) -> 
         assert "Traceback" not in process.output
 
 
+def test_stopped_acceptor_holds_no_end_up_and_ends_with_the_service(tmp_path: Path) -> None:
+    with serve(tmp_path, "--listen-shutdown-timeout", "0.5") as process, busy(process):
+        os.kill(family(keeper(process))[-1], signal.SIGSTOP)
+        assert process.stop() == 0
+        assert "Traceback" not in process.output
+
+
 def test_memory_of_two_is_at_most_1_3_of_one(tmp_path: Path) -> None:
     def memory(processes: int) -> float:
         with serve(tmp_path, processes=processes) as process, ExitStack() as stack:

@@ -39,7 +39,7 @@ class Keeper:
 
     def end(self) -> None:
         self.control.close()
-        os.kill(self.pid, signal.SIGKILL)
+        os.killpg(self.pid, signal.SIGKILL)  # with acceptors that were stopped
         os.waitpid(self.pid, 0)
 
 
@@ -49,6 +49,7 @@ def fork_keeper(settings: Settings) -> Keeper:
     gc.collect()
     gc.freeze()  # the collector would write to pages that are shared
     control, pid = _fork(lambda theirs: _keep(settings, theirs, shared))
+    os.setpgid(pid, pid)
     control.setblocking(False)
     return Keeper(control, shared, pid)
 
@@ -82,6 +83,7 @@ def _keep(settings: Settings, control: socket.socket, shared: SharedGeneration) 
         with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
             runner.run(Acceptor(settings, service, shared).run())
 
+    os.setpgid(0, 0)  # on both sides: whoever is first
     missing = settings.listen.processes - 1
     while True:
         for _ in range(missing):
