@@ -11,6 +11,7 @@ import pytest
 import zstandard
 
 from data.discovery_values import DOWN, knowledge, resource
+from specmux_aggregator.api_discovery import encoded_directory
 from specmux_aggregator.api_discovery.accept import DiscoveryForm as WireForm
 from specmux_aggregator.api_discovery.aggregated import parse_aggregated
 from specmux_aggregator.api_discovery.backend_knowledge import (
@@ -19,7 +20,7 @@ from specmux_aggregator.api_discovery.backend_knowledge import (
     Knowledge,
     after,
 )
-from specmux_aggregator.api_discovery.encoded_directory import DiscoveryIndex
+from specmux_aggregator.api_discovery.encoded_directory import DiscoveryIndex, PendingAnswer
 from specmux_aggregator.api_discovery.merge import merge
 from specmux_aggregator.api_discovery.watch import render
 from specmux_aggregator.endpoints.discovery import decide
@@ -398,3 +399,11 @@ def test_forms_are_there_when_prepared() -> None:
     assert ask("/apis", made, accept=V2, accept_encoding="gzip").body is common
     unready = index(is_complete=False)
     assert not [*unready.wanted(before.asked())]
+
+
+def test_what_is_large_is_made_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoded_directory, "SMALL", 0)
+    at = index()
+    found = decide(at, Request("GET", "/apis", accept=V2))
+    assert isinstance(found, PendingAnswer)
+    assert found.index is at and found.asked[0] == "/apis"

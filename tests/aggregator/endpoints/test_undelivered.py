@@ -9,16 +9,20 @@ from typing import Any
 
 import pytest
 
+from specmux_aggregator.aggregation.check_schedule import BackendCheck
 from specmux_aggregator.aggregation.ownership import merge
 from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.endpoints import service as services
+from specmux_aggregator.endpoints.not_found import FIRST_LOOK_STEP, looking
 from specmux_aggregator.endpoints.routes import RouteTable
 from specmux_aggregator.endpoints.service import PendingDocument, Service
 from specmux_aggregator.http.messages import Coding, Request
 from specmux_aggregator.http.prepared_answer import PreparedAnswer
 from specmux_aggregator.model.backend import Backend, BackendName
+from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
 from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
+from specmux_aggregator.upstream.client import MovedDocument
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON, MediaType
 
@@ -34,16 +38,36 @@ def snapshot(hash: str, generation: int = 1) -> Snapshot:
 
 @dataclass
 class Documents:
-    """Has every document, whose bytes are its hash, and says what it was asked for."""
+    """Has every document, whose bytes are its hash, unless it ``fails``; says what it was asked for."""
 
     asked: list[tuple[Hash, MediaType, Coding]] = field(default_factory=list)
+    fails: Failure | MovedDocument | None = None
 
     async def is_kept(self, key: DocumentKey, media_type: MediaType) -> bool:
         return True
 
-    async def obtain(self, key: DocumentKey, media_type: MediaType, coding: Coding) -> bytes:
+    async def obtain(
+        self, key: DocumentKey, media_type: MediaType, coding: Coding
+    ) -> bytes | Failure | MovedDocument:
         self.asked.append((key.hash, media_type, coding))
-        return key.hash.encode()
+        return self.fails or key.hash.encode()
+
+
+class Asked:
+    """A refresher that only notes what it is asked."""
+
+    def __init__(self, failure: Failure | None = None) -> None:
+        self.observation = Observation(backend=BACKEND, attempted=True, failure=failure)
+        self.check = BackendCheck(next_delay=7.4)
+        self.vouched_until: float | None = None
+        self.stirred = 0
+        self.newer_than: list[float | None] = []
+
+    async def revalidate(self, *, timeout: float, newer_than: float | None = None) -> None:
+        self.newer_than.append(newer_than)
+
+    def stir(self) -> None:
+        self.stirred += 1
 
 
 @dataclass
@@ -118,3 +142,57 @@ def test_bytes_that_are_at_hand_are_answered_at_once(scene: Scene) -> None:
     found = scene.service.immediate(ASKED)
     assert isinstance(found, PreparedAnswer)
     assert found.body == b"at hand"
+
+
+@pytest.mark.parametrize(
+    ("failure", "is_down", "retry_after"),
+    [
+        (Failure(Cause.TIMEOUT, "silent"), True, b"7"),
+        (Failure(Cause.SERVER_ERROR, "answered 503", retry_after=3.2), False, b"3"),
+        (Failure(Cause.NOT_FOUND, "answered 404", status=404), False, b"7"),
+    ],
+)
+def test_a_document_that_cannot_be_had_is_asked_for_once_and_its_backend_checked(
+    scene: Scene, failure: Failure, is_down: bool, retry_after: bytes
+) -> None:
+    refresher: Any = Asked(failure if is_down else None)
+    scene.service._refresher_of = lambda _: refresher
+    scene.documents.fails = failure
+    answer = asyncio.run(scene.service.respond(scene.service.immediate(ASKED)))  # type: ignore[arg-type]
+    assert (answer.status, answer.route, len(scene.documents.asked)) == (503, "openapi_document", 1)
+    assert b"Retry-After: " + retry_after + b"\r\n" in answer.head
+    assert failure.cause.value.encode() in answer.body
+    assert refresher.stirred == is_down
+    (newer_than,) = refresher.newer_than
+    assert (newer_than is not None) == (failure.cause is Cause.NOT_FOUND), "the root contradicts"
+    scene.service._refresher_of = lambda _: None
+    answer = asyncio.run(scene.service.respond(scene.service.immediate(ASKED)))  # type: ignore[arg-type]
+    assert answer.status == 503
+
+
+def test_a_document_that_moves_is_counted_and_its_root_read_again(scene: Scene) -> None:
+    refresher: Any = Asked()
+    scene.service._refresher_of = lambda _: refresher
+    scene.documents.fails = MovedDocument(Hash("NEWER"))
+    answer = asyncio.run(scene.service.respond(scene.service.immediate(ASKED)))  # type: ignore[arg-type]
+    assert (answer.status, scene.service.moved) == (503, 1)
+    assert refresher.newer_than[0] is not None
+    assert b"redirected" in answer.body
+
+
+def test_what_a_check_vouches_for_lasts_as_long_as_it_says(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refresher: Any = Asked()
+    scene.service._refresher_of = lambda _: refresher
+    monkeypatch.setattr(services, "time", SimpleNamespace(monotonic=lambda: 50.0))
+    assert scene.service._vouched_after_check(BACKEND.name) == 50.0
+    refresher.vouched_until = 60.0
+    assert scene.service._vouched_after_check(BACKEND.name) == 60.0
+
+
+def test_answers_while_backends_are_looked_at_count_for_what_was_asked() -> None:
+    for path, route in (("/openapi/v3", "openapi_root"), (f"/openapi/v3/{APPS}", "openapi_document")):
+        answer = looking(Request("GET", path), now=5.0)
+        assert (answer.status, answer.route, answer.good_until) == (503, route, 5.0 + FIRST_LOOK_STEP)
+        assert b"Retry-After: 1\r\n" in answer.head
