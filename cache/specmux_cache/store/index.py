@@ -72,7 +72,6 @@ class KnownBody:
 
     digest: str
     encoding: Encoding
-    allocated: int
     pending_since: float
     """inf for a complete body."""
     packed: str | None
@@ -306,7 +305,6 @@ def _known_body(
     return KnownBody(
         digest=str(digest),
         encoding=encoding if is_whole else "identity",
-        allocated=size if isinstance(size, int) else 0,
         pending_since=math.inf if is_whole else float(since) if isinstance(since, int | float) else 0.0,
         packed=packed_in(tag),
     )

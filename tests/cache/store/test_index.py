@@ -122,6 +122,9 @@ def test_a_pickle_in_the_index_is_never_loaded(tmp_path: Path, column: str) -> N
 
 def test_plain_disk_refuses_what_diskcache_would_load(tmp_path: Path) -> None:
     disk = PlainDisk(str(tmp_path))
+    assert disk.get(*disk.put("key")) == "key"
+    _, mode, _, value = disk.store(1.5, False)
+    assert disk.fetch(mode, None, value, False) == 1.5
     for refused in (
         lambda: disk.put(("a", 1)),
         lambda: disk.get(b"\x80\x04N.", False),
@@ -218,6 +221,22 @@ def test_unseal_refuses_what_was_sealed_for_another_key_or_digest() -> None:
     for key, digest in ((key_text(OTHER), DIGEST), (key_text(KEY), "b" * 64)):
         with pytest.raises(ValueError, match="checksum"):
             unseal(text, key=key, digest=digest, accessed_at=3.0, superseded=False)
+
+
+def test_index_is_laid_out_once_and_again_where_it_was_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def open_and_count() -> int:
+        done = []
+        lay_out = Database._lay_out
+        with monkeypatch.context() as patched:
+            patched.setattr(Database, "_lay_out", lambda self: (done.append(1), lay_out(self)))
+            Database(tmp_path, busy_timeout=1.0).retire()
+        return len(done)
+
+    assert [open_and_count() for _ in range(3)] == [1, 0, 0]
+    tamper(tmp_path, "DROP TRIGGER Settings_size_insert")
+    assert [open_and_count() for _ in range(2)] == [1, 0]
 
 
 def test_index_that_is_laid_out_is_opened_without_diskcache(tmp_path: Path) -> None:
