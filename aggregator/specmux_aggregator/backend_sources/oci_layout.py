@@ -98,12 +98,17 @@ class Layout:
         """Raises UnreadableLayout. Blocks, as the methods do."""
         self.where = word
         self._left = METADATA_TOTAL_MAX
-        path, self._tag, self._digest = _parse_word(word)
+        place = ""
         try:
-            self._files: _Files = _Folder(path) if path.is_dir() else _Tar(path)
+            path, self._tag, self._digest = _parse_word(word)
+            self._files: _Files
+            if path.is_dir():
+                self._files, place = _Folder(path), "index.json"
+            else:
+                self._files = _Tar(path)
             index = self._files.read("index.json", METADATA_MAX)
         except OSError as error:
-            self._refuse("index.json" if path.is_dir() else "", error.strerror or "cannot be read")
+            self._refuse(place, error.strerror or "cannot be read")
         except ValueError as error:
             self._refuse("", f"neither a folder nor a tar with an OCI image layout: {error}")
         self._index = self._parse(index, "index.json")
@@ -228,7 +233,8 @@ class Layout:
 
 
 def _parse_word(word: str) -> tuple[Path, str, str]:
-    """Path, tag and digest; a path that exists is one, whatever it looks like. Raises UnreadableLayout."""
+    """Path, tag and digest; a path that exists is one, whatever it looks like. Raises UnreadableLayout, and
+    OSError where nobody can tell."""
     rest = word.removeprefix(LAYOUT)
     found = _WORD.fullmatch(rest)
     if found is None:

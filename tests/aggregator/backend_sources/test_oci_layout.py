@@ -234,3 +234,13 @@ def test_damaged_tars_are_refused(made: Made, tmp_path: Path) -> None:
         refused(tar, "neither a folder nor a tar with an OCI image layout: a damaged header, or compressed")
     tar.folder.write_bytes(b"")
     refused(tar, "not in the tar")
+
+
+@pytest.mark.parametrize("reference", ["", ":tag", f"@sha256:{'0' * 64}"])
+def test_path_of_which_the_system_cannot_tell_whether_it_exists_is_refused(
+    tmp_path: Path, reference: str
+) -> None:
+    word = Path(f"oci:{tmp_path}/{'a' * 300}{reference}")
+    found = asyncio.run(LayoutFiles(word, max_files=9, max_bytes=10_000).scan())
+    assert isinstance(found, Failure)
+    assert found.detail.endswith("File name too long")
