@@ -18,6 +18,7 @@ from specmux_cache import AsyncSchemaCache, SchemaCache, StoreLimits
 from specmux_cache.errors import BadAnswer
 from specmux_cache.http.dictionaries import is_secure, permitted_id
 from specmux_cache.http.server import Server
+from specmux_converters.media_types import PROTOBUF
 
 OLD = document("core", filler=FILLER * 3)  # too large to be checked in place
 NEW = OLD.replace(b'"core"', b'"changed core"')
@@ -35,11 +36,13 @@ def flipped(body: bytes) -> bytes:
 
 class Dictionaries(Reference):
     """Answers ``sent`` in ``coding`` to who offers a dictionary, else the document, or ``whole`` in its
-    place."""
+    place. ``type``: of ``sent``, if it is not said as it is."""
 
-    def __init__(self, sent: bytes = DELTA, coding: str = "dcz", *, hashes: Any = hash_of) -> None:
+    def __init__(
+        self, sent: bytes = DELTA, coding: str = "dcz", *, hashes: Any = hash_of, type: str = ""
+    ) -> None:
         super().__init__({"api/v1": OLD})
-        self.sent, self.coding, self.hashes = sent, coding, hashes
+        self.sent, self.coding, self.hashes, self.type = sent, coding, hashes, type
         self.asked = 0
         self.permitted, self.whole = 'match="v1?*", id="one \\"id\\""', b""
 
@@ -53,6 +56,8 @@ class Dictionaries(Reference):
         self.asked += 1
         fields = [*reply.headers, ("Use-As-Dictionary", self.permitted)]
         if "dcz" in request.headers["accept-encoding"]:
+            if self.type:
+                fields = [("Content-Type", self.type), *(one for one in fields if one[0] != "Content-Type")]
             return replace(reply, body=self.sent, headers=[*fields, ("Content-Encoding", self.coding)])
         return replace(reply, body=self.whole or reply.body, headers=fields)
 
@@ -111,6 +116,7 @@ BAD: Final = {
     "a large window": Dictionaries(compressed(NEW, OLD, window=27)),
     "two codings": Dictionaries(DELTA, "dcz, gzip"),
     "gzip that is none": Dictionaries(DELTA, "gzip"),
+    "the document as another type": Dictionaries(type=PROTOBUF),
     "an unknown coding": Dictionaries(DELTA, "br"),
     "no checksum, hashes that prove nothing": Dictionaries(
         compressed(NEW, OLD, write_checksum=False), hashes=md5_of

@@ -319,10 +319,11 @@ class Exchange:
             answer = await self._transport().get(self._server.url(wanted.target), fields, dictionary)
             if first(answer.fields, "content-encoding") not in (None, "identity"):
                 raise ValueError("in a coding that was not asked for")
+            media_type = first(answer.fields, "content-type")
+            types = (dictionary.media_type,)
+            if answer.is_delta and find_answer_type(media_type, answer.body, types) is None:
+                raise ValueError("of another type than its dictionary")
             if answer.is_delta and not answer.is_proven:
-                media_type = first(answer.fields, "content-type")
-                if find_answer_type(media_type, answer.body, (dictionary.media_type,)) is None:
-                    raise ValueError("of another type than its dictionary")
                 await self._check_body(wanted, answer.body, dictionary.media_type)
                 answer = replace(answer, is_proven=True)
         except (BadAnswer, ValueError):
