@@ -23,7 +23,6 @@ from specmux_aggregator.server.acceptors.passing import LEASE
 
 APPS, LARGE = "apis/apps/v1", "apis/large.example.com/v1"
 ROOT = "/openapi/v3"
-QUICK = ("--listen-port", "0", "--polling-interval", "0.2", "--changes-settle", "0")
 BUSY = 4
 """Connections, of which an acceptor gets half."""
 
@@ -32,7 +31,8 @@ BUSY = 4
 def serve(folder: Path, *flags: str, processes: int = 2) -> Iterator[Process]:
     documents = {APPS: document(APPS), LARGE: document(LARGE, "x" * 1_000_000)}
     source = ("--directory", str(write_documents(folder, documents)))
-    with specmux("serve", *source, "--processes", str(processes), *QUICK, *flags) as process:
+    quick = ("--listen-port", "0", "--polling-interval", "0.2", "--changes-settle", "0")
+    with specmux("serve", *source, "--processes", str(processes), *quick, *flags) as process:
         process.until_ready()
         yield process
 

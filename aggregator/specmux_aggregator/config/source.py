@@ -161,8 +161,7 @@ def _check(settings: Settings) -> None:
     """Check relations between values."""
     if (settings.listen.tls_cert_file is None) != (settings.listen.tls_key_file is None):
         raise InvalidConfig("wants both tls_cert_file and tls_key_file, or neither", where="listen")
-    is_plain = settings.listen.tls_cert_file is None and sys.platform == "linux"
-    if settings.listen.processes > 1 and not is_plain:
+    if settings.listen.processes > 1 and (settings.listen.tls_cert_file or sys.platform != "linux"):
         raise InvalidConfig("is 1 with TLS, and on systems other than Linux", where="listen.processes")
     if settings.polling.backoff_min > settings.polling.backoff_max:
         raise InvalidConfig("is more than backoff_max", where="polling.backoff_min")

@@ -185,9 +185,7 @@ class Acceptor:
     def _send(self, message: Message, *descriptors: int) -> None:
         # Waits where the service has much to read; the service never waits for an acceptor.
         try:
-            self._service.setblocking(True)
             send(self._service, message, descriptors)
-            self._service.setblocking(False)
         except OSError:  # the service has ended
             self._done.set()
 

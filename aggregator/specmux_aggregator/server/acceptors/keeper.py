@@ -50,7 +50,6 @@ def fork_keeper(settings: Settings) -> Keeper:
     gc.freeze()  # the collector would write to pages that are shared
     control, pid = _fork(lambda theirs: _keep(settings, theirs, shared))
     os.setpgid(pid, pid)
-    control.setblocking(False)
     return Keeper(control, shared, pid)
 
 
@@ -79,7 +78,6 @@ def _work(work: Callable[[socket.socket], None], wire: socket.socket) -> NoRetur
 def _keep(settings: Settings, control: socket.socket, shared: SharedGeneration) -> None:
     def accept(service: socket.socket) -> None:
         control.close()
-        service.setblocking(False)
         with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
             runner.run(Acceptor(settings, service, shared).run())
 

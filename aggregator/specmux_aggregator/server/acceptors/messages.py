@@ -8,6 +8,7 @@ import mmap
 import os
 import pickle
 import socket
+from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final
@@ -58,16 +59,21 @@ def socket_pair() -> tuple[socket.socket, socket.socket]:
     return pair
 
 
-def send(to: socket.socket, message: Message, descriptors: Sequence[int] = ()) -> None:
-    """Raises OSError, also for a non-blocking socket that is full. The descriptors stay open here."""
-    socket.send_fds(to, [pickle.dumps(message)], descriptors)
+def send(to: socket.socket, message: Message, descriptors: Sequence[int] = (), *, flags: int = 0) -> None:
+    """Raises OSError, with MSG_DONTWAIT also for a socket that is full. The descriptors stay open here."""
+    # Python 3.11's send_fds and recv_fds ignore their flags.
+    rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array("i", descriptors))
+    to.sendmsg([pickle.dumps(message)], [rights] if descriptors else [], flags)
 
 
 def received(wire: socket.socket) -> Iterator[tuple[Message, list[int]]]:
     """What has arrived, with descriptors that the caller owns; at the end of ``wire`` it is closed."""
+    flags = socket.MSG_DONTWAIT | socket.MSG_CMSG_CLOEXEC
     for _ in range(64):  # the rest in another turn
         try:
-            packet, descriptors, _, _ = socket.recv_fds(wire, PACKET_MAX, 2, socket.MSG_CMSG_CLOEXEC)
+            packet, ancillary, _, _ = wire.recvmsg(
+                PACKET_MAX, socket.CMSG_LEN(2 * array("i").itemsize), flags
+            )
         except BlockingIOError:
             return
         except OSError:
@@ -76,6 +82,7 @@ def received(wire: socket.socket) -> Iterator[tuple[Message, list[int]]]:
             asyncio.get_running_loop().remove_reader(wire)
             wire.close()
             return
+        descriptors = array("i", b"".join(rights for _, _, rights in ancillary)).tolist()
         yield pickle.loads(packet), descriptors  # noqa: S301  # of this program
 
 

@@ -81,17 +81,14 @@ class PassableConnection(Connection):
             now = time.monotonic()
             slot = self._answers.recall(data, self, now)
             if slot is not None:
-                if not (self._is_hot(now) and self._acceptors.take(self, data, slot, now)):
+                if now - self._since > 1.0:
+                    self._since, self._hits = now, 0
+                self._hits += 1
+                if self._hits != HOT or not self._acceptors.take(self, data, slot, now):
                     incoming.head_since = 0.0
                     self.outgoing.answer(slot, now)
                 return
         super().data_received(data)
-
-    def _is_hot(self, now: float) -> bool:
-        if now - self._since > 1.0:
-            self._since, self._hits = now, 0
-        self._hits += 1
-        return self._hits == HOT
 
 
 class Acceptors:
@@ -141,7 +138,7 @@ class Acceptors:
         holder, generation = next(self._numbers), self._keeper.shared.generation
         passed = PassedConnection(holder, data, generation, answer, len(slot.prepared.body))
         try:
-            send(acceptor, passed, descriptors)
+            send(acceptor, passed, descriptors, flags=socket.MSG_DONTWAIT)
         except OSError:  # it does not read, or has ended
             return False
         del self.staying[connection]
@@ -162,7 +159,7 @@ class Acceptors:
         self._is_stopping = True
         for acceptor in self._running:
             with contextlib.suppress(OSError):
-                send(acceptor, None)
+                send(acceptor, None, flags=socket.MSG_DONTWAIT)
         until = time.monotonic() + seconds
         while (self._running or self._tasks) and time.monotonic() < until:
             await asyncio.sleep(0.01)
@@ -175,7 +172,6 @@ class Acceptors:
     def _welcome(self) -> None:
         for _, descriptors in received(self._keeper.control):
             acceptor = socket.socket(fileno=descriptors[0])
-            acceptor.setblocking(False)
             self._running[acceptor] = set()
             asyncio.get_running_loop().add_reader(acceptor, self._receive, acceptor)
         if self._keeper.control.fileno() < 0:
