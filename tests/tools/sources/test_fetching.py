@@ -64,6 +64,24 @@ def test_a_redirect_in_a_circle_ends() -> None:
     assert len(server.server.requests) == 6
 
 
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ([("Location", "http://[bad")], "/status: redirects to what is no URL"),
+        ([("Location", "//[::1/x")], "/status: redirects to what is no URL"),
+        ([], "/status: redirects without saying where"),
+    ],
+)
+def test_a_redirect_to_what_is_no_url_is_an_error_of_the_server(
+    fields: list[tuple[str, str]], told: str
+) -> None:
+    def astray(request: Request) -> Reply:
+        return Reply(302, headers=fields)
+
+    with serving_in_thread(astray) as server, pytest.raises(SourceUnreachable, match=told):
+        got(server)
+
+
 def test_a_redirect_to_another_server_is_named_and_not_followed(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("s3cret")

@@ -97,9 +97,15 @@ class ServerConnection:
 
 
 def _target(url: str, location: str) -> str:
-    """The target of a redirect. Raises SourceUnreachable where that is another server."""
-    target = urljoin(url, location)
-    if not location or urlsplit(target)[:2] != urlsplit(url)[:2]:
+    """The target of a redirect. Raises SourceUnreachable where that is another server, or no URL."""
+    try:
+        target = urljoin(url, location)
+        leaves = urlsplit(target)[:2] != urlsplit(url)[:2]
+    except ValueError as error:
+        raise SourceUnreachable(f"{url}: redirects to what is no URL") from error
+    if not location:
+        raise SourceUnreachable(f"{url}: redirects without saying where; check the URL, its path included")
+    if leaves:
         # Without its query: a login page's holds what nobody should paste.
         shown = cut(urlsplit(target)._replace(query="", fragment="").geturl())
         raise SourceUnreachable(f"{url}: redirects to {shown}; name that URL, or log in there")
