@@ -107,6 +107,8 @@ class Layout:
             else:
                 self._files = _Tar(path)
             index = self._files.read("index.json", METADATA_MAX)
+        except FileNotFoundError:
+            self._refuse("", _reason_for_absence(path))
         except OSError as error:
             self._refuse(place, error.strerror or "cannot be read")
         except ValueError as error:
@@ -243,6 +245,17 @@ def _parse_word(word: str) -> tuple[Path, str, str]:
         return Path(rest), "", ""
     path, tag, digest = found.groups("")
     return Path(path), tag, digest
+
+
+def _reason_for_absence(path: Path) -> str:
+    if path.exists():
+        return "no OCI image layout: it has no index.json"
+    for sign in ":@":  # a tag or a digest with a typing error is read as part of the path
+        head = str(path).partition(sign)[0]
+        if head and Path(head).exists():
+            shown = f"{LAYOUT}{cut(head)}"
+            return f"No such file; a tag is {shown}:TAG, a digest {shown}@sha256:… with 64 digits"
+    return "No such file or directory"
 
 
 def _document_of(layer: Descriptor) -> LayoutDocument:

@@ -161,15 +161,17 @@ def _check(settings: Settings) -> None:
     """Check relations between values."""
     if (settings.listen.tls_cert_file is None) != (settings.listen.tls_key_file is None):
         raise InvalidConfig("wants both tls_cert_file and tls_key_file, or neither", where="listen")
-    if settings.listen.processes > 1 and (settings.listen.tls_cert_file or sys.platform != "linux"):
-        raise InvalidConfig("is 1 with TLS, and on systems other than Linux", where="listen.processes")
+    is_tls = settings.listen.tls_cert_file is not None
+    if settings.listen.processes > 1 and (is_tls or sys.platform != "linux"):
+        reason = "with TLS, which a proxy in front can end" if is_tls else "on systems other than Linux"
+        raise InvalidConfig(f"has to be 1 {reason}", where="listen.processes")
     if settings.polling.backoff_min > settings.polling.backoff_max:
         raise InvalidConfig("is more than backoff_max", where="polling.backoff_min")
     _check_kubernetes(settings.kubernetes, is_asked_for_reviews=settings.auth.mode == "kubernetes")
     _check_schemas(settings.schemas)
     _check_auth(
         settings.auth,
-        is_tls=settings.listen.tls_cert_file is not None,
+        is_tls=is_tls,
         has_cluster=settings.kubernetes.is_meant,
     )
 

@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import hashlib
 import os
+import re
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -147,7 +148,7 @@ def test_descriptors_that_lie_are_refused(made: Made, change: dict[str, Any], re
 
 
 def test_what_is_no_snapshot_is_refused(made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    refused(made, "index.json: No such file or directory")
+    refused(made, "no OCI image layout: it has no index.json")
     (made.folder / "index.json").write_bytes(b"{")
     refused(made, "index.json: not JSON")
     made.index()
@@ -166,8 +167,17 @@ def test_what_is_no_snapshot_is_refused(made: Made, tmp_path: Path, monkeypatch:
     monkeypatch.setattr(oci_layout, "METADATA_TOTAL_MAX", 100)
     made.index(made.manifest(made.layer()))
     refused(made, "its manifests have more than 100 bytes")
-    for word in ("oci:", f"oci:{tmp_path}/none"):
-        with pytest.raises(UnreadableLayout, match=r"must be written as oci:PATH|No such file or directory"):
+    (tmp_path / "empty.tar").touch()
+    for word, told in (
+        ("oci:", "must be written as oci:PATH"),
+        (f"oci:{tmp_path}/none", "No such file or directory"),
+        (f"oci:{tmp_path}/none:v1", "No such file or directory"),
+        (f"oci:{tmp_path}/empty.tar", "no OCI image layout: it has no index.json"),
+        (f"oci:{made.folder}:a tag", f"a tag is oci:{made.folder}:TAG, a digest"),
+        (f"oci:{made.folder}@sha256:abc", f"a digest oci:{made.folder}@sha256:… with 64 digits"),
+        (f"oci:{made.folder}:v1@sha256:abc", f"a digest oci:{made.folder}@sha256:… with 64 digits"),
+    ):
+        with pytest.raises(UnreadableLayout, match=re.escape(told)):
             Layout(word)
 
 
@@ -233,7 +243,7 @@ def test_damaged_tars_are_refused(made: Made, tmp_path: Path) -> None:
         tar.folder.write_bytes(data)
         refused(tar, "neither a folder nor a tar with an OCI image layout: a damaged header, or compressed")
     tar.folder.write_bytes(b"")
-    refused(tar, "not in the tar")
+    refused(tar, "no OCI image layout: it has no index.json")
 
 
 @pytest.mark.parametrize("reference", ["", ":tag", f"@sha256:{'0' * 64}"])

@@ -161,7 +161,10 @@ backends:
         ("listen: {address: 1}", "1: listen.address: wants a text, and YAML reads this as int"),
         ("listen: {address: ''}", "1: listen.address: empty"),
         ("discovery: {enabled: 1}", "1: discovery.enabled: wants true or false"),
-        ("listen: {tls_cert_file: a, tls_key_file: b, processes: 2}", "listen.processes: is 1 with TLS"),
+        (
+            "listen: {tls_cert_file: a, tls_key_file: b, processes: 2}",
+            "listen.processes: has to be 1 with TLS, which a proxy in front can end",
+        ),
         ("listen: {tls_cert_file: a}", "listen: wants both tls_cert_file and tls_key_file"),
         ("polling: {interval: .nan}", '1: polling.interval: ".nan" is not a number'),
         ("polling: {interval: soon}", '1: polling.interval: "soon" is not a number'),

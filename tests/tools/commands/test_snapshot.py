@@ -140,6 +140,11 @@ def test_every_command_takes_the_word(folder: Path, word: str) -> None:
     assert load(word) == DOCUMENTS
 
 
+def test_a_folder_that_is_a_snapshot_says_how_it_is_named() -> None:
+    told = run("explain", "widgets", "--directory", "kept")
+    assert (told.exit_code, "; it is a snapshot: name it as oci:kept\n" in told.output) == (3, True)
+
+
 def test_definitions_are_what_an_apiserver_publishes(folder: Path) -> None:
     named = {"type": "object", "properties": {"name": {"type": "string", "maxLength": 9}}}
     made = definition(FIELDS)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from specmux_aggregator.errors import SourceError
+from specmux_aggregator.folders import LAYOUT
 from specmux_converters.document import Document, is_of_custom_resources
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion, group_version_of, split
@@ -179,7 +180,9 @@ class FileSource:
                 unread.append(UnreadSource(key, "is in a document and in definitions; the document counts"))
         if not documents and wanted is None:
             reasons = "".join(f"\n  {each}" for each in unread[:5])
-            raise SourceError(f"{cut(self.where)}: no document in it can be used{reasons}")
+            layouts = [each for each in self._directories if (each / "oci-layout").is_file()]
+            step = f"; it is a snapshot: name it as {LAYOUT}{cut(str(layouts[0]))}" if layouts else ""
+            raise SourceError(f"{cut(self.where)}: no document in it can be used{step}{reasons}")
         if wanted is not None:
             documents = {key: document for key, document in documents.items() if key in wanted}
         return LoadedDocuments(DocumentSet(documents), tuple(unread), tuple(manifests))
