@@ -366,7 +366,7 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
 
         async def fetch(name: str) -> bool:
             document = root.document(name)
-            return name in stored or (await self._represented(root, document, accepted)).from_cache
+            return name in stored or (await self._represent(root, document, accepted)).from_cache
 
         wanted = tuple(dict.fromkeys(names))
         return await prefetch_documents(wanted, fetch, calls=self._calls, concurrency=concurrency)
@@ -378,7 +378,7 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
 
         root = await self._open.catalog.root()
         names = root.discovery.documents if group_versions is None else group_versions
-        schemas = [await self._represented(root, root.document(name)) for name in names]
+        schemas = [await self._represent(root, root.document(name)) for name in names]
         specs = {schema.group_version: await self._decode(schema) for schema in schemas}
         return await self._calls.run(merge_documents, specs)
 

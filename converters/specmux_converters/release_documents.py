@@ -86,40 +86,40 @@ class ReleaseDocuments:
 
     def document(self, release: str, group_version: GroupVersion, *, schemas_only: bool = False) -> Document:
         """A new one with each call; with ``schemas_only`` without paths. Raises KeyError."""
-        frame, schemas, paths = self._parsed(self._releases[release]["documents"][group_version])
+        frame, schemas, paths = self._parse(self._releases[release]["documents"][group_version])
         known: dict[int, Any] = {}
-        document: Document = self._parsed(frame)
+        document: Document = self._parse(frame)
         if schemas is not None:
             document["components"] = {
-                _SCHEMAS: dict(self._parsed(line) for line in _lines_in(schemas)),
+                _SCHEMAS: dict(self._parse(line) for line in _lines_in(schemas)),
                 **document["components"],
             }
         if not schemas_only:
-            document["paths"] = dict(self._restored(line, known) for line in _lines_in(paths))
+            document["paths"] = dict(self._restore(line, known) for line in _lines_in(paths))
         return document
 
     def outline(self, release: str, group_version: GroupVersion) -> Document:
         """Paths and operations without what they take and give, which names no resource. Raises KeyError."""
         known: dict[int, Any] = {}
-        _, _, paths = self._parsed(self._releases[release]["documents"][group_version])
-        items = (self._parsed(line) for line in _lines_in(paths))
-        return {"paths": {path: self._outlined(item, known) for path, item in items}}
+        _, _, paths = self._parse(self._releases[release]["documents"][group_version])
+        items = (self._parse(line) for line in _lines_in(paths))
+        return {"paths": {path: self._outline(item, known) for path, item in items}}
 
-    def _outlined(self, value: Any, known: dict[int, Any]) -> Any:
+    def _outline(self, value: Any, known: dict[int, Any]) -> Any:
         """A path item, or an operation in it."""
         if not isinstance(value, dict):
             return value
         if _LINE in value:
-            return self._outlined(self._parsed(value[_LINE]), known)
+            return self._outline(self._parse(value[_LINE]), known)
         return {
-            key: self._outlined(each, known)
+            key: self._outline(each, known)
             if _LINE in mapping(each) or "responses" in mapping(each)
-            else self._filled(each, known)
+            else self._fill(each, known)
             for key, each in value.items()
             if key not in _EXCHANGED
         }
 
-    def _parsed(self, line: int) -> Any:
+    def _parse(self, line: int) -> Any:
         return orjson.loads(self._text(line))
 
     def _text(self, line: int) -> bytes:
@@ -131,25 +131,25 @@ class ReleaseDocuments:
             )
         return self._streams[number][line - self._firsts[number]]
 
-    def _restored(self, line: int, known: dict[int, Any]) -> Any:
+    def _restore(self, line: int, known: dict[int, Any]) -> Any:
         """The value of a line. ``known``: of the document, by line."""
         if line not in known:
             text = self._text(line)
             value = orjson.loads(text)
-            known[line] = self._filled(value, known) if _REFERENCE in text else value
+            known[line] = self._fill(value, known) if _REFERENCE in text else value
         return known[line]
 
-    def _filled(self, value: Any, known: dict[int, Any]) -> Any:
+    def _fill(self, value: Any, known: dict[int, Any]) -> Any:
         """The value, itself where it is no line's number: what it has of lines is put into it."""
         if type(value) is dict and _LINE in value:
-            return self._restored(value[_LINE], known)
+            return self._restore(value[_LINE], known)
         waiting = [value] if type(value) in (dict, list) else []
         while waiting:
             container = waiting.pop()
             for key, each in container.items() if type(container) is dict else enumerate(container):
                 if type(each) is dict:
                     if _LINE in each:
-                        container[key] = self._restored(each[_LINE], known)
+                        container[key] = self._restore(each[_LINE], known)
                     else:
                         waiting.append(each)
                 elif type(each) is list:
@@ -170,7 +170,7 @@ def pack_documents(releases: Mapping[str, PublishedRelease]) -> bytes:
         for release, line in zip(having, pack.add_documents(having.values()), strict=True):
             lines[release][key] = line
     streams = list(_streams(pack.lines))
-    compressed = [_compressed(_BETWEEN.join(each) + end) for each, end in streams]
+    compressed = [_compress(_BETWEEN.join(each) + end) for each, end in streams]
     index = {
         "zstd": zstandard.ZSTD_VERSION,  # others make other bytes of the same text
         "streams": [(len(each), len(data)) for (each, _), data in zip(streams, compressed, strict=True)],
@@ -179,7 +179,7 @@ def pack_documents(releases: Mapping[str, PublishedRelease]) -> bytes:
             for release, each in releases.items()
         },
     }
-    return b"".join([_compressed(_START + orjson.dumps(index) + _BETWEEN), *compressed])
+    return b"".join([_compress(_START + orjson.dumps(index) + _BETWEEN), *compressed])
 
 
 def _streams(lines: list[bytes]) -> Iterable[tuple[list[bytes], bytes]]:
@@ -193,7 +193,7 @@ def _streams(lines: list[bytes]) -> Iterable[tuple[list[bytes], bytes]]:
     yield lines[start:], _END
 
 
-def _compressed(text: bytes) -> bytes:
+def _compress(text: bytes) -> bytes:
     return zstandard.ZstdCompressor(level=zstandard.MAX_COMPRESSION_LEVEL, write_checksum=True).compress(text)
 
 
@@ -258,7 +258,7 @@ class _Pack:
             drafts.append((frame, named, document["paths"]))
         return [
             self._add(
-                [frame, named, _runs([self._add([path, self._shortened(paths[path])]) for path in paths])]
+                [frame, named, _runs([self._add([path, self._shorten(paths[path])]) for path in paths])]
             )
             for frame, named, paths in drafts
         ]
@@ -278,16 +278,16 @@ class _Pack:
             self._known[data] = len(self.lines)
         return self._known[data]
 
-    def _shortened(self, value: Any) -> Any:
+    def _shorten(self, value: Any) -> Any:
         """With lines for what stands in several places."""
         if not isinstance(value, dict | list):
             return value
         data = orjson.dumps(value)
         inner: Any
         if isinstance(value, dict):
-            inner = {key: self._shortened(each) for key, each in value.items()}
+            inner = {key: self._shorten(each) for key, each in value.items()}
         else:
-            inner = [self._shortened(each) for each in value]
+            inner = [self._shorten(each) for each in value]
         return {_LINE: self._add(inner)} if self._places[data] > 1 and len(data) > _SHORT else inner
 
 

@@ -163,7 +163,7 @@ class Layout:
     def _manifests(self) -> tuple[dict[str, Document], list[str]]:
         """Those that the word can mean, by their digests, and the tags of the index."""
         found: dict[str, Document] = {}
-        waiting = [(each, self._is_meant(each)) for each in self._listed(self._index, "index.json")]
+        waiting = [(each, self._is_meant(each)) for each in self._list(self._index, "index.json")]
         tags = sorted({cut(tag) for each, _ in waiting if (tag := text(each.annotations.get(TAG)))})
         known = len(waiting)
         while waiting:
@@ -177,7 +177,7 @@ class Layout:
             if "manifests" not in document:
                 found[blob.digest] = document
                 continue
-            below = self._listed(document, blob.digest)
+            below = self._list(document, blob.digest)
             known += len(below)
             if known > MANIFESTS_MAX:
                 self._refuse("index.json", f"more than {MANIFESTS_MAX} manifests")
@@ -190,7 +190,7 @@ class Layout:
         tag = text(blob.annotations.get(TAG))
         return not self._tag or tag == self._tag or tag.endswith(f":{self._tag}")
 
-    def _listed(self, index: Document, where: str) -> list[Descriptor]:
+    def _list(self, index: Document, where: str) -> list[Descriptor]:
         return self._descriptors(index, "manifests", where, MANIFESTS_MAX)
 
     def _descriptors(self, document: Document, member: str, where: str, most: int) -> list[Descriptor]:

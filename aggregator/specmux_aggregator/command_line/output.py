@@ -38,7 +38,7 @@ def output_option(command: Command) -> Command:
         "-o",
         "--output",
         type=click.Choice(FORMATS),
-        callback=_chosen,
+        callback=_choose,
         help="Output format.  [default: text]",
     )(command)
 
@@ -105,7 +105,7 @@ def show(output: Output, value: Any, lines: Iterable[str]) -> None:
                 write_line(line)
 
 
-def _chosen(context: click.Context, _: click.Parameter, value: str | None) -> str:
+def _choose(context: click.Context, _: click.Parameter, value: str | None) -> str:
     chosen: str = value or context.meta.get(_KEY, "text")
     return chosen
 

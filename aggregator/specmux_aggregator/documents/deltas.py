@@ -113,7 +113,7 @@ class Deltas:
         made = self.kept.get((key, dictionary.hash, media_type))
         if made is None and self._is_kept(key.group_version, dictionary.hash):
             return None
-        return self._matched(made, dictionary)
+        return self._match(made, dictionary)
 
     async def make(
         self, key: DocumentKey, media_type: MediaType, dictionary: OfferedDictionary, body: CodedBody
@@ -125,9 +125,7 @@ class Deltas:
         pair = key, dictionary.hash, media_type
         try:
             async with asyncio.timeout(self._wait):
-                return self._matched(
-                    await self._flights.run(pair, lambda: self._make(pair, body)), dictionary
-                )
+                return self._match(await self._flights.run(pair, lambda: self._make(pair, body)), dictionary)
         except TimeoutError:
             self.results[DeltaResult.LATE] += 1
             return b""
@@ -135,7 +133,7 @@ class Deltas:
     async def close(self) -> None:
         await self._flights.close()
 
-    def _matched(self, made: MadeDelta | None, dictionary: OfferedDictionary) -> bytes:
+    def _match(self, made: MadeDelta | None, dictionary: OfferedDictionary) -> bytes:
         """Its bytes, if the client has the dictionary that they were made with."""
         if made is None:
             result = DeltaResult.UNKNOWN

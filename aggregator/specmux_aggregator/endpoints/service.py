@@ -128,10 +128,10 @@ class Service:
             case PreparedAnswer():
                 return self._mark_partial(decision, request)
             case Deliver(key, media_type, representation):
-                if self._deltas is not None and (dictionary := _offered(request, representation)):
+                if self._deltas is not None and (dictionary := _offer(request, representation)):
                     delta = self._deltas.find(key, media_type, dictionary)
                     if delta:
-                        return _compressed(request, representation, dictionary, delta)
+                        return _compress(request, representation, dictionary, delta)
                     if delta is None:
                         return PendingDocument(request, snapshot, decision)
                 body = self._representations.get(key, media_type, representation.coding)
@@ -196,13 +196,13 @@ class Service:
         """The document, as its difference from the client's if that can be had soon. ``status``: as in
         ``delivered``."""
         representation = decision.representation
-        dictionary = _offered(request, representation)
+        dictionary = _offer(request, representation)
         if self._deltas is not None and dictionary is not None:
             coded = CodedBody(representation.coding, body)
             delta = await self._deltas.make(decision.key, decision.media_type, dictionary, coded)
             if delta:
                 asked = representation if status is None else replace(representation, cache_status=status)
-                return _compressed(request, asked, dictionary, delta)
+                return _compress(request, asked, dictionary, delta)
         return delivered(representation, body, status)
 
     def _recall_decision(self, pending: Pending) -> Deliver | None:
@@ -318,11 +318,11 @@ class Service:
         return refresher.check.next_delay if refresher is not None else 1.0
 
 
-def _offered(request: Request, representation: Representation) -> OfferedDictionary | None:
+def _offer(request: Request, representation: Representation) -> OfferedDictionary | None:
     return offered_dictionary(request) if representation.varies_by_dictionary else None
 
 
-def _compressed(
+def _compress(
     request: Request, representation: Representation, dictionary: OfferedDictionary, delta: bytes
 ) -> PreparedAnswer:
     representation = by_dictionary(representation, dictionary)

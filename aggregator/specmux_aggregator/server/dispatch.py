@@ -106,11 +106,11 @@ class Dispatch:
         ``immediate`` returned."""
         parents = request.message.headers.getall(FIELD, ())
         if not parents:
-            return await self._responded(request, started, pending)
+            return await self._respond(request, started, pending)
         with traced(parents):
-            return await self._responded(request, started, pending)
+            return await self._respond(request, started, pending)
 
-    async def _responded(
+    async def _respond(
         self, request: WireRequest, started: float, pending: Pending | None
     ) -> Reply | Response:
         message, connection = request.message, request.connection

@@ -287,7 +287,7 @@ class BackendClient:
             async with (
                 asyncio.timeout(polling.total_timeout) as deadline,
                 slots or contextlib.nullcontext(),
-                self._asked(target, fields, review, polling) as response,
+                self._ask(target, fields, review, polling) as response,
             ):
                 return await read_answer(
                     response,
@@ -300,7 +300,7 @@ class BackendClient:
         except TRANSPORT_ERRORS as error:
             return CLOSED if self._transport.is_closed else failure_of(error, polling)
 
-    def _asked(
+    def _ask(
         self, target: str, fields: Mapping[str, str], review: bytes | None, polling: PollingSettings
     ) -> AbstractAsyncContextManager[UnreadAnswer]:
         if review is None:

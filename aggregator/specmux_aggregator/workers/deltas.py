@@ -43,11 +43,11 @@ def make_delta(
             return MadeDelta(b"", b"")
         dictionary = form.body
     digest = sha256(dictionary).digest()
-    delta = HEADER + digest + _compressed(body, dictionary)
+    delta = HEADER + digest + _compress(body, dictionary)
     return MadeDelta(digest, delta if len(delta) < len(new) else b"")
 
 
-def _compressed(body: bytes, dictionary: bytes) -> bytes:
+def _compress(body: bytes, dictionary: bytes) -> bytes:
     parameters = zstandard.ZstdCompressionParameters.from_level(
         LEVEL,
         source_size=len(body),

@@ -163,7 +163,7 @@ class WorkerProcess:
 
     def _start(self) -> None:
         with self._theirs:
-            self._process = _launched(self._theirs)
+            self._process = _launch(self._theirs)
         if self._is_killed:
             self._process.kill()
         found = self._jobs.recv()
@@ -368,7 +368,7 @@ def _no_worker(pause: StartPause) -> NoWorker:
     return NoWorker(f"the worker process does not start: {pause.reason}")
 
 
-def _launched(jobs: Connection) -> BaseProcess:
+def _launch(jobs: Connection) -> BaseProcess:
     """A process that works off ``jobs``. Blocks about a second while the fork server imports this package."""
     try:
         Path.cwd()

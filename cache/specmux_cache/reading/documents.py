@@ -164,13 +164,13 @@ class ServerDocuments:
         accepted = None if media is None else accepted_for(media)
         root, document = await catalog.find(group_version)
         try:
-            return await self._represented(root, document, accepted)
+            return await self._represent(root, document, accepted)
         except UnexpectedStatus as error:
             # The root with its URL was not requested now, and the document may have moved since.
             if error.status not in (404, 410) or root.obtained.is_confirmed:
                 raise
         root, document = await catalog.find(group_version, refresh=True)
-        return await self._represented(root, document, accepted)
+        return await self._represent(root, document, accepted)
 
     async def resource(self, path: str, *, headers: Mapping[str, str] = MappingProxyType({})) -> Resource:
         """Any GET below /api, /apis or /openapi, by RFC 9111. Any status is a result; only 200 is ever
@@ -200,7 +200,7 @@ class ServerDocuments:
             raise RuntimeError(NOT_OPEN)
         return self._opened
 
-    async def _represented(
+    async def _represent(
         self, root: Root, document: Document, accepted: tuple[str, ...] | None = None
     ) -> Schema:
         """The document in the best of these media types, by default those of the options."""

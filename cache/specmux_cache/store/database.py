@@ -164,7 +164,7 @@ class Database:
         deadline = time.monotonic() + (self._busy_timeout if wait else 0.0)
         while True:
             with self._take_connection() as connection:
-                if self._depth or self._begun(connection, deadline):
+                if self._depth or self._begin(connection, deadline):
                     with self._nest_transaction(connection):
                         yield
                     return
@@ -236,7 +236,7 @@ class Database:
                 self.execute("PRAGMA incremental_vacuum(1)")
         return 0 < self.free_bytes() < before
 
-    def _begun(self, connection: sqlite3.Connection, deadline: float) -> bool:
+    def _begin(self, connection: sqlite3.Connection, deadline: float) -> bool:
         try:
             connection.execute("BEGIN IMMEDIATE")
         except Exception as error:

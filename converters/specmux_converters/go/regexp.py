@@ -103,25 +103,25 @@ class _Reader:
                 self._want_no_repeat(begun)
             copies = self._atom()
             if copies is not None:
-                most = max(most, self._repeated(copies))
+                most = max(most, self._repeat(copies))
         return most
 
     def _want_no_repeat(self, begun: int) -> None:
-        self._counted(1)
+        self._count(1)
         raise Invalid("missing argument to repetition operator", self._text[begun : self._at])
 
-    def _repeated(self, copies: int) -> int:
+    def _repeat(self, copies: int) -> int:
         begun = self._at
-        repeated = self._counted(copies)
+        repeated = self._count(copies)
         if repeated is None:
             return copies
-        if self._counted(repeated) is not None:
+        if self._count(repeated) is not None:
             raise Invalid("invalid nested repetition operator", self._text[begun : self._at])
         if repeated > MOST_REPEATED:
             raise Invalid("invalid repeat count", self._text[begun : self._at])
         return repeated
 
-    def _counted(self, copies: int) -> int | None:
+    def _count(self, copies: int) -> int | None:
         """None if there is no repetition."""
         mark = self._peek()
         begun = self._at
@@ -234,9 +234,9 @@ class _Reader:
         is_negated = (match[1] == "P") != bool(match[2])
         if is_inside and is_negated:
             # Go folds a class before it is negated. What is left then is folded already.
-            written = _written(complement(with_other_cases(ranges) if self._folds else ranges))
+            written = _write(complement(with_other_cases(ranges) if self._folds else ranges))
         else:
-            written = _written(ranges) if is_inside else f"[{'^' * is_negated}{_written(ranges)}]"
+            written = _write(ranges) if is_inside else f"[{'^' * is_negated}{_write(ranges)}]"
         self.rewritten.append((self._at - 1, match.end(), written))
         self._at = match.end()
 
@@ -286,5 +286,5 @@ class _Reader:
         return False
 
 
-def _written(ranges: Ranges) -> str:
+def _write(ranges: Ranges) -> str:
     return "".join(f"\\x{{{first:x}}}-\\x{{{last:x}}}" for first, last in ranges)

@@ -26,7 +26,7 @@ class Pattern:
 
     def matches(self, value: str) -> bool:
         """Raises UndecidedMatch if the pattern is unsupported."""
-        data = _encoded(value)
+        data = _encode(value)
         found = self._compiled.search(data)
         return found is not None and (_is_between(data, found.start()) or any(self._spans(data)))
 
@@ -37,7 +37,7 @@ class Pattern:
     def find_all(self, value: str) -> Iterator[tuple[int, int]]:
         """Matches that do not overlap; an empty match never follows a match directly. Raises
         UndecidedMatch."""
-        data, passed, characters = _encoded(value), 0, 0
+        data, passed, characters = _encode(value), 0, 0
         last = -1
         for begin, end in self._spans(data):
             if end > begin or begin != last:
@@ -70,7 +70,7 @@ def _is_between(data: bytes, at: int) -> bool:
     return at == len(data) or data[at] & 0xC0 != 0x80
 
 
-def _encoded(value: str) -> bytes:
+def _encode(value: str) -> bytes:
     try:
         return value.encode()
     except UnicodeEncodeError:  # half of a surrogate pair

@@ -28,7 +28,7 @@ _IGNORED: Final = str.maketrans("", "", "_- ")
 @lru_cache(maxsize=256)
 def unicode_ranges(name: str) -> Ranges | None:
     """None if Go has no class of that name, given without a ``^``."""
-    match _folded(name):
+    match _fold(name):
         case "any":
             return ((0, maxunicode),)
         case "ascii":
@@ -66,10 +66,10 @@ def _data() -> tuple[dict[str, list[int]], dict[str, list[str]]]:
         names[category] = [name for name in classes if len(name) == 2 and name[0] == category]
     names["LC"] = ["Ll", "Lt", "Lu"]
     names |= {alias: names[name] for alias, name in data["aliases"].items()}
-    return classes, {_folded(name): parts for name, parts in names.items()}
+    return classes, {_fold(name): parts for name, parts in names.items()}
 
 
-def _folded(name: str) -> str:
+def _fold(name: str) -> str:
     return name.lower().translate(_IGNORED)
 
 

@@ -245,7 +245,7 @@ async def test_worker_that_does_not_start_says_so_once_and_tells_whoever_brings_
     caplog.set_level(logging.INFO)
     monkeypatch.setattr(workers, "PAUSE_MIN", 0.0)
     with monkeypatch.context() as patched:
-        patched.setattr(workers, "_launched", fails)
+        patched.setattr(workers, "_launch", fails)
         await worker.start()
         with pytest.raises(NoWorker, match="too many open files"):
             await worker.run(os.getpid)
@@ -331,7 +331,7 @@ async def test_start_that_fails_is_tried_again_after_twice_the_time(monkeypatch:
     loop = asyncio.get_running_loop()
     now = loop.time()
     worker = Worker(timeout=PATIENT)
-    monkeypatch.setattr(workers, "_launched", fails)
+    monkeypatch.setattr(workers, "_launch", fails)
     monkeypatch.setattr(loop, "time", lambda: now)
     for second in range(600):
         now += 1.0
@@ -367,7 +367,7 @@ async def test_worker_starts_again_when_the_fork_server_ends_as_it_starts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As where the fork server is killed: Python says EOFError (multiprocessing.forkserver.read_signed)."""
-    start = workers._launched
+    start = workers._launch
     failures = [EOFError("unexpected EOF")]
 
     def starts_late(jobs: Connection) -> BaseProcess:
@@ -377,7 +377,7 @@ async def test_worker_starts_again_when_the_fork_server_ends_as_it_starts(
 
     worker = Worker(timeout=PATIENT)
     monkeypatch.setattr(workers, "PAUSE_MIN", 0.0)
-    monkeypatch.setattr(workers, "_launched", starts_late)
+    monkeypatch.setattr(workers, "_launch", starts_late)
     assert await worker.run(os.getpid) != os.getpid()
     failures.extend([EOFError("unexpected EOF")] * 2)
     worker.end()

@@ -173,13 +173,13 @@ def _within(body: Body, judge: UpgradeJudge) -> Iterator[UpgradeVerdict]:
         if embedded.fault:
             fault = Violation(Severity.NOTE, Check.NOT_CHECKED, (), f"cannot be read: {embedded.fault}")
             report = replace(ValidationReport(None, Directive.STRICT), violations=(fault,))
-            yield _placed(UpgradeVerdict(UpgradeOutcome.NOT_CHECKED, report), embedded)
+            yield _place(UpgradeVerdict(UpgradeOutcome.NOT_CHECKED, report), embedded)
         for part in parts_of(embedded.data):
             found = Body.sent(part.data, part.format)
-            yield from (_placed(each, embedded) for each in _verdicts(found, judge, is_embedded=True))
+            yield from (_place(each, embedded) for each in _verdicts(found, judge, is_embedded=True))
 
 
-def _placed(verdict: UpgradeVerdict, embedded: EmbeddedManifest) -> UpgradeVerdict:
+def _place(verdict: UpgradeVerdict, embedded: EmbeddedManifest) -> UpgradeVerdict:
     """With the manifest named, and without lines, which are not those of the file."""
     found = tuple(
         replace(each, message=f"{each.message} (in {embedded.place})", line=None, column=None)

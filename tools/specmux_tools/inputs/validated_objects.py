@@ -205,7 +205,7 @@ def check(item: Manifest, validator: Validator, rules: VerdictOptions) -> list[V
     if rules.skips_non_objects and _is_no_object(item):
         report = ValidationReport(None, rules.directive)
         return [ValidatedObject(item.file, item.part.line + 1, "", ObjectVerdict.NO_OBJECT, report)]
-    checked = [_checked(item, report, rules) for report in _reports(item, validator, rules)]
+    checked = [_check(item, report, rules) for report in _reports(item, validator, rules)]
     if is_local_config(item.part):
         return [replace(each, outcome=ObjectVerdict.SKIPPED) for each in checked]
     return checked
@@ -221,9 +221,9 @@ def _reports(item: Manifest, validator: Validator, rules: VerdictOptions) -> Ite
         ]
     if rules.patch.type is PatchType.APPLY:
         if not is_list(body.value):
-            return [_applied(body, validator, rules)]
+            return [_apply(body, validator, rules)]
         return [
-            _applied(Body(orjson.dumps(each, default=float), BodyFormat.JSON, each), validator, rules)
+            _apply(Body(orjson.dumps(each, default=float), BodyFormat.JSON, each), validator, rules)
             for each in objects_in(body.value)
         ]
     if body.fault is not None:
@@ -233,7 +233,7 @@ def _reports(item: Manifest, validator: Validator, rules: VerdictOptions) -> Ite
     return [validator.judge(patch, operation) for operation in operations]
 
 
-def _applied(body: Body, validator: Validator, rules: VerdictOptions) -> ValidationReport:
+def _apply(body: Body, validator: Validator, rules: VerdictOptions) -> ValidationReport:
     """JSON is YAML, and CBOR has a media type of its own."""
     form = PatchType.APPLY_CBOR if body.format is BodyFormat.CBOR else PatchType.APPLY
     stored = rules.stored or StoredObjects((), "")
@@ -256,7 +256,7 @@ def _is_of_chart(folder: Path) -> bool:
     )
 
 
-def _checked(item: Manifest, report: ValidationReport, rules: VerdictOptions) -> ValidatedObject:
+def _check(item: Manifest, report: ValidationReport, rules: VerdictOptions) -> ValidatedObject:
     part = item.part
     moved = report.moved(part.line)
     return ValidatedObject(item.file, part.line + 1, part.source, _outcome(report, rules), moved)
@@ -310,10 +310,10 @@ def with_places(
         for kind, place in places.items()
         if place is not None
     }
-    return [_placed(each, places) for each in checked], tuple(texts)
+    return [_place(each, places) for each in checked], tuple(texts)
 
 
-def _placed(each: ValidatedObject, places: Mapping[GroupVersionKind, KindPlace | None]) -> ValidatedObject:
+def _place(each: ValidatedObject, places: Mapping[GroupVersionKind, KindPlace | None]) -> ValidatedObject:
     place = places.get(each.report.kind) if each.is_of_unknown_kind and each.report.kind else None
     if place is None:
         return each

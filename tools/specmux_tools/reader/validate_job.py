@@ -102,13 +102,13 @@ def questions_in(body: bytes, form: BodyFormat, directive: Directive) -> tuple[l
 def _of_part(data: bytes, form: BodyFormat, directive: Directive) -> tuple[list[ObjectQuestion], bool]:
     body = Body.sent(data, form)
     if body.kind == REVIEW:
-        return [_reviewed(body, directive)], False
+        return [_review(body, directive)], False
     objects = [each for each in flattened(body) if is_too_deep(each) or not is_list(each.value)]
     operation = Operation(directive)
     return [ObjectQuestion(each, operation, each.kind) for each in objects], is_list(body.value)
 
 
-def _reviewed(body: Body, directive: Directive) -> ObjectQuestion:
+def _review(body: Body, directive: Directive) -> ObjectQuestion:
     """The request described by a ValidationReview. Raises BadReview."""
     review = body.value
     for name in review:
@@ -172,7 +172,7 @@ def validate(
         return Wants(None)
     try:
         with limited_time(VALIDATION_SECONDS):
-            return _validated(state, request)
+            return _validate(state, request)
     except QueryTooLong:
         return QuestionRefusal(504, f"checking this object takes more than {VALIDATION_SECONDS:g} s")
     except MemoryError:
@@ -181,7 +181,7 @@ def validate(
         return QuestionRefusal(400, "the object is nested too deeply")
 
 
-def _validated(state: ReaderState, request: ValidationRequest) -> Judgement | QuestionRefusal | Wants:
+def _validate(state: ReaderState, request: ValidationRequest) -> Judgement | QuestionRefusal | Wants:
     try:
         body = decoded(request.body, request.coding, max_bytes=BODY_MAX)
     except TooLarge:
@@ -211,7 +211,7 @@ def _validated(state: ReaderState, request: ValidationRequest) -> Judgement | Qu
     found = [_answer(each, judge) for each, judge in zip(questions, judges, strict=True)]
     if are_several:
         return _together(found, request)
-    return _judged(found[0], request) if isinstance(found[0], ValidationReport) else found[0]
+    return _judge(found[0], request) if isinstance(found[0], ValidationReport) else found[0]
 
 
 def _judge_of(
@@ -304,7 +304,7 @@ def _checker(group_version: GroupVersion, document: Document) -> _Checker:
     return _Checker(DocumentSet({group_version: document}))
 
 
-def _judged(report: ValidationReport, request: ValidationRequest) -> Judgement:
+def _judge(report: ValidationReport, request: ValidationRequest) -> Judgement:
     status = status_of(report)
     warnings = warning_fields(_texts(report))
     fields = tuple(map(_latin, warnings))

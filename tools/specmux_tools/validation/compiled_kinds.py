@@ -113,10 +113,10 @@ class Kinds:
                 node = self._typed_schemas(described).node(described.component)
                 self._found[kind] = TypedKind(kind, node, needs_name=kind == DEFINITION)
             else:
-                self._found[kind] = self._compiled(described)
+                self._found[kind] = self._compile(described)
         return self._found[kind]
 
-    def _compiled(self, described: KindSchema) -> TypedKind | CustomKind:
+    def _compile(self, described: KindSchema) -> TypedKind | CustomKind:
         resource = self._resource(described)
         plural = resource.name if resource is not None else ""
         if not is_of_custom_resources(described.document):

@@ -178,7 +178,7 @@ def _inner(value: Any, schema: Structural, path: Path, place: str) -> Iterator[F
 
 def _list(value: list[Any], schema: Structural, path: Path, place: str) -> Iterator[FieldError]:
     if schema.list_type == "set":
-        for index in _repeated(value):
+        for index in _repeat(value):
             yield FieldError((*path, index), duplicate(f"{place}[{index}]", value[index]))
     elif schema.list_type == "map":
         yield from _map(value, schema.list_keys, path, place)
@@ -194,11 +194,11 @@ def _map(value: list[Any], names: tuple[str, ...], path: Path, place: str) -> It
             yield FieldError((*path, index), text)
             return
     keys = [{name: item[name] for name in names if name in item} if item else {} for item in value]
-    for index in _repeated(keys):
+    for index in _repeat(keys):
         yield FieldError((*path, index), duplicate(f"{place}[{index}]", keys[index]))
 
 
-def _repeated(items: list[Any]) -> Iterator[int]:
+def _repeat(items: list[Any]) -> Iterator[int]:
     """Indices of items that occur for the second time; further occurrences are not reported."""
     times: dict[str, int] = {}
     for index, item in enumerate(items):

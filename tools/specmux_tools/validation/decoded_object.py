@@ -62,7 +62,7 @@ def decode_typed(body: Body, kind: TypedKind) -> DecodedObject:
             Violation(Severity.ERROR, Check.DECODING, each.path, mismatch_text(kind.node, each))
             for each in (state.mismatch, *others)
         ]
-    decoded = _finished(body, decoded)
+    decoded = _finish(body, decoded)
     if body.format is BodyFormat.CBOR and decoded.strict:
         decoded.strict_errors = [unknown_field_text(body.data, (*body.prefix, *decoded.strict[0].path))]
     return decoded
@@ -94,7 +94,7 @@ def decode_custom(body: Body, kind: CustomKind, schema: Structural | None) -> De
         errors += (_unknown(each.path, each.place) for each in embedded.unknown_in_embedded(value, schema))
     if body.is_plain and errors:
         return decode_custom(body.exact(), kind, schema)
-    return _finished(body, DecodedObject(value, errors, strict_left_out=left_out))
+    return _finish(body, DecodedObject(value, errors, strict_left_out=left_out))
 
 
 def _unknown(path: Path, place: str) -> StrictError:
@@ -102,7 +102,7 @@ def _unknown(path: Path, place: str) -> StrictError:
     return StrictError(Check.UNKNOWN_FIELD, path, f'unknown field "{place}"')
 
 
-def _finished(body: Body, decoded: DecodedObject) -> DecodedObject:
+def _finish(body: Body, decoded: DecodedObject) -> DecodedObject:
     """With the texts of the errors as an apiserver groups them, and YAML's duplicates."""
     texts = [error.text for error in decoded.strict]
     duplicates = body.duplicates

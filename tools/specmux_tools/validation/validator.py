@@ -317,7 +317,7 @@ class Validator:
             return ()
         from specmux_tools.validation.custom_resource import check_custom
 
-        older = _stored(old, described) if old is not None else None
+        older = _store(old, described) if old is not None else None
         left_out = decoded.left_out
 
         def judge(name: str) -> list[Violation]:
@@ -409,7 +409,7 @@ def _is_hinted(error: StrictError, index: int) -> bool:
     return error.check is Check.UNKNOWN_FIELD and index < MOST_HINTS
 
 
-def _stored(old: dict[str, Any], kind: CustomKind) -> dict[str, Any]:
+def _store(old: dict[str, Any], kind: CustomKind) -> dict[str, Any]:
     """Read the stored object as an apiserver does: pruned, with defaults."""
     if not kind.preserves_unknown:
         old = prune(old, kind.structural)[0]

@@ -41,7 +41,7 @@ class Addresses:
             asking = self._asking.get(key)
             if asking is None:
                 asking = self._asking[key] = asyncio.create_task(self._look_up(host, port))
-                asking.add_done_callback(lambda ended: self._answered(key, ended))
+                asking.add_done_callback(lambda ended: self._answer(key, ended))
             found = await asyncio.shield(asking)  # cancelling one caller must not affect the others
         in_turn = list(found)
         found.append(found.pop(0))
@@ -58,7 +58,7 @@ class Addresses:
             raise OSError(f"no address of {host}")
         return addresses
 
-    def _answered(self, key: tuple[str, int], ended: asyncio.Task[list[Address]]) -> None:
+    def _answer(self, key: tuple[str, int], ended: asyncio.Task[list[Address]]) -> None:
         del self._asking[key]
         if not ended.cancelled() and ended.exception() is None:
             self._known[key] = (time.monotonic() + self._kept, ended.result())

@@ -40,7 +40,7 @@ Limit = tuple[float, bool]
 def enum_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
     """Compares enums as sets, without null, which ``nullable`` covers. An enum that lists the whole range of
     an integer asks for nothing new."""
-    before, after = _listed(old), _listed(new)
+    before, after = _list(old), _list(new)
     if before is None or after is None:
         if before is not None:
             yield Finding("enum-removed", "", old=list(before.values()))
@@ -85,7 +85,7 @@ def limits_of(schema: Mapping[str, Any]) -> dict[str, Limit]:
     return found
 
 
-def _listed(schema: Mapping[str, Any]) -> dict[bytes, Any] | None:
+def _list(schema: Mapping[str, Any]) -> dict[bytes, Any] | None:
     values = schema.get("enum")
     if not isinstance(values, list):
         return None

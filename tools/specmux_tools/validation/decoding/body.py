@@ -127,9 +127,9 @@ class Body:
             places.read_json(self.data.decode("utf-8", "replace"), repeats=repeats)
         else:
             return tuple(violations)
-        return tuple(self._placed(violation, places) for violation in violations)
+        return tuple(self._place(violation, places) for violation in violations)
 
-    def _placed(self, violation: Violation, places: Places) -> Violation:
+    def _place(self, violation: Violation, places: Places) -> Violation:
         if violation.line is not None:
             return violation
         path = (*self.prefix, *violation.path)

@@ -10,7 +10,7 @@ from specmux_tools.validation.schema.structural import NO_DEFAULT, Structural
 
 def settled(value: Any, schema: Structural) -> Any:
     """The object as validated: a copy if anything was dropped or filled in."""
-    return _defaulted(_without_nulls(value, schema), schema)
+    return _fill_default(_without_nulls(value, schema), schema)
 
 
 def _without_nulls(value: Any, schema: Structural | None) -> Any:
@@ -48,13 +48,13 @@ def _field(key: str, schema: Structural | None) -> Structural | None:
     return schema.properties.get(key) or schema.additional
 
 
-def _defaulted(value: Any, schema: Structural | None) -> Any:
+def _fill_default(value: Any, schema: Structural | None) -> Any:
     if schema is None or not schema.has_defaults:
         return value
     if isinstance(value, dict):
         return _object_defaulted(value, schema)
     if type(value) is list and schema.items is not None:
-        return [_defaulted(_filled(item, schema.items), schema.items) for item in value]
+        return [_fill_default(_fill(item, schema.items), schema.items) for item in value]
     return value
 
 
@@ -68,13 +68,13 @@ def _object_defaulted(value: dict[str, Any], schema: Structural) -> dict[str, An
     for key, item in result.items():
         named = schema.properties.get(key)
         if named is not None:
-            result[key] = _defaulted(item, named)
+            result[key] = _fill_default(item, named)
         elif schema.additional is not None:
-            result[key] = _defaulted(_filled(item, schema.additional), schema.additional)
+            result[key] = _fill_default(_fill(item, schema.additional), schema.additional)
     return result
 
 
-def _filled(item: Any, schema: Structural) -> Any:
+def _fill(item: Any, schema: Structural) -> Any:
     """The default for an item or map value that is null but not nullable; null without one."""
     if item is None and not schema.is_nullable and schema.default is not NO_DEFAULT:
         return schema.default

@@ -217,11 +217,11 @@ class _Versions:
     def faults(self) -> Iterator[DefinitionFault]:
         yield from self._unread()
         for index, version in enumerate(self._versions):
-            yield from self._named(index, version)
+            yield from self._name(index, version)
             place: Path = ("spec", "versions", index)
             yield from deprecation_faults(version, place)
             yield from self._fields(index, version, is_lifted=False)
-        yield from self._counted()
+        yield from self._count()
         names = self._spec.get("names")
         yield from name_faults(names if isinstance(names, Mapping) else {})
         if self._versions:
@@ -238,7 +238,7 @@ class _Versions:
             elif version.get("served") is True and self._spec.get("preserveUnknownFields") is not True:
                 yield fault(path, "Required value: because otherwise all fields are pruned")
 
-    def _named(self, index: int, version: Mapping[str, Any]) -> Iterator[DefinitionFault]:
+    def _name(self, index: int, version: Mapping[str, Any]) -> Iterator[DefinitionFault]:
         name = version.get("name")
         name = name if isinstance(name, str) else ""
         faults = label_1035_faults(name)
@@ -248,7 +248,7 @@ class _Versions:
             if index == 0 and name:  # the spec has its name, too
                 yield DefinitionFault(("spec", "versions", 0, "name"), f"spec.version: {text}")
 
-    def _counted(self) -> Iterator[DefinitionFault]:
+    def _count(self) -> Iterator[DefinitionFault]:
         names = [each.get("name") for each in self._versions]
         if any(name in names[:index] for index, name in enumerate(names)):
             yield self._of_all("must contain unique version names")

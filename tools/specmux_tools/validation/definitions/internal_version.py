@@ -135,7 +135,7 @@ def _many(value: Any) -> list[GoStruct] | None:
     return _structs(value, schema_in_memory)
 
 
-def _named(value: Any) -> dict[str, Any] | None:
+def _name(value: Any) -> dict[str, Any] | None:
     return (
         {key: schema_in_memory(each or {}) for key, each in value.items()}
         if isinstance(value, Mapping)
@@ -148,7 +148,7 @@ def items_in_memory(value: Any) -> GoStruct | None:
     return None if value is None else GoStruct(Schema=_one(value), JSONSchemas=_many(value))
 
 
-def _allowed(value: Any) -> GoStruct | None:
+def _allow(value: Any) -> GoStruct | None:
     """A schema, or a boolean."""
     return None if value is None else GoStruct(Allows=value is not False, Schema=_one(value))
 
@@ -202,12 +202,12 @@ _FIELDS: Final[tuple[tuple[str, str, Callable[[Any], Any]], ...]] = (
     ("oneOf", "OneOf", _many),
     ("anyOf", "AnyOf", _many),
     ("not", "Not", _one),
-    ("properties", "Properties", _named),
-    ("additionalProperties", "AdditionalProperties", _allowed),
-    ("patternProperties", "PatternProperties", _named),
+    ("properties", "Properties", _name),
+    ("additionalProperties", "AdditionalProperties", _allow),
+    ("patternProperties", "PatternProperties", _name),
     ("dependencies", "Dependencies", _dependencies),
-    ("additionalItems", "AdditionalItems", _allowed),
-    ("definitions", "Definitions", _named),
+    ("additionalItems", "AdditionalItems", _allow),
+    ("definitions", "Definitions", _name),
     ("externalDocs", "ExternalDocs", _docs),
     ("example", "Example", _as_is),
     ("x-kubernetes-preserve-unknown-fields", "XPreserveUnknownFields", _as_is),

@@ -103,7 +103,7 @@ class _Defaults:
                 yield f"{prefix}: Invalid value: {shown(default)}: must not have unknown fields"
         wrong = _metadata_faults(default, structure)
         if wrong:
-            yield from (_joined(prefix, text) for text in wrong)
+            yield from (_join(prefix, text) for text in wrong)
         else:
             yield from self._values(default, schema, prefix)
 
@@ -157,7 +157,7 @@ def _text(error: SchemaError, schema: Mapping[str, Any], prefix: str) -> str:
     return f"{prefix}{'' if text.startswith(': ') else '.'}{text}"  # of a key without a name
 
 
-def _joined(prefix: str, text: str) -> str:
+def _join(prefix: str, text: str) -> str:
     return f"{prefix}{'' if text.startswith('[') else '.'}{text}"
 
 

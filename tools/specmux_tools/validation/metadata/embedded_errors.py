@@ -26,7 +26,7 @@ def _walk(value: Any, schema: Structural | None, path: Path, place: str) -> Iter
         return
     if isinstance(value, dict):
         if schema.is_embedded:
-            yield from _embedded(value, path, place)
+            yield from _embed(value, path, place)
         for key, item in value.items():
             inner = schema.properties.get(key)
             if inner is not None:
@@ -38,7 +38,7 @@ def _walk(value: Any, schema: Structural | None, path: Path, place: str) -> Iter
             yield from _walk(item, schema.items, (*path, index), f"{place}[{index}]")
 
 
-def _embedded(value: dict[str, Any], path: Path, place: str) -> Iterator[FieldError]:
+def _embed(value: dict[str, Any], path: Path, place: str) -> Iterator[FieldError]:
     prefix = f"{place}." if place else ""
     for name, faults in (("apiVersion", _version_faults), ("kind", _kind_faults)):
         if name not in value:

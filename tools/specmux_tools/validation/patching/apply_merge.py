@@ -61,8 +61,8 @@ class _Merge:
     def _items(self, list_type: Mapping[str, Any], ours: list[Any], theirs: list[Any]) -> list[Any]:
         """Items in stored order if none moves, otherwise in applied order."""
         left, right = ([self._types.element(list_type, item) for item in items] for items in (ours, theirs))
-        stored = _indexed(left, ours)
-        applied = _indexed(right, theirs)
+        stored = _index(left, ours)
+        applied = _index(right, theirs)
         shared = [each.identity for each in right if each.identity in stored]
         reference = list_type["elementType"]
         made: list[Any] = []
@@ -102,7 +102,7 @@ class _Merge:
         return made
 
 
-def _indexed(elements: list[PathElement], items: list[Any]) -> dict[Any, Any]:
+def _index(elements: list[PathElement], items: list[Any]) -> dict[Any, Any]:
     """Items by identity; those that occur twice are left out."""
     found: dict[Any, Any] = {}
     for element, item in zip(elements, items, strict=True):

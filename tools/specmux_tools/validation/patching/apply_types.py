@@ -54,9 +54,9 @@ class ApplyTypes:
     def element(self, list_type: Mapping[str, Any], item: Any) -> PathElement:
         """The identity of an item of an associative list. Raises NoElement."""
         keys = list_type.get("keys")
-        return self._keyed(list_type, keys, item) if keys else _of_set(item)
+        return self._key(list_type, keys, item) if keys else _of_set(item)
 
-    def _keyed(self, list_type: Mapping[str, Any], keys: list[str], item: Any) -> PathElement:
+    def _key(self, list_type: Mapping[str, Any], keys: list[str], item: Any) -> PathElement:
         if item is None:
             raise NoElement("associative list with keys may not have a null element")
         if not isinstance(item, dict):

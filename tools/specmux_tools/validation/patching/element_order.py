@@ -35,11 +35,11 @@ class ListOrder:
         self, patched: list[Any], stored: list[Any], patch_order: list[Any], stored_order: list[Any]
     ) -> list[Any]:
         """``patched`` are the elements in the patch, ``stored`` those that are not."""
-        patched = self._sorted(patched, patch_order)
-        stored = self._sorted(stored, stored_order)
-        return self._interleaved(stored, patched, self._ranks(stored_order))
+        patched = self._sort(patched, patch_order)
+        stored = self._sort(stored, stored_order)
+        return self._interleave(stored, patched, self._ranks(stored_order))
 
-    def _sorted(self, items: list[Any], order: list[Any]) -> list[Any]:
+    def _sort(self, items: list[Any], order: list[Any]) -> list[Any]:
         deleted: list[Any] = []
         if self._is_map:
             for each in (*items, *order):
@@ -51,9 +51,9 @@ class ListOrder:
         if -1 not in found:
             pairs = sorted(zip(found, range(len(items)), strict=True))
             return [items[index] for _, index in pairs] + deleted
-        return self._inserted(items, found) + deleted
+        return self._insert(items, found) + deleted
 
-    def _inserted(self, items: list[Any], ranks: list[int]) -> list[Any]:
+    def _insert(self, items: list[Any], ranks: list[int]) -> list[Any]:
         """Sorts like Go's SliceStable for up to 20 elements, with an order that lacks some of them."""
         pairs = list(zip(items, ranks, strict=True))
         for end in range(1, len(pairs)):
@@ -63,7 +63,7 @@ class ListOrder:
                 at -= 1
         return [item for item, _ in pairs]
 
-    def _interleaved(self, stored: list[Any], patched: list[Any], ranks: dict[Any, int]) -> list[Any]:
+    def _interleave(self, stored: list[Any], patched: list[Any], ranks: dict[Any, int]) -> list[Any]:
         merged: list[Any] = []
         left = right = 0
         while left < len(stored) and right < len(patched):

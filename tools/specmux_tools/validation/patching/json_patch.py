@@ -52,7 +52,7 @@ class _Target:
         node = self.root if len(parts) > 1 else None
         for part in parts[1:-1]:
             try:
-                node = _get(node, _decoded(part))
+                node = _get(node, _decode(part))
             except PatchError:
                 node = None
             if not isinstance(node, dict | list):
@@ -60,7 +60,7 @@ class _Target:
                 break
         if node is None:
             raise PatchError(f"{fault}: {_MISSING}")
-        return node, _decoded(parts[-1])
+        return node, _decode(parts[-1])
 
 
 def _add(target: _Target, fields: Mapping[str, Any]) -> None:
@@ -181,7 +181,7 @@ def _pointer(fields: Mapping[str, Any], name: str, fault: str) -> str:
     return value
 
 
-def _decoded(part: str) -> str:
+def _decode(part: str) -> str:
     """RFC 6901, section 4; in one pass, like Go's Replacer."""
     return re.sub("~[01]", lambda found: "/" if found[0] == "~1" else "~", part)
 

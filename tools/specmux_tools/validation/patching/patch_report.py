@@ -70,13 +70,13 @@ def judge_patch(
             return validator.judge(stored, Operation(directive))
         made = _made(validator, old, body, form, source, found, described)
     except Undecodable as error:
-        refused = _refused(error.text, bad_request(error.text), directive, old)
+        refused = _refuse(error.text, bad_request(error.text), directive, old)
         return replace(refused, is_update=old is not None)
     except PatchRefusal as refusal:
         about = old if old is not None else source.value if source is not None else None
-        refused = _refused(refusal.text, refusal.status, directive, about)
+        refused = _refuse(refusal.text, refusal.status, directive, about)
         return replace(refused, is_update=old is not None)
-    return _judged(validator, old, made, form, directive)
+    return _judge(validator, old, made, form, directive)
 
 
 def _made(
@@ -107,7 +107,7 @@ def _check_kind(source: Body, old: dict[str, Any]) -> None:
         raise PatchRefusal(text, bad_request(text))
 
 
-def _judged(
+def _judge(
     validator: ObjectValidator,
     old: dict[str, Any] | None,
     made: PatchedObject,
@@ -127,7 +127,7 @@ def _judged(
     if made.unread:
         violations.append(Violation(Severity.NOTE, Check.NOT_CHECKED, (), made.unread))
     if report.fatal is not None and form in APPLIES:
-        status: Mapping[str, Any] | None = _unconverted(made.value, report.fatal)
+        status: Mapping[str, Any] | None = _list_unconverted(made.value, report.fatal)
     else:
         status = _status(report, made, form, directive, strict)
     return replace(
@@ -158,7 +158,7 @@ def _status(
     return None if is_uid else report.status
 
 
-def _unconverted(value: Any, fatal: str) -> dict[str, Any]:
+def _list_unconverted(value: Any, fatal: str) -> dict[str, Any]:
     """The result for an applied object that its schema accepts and its Go type does not."""
     found = read_type_meta(value)
     place, kind = named(value, found), kind_text(found)
@@ -174,7 +174,7 @@ def _strict_violation(text: str, directive: Directive) -> Violation:
     return Violation(_SEVERITIES[directive], check, (), text)
 
 
-def _refused(text: str, status: Mapping[str, Any], directive: Directive, value: Any) -> ValidationReport:
+def _refuse(text: str, status: Mapping[str, Any], directive: Directive, value: Any) -> ValidationReport:
     key = key_of(value) if isinstance(value, dict) else None
     violation = Violation(Severity.ERROR, Check.DECODING, (), text)
     if key is None:

@@ -29,7 +29,7 @@ _Object: TypeAlias = dict[str, Any]
 def strategic_merge(original: _Object, patch: _Object, schema: PatchSchema) -> _Object:
     """Raises PatchError."""
     if _DIRECTIVE in patch:
-        return _directed(patch)
+        return _direct(patch)
     _retain_keys(original, patch)
     _merge_ordered(original, patch, schema)
     for key, value in list(patch.items()):
@@ -58,7 +58,7 @@ def _merge_value(original: _Object, key: str, value: Any, schema: PatchSchema, *
         original[key] = value
 
 
-def _directed(patch: _Object) -> _Object:
+def _direct(patch: _Object) -> _Object:
     directive = patch[_DIRECTIVE]
     if directive == "replace":
         del patch[_DIRECTIVE]
@@ -104,7 +104,7 @@ def _merge_ordered(original: _Object, patch: _Object, schema: PatchSchema) -> No
             merged = stored or []
         else:
             continue
-        patch_items, server_items = _partitioned(merged, order, field.merge_key)
+        patch_items, server_items = _partition(merged, order, field.merge_key)
         is_map = _element_type(stored or [], patched or []) is dict
         lists = ListOrder(field.merge_key, is_map=is_map)
         original[key] = lists.normalized(patch_items, server_items, order, stored or [])
@@ -158,14 +158,14 @@ def _merge_lists(original: list[Any], patch: list[Any], field: PatchField, *, is
         if is_deletion:
             dropped = {value_key(each) for each in patch}
             return [each for each in original if value_key(each) not in dropped]
-        merged = _deduplicated([*original, *patch])
+        merged = _deduplicate([*original, *patch])
     else:
         if not merge_key:
             raise PatchError(f"cannot merge lists without merge key for {field.type.kind}")
         stored = original
         original, patch = _without_special(original, patch, merge_key)
         merged = _merge_maps(original, patch, field, stored)
-    patch_items, server_items = _partitioned(merged, patch, merge_key)
+    patch_items, server_items = _partition(merged, patch, merge_key)
     return ListOrder(merge_key, is_map=is_map).normalized(patch_items, server_items, patch, original)
 
 
@@ -228,7 +228,7 @@ def _without(items: list[Any], stored: list[Any], merge_key: str, value: Any) ->
     return kept
 
 
-def _partitioned(items: list[Any], by: list[Any], merge_key: str) -> tuple[list[Any], list[Any]]:
+def _partition(items: list[Any], by: list[Any], merge_key: str) -> tuple[list[Any], list[Any]]:
     """The elements that ``by`` contains, and the others."""
     if not merge_key:
         known = {value_key(each) for each in by}
@@ -248,7 +248,7 @@ def _partitioned(items: list[Any], by: list[Any], merge_key: str) -> tuple[list[
     return [item for item, key in pairs if key in known], [item for item, key in pairs if key not in known]
 
 
-def _deduplicated(items: list[Any]) -> list[Any]:
+def _deduplicate(items: list[Any]) -> list[Any]:
     """Keeps the last of repeated elements (deduplicateScalars)."""
     keys = [value_key(each) for each in items]
     if len(set(keys)) == len(keys):

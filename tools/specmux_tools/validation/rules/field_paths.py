@@ -46,7 +46,7 @@ def follow_field_path(text: str, node: RuleNode, *, takes_keys: bool = True) -> 
             quoted = _next(parts)
             if len(quoted) < 2 or quoted[0] != "'" or quoted[-1] != "'":
                 raise BadFieldPath(f"expected single quoted string but got {quoted}")
-            name = _unescaped(quoted[1:-1])
+            name = _unescape(quoted[1:-1])
             is_field, node = _below(node, name)
             if (closing := _next(parts)) != "]":
                 raise BadFieldPath(f"expected ] but got {closing}")
@@ -75,7 +75,7 @@ def _below(node: RuleNode, name: str) -> tuple[bool, RuleNode]:
     return bool(node.properties), found
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     def character(found: re.Match[str]) -> str:
         if found[1] not in _ESCAPES:
             raise BadFieldPath(f"invalid string literal: invalid escape char {found[0]}")

@@ -140,7 +140,7 @@ class _Definition:
 
     def faults(self, tree: RuleNode) -> list[RuleFault]:
         root = _Place((), self._prefix, 1)
-        found = list(self._compiled(tree, tree, root))
+        found = list(self._compile(tree, tree, root))
         if self._total > DEFINITION_LIMIT:
             self._costs.sort(key=lambda each: -each[0])
             for _, path, place in self._costs[:_MOST_NAMED]:
@@ -151,7 +151,7 @@ class _Definition:
             found.append(RuleFault((), f"{self._prefix}: Forbidden: {words}"))
         return found
 
-    def _compiled(self, node: RuleNode, typed: RuleNode, place: _Place) -> Iterator[RuleFault]:
+    def _compile(self, node: RuleNode, typed: RuleNode, place: _Place) -> Iterator[RuleFault]:
         declared = self._compiler.declarations.of(typed) if place.is_in_scope or node.rules else None
         is_typed = declared is not None and not place.is_untyped
         if node.rules and place.path not in self._broken and not is_typed:
@@ -165,7 +165,7 @@ class _Definition:
         if place.is_in_scope or node.rules:
             place = replace(place, is_in_scope=True, is_untyped=not is_typed)
         for inner, inner_typed, below in _below(node, typed, place):
-            yield from self._compiled(inner, inner_typed, below)
+            yield from self._compile(inner, inner_typed, below)
 
     def _expression_faults(
         self, rule: CompiledRule, typed: RuleNode, place: _Place, index: int
@@ -175,7 +175,7 @@ class _Definition:
             value = "true" if rule.rule.optional_old else "false"
             yield "optionalOldSelf", f"Invalid value: {value}: may not be set if oldSelf is not used in rule"
         if rule.fault or rule.expression is None or declared is None:
-            yield "rule", f"Invalid value: {_written(rule.rule)}: {rule.fault}"
+            yield "rule", f"Invalid value: {_write(rule.rule)}: {rule.fault}"
             return
         count = most_occurrences(declared) if place.count is None else place.count
         cost = min(expression_cost(rule.expression, declared) * count, MOST)
@@ -183,7 +183,7 @@ class _Definition:
             yield "rule", f"Forbidden: {_over_limit('estimated rule cost', cost, RULE_LIMIT)}"
         self._observe(cost, place, index, "rule")
         if rule.message_fault:
-            yield "messageExpression", f"Invalid value: {_written(rule.rule)}: {rule.message_fault}"
+            yield "messageExpression", f"Invalid value: {_write(rule.rule)}: {rule.message_fault}"
         elif rule.message is not None:
             cost = expression_cost(rule.message, declared)
             if cost > self._most:
@@ -256,7 +256,7 @@ def _field_path_faults(path: str, typed: RuleNode) -> Iterator[tuple[str, str]]:
             yield "fieldPath", f"{written}{BAD_PATH}"
 
 
-def _written(rule: ValidationRule) -> str:
+def _write(rule: ValidationRule) -> str:
     """The rule in memory, as Go's encoding/json writes it."""
     reason = json_text(rule.reason) if rule.reason else "null"
     old = "null" if rule.optional_old is None else "true" if rule.optional_old else "false"

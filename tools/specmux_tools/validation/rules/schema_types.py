@@ -63,12 +63,12 @@ class Declarations:
         """None for what CEL does not know: values without a type, and lists of them."""
         if node not in self._found:
             name = name or f"{SELF_TYPE}_{len(self._found)}_"  # texts have it without the number
-            found = self._found[node] = self._declared(node, name)
+            found = self._found[node] = self._declare(node, name)
             if found is not None:
                 found.name = found.type.name if found.type.kind == STRUCT_KIND else name
         return self._found[node]
 
-    def _declared(self, node: RuleNode, name: str) -> Declaration | None:
+    def _declare(self, node: RuleNode, name: str) -> Declaration | None:
         if node.is_int_or_string:
             most = node.most_length if BOUNDED_INT_OR_STRING.is_in(self._minor) else None
             return Declaration(DYN, MOST_BYTES - 2 if most is None else most * 4)

@@ -200,19 +200,19 @@ class NumberLimits:
             self._in_range(self.numeric, value, "Checked", walk)
         if self.multiple_of is not None:
             is_integer = self._is_native(value, self.multiple_of, "MultipleOf", walk)
-            self._check_multiple(_compared(value, is_integer), self.multiple_of, is_integer, walk)
+            self._check_multiple(_compare(value, is_integer), self.multiple_of, is_integer, walk)
         if self.least is not None:
             is_integer = self._is_native(value, self.least, "Minimum boundary", walk)
             least = _int64(self.least) if is_integer else self.least
             if value < least or (self.excludes_least and value == least):
                 words = "greater than" if self.excludes_least else "greater than or equal to"
-                self._refuse(_compared(value, is_integer), words, least, is_integer, walk)
+                self._refuse(_compare(value, is_integer), words, least, is_integer, walk)
         if self.most is not None:
             is_integer = self._is_native(value, self.most, "Maximum boundary", walk)
             most = _int64(self.most) if is_integer else self.most
             if value > most or (self.excludes_most and value == most):
                 words = "less than" if self.excludes_most else "less than or equal to"
-                self._refuse(_compared(value, is_integer), words, most, is_integer, walk)
+                self._refuse(_compare(value, is_integer), words, most, is_integer, walk)
         return 2
 
     def _is_native(self, value: int | float, bound: float, what: str, walk: Walk) -> bool:
@@ -245,7 +245,7 @@ class NumberLimits:
         walk.add(errors.detailed, value, f"should be {words} {shown}")
 
 
-def _compared(value: int | float, is_integer: bool) -> int | float:
+def _compare(value: int | float, is_integer: bool) -> int | float:
     return value if is_integer else float(value)
 
 

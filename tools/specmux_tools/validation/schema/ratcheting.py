@@ -37,7 +37,7 @@ class Correlation:
     @property
     def is_unchanged(self) -> bool:
         if self._is_unchanged is None:
-            self._is_unchanged = self._compared()
+            self._is_unchanged = self._compare()
         return self._is_unchanged
 
     def _key(self, name: str) -> Correlation | None:
@@ -60,7 +60,7 @@ class Correlation:
         older = next((each for each in self.old if _keys(each, schema) == keys), None)
         return Correlation(item, older, schema.items) if older is not None else None
 
-    def _compared(self) -> bool:
+    def _compare(self) -> bool:
         value, old = self.value, self.old
         is_map = isinstance(value, list) and self.schema.list_type == "map"
         if isinstance(value, dict) and isinstance(old, dict):

@@ -198,17 +198,17 @@ class _Checker:
         for argument in call.arguments:
             self.check(argument)
         if call.target is None:
-            return self._resolved(call, call.function.removeprefix("."), is_member=False)
+            return self._resolve(call, call.function.removeprefix("."), is_member=False)
         prefix = qualified_name(call.target)
         if prefix is not None:
             full_name = f"{prefix}.{call.function}".removeprefix(".")
             if full_name in self._functions:
                 call.function, call.target = full_name, None
-                return self._resolved(call, full_name, is_member=False)
+                return self._resolve(call, full_name, is_member=False)
         self.check(call.target)
-        return self._resolved(call, call.function, is_member=True)
+        return self._resolve(call, call.function, is_member=True)
 
-    def _resolved(self, call: Call, name: str, *, is_member: bool) -> CelType:
+    def _resolve(self, call: Call, name: str, *, is_member: bool) -> CelType:
         overloads = self._functions.get(name)
         if overloads is None:
             self._report(call, f"undeclared reference to '{call.function}' (in container '')")
@@ -256,7 +256,7 @@ class _Checker:
             of = self.check(item)
             if index in expression.optional:
                 of = self._want_optional(item, of)
-            joined = self._joined(joined, of)
+            joined = self._join(joined, of)
         return list_of(self.bindings.fresh() if joined is None else joined)
 
     def _want_optional(self, expression: Expression, of: CelType) -> CelType:
@@ -265,7 +265,7 @@ class _Checker:
             self._report(expression, f"expected type '{optional_of(inner)}' but found '{inner}'")
         return inner
 
-    def _joined(self, before: CelType | None, of: CelType) -> CelType:
+    def _join(self, before: CelType | None, of: CelType) -> CelType:
         """The common type, dyn for two different ones; ``compiling`` says where that is a fault."""
         if before is None:
             return of
@@ -275,11 +275,11 @@ class _Checker:
         keys: CelType | None = None
         values: CelType | None = None
         for entry in expression.entries:
-            keys = self._joined(keys, self.check(entry.key))
+            keys = self._join(keys, self.check(entry.key))
             of = self.check(entry.value)
             if entry.is_optional:
                 of = self._want_optional(entry.value, of)
-            values = self._joined(values, of)
+            values = self._join(values, of)
         if keys is None or values is None:
             return map_of(self.bindings.fresh(), self.bindings.fresh())
         return map_of(keys, values)
@@ -295,10 +295,10 @@ class _Checker:
             self._report(expression, f"undeclared reference to '{expression.name}' (in container '')")
             return ERROR
         for entry in expression.entries:
-            self._initialized(entry, {} if message is None else message.fields)
+            self._initialize(entry, {} if message is None else message.fields)
         return ERROR if message is None else message.type
 
-    def _initialized(self, entry: MapEntry, fields: Mapping[str, CelType]) -> None:
+    def _initialize(self, entry: MapEntry, fields: Mapping[str, CelType]) -> None:
         assert isinstance(entry.key, Literal)
         given, name = self.check(entry.value), entry.key.value
         wanted = fields.get(name)

@@ -79,7 +79,7 @@ def _text(times: float = 1, *, keeps_size: bool = False) -> Estimator:
     return estimate
 
 
-def _traversed(parts: Parts) -> CallEstimate:
+def _traverse(parts: Parts) -> CallEstimate:
     """A list's items, each with its text; or a text. As upstream, what else has types in it counts as a
     list of the first of them."""
     target = parts[0]
@@ -92,10 +92,10 @@ def _traversed(parts: Parts) -> CallEstimate:
 
 
 def _includes(parts: Parts) -> CallEstimate:
-    return _traversed(parts) if parts[0].type.params else CallEstimate(parts[0].sized.times(ONE))
+    return _traverse(parts) if parts[0].type.params else CallEstimate(parts[0].sized.times(ONE))
 
 
-def _replaced(parts: Parts) -> CallEstimate:
+def _replace(parts: Parts) -> CallEstimate:
     size, old, new = (part.sized for part in parts[:3])
     most_count = most_kept = 0
     if old.least == 0:
@@ -123,7 +123,7 @@ def _split(parts: Parts) -> CallEstimate:
     return CallEstimate(size.by(2 * TRAVERSAL), Range(0, most))
 
 
-def _joined(parts: Parts) -> CallEstimate:
+def _join(parts: Parts) -> CallEstimate:
     count = parts[0].sized
     size = NOTHING
     if parts[0].type.params:
@@ -134,7 +134,7 @@ def _joined(parts: Parts) -> CallEstimate:
     return CallEstimate(size.by(TRAVERSAL), size)
 
 
-def _matched(*, has_result: bool) -> Estimator:
+def _match(*, has_result: bool) -> Estimator:
     def estimate(parts: Parts) -> CallEstimate:
         size = parts[0].sized
         cost = size.plus(ONE).by(TRAVERSAL).times(parts[1].sized.by(PATTERN))
@@ -143,7 +143,7 @@ def _matched(*, has_result: bool) -> Estimator:
     return estimate
 
 
-def _contained(*, parses: bool, masks: bool) -> Estimator:
+def _find_contained(*, parses: bool, masks: bool) -> Estimator:
     def estimate(parts: Parts) -> CallEstimate:
         size = Range(4, 16)
         cost = size.plus(size).by(TRAVERSAL)
@@ -154,21 +154,21 @@ def _contained(*, parses: bool, masks: bool) -> Estimator:
     return estimate
 
 
-def _validated(parts: Parts) -> CallEstimate:
+def _validate(parts: Parts) -> CallEstimate:
     return CallEstimate(parts[1].sized.by(TRAVERSAL).by(_NAME_PATTERN * PATTERN))
 
 
-def _encoded(parts: Parts) -> CallEstimate:
+def _encode(parts: Parts) -> CallEstimate:
     size = parts[0].sized
     return CallEstimate(size.by(TRAVERSAL), Range(size.least, size.most * 4 % 2**64))
 
 
-def _decoded(parts: Parts) -> CallEstimate:
+def _decode(parts: Parts) -> CallEstimate:
     size = parts[0].sized
     return CallEstimate(size.by(TRAVERSAL), Range(size.least // 4, size.most))
 
 
-def _quoted(parts: Parts) -> CallEstimate:
+def _quote(parts: Parts) -> CallEstimate:
     size = parts[0].sized
     return CallEstimate(size.by(TRAVERSAL), Range((size.least + 2) % 2**64, (size.most * 2 + 2) % 2**64))
 
@@ -181,7 +181,7 @@ def _product(parts: Parts) -> CallEstimate:
     return CallEstimate(parts[0].sized.by(TRAVERSAL).times(parts[1].sized.by(TRAVERSAL)))
 
 
-def _added(parts: Parts) -> CallEstimate:
+def _add(parts: Parts) -> CallEstimate:
     size = parts[0].sized.plus(parts[1].sized)
     return CallEstimate(size.by(TRAVERSAL), size)
 
@@ -199,16 +199,16 @@ def _number(part: SizedPart, default: int) -> int:
     return max(part.literal, 0) if type(part.literal) is int else default
 
 
-def _sliced(parts: Parts) -> CallEstimate:
+def _slice(parts: Parts) -> CallEstimate:
     start, end = _number(parts[1], 0), _number(parts[2], parts[0].sized.most)
     return _made(fixed((end - start) % 2**64))
 
 
-def _flattened(parts: Parts) -> CallEstimate:
+def _flatten(parts: Parts) -> CallEstimate:
     return _made(parts[0].sized, float(_number(parts[1], MOST)) if len(parts) == 2 else 1)
 
 
-def _compared(index: int, factor: float) -> Estimator:
+def _compare(index: int, factor: float) -> Estimator:
     return lambda parts: _made(parts[index].sized.times(parts[index].sized), factor)
 
 
@@ -232,43 +232,43 @@ _BY_OVERLOAD: Final[dict[str, Estimator]] = {
     "list_sets_contains_list": _sets(1),
     "list_sets_intersects_list": _sets(1),
     "list_sets_equivalent_list": _sets(2),
-    "list_slice": _sliced,
-    "list_flatten": _flattened,
-    "list_flatten_int": _flattened,
+    "list_slice": _slice,
+    "list_flatten": _flatten,
+    "list_flatten_int": _flatten,
     "lists_range": lambda parts: _made(fixed(_number(parts[0], MOST))),
     "list_reverse": lambda parts: _made(parts[0].sized),
-    "list_distinct": _compared(0, 2.0),
-    **{f"list_{name}_sort": _compared(0, _factor(name)) for name in COMPARABLE},
-    **{f"list_{name}_sortByAssociatedKeys": _compared(1, _factor(name)) for name in COMPARABLE},
-    "cidr_contains_ip_string": _contained(parses=True, masks=False),
-    "cidr_contains_cidr_string": _contained(parses=True, masks=True),
+    "list_distinct": _compare(0, 2.0),
+    **{f"list_{name}_sort": _compare(0, _factor(name)) for name in COMPARABLE},
+    **{f"list_{name}_sortByAssociatedKeys": _compare(1, _factor(name)) for name in COMPARABLE},
+    "cidr_contains_ip_string": _find_contained(parses=True, masks=False),
+    "cidr_contains_cidr_string": _find_contained(parses=True, masks=True),
 }
 _BY_FUNCTION: Final[dict[str, Estimator]] = {
-    **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _traversed),
+    **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _traverse),
     "includes": _includes,
     **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim"), _text(keeps_size=True)),
-    "replace": _replaced,
+    "replace": _replace,
     "split": _split,
-    "join": _joined,
-    **dict.fromkeys(("find", "findAll"), _matched(has_result=True)),
+    "join": _join,
+    **dict.fromkeys(("find", "findAll"), _match(has_result=True)),
     **dict.fromkeys(
         ("cidr", "isIP", "isCIDR", "ip", "quantity", "isQuantity", "semver", "isSemver"), _text()
     ),
     "ip.isCanonical": _text(2),
-    "containsIP": _contained(parses=False, masks=False),
-    "containsCIDR": _contained(parses=False, masks=True),
-    "validate": _validated,
+    "containsIP": _find_contained(parses=False, masks=False),
+    "containsCIDR": _find_contained(parses=False, masks=True),
+    "validate": _validate,
 }
 _DEFAULTS: Final[dict[str, Estimator]] = {
     "string_format": _text(),
-    "string_to_bytes": _encoded,
-    "bytes_to_string": _decoded,
-    "strings_quote": _quoted,
+    "string_to_bytes": _encode,
+    "bytes_to_string": _decode,
+    "strings_quote": _quote,
     **dict.fromkeys(("starts_with_string", "ends_with_string"), _argument),
     "in_list": lambda parts: CallEstimate(parts[1].sized.by(1)),
-    "matches_string": _matched(has_result=False),
+    "matches_string": _match(has_result=False),
     "contains_string": _product,
-    **dict.fromkeys(("add_string", "add_bytes"), _added),
+    **dict.fromkeys(("add_string", "add_bytes"), _add),
     "add_list": lambda parts: CallEstimate(ONE, parts[0].sized.plus(parts[1].sized)),
     **dict.fromkeys(
         (

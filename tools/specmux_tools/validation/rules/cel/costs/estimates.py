@@ -117,7 +117,7 @@ class _Estimate:
             case MapLiteral():
                 return self._map(expression)
             case StructLiteral(entries=entries):
-                return _summed([fixed(40), *(self.cost(each.value) for each in entries)])
+                return _sum([fixed(40), *(self.cost(each.value) for each in entries)])
             case Comprehension():
                 return self._bind(expression) if expression.loop == "bind" else self._loop(expression)
 
@@ -177,7 +177,7 @@ class _Estimate:
         self, call: Call, overload: str, parts: Sequence[SizedPart], costs: Sequence[Range]
     ) -> CallEstimate:
         if overload in ("logical_or", "logical_and"):
-            return CallEstimate(Range(costs[0].least, _summed(costs).most))
+            return CallEstimate(Range(costs[0].least, _sum(costs).most))
         if overload == "conditional":
             return self._conditional(call, parts, costs)
         found = call_estimate(
@@ -191,7 +191,7 @@ class _Estimate:
             entries = [self._entries_of(each) for each in call.arguments]
             if entries[0] is not None and entries[1] is not None:
                 self._entries[id(call)] = entries[0].union(entries[1])
-        return CallEstimate(found.cost.plus(_summed(costs)), found.size)
+        return CallEstimate(found.cost.plus(_sum(costs)), found.size)
 
     def _conditional(self, call: Call, parts: Sequence[SizedPart], costs: Sequence[Range]) -> CallEstimate:
         first, second = (self._entries_of(each) for each in call.arguments[1:])
@@ -310,7 +310,7 @@ class _Estimate:
             self._entries[id(to)] = entries
 
 
-def _summed(costs: Sequence[Range]) -> Range:
+def _sum(costs: Sequence[Range]) -> Range:
     total = NOTHING
     for cost in costs:
         total = total.plus(cost)

@@ -41,14 +41,14 @@ def equality_cost(left: Any, right: Any) -> int:
     return ceil(min(size_of(left), size_of(right)) * TRAVERSAL)
 
 
-def _traversed(value: Any) -> int:
+def _traverse(value: Any) -> int:
     """The size of a value with all that is in it."""
     if isinstance(value, str | bytes):
         return int(len(value.encode() if isinstance(value, str) else value) * TRAVERSAL)
     if is_list(value):
-        return sum(_traversed(each) for each in value)
+        return sum(_traverse(each) for each in value)
     if isinstance(value, MapValue):
-        return sum(_traversed(key) + _traversed(value.at_key(key)) for key in value)
+        return sum(_traverse(key) + _traverse(value.at_key(key)) for key in value)
     return 1
 
 
@@ -56,16 +56,16 @@ def _text(times: float = 1.0) -> CallCost:
     return lambda arguments, _: ceil(size_of(arguments[0]) * times * TRAVERSAL)
 
 
-def _matched(arguments: Sequence[Any], _: Any) -> int:
+def _match(arguments: Sequence[Any], _: Any) -> int:
     return ceil((1 + size_of(arguments[0])) * TRAVERSAL) * ceil(size_of(arguments[1]) * PATTERN)
 
 
-def _validated(arguments: Sequence[Any], _: Any) -> int:
+def _validate(arguments: Sequence[Any], _: Any) -> int:
     size = getattr(arguments[0], "pattern_size", 0)  # dyn may be anything
     return ceil((1 + size_of(arguments[1])) * TRAVERSAL) * ceil(size * PATTERN)
 
 
-def _contained(parses: bool, masks: bool) -> CallCost:
+def _find_contained(parses: bool, masks: bool) -> CallCost:
     def cost(arguments: Sequence[Any], _: Any) -> int:
         size = size_of(arguments[0])
         found = ceil(2 * size * TRAVERSAL)
@@ -96,12 +96,12 @@ def _made(_: Sequence[Any], result: Any) -> int:
     return size_of(result) + 1 + LIST
 
 
-def _flattened(arguments: Sequence[Any], _: Any) -> int:
+def _flatten(arguments: Sequence[Any], _: Any) -> int:
     depth = arguments[1] if len(arguments) == 2 else 1
     return size_of(arguments[0]) * depth + 1 + LIST
 
 
-def _compared(index: int) -> CallCost:
+def _compare(index: int) -> CallCost:
     def cost(arguments: Sequence[Any], _: Any) -> int:
         items = arguments[index]
         if not is_list(items):
@@ -132,31 +132,31 @@ _BY_OVERLOAD: Final[dict[str, CallCost]] = {
     "list_sets_intersects_list": _sets(1),
     "list_sets_equivalent_list": _sets(2),
     **dict.fromkeys(("list_slice", "lists_range", "list_reverse"), _made),
-    **dict.fromkeys(("list_flatten", "list_flatten_int"), _flattened),
-    "list_distinct": _compared(0),
-    **dict.fromkeys((f"list_{name}_sort" for name in COMPARABLE), _compared(0)),
-    **dict.fromkeys((f"list_{name}_sortByAssociatedKeys" for name in COMPARABLE), _compared(1)),
+    **dict.fromkeys(("list_flatten", "list_flatten_int"), _flatten),
+    "list_distinct": _compare(0),
+    **dict.fromkeys((f"list_{name}_sort" for name in COMPARABLE), _compare(0)),
+    **dict.fromkeys((f"list_{name}_sortByAssociatedKeys" for name in COMPARABLE), _compare(1)),
     "cidr_ip": lambda *_: 1,
-    "cidr_contains_ip_string": _contained(True, False),
-    "cidr_contains_ip_ip": _contained(False, False),
-    "cidr_contains_cidr_string": _contained(True, True),
-    "cidr_contains_cidr": _contained(False, True),
+    "cidr_contains_ip_string": _find_contained(True, False),
+    "cidr_contains_ip_ip": _find_contained(False, False),
+    "cidr_contains_cidr_string": _find_contained(True, True),
+    "cidr_contains_cidr": _find_contained(False, True),
 }
 _BY_FUNCTION: Final[dict[str, CallCost]] = {
     **dict.fromkeys(
         ("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf", "includes"),
-        lambda arguments, _: _traversed(arguments[0]),
+        lambda arguments, _: _traverse(arguments[0]),
     ),
     **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim"), _text()),
     **dict.fromkeys(("replace", "split"), _text(2)),
     "join": lambda _, result: ceil(size_of(result) * 2 * TRAVERSAL),
-    **dict.fromkeys(("find", "findAll"), _matched),
+    **dict.fromkeys(("find", "findAll"), _match),
     **dict.fromkeys(("cidr", "isIP", "isCIDR", "ip"), _text()),
     "ip.isCanonical": _text(2),
-    "containsIP": _contained(False, False),
-    "containsCIDR": _contained(False, True),
+    "containsIP": _find_contained(False, False),
+    "containsCIDR": _find_contained(False, True),
     **dict.fromkeys(("quantity", "isQuantity", "semver", "isSemver"), _text()),
-    "validate": _validated,
+    "validate": _validate,
 }
 _DEFAULTS: Final[dict[str, CallCost]] = {
     **dict.fromkeys(
@@ -176,6 +176,6 @@ _DEFAULTS: Final[dict[str, CallCost]] = {
         _smaller,
     ),
     **dict.fromkeys(("add_string", "add_bytes"), _both),
-    "matches_string": _matched,
+    "matches_string": _match,
     "contains_string": _product,
 }

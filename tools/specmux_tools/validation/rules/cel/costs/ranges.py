@@ -22,7 +22,7 @@ class Range:
         return Range(min(self.least * other.least, MOST), min(self.most * other.most, MOST))
 
     def by(self, factor: float) -> Range:
-        return Range(_scaled(self.least, factor), _scaled(self.most, factor))
+        return Range(_scale(self.least, factor), _scale(self.most, factor))
 
     def union(self, other: Range) -> Range:
         return Range(min(self.least, other.least), max(self.most, other.most))
@@ -32,7 +32,7 @@ def fixed(value: int) -> Range:
     return Range(value, value)
 
 
-def _scaled(value: int, factor: float) -> int:
+def _scale(value: int, factor: float) -> int:
     scaled = float(value) * factor
     return MOST if scaled >= 2.0**64 else ceil(scaled)
 

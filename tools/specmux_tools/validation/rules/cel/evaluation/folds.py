@@ -90,7 +90,7 @@ def _until(stops: bool, cost: int) -> Loop:
 
 
 def _exists_one(over: Run, fill: Fill, items: Callable[[Any], Iterable[Any]], body: Sequence[Run]) -> Run:
-    chosen = _chosen(over, fill, items, body[0])
+    chosen = _choose(over, fill, items, body[0])
 
     def run(frame: Frame) -> bool:
         count = sum(1 for _ in chosen(frame, 2))
@@ -100,7 +100,7 @@ def _exists_one(over: Run, fill: Fill, items: Callable[[Any], Iterable[Any]], bo
     return run
 
 
-def _chosen(
+def _choose(
     over: Run, fill: Fill, items: Callable[[Any], Iterable[Any]], predicate: Run
 ) -> Callable[[Frame, int], Iterable[Any]]:
     """The elements that a predicate takes. The last error of it is the loop's."""
@@ -129,7 +129,7 @@ def _chosen(
 
 
 def _filter(over: Run, fill: Fill, items: Callable[[Any], Iterable[Any]], body: Sequence[Run]) -> Run:
-    chosen = _chosen(over, fill, items, body[0])
+    chosen = _choose(over, fill, items, body[0])
 
     def run(frame: Frame) -> Any:
         found = tuple(chosen(frame, 13))
@@ -141,19 +141,19 @@ def _filter(over: Run, fill: Fill, items: Callable[[Any], Iterable[Any]], body: 
 
 def _map(over: Run, fill: Fill, items: Callable[[Any], Iterable[Any]], body: Sequence[Run]) -> Run:
     transform = body[-1]
-    chosen = _chosen(over, fill, items, body[0]) if len(body) == 2 else None
+    chosen = _choose(over, fill, items, body[0]) if len(body) == 2 else None
 
     def run(frame: Frame) -> Any:
         error: CelError | None = None
         found: list[Any] = []
         if chosen is not None:
             for _ in chosen(frame, 12):
-                error = _appended(frame, transform, found, error)
+                error = _append(frame, transform, found, error)
         else:
             for item in items(over(frame)):
                 frame.pay(12)
                 fill(frame, item)
-                error = _appended(frame, transform, found, error)
+                error = _append(frame, transform, found, error)
         frame.pay(1)
         if error is not None:
             raise error
@@ -162,7 +162,7 @@ def _map(over: Run, fill: Fill, items: Callable[[Any], Iterable[Any]], body: Seq
     return run
 
 
-def _appended(frame: Frame, transform: Run, found: list[Any], error: CelError | None) -> CelError | None:
+def _append(frame: Frame, transform: Run, found: list[Any], error: CelError | None) -> CelError | None:
     """The first error of the transformation."""
     try:
         found.append(transform(frame))

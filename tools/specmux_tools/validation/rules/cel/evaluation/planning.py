@@ -221,7 +221,7 @@ class _Planner:
             case "_<_" | "_<=_" | "_>_" | "_>=_":
                 return self._order(call)
             case "@in":
-                return self._contained(call)
+                return self._find_contained(call)
             case "or" | "orValue" if call.target is not None and self._is_optional(call):
                 first, second = self._run(call.target), self._run(call.arguments[0])
                 return _Part(or_value(first, second, call.function == "orValue"))
@@ -318,7 +318,7 @@ class _Planner:
 
         return _Part(run)
 
-    def _contained(self, call: Call) -> _Part:
+    def _find_contained(self, call: Call) -> _Part:
         panics = self._panics
         item, over = self._run(call.arguments[0]), self.part(call.arguments[1])
         item = before(item, over.run) if self._panics > panics else item

@@ -51,7 +51,7 @@ def chain(root: Run, qualifiers: Sequence[Qualifier], opens_typed: bool) -> Run:
         value = root(frame)
         frame.cost += cost
         if type(value) is Optional:
-            return _followed(frame, value, qualifiers, opens_typed)
+            return _follow(frame, value, qualifiers, opens_typed)
         for key in keys:
             if isinstance(value, MapValue):
                 found = value.at_key(key)
@@ -59,18 +59,18 @@ def chain(root: Run, qualifiers: Sequence[Qualifier], opens_typed: bool) -> Run:
                     raise CelError(f"no such key: {shown(key)}")
                 value = found
             else:
-                value = _required(value, key)
+                value = _require(value, key)
         return value
 
     def followed(frame: Frame) -> Any:
         value = root(frame)
         frame.cost += cost
-        return _followed(frame, value, qualifiers, opens_typed)
+        return _follow(frame, value, qualifiers, opens_typed)
 
     return plain if is_plain else followed
 
 
-def _followed(frame: Frame, value: Any, qualifiers: Sequence[Qualifier], opens_typed: bool) -> Any:
+def _follow(frame: Frame, value: Any, qualifiers: Sequence[Qualifier], opens_typed: bool) -> Any:
     is_optional = type(value) is Optional
     if is_optional:
         if value.value is MISSING:
@@ -90,7 +90,7 @@ def _followed(frame: Frame, value: Any, qualifiers: Sequence[Qualifier], opens_t
                 frame.cost -= len(qualifiers) - index
                 return False if qualifiers[-1].is_test else NONE
         else:
-            value = _required(value, key)
+            value = _require(value, key)
     return Optional(value) if is_optional else value
 
 
@@ -108,7 +108,7 @@ def present(value: Any, key: Any) -> Any:
     return MISSING
 
 
-def _required(value: Any, key: Any) -> Any:
+def _require(value: Any, key: Any) -> Any:
     found = present(value, key)
     if found is MISSING:
         is_list = type(value) is tuple or isinstance(value, ListValue)

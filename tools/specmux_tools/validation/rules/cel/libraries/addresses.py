@@ -109,7 +109,7 @@ def _cidr_text(value: CidrValue) -> str:
     return f"{value.address}/{value.bits}"
 
 
-def _masked(value: CidrValue) -> CidrValue:
+def _mask(value: CidrValue) -> CidrValue:
     shift = value.address.max_prefixlen - value.bits
     return CidrValue(type(value.address)(int(value.address) >> shift << shift), value.bits)
 
@@ -185,7 +185,7 @@ ADDRESSES: Final = CelLibrary(
             ),
         ),
         "prefixLength": (member("cidr_prefix_length", (CIDR,), INT, lambda value: value.bits),),
-        "masked": (member("cidr_masked", (CIDR,), CIDR, _masked),),
+        "masked": (member("cidr_masked", (CIDR,), CIDR, _mask),),
         "string": (
             Overload("ip_to_string", (IP,), STRING, lambda value: str(value.address)),
             Overload("cidr_to_string", (CIDR,), STRING, _cidr_text),
@@ -194,9 +194,7 @@ ADDRESSES: Final = CelLibrary(
     types={IP.name: IP, CIDR.name: CIDR},
 )
 
-MASKS: Final = CelLibrary(
-    {"isMask": (member("cidr_is_mask", (CIDR,), BOOL, lambda net: _masked(net) == net),)}
-)
+MASKS: Final = CelLibrary({"isMask": (member("cidr_is_mask", (CIDR,), BOOL, lambda net: _mask(net) == net),)})
 
 
 class BadAddress(Exception):
@@ -256,7 +254,7 @@ def _version_6(text: str) -> tuple[IPv6Address, str]:
     while len(data) < 16:
         group = _group(text, rest)
         if rest[len(group) :].startswith("."):
-            data += _embedded(text, rest, len(data), ellipsis)
+            data += _embed(text, rest, len(data), ellipsis)
             rest = ""
             break
         data += int(group, 16).to_bytes(2, "big")
@@ -276,7 +274,7 @@ def _version_6(text: str) -> tuple[IPv6Address, str]:
                 break
     if rest:
         _refuse(text, "trailing garbage after address", rest)
-    return IPv6Address(_expanded(text, data, ellipsis)), zone
+    return IPv6Address(_expand(text, data, ellipsis)), zone
 
 
 def _group(text: str, rest: str) -> str:
@@ -289,7 +287,7 @@ def _group(text: str, rest: str) -> str:
     return group
 
 
-def _embedded(text: str, rest: str, length: int, ellipsis: int) -> bytes:
+def _embed(text: str, rest: str, length: int, ellipsis: int) -> bytes:
     if ellipsis < 0 and length != 12:
         _refuse(text, "embedded IPv4 address must replace the final 2 fields of the address", rest)
     if length + 4 > 16:
@@ -297,7 +295,7 @@ def _embedded(text: str, rest: str, length: int, ellipsis: int) -> bytes:
     return _version_4(text, rest).packed
 
 
-def _expanded(text: str, data: bytearray, ellipsis: int) -> bytes:
+def _expand(text: str, data: bytearray, ellipsis: int) -> bytes:
     if len(data) < 16:
         if ellipsis < 0:
             _refuse(text, "address string too short")

@@ -102,13 +102,13 @@ def formatted(text: str, arguments: Any) -> str:
             clause, precision = part
             value = at(arguments, used)
             used += 1
-            found.append(_written(clause, precision, value))
+            found.append(_write(clause, precision, value))
     except BadClause as bad:
         raise CelError(str(bad)) from bad
     return "".join(found)
 
 
-def _written(clause: str, precision: int | None, value: Any) -> str:
+def _write(clause: str, precision: int | None, value: Any) -> str:
     kinds, fault = WANTED[clause.lower()]
     kind = type_name(value)
     if kind not in kinds and not (clause in "fe" and value in _SPECIAL):
@@ -162,7 +162,7 @@ def _double(value: Any) -> float | str:
     return ("∞" if number > 0 else "-∞") if math.isinf(number) else number
 
 
-def _fixed(value: Any, precision: int | None) -> str:
+def _fix(value: Any, precision: int | None) -> str:
     number = _double(value)
     return (
         number if isinstance(number, str) else f"{number:,.{_PRECISION if precision is None else precision}f}"
@@ -188,7 +188,7 @@ def _hex(value: Any, _: int | None) -> str:
 _WRITERS: Final[dict[str, Callable[[Any, int | None], str]]] = {
     "s": as_text,
     "d": lambda value, _: str(value),
-    "f": _fixed,
+    "f": _fix,
     "e": _scientific,
     "b": lambda value, _: f"{int(value):b}",
     "x": _hex,

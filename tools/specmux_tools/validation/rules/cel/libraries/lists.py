@@ -56,13 +56,13 @@ def _is_sorted(items: Any) -> bool:
     for item in items:
         if not is_ordered(item):
             raise no_such_overload()
-        if before and _compared(before.pop(), item) > 0:
+        if before and _compare(before.pop(), item) > 0:
             return False
         before.append(item)
     return True
 
 
-def _compared(left: Any, right: Any) -> int:
+def _compare(left: Any, right: Any) -> int:
     """The order of two values; 0 for an error, as upstream: values of two types, as of int-or-string."""
     try:
         return compare(left, right)
@@ -70,7 +70,7 @@ def _compared(left: Any, right: Any) -> int:
         return 0
 
 
-def _summed(zero: Any) -> Callable[[Any], Any]:
+def _sum(zero: Any) -> Callable[[Any], Any]:
     def total(items: Any) -> Any:
         found = zero
         for item in items:
@@ -87,7 +87,7 @@ def _extreme(name: str, sign: int) -> Callable[[Any], Any]:
         for item in items:
             if not is_ordered(item):
                 raise no_such_overload()
-            if is_first or _compared(found, item) == sign:
+            if is_first or _compare(found, item) == sign:
                 found, is_first = item, False
         if is_first:
             raise CelError(f"{name} called on empty list")
@@ -116,7 +116,7 @@ LISTS: Final = CelLibrary(
     {
         "isSorted": _each("is_sorted_bool", _is_sorted, BOOL),
         "sum": tuple(
-            member(f"list_{of.kind}_sum_{of.kind}", (list_of(of),), of, _summed(zero)) for of, zero in _ZEROES
+            member(f"list_{of.kind}_sum_{of.kind}", (list_of(of),), of, _sum(zero)) for of, zero in _ZEROES
         ),
         "max": _each("max", _extreme("max", -1)),
         "min": _each("min", _extreme("min", 1)),
@@ -151,7 +151,7 @@ def _flattened(items: Any, depth: int) -> Iterator[Any]:
             yield item
 
 
-def _sorted(items: Any) -> Any:
+def _sort(items: Any) -> Any:
     return _sorted_by(items, items)
 
 
@@ -216,7 +216,7 @@ EXTENDED_LISTS: Final = CelLibrary(
             member("list_flatten", (list_of(_LIST),), _LIST, _flatten),
             member("list_flatten_int", (list_of(DYN), INT), list_of(DYN), _flatten),
         ),
-        "sort": tuple(member(f"list_{of.name}_sort", (items,), items, _sorted) for of, items in _COMPARABLE),
+        "sort": tuple(member(f"list_{of.name}_sort", (items,), items, _sort) for of, items in _COMPARABLE),
         "@sortByAssociatedKeys": tuple(
             member(f"list_{of.name}_sortByAssociatedKeys", (_LIST, items), _LIST, _sorted_by)
             for of, items in _COMPARABLE

@@ -78,12 +78,12 @@ Make = Callable[[dict[str, Any]], Any]
 
 def _message(name: str, of: CelType, fields: Fields, make: Make) -> Message:
     def made(values: Mapping[str, Any]) -> Any:
-        return make({field: _converted(name, field, fields[field], value) for field, value in values.items()})
+        return make({field: _convert(name, field, fields[field], value) for field, value in values.items()})
 
     return Message(of, {field: each.type for field, each in fields.items()}, made)
 
 
-def _converted(message: str, name: str, field: _Field, value: Any) -> Any:
+def _convert(message: str, name: str, field: _Field, value: Any) -> Any:
     try:
         return field.convert(value, field.native)
     except _NoCollection:
@@ -132,7 +132,7 @@ def _plain(*kinds: type) -> Callable[[Any, str], Any]:
     return convert
 
 
-def _bounded(kind: type, least: int, most: int, overflow: str) -> Callable[[Any, str], Any]:
+def _bound(kind: type, least: int, most: int, overflow: str) -> Callable[[Any, str], Any]:
     plain = _plain(kind)
 
     def convert(value: Any, native: str) -> Any:
@@ -227,8 +227,8 @@ def _any(given: dict[str, Any]) -> Any:
 
 _VALUE: Final = "*structpb.Value"
 _INT64: Final = _Field(INT, "int64", _plain(int))
-_INT32: Final = _Field(INT, "int32", _bounded(int, -(2**31), 2**31 - 1, "integer overflow"))
-_UINT32: Final = _Field(UINT, "uint32", _bounded(UInt, 0, 2**32 - 1, "unsigned integer overflow"))
+_INT32: Final = _Field(INT, "int32", _bound(int, -(2**31), 2**31 - 1, "integer overflow"))
+_UINT32: Final = _Field(UINT, "uint32", _bound(UInt, 0, 2**32 - 1, "unsigned integer overflow"))
 _ENUM: Final = _Field(INT, "protoreflect.EnumNumber", _INT32.convert)
 _TEXT: Final = _Field(STRING, "string", _plain(str))
 _BYTES: Final = _Field(BYTES, "[]uint8", _plain(bytes))

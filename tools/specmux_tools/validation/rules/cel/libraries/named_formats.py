@@ -79,7 +79,7 @@ def _formats() -> dict[str, FormatValue]:
     }
 
 
-def _validated(form: FormatValue, text: str) -> Optional:
+def _validate(form: FormatValue, text: str) -> Optional:
     faults = form.faults(text)
     return Optional(tuple(faults)) if faults else NONE
 
@@ -100,5 +100,5 @@ def named_formats() -> CelLibrary:
         for name, form in formats.items()
     }
     functions["format.named"] = (Overload("format-named", (STRING,), optional_of(FORMAT), named),)
-    validate = member("format-validate", (FORMAT, STRING), optional_of(list_of(STRING)), _validated)
+    validate = member("format-validate", (FORMAT, STRING), optional_of(list_of(STRING)), _validate)
     return CelLibrary({**functions, "validate": (validate,)})

@@ -52,7 +52,7 @@ def _last(value: Any) -> Optional:
     return Optional(at(value, len(value) - 1)) if len(value) else NONE
 
 
-def _unwrapped(value: Any) -> tuple[Any, ...]:
+def _unwrap(value: Any) -> tuple[Any, ...]:
     found = []
     for each in value:
         if type(each) is not Optional:
@@ -100,7 +100,7 @@ OPTIONAL_LISTS: Final = CelLibrary(
     {
         "first": (member("list_first", (_LIST,), _OPTIONAL, _first),),
         "last": (member("list_last", (_LIST,), _OPTIONAL, _last),),
-        "optional.unwrap": (Overload("optional_unwrap", (list_of(_OPTIONAL),), _LIST, _unwrapped),),
-        "unwrapOpt": (member("optional_unwrapOpt", (list_of(_OPTIONAL),), _LIST, _unwrapped),),
+        "optional.unwrap": (Overload("optional_unwrap", (list_of(_OPTIONAL),), _LIST, _unwrap),),
+        "unwrapOpt": (member("optional_unwrapOpt", (list_of(_OPTIONAL),), _LIST, _unwrap),),
     }
 )

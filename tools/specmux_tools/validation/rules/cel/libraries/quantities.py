@@ -129,7 +129,7 @@ def _nanos(value: QuantityValue) -> int:
     return int(value.value * 10 ** (min(value.scale, _MOST_SCALE) - _NANO))
 
 
-def _added(left: QuantityValue, right: QuantityValue) -> QuantityValue:
+def _add(left: QuantityValue, right: QuantityValue) -> QuantityValue:
     if left.is_small and right.is_small:
         if right.value == 0:
             return QuantityValue(left.value, left.scale, True, True)
@@ -142,7 +142,7 @@ def _added(left: QuantityValue, right: QuantityValue) -> QuantityValue:
     return QuantityValue(total, scale, left.is_small and right.is_small and fits, True)
 
 
-def _negated(value: QuantityValue) -> QuantityValue:
+def _negate(value: QuantityValue) -> QuantityValue:
     return QuantityValue(-value.value, value.scale, value.is_small)
 
 
@@ -203,21 +203,21 @@ QUANTITIES: Final = CelLibrary(
             member("quantity_is_integer", (QUANTITY,), BOOL, lambda value: _integer(value) is not None),
         ),
         "add": (
-            member("quantity_add", _TWO, QUANTITY, _added),
+            member("quantity_add", _TWO, QUANTITY, _add),
             member(
                 "quantity_add_int",
                 (QUANTITY, INT),
                 QUANTITY,
-                lambda left, right: _added(left, _of_int(right)),
+                lambda left, right: _add(left, _of_int(right)),
             ),
         ),
         "sub": (
-            member("quantity_sub", _TWO, QUANTITY, lambda left, right: _added(left, _negated(right))),
+            member("quantity_sub", _TWO, QUANTITY, lambda left, right: _add(left, _negate(right))),
             member(
                 "quantity_sub_int",
                 (QUANTITY, INT),
                 QUANTITY,
-                lambda left, right: _added(left, _of_int(-right)),
+                lambda left, right: _add(left, _of_int(-right)),
             ),
         ),
     }

@@ -105,7 +105,7 @@ def quote(text: str) -> str:
     return f'"{escaped}"'
 
 
-def _clamped(search: Callable[[str, str, int], int], text: str, part: str, start: int) -> int:
+def _clamp(search: Callable[[str, str, int], int], text: str, part: str, start: int) -> int:
     if start < 0:
         raise _out_of_range(start)
     return search(text, part, start) if part else min(start, len(text))
@@ -148,9 +148,7 @@ STRINGS: Final = CelLibrary(
 
 EMPTY_PARTS: Final = CelLibrary(
     {
-        name: (
-            member(f"string_{label}_of_string_int", (STRING, STRING, INT), INT, partial(_clamped, search)),
-        )
+        name: (member(f"string_{label}_of_string_int", (STRING, STRING, INT), INT, partial(_clamp, search)),)
         for name, label, search in (
             ("indexOf", "index", _index_of),
             ("lastIndexOf", "last_index", _last_index_of),

@@ -113,8 +113,8 @@ def _pairs(query: str) -> Iterator[tuple[str, str]]:
         key, _, value = part.partition("=")
         try:
             yield (
-                _unescaped(key.replace("+", " ")).decode(errors="replace"),
-                _unescaped(value.replace("+", " ")).decode(errors="replace"),
+                _unescape(key.replace("+", " ")).decode(errors="replace"),
+                _unescape(value.replace("+", " ")).decode(errors="replace"),
             )
         except BadUrl:
             continue
@@ -133,7 +133,7 @@ def read_url(text: str) -> GoUrl:
     """url.Parse. Raises BadUrl."""
     whole, mark, fragment = text.partition("#")
     found = _read(whole, is_request=False)
-    _unescaped(fragment)
+    _unescape(fragment)
     return found if not mark else GoUrl(*_fields(found), fragment)
 
 
@@ -179,7 +179,7 @@ def _authority(scheme: str, text: str) -> tuple[str, str]:
     if has_user:
         if not _USER.fullmatch(user):
             raise BadUrl("net/url: invalid userinfo")
-        _unescaped(user)
+        _unescape(user)
     return user, host
 
 
@@ -207,7 +207,7 @@ def _literal(host: str) -> str:
         raise BadUrl(f"invalid port {quote_text(port)} after host")
     inner = host[1:end]
     zone = inner.find("%25")
-    name = _host_name(inner) if zone < 0 else _host_name(inner[:zone]) + _unescaped(inner[zone:]).decode()
+    name = _host_name(inner) if zone < 0 else _host_name(inner[:zone]) + _unescape(inner[zone:]).decode()
     try:
         address, _ = read_address(name)
     except BadAddress as bad:
@@ -230,7 +230,7 @@ def _host_name(host: str) -> str:
         if data[at] < 0x80 and data[at] not in _HOST:
             raise BadUrl(f"invalid character {quote_text(chr(data[at]))} in host name")
         at += 1
-    return _unescaped(host).decode(errors="replace")
+    return _unescape(host).decode(errors="replace")
 
 
 def _escape(data: bytes, at: int) -> bytes:
@@ -241,7 +241,7 @@ def _escape(data: bytes, at: int) -> bytes:
     return match.group()
 
 
-def _unescaped(text: str) -> bytes:
+def _unescape(text: str) -> bytes:
     data = text.encode()
     at = data.find(b"%")
     while at >= 0:
@@ -252,7 +252,7 @@ def _unescaped(text: str) -> bytes:
 
 def _path(text: str) -> str:
     """The path that EscapedPath gives: as it was written where that is an escaped form."""
-    plain = _unescaped(text)
+    plain = _unescape(text)
     if all(byte in _PATH_AS_WRITTEN for byte in text.encode()):
         return text
     return "".join(chr(byte) if byte in _PATH else f"%{byte:02X}" for byte in plain)

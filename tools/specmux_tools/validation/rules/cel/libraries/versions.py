@@ -86,7 +86,7 @@ def _word(text: str) -> int | str:
     return text
 
 
-def _normalised(text: str) -> str:
+def _normalise(text: str) -> str:
     """Without v and leading zeroes, with all three numbers. Raises CelError."""
     parts = text.removeprefix("v").split(".", 2)
     for index, part in enumerate(parts):
@@ -101,7 +101,7 @@ def _normalised(text: str) -> str:
 
 
 def _semver(text: str, normalises: bool = False) -> SemverValue:
-    return read_version(_normalised(text) if normalises else text)
+    return read_version(_normalise(text) if normalises else text)
 
 
 def _is_semver(text: str, normalises: bool = False) -> bool:

@@ -29,7 +29,7 @@ def shown(text: str, issues: list[Issue]) -> str:
     placed = sorted(
         ((*_place(text, issue.at), issue.message) for issue in issues[:_MOST_SHOWN]), key=_by_place
     )
-    lines = [_shown(text, line, column, message) for line, column, message in placed]
+    lines = [_show(text, line, column, message) for line, column, message in placed]
     if len(issues) > _MOST_SHOWN:
         lines.append(f"{len(issues) - _MOST_SHOWN} more errors were truncated")
     return "\n".join(lines)
@@ -47,7 +47,7 @@ def _place(text: str, at: int) -> tuple[int, int]:
     return before.count("\n") + 1, at - (before.rfind("\n") + 1)
 
 
-def _shown(text: str, line: int, column: int, message: str) -> str:
+def _show(text: str, line: int, column: int, message: str) -> str:
     result = f"ERROR: <input>:{line}:{column + 1}: {message}"
     lines = text.split("\n")
     if not 1 <= line <= len(lines) or len(lines[line - 1].encode(errors="replace")) > _MOST_SNIPPET:

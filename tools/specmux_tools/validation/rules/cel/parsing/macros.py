@@ -61,29 +61,29 @@ def loop_exists_one(at: int, target: Expression | None, arguments: list[Expressi
 
 def loop_filter(at: int, target: Expression | None, arguments: list[Expression]) -> Expression:
     name = _variable(arguments[0], "argument is not an identifier")
-    return _collected("filter", at, target, (name,), [arguments[1], arguments[0]], has_filter=True)
+    return _collect("filter", at, target, (name,), [arguments[1], arguments[0]], has_filter=True)
 
 
 def loop_map(at: int, target: Expression | None, arguments: list[Expression]) -> Expression:
     name = _variable(arguments[0], "argument is not an identifier")
-    return _collected("map", at, target, (name,), arguments[1:], has_filter=len(arguments) == 3)
+    return _collect("map", at, target, (name,), arguments[1:], has_filter=len(arguments) == 3)
 
 
 def transform_list(at: int, target: Expression | None, arguments: list[Expression]) -> Expression:
     names = _two_variables(arguments)
-    return _collected("map", at, target, names, arguments[2:], has_filter=len(arguments) == 4)
+    return _collect("map", at, target, names, arguments[2:], has_filter=len(arguments) == 4)
 
 
 def transform_map(at: int, target: Expression | None, arguments: list[Expression]) -> Expression:
     names = _two_variables(arguments)
     step = Call(at, "cel.@mapInsert", [_accumulator(at), Identifier(at, names[0]), arguments[-1]])
-    return _inserted("transform_map", at, target, names, arguments[2:], step)
+    return _insert("transform_map", at, target, names, arguments[2:], step)
 
 
 def transform_map_entry(at: int, target: Expression | None, arguments: list[Expression]) -> Expression:
     names = _two_variables(arguments)
     step = Call(at, "cel.@mapInsert", [_accumulator(at), arguments[-1]])
-    return _inserted("transform_map_entry", at, target, names, arguments[2:], step)
+    return _insert("transform_map_entry", at, target, names, arguments[2:], step)
 
 
 def opt_map(at: int, target: Expression | None, arguments: list[Expression]) -> Expression:
@@ -141,7 +141,7 @@ def _quantifier(
     return Comprehension(at, loop, target, names, ACCUMULATOR, start, condition, step, result, body)
 
 
-def _collected(
+def _collect(
     loop: str,
     at: int,
     target: Expression | None,
@@ -158,7 +158,7 @@ def _collected(
     return Comprehension(at, loop, target, names, ACCUMULATOR, start, condition, step, _accumulator(at), body)
 
 
-def _inserted(
+def _insert(
     loop: str,
     at: int,
     target: Expression | None,

@@ -151,12 +151,12 @@ class _Parser(TokenReader):
             mark = self._token
             if mark.kind not in ("!", "-") or (mark.kind == "-" and self._next() in ("int", "float")):
                 return self._member()
-            return self._negated(mark)
+            return self._negate(mark)
         except SyntaxMismatch as mismatch:
             self._recover(mismatch, BETWEEN)
             return Literal(at, None)
 
-    def _negated(self, mark: Token) -> Expression:
+    def _negate(self, mark: Token) -> Expression:
         count = 0
         while self._token.kind == mark.kind:
             if mark.kind == "-" and self._next() not in _OPERAND:
@@ -183,16 +183,16 @@ class _Parser(TokenReader):
                     if self._next() not in ("name", "escaped", "?"):
                         raise self._no_alternative("member")
                     self._is_recovering = False
-                    found = self._selected(found, self._advance())
+                    found = self._select(found, self._advance())
                 else:
                     self._is_recovering = False
-                    found = self._indexed(found, self._advance())
+                    found = self._index(found, self._advance())
         except SyntaxMismatch as mismatch:
             self._recover(mismatch, BETWEEN)
             found = mismatch.found or found
         return found
 
-    def _indexed(self, operand: Expression, bracket: Token) -> Expression:
+    def _index(self, operand: Expression, bracket: Token) -> Expression:
         self._sync("index", _OPTIONAL)
         is_optional = self._optional_mark(bracket, "[?")
         index = self._within(frozenset(("]",)))
@@ -205,7 +205,7 @@ class _Parser(TokenReader):
             self._fault(before.at, f"unsupported syntax '{syntax}'")
         return mark is not None
 
-    def _selected(self, operand: Expression, dot: Token) -> Expression:
+    def _select(self, operand: Expression, dot: Token) -> Expression:
         if self._optional_mark(dot, ".?"):
             at = self._token.at
             name = self._field_name()
@@ -343,10 +343,10 @@ class _Parser(TokenReader):
             if self._token.kind != "," or self._next() not in _OPTIONAL:
                 break
             self._take(",")
-        self._closed("]")
+        self._close("]")
         return ListLiteral(opened.at, items, frozenset(optional))
 
-    def _closed(self, mark: str) -> None:
+    def _close(self, mark: str) -> None:
         """After what may have a comma at its end."""
         self._sync("comma", frozenset((",", mark)))
         self._take(",")
@@ -378,7 +378,7 @@ class _Parser(TokenReader):
                 self._take(",")
         except SyntaxMismatch as mismatch:
             self._recover(mismatch, BETWEEN, MEMBERS, frozenset((",", "}")))
-        self._closed("}")
+        self._close("}")
         return entries
 
     def _entry(self, key: Expression, is_optional: bool) -> MapEntry:
