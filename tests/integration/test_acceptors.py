@@ -11,6 +11,7 @@ import http.client
 import os
 import re
 import signal
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -180,6 +181,25 @@ def test_stopped_acceptor_holds_no_end_up_and_ends_with_the_service(tmp_path: Pa
         os.kill(family(keeper(process))[-1], signal.SIGSTOP)
         assert process.stop() == 0
         assert "Traceback" not in process.output
+
+
+def test_no_connection_is_accepted_while_an_acceptor_holds_the_end_up(tmp_path: Path) -> None:
+    with serve(tmp_path, "--listen-shutdown-timeout", "30") as process, busy(process):
+        acceptor = family(keeper(process))[-1]
+        os.kill(acceptor, signal.SIGSTOP)
+        process.send(signal.SIGTERM)
+
+        def is_refused() -> bool:
+            try:
+                socket.create_connection(("127.0.0.1", process.port), DEADLINE).close()
+            except ConnectionRefusedError:
+                return True
+            return False
+
+        process.until(is_refused, "nothing listens")
+        assert acceptor in family(process.pid)
+        os.kill(acceptor, signal.SIGCONT)
+        assert process.wait() == 0
 
 
 def test_memory_of_two_is_at_most_1_3_of_one(tmp_path: Path) -> None:

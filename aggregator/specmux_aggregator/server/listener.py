@@ -268,8 +268,8 @@ class HTTPServer:
             await asyncio.gather(self._watch, return_exceptions=True)
         await finish(
             logger,
-            None if self.acceptors is None else partial(self.acceptors.stop, self._listen.shutdown_timeout),
             *(listener.close for listener in self._listeners),
+            None if self.acceptors is None else partial(self.acceptors.stop, self._listen.shutdown_timeout),
             None
             if self._accept_errors is None
             else partial(self._accept_errors.remove, asyncio.get_running_loop()),
