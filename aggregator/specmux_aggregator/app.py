@@ -279,15 +279,11 @@ class App:
     def _share_with(self, keeper: Keeper) -> None:
         from specmux_aggregator.server.acceptors.passing import Acceptors
 
-        self.server.acceptors = acceptors = Acceptors(keeper)
+        self.server.acceptors = acceptors = Acceptors(keeper, lambda: self.service.generation)
         self.metrics.registry.register(acceptors)
-
-        def renew(_: object = None) -> None:  # in the turn of the change: nobody has seen it before
-            keeper.shared.set(self.service.generation)
-
-        self.publisher.subscribe(renew)
+        self.publisher.subscribe(acceptors.renew)
         if self.discovery is not None:
-            self.discovery.renewed = renew
+            self.discovery.renewed = acceptors.renew
 
     def _routes(self, state: ServiceState) -> list[Route]:
         """Every route except documents, their root and discovery."""

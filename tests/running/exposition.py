@@ -27,7 +27,7 @@ def families() -> Iterator[Metric]:
     """Of a running service with backends of every kind, one of them dead, and of acceptors."""
     yield from text_string_to_metric_families(asyncio.run(_scraped()))
     keeper: Any = None
-    yield from Acceptors(keeper).collect()
+    yield from Acceptors(keeper, lambda: 0).collect()
 
 
 def found(body: bytes, group_version: GroupVersion, *, limits: Limits) -> Summary:

@@ -43,6 +43,9 @@ SWEEP: Final = 1.0
 COLD: Final = 5.0
 """Seconds without a request after which a connection goes back, where idle ones make room for others."""
 
+BODIES: Final = 64
+"""Bodies that are looked for among those that are known; the memo bounds what is kept."""
+
 
 class LearntAnswers(Answers):
     """A memo that asks no service: it knows what was passed to it."""
@@ -55,16 +58,17 @@ class LearntAnswers(Answers):
             self._keyed = sha256(secrets.token_bytes(64))
         self.files = SharedFiles()
         self._bodies: dict[object, Any] = {}
-        """The bodies of this generation, each once; those of memory files by their inode."""
+        """The newest bodies, each once; those of memory files by their inode."""
 
     def learn(self, passed: PassedConnection, file: int | None = None) -> None:
         """Remember the answer, if its generation is in force. Takes ownership of ``file``."""
-        if self._service.generation != self._generation:
-            self._renew()
+        self.forget_former()
         data = passed.data
         body: Any = passed.answer.body if file is None else self.files.map(file, passed.size)
         if passed.generation != self._generation or len(body) != passed.size:
             return
+        if len(self._bodies) >= BODIES:
+            self._bodies.clear()
         body = self._bodies.setdefault(body if file is None else os.fstat(file).st_ino, body)
         slot = slot_of(replace(passed.answer, body=body), self._stats)
         part = deciding_part(data) if data.startswith((b"GET ", b"HEAD ")) else None
@@ -73,6 +77,11 @@ class LearntAnswers(Answers):
             self._note_line(data)
         else:
             self._store(self._exact, data, slot)
+
+    def forget_former(self) -> None:
+        """Forget answers of another generation than the one in force."""
+        if self._service.generation != self._generation:
+            self._renew()
 
     def _renew(self) -> None:
         super()._renew()
@@ -159,6 +168,7 @@ class Acceptor:
                 await asyncio.wait_for(self._done.wait(), SWEEP)
             now = time.monotonic()
             self.connections.sweep(now)
+            self._answers.forget_former()
             for connection in tuple(self._held):
                 if now - (connection.idle_since or now) > COLD:
                     self.give_back(connection, b"")

@@ -13,7 +13,7 @@ import logging
 import math
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -94,8 +94,10 @@ class PassableConnection(Connection):
 class Acceptors:
     """All acceptors of a service. Lives on one event loop."""
 
-    def __init__(self, keeper: Keeper) -> None:
+    def __init__(self, keeper: Keeper, generation: Callable[[], int]) -> None:
+        """``generation``: the service's."""
         self._keeper = keeper
+        self._generation = generation
         self._running: dict[socket.socket, set[int]] = {}
         """The acceptors, and the places of the connections of each."""
         self.staying: dict[object, float] = {}
@@ -111,6 +113,10 @@ class Acceptors:
         made: Any = partial(PassableConnection, self, connections, dispatch)
         connections.made = made
         asyncio.get_running_loop().add_reader(self._keeper.control, self._welcome)
+
+    def renew(self, _: object = None) -> None:
+        """Call it in the turn in which the generation changes: nobody has seen the change before."""
+        self._keeper.shared.set(self._generation())
 
     def take(self, connection: Connection, data: bytes, slot: Slot, now: float) -> bool:
         """Pass on a busy connection, with the request that waits on it; False if it stays."""
@@ -181,6 +187,7 @@ class Acceptors:
         for message, descriptors in received(acceptor):
             if isinstance(message, RequestCounts):
                 self._add(message)
+                self.renew()  # evictions tell nobody, and acceptors hold what was evicted
             elif isinstance(message, ReturnedConnection):
                 self._running[acceptor].discard(message.holder)
                 if descriptors:
