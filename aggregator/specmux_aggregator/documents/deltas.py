@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Final
 
 from specmux_aggregator.config.settings import DictionarySettings
 from specmux_aggregator.documents.repository import CodedBody
-from specmux_aggregator.errors import WorkerFailed
+from specmux_aggregator.errors import NoWorker, WorkerFailed
 from specmux_aggregator.http.dictionaries import OfferedDictionary
 from specmux_aggregator.model.observation import Hash
 from specmux_aggregator.model.snapshot import DocumentKey
@@ -157,6 +157,8 @@ class Deltas:
             made = await self._worker.build(
                 make_delta, old, body.body, body.coding, media_type=media_type, limits=self._limits
             )
+        except NoWorker:  # no document is to blame: it is tried again
+            return NONE
         except WorkerFailed as error:
             logger.warning(
                 "a delta of the OpenAPI spec of %s could not be made: %s", key.group_version, error

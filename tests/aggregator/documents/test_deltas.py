@@ -13,7 +13,7 @@ from data.deltas import FILLER
 from specmux_aggregator.config.settings import DictionarySettings
 from specmux_aggregator.documents.deltas import JOBS_MAX, DeltaResult, Deltas
 from specmux_aggregator.documents.repository import CodedBody
-from specmux_aggregator.errors import WorkerFailed
+from specmux_aggregator.errors import NoWorker, WorkerFailed
 from specmux_aggregator.http.dictionaries import OfferedDictionary, use_as_dictionary
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.backend import BackendName
@@ -66,6 +66,15 @@ async def test_failure_of_the_worker_is_the_ordinary_answer_and_not_repeated() -
     assert [await found.make(KEY, JSON, offered(), BODY) for _ in range(3)] == [b""] * 3
     assert (worker.asked, found.made, found.results) == (1, 0, {DeltaResult.REFUSED: 3})
     assert found.find(KEY, JSON, offered()) == b""
+
+
+async def test_delta_is_made_once_the_worker_starts_again() -> None:
+    worker = FakeWorker(NoWorker("out of processes"))
+    worker.go.set()
+    found = deltas(worker)
+    assert await found.make(KEY, JSON, offered(), BODY) == b""
+    worker.made = MadeDelta(offered().digest, b"delta")
+    assert await found.make(KEY, JSON, offered(), BODY) == b"delta"
 
 
 async def test_jobs_and_memory_are_bounded_whatever_clients_invent() -> None:
