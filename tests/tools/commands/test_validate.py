@@ -435,6 +435,22 @@ def test_old_from_cluster_asks_the_server(files: dict[str, str]) -> None:
     assert f"1 object is not in {server.url}, checked as created: Box shop/bad" in result.stderr
 
 
+@pytest.mark.parametrize("body", [b"<html>Log in</html>", b"[]", b'{"a":' * 100_000, b""])
+def test_an_old_object_that_is_none_is_an_error_of_the_server(files: dict[str, str], body: bytes) -> None:
+    ((key, document),) = build([yaml.safe_load(DEFINITION)]).documents.items()
+    reference = Reference({key: json.dumps(document).encode()})
+
+    def answer(request: Request) -> Any:
+        return reference(request) if request.path.startswith("/openapi") else Reply(body=body)
+
+    cache = str(Path(files["good"]).parent / "cache")
+    with serving_in_thread(answer) as server:
+        options = ("--server", server.url, "--cache-directory", cache, "--old-from-cluster")
+        result = run(*options, files["good"])
+    assert result.exit_code == 4
+    assert f"{server.url}/{key}/namespaces/default/boxes/good: its answer is no object: " in result.stderr
+
+
 def test_field_validation_takes_the_words_of_kubectl(files: dict[str, str]) -> None:
     path = Path(files["bad"])
     path.write_text(BAD.replace("size: 10", "size: 1"))

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 from urllib.parse import quote
 
-import orjson
-
 from specmux_aggregator.errors import SourceError, SourceUnreachable
+from specmux_converters.document import parse
+from specmux_converters.errors import ConverterError
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.resources import APIResource, GroupVersionKind
 from specmux_converters.synthesis import synthesise
@@ -47,7 +47,12 @@ def _request_objects(connection: ServerConnection, paths: Iterable[str]) -> Iter
             raise SourceUnreachable(
                 f"{connection.url}{path}: answered {answer.status}; is your user allowed to get it?"
             )
-        yield orjson.loads(answer.body)
+        try:
+            yield parse(answer.body)
+        except ConverterError as error:
+            raise SourceUnreachable(
+                f"{connection.url}{path}: its answer is no object: {error.reason}"
+            ) from error
 
 
 def _paths(values: Iterable[Any], documents: DocumentSet) -> Iterator[str]:
