@@ -75,7 +75,12 @@ ROOMS: Final = {
     ),
     "changes": Room(
         "aggregator/specmux_aggregator/changes",
-        ("tests/aggregator/changes", "tests/model/test_streams.py", "tests/model/test_service.py"),
+        (
+            "tests/aggregator/changes",
+            "tests/aggregator/metrics/test_series.py",
+            "tests/model/test_streams.py",
+            "tests/model/test_service.py",
+        ),
     ),
     "store": Room(
         "cache/specmux_cache/store",

@@ -363,6 +363,15 @@ def test_a_log_of_an_earlier_version_goes_on_under_a_name_of_its_own() -> None:
     assert log.next_id() < 1 << 53
 
 
+def test_a_log_whose_numbers_are_used_up_goes_on_under_another_name() -> None:
+    log = ChangeLog(most_entries=9, most_bytes=1 << 20)
+    first = log.last_id
+    log.last_id += 10**8 - 1
+    following = log.next_id()
+    assert following % 10**8 == 1
+    assert first + 10**8 < following < 1 << 53
+
+
 async def test_a_client_of_the_cache_follows_without_asking(tmp_path: Path) -> None:
     folder = tmp_path / "crds"
     folder.mkdir()

@@ -196,3 +196,11 @@ def test_answers_while_backends_are_looked_at_count_for_what_was_asked() -> None
         answer = looking(Request("GET", path), now=5.0)
         assert (answer.status, answer.route, answer.good_until) == (503, route, 5.0 + FIRST_LOOK_STEP)
         assert b"Retry-After: 1\r\n" in answer.head
+
+
+def test_an_empty_list_is_not_told_while_a_backend_fails_of_which_nothing_is_known(scene: Scene) -> None:
+    down = Observation(backend=BACKEND, attempted=True, failure=Failure(Cause.TIMEOUT, "silent"))
+    scene.publisher.current = merge({BACKEND.name: down}, generation=2)
+    found = scene.service.immediate(Request("GET", "/openapi/v3"))
+    assert isinstance(found, PreparedAnswer)
+    assert (found.status, found.route) == (503, "openapi_root")
