@@ -14,7 +14,7 @@ import pytest
 
 from fakes.openapi_server import Reply, Request
 from fakes.openapi_thread import ThreadedServer, serving_in_thread
-from specmux_aggregator.errors import SourceUnreachable
+from specmux_aggregator.errors import SourceError, SourceUnreachable
 from specmux_cache.http.messages import Answer
 from specmux_tools.sources.access import access_of
 from specmux_tools.sources.options import SourceOptions
@@ -80,6 +80,15 @@ def test_a_redirect_to_what_is_no_url_is_an_error_of_the_server(
 
     with serving_in_thread(astray) as server, pytest.raises(SourceUnreachable, match=told):
         got(server)
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_document_that_wants_a_login_names_the_option(status: int) -> None:
+    with serving_in_thread(lambda _: Reply(status)) as server:
+        with pytest.raises(SourceError, match=f"/v1.json: answered {status}; give a token with --token-file"):
+            download(SourceOptions(server=f"{server.url}/v1.json"))
+        with pytest.raises(SourceUnreachable, match=f"answered {status}; give a token with --token-file"):
+            answer_of(SourceOptions(server=server.url), "/status", what="a service")
 
 
 def test_a_redirect_to_another_server_is_named_and_not_followed(tmp_path: Path) -> None:

@@ -31,6 +31,8 @@ REDIRECTED: Final = (301, 302, 303, 307, 308)
 CONNECT_TIMEOUT: Final = 5.0
 """Seconds; as the client's."""
 ANSWER_MAX: Final = 64 * 1024 * 1024
+_LOGIN: Final = (401, 403)
+_LOGIN_STEP: Final = "; give a token with --token-file"
 _ACCEPT: Final = "application/json, application/yaml;q=0.5, */*;q=0.1"
 
 
@@ -122,10 +124,8 @@ def answer_of(options: SourceOptions, path: str, *, what: str) -> dict[str, Any]
         answer = connection.fetch(path)
     if answer.status == 404:
         raise SourceUnreachable(f"{access.url}: no {path} there; check the URL: it has to be that of {what}")
-    if answer.status in (401, 403):
-        raise SourceUnreachable(
-            f"{access.url}: the server answered {answer.status}; give a token with --token-file"
-        )
+    if answer.status in _LOGIN:
+        raise SourceUnreachable(f"{access.url}: the server answered {answer.status}{_LOGIN_STEP}")
     try:
         value = orjson.loads(answer.body)
     except orjson.JSONDecodeError:
@@ -146,5 +146,6 @@ def download(source: SourceOptions) -> bytes:
     ) as connection:
         answer = connection.fetch(rest, accept=_ACCEPT)
     if answer.status != 200:
-        raise SourceError(f"{access.url}{rest}: answered {answer.status}")
+        step = _LOGIN_STEP if answer.status in _LOGIN else ""
+        raise SourceError(f"{access.url}{rest}: answered {answer.status}{step}")
     return answer.body
