@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from specmux_aggregator.backend_sources.oci_layout import Layout
 from specmux_aggregator.cli import main
 from specmux_converters.document import canonical, parse
 from specmux_converters.group_versions import GroupVersion
-from specmux_tools.command_line.oci_image import image_of
+from specmux_tools.command_line.oci_image import image_of, write_image
 from specmux_tools.sources.open_source import load
 
 V1, V2 = "apis/example.com/v1", "apis/example.com/v2"
@@ -117,6 +118,15 @@ def test_equal_documents_are_one_blob_and_other_tags_stay(folder: Path) -> None:
         assert run("get", "--file", earlier).stdout.split() == sorted(DOCUMENTS)
     assert run("snapshot", "documents", "documents").exit_code == 3  # has other files
     assert run("snapshot", "documents", "kept", "--tag", "a/b").exit_code == 2
+
+
+def test_tags_that_are_written_at_once_all_stay(folder: Path) -> None:
+    image = image_of({GroupVersion(key): each for key, each in DOCUMENTS.items()})
+    tags = [f"t{number}" for number in range(24)]
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda tag: write_image(image, folder / "new/kept", tag=tag), tags))
+    for tag in tags:
+        assert len(Layout(f"oci:new/kept:{tag}").documents()) == len(DOCUMENTS)
 
 
 @pytest.mark.parametrize("word", ["oci:kept", "oci:kept:latest", f"oci:kept@{DIGEST}", "oci:kept.tar"])

@@ -6,10 +6,13 @@ their version. No time, host, user or version of specmux is in it, and equal doc
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import io
+import os
 import tarfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -110,9 +113,25 @@ def write_image(image: SnapshotImage, out: Path, *, tag: str) -> None:
                     member.size = len(data)
                     tar.addfile(member, io.BytesIO(data))
         return
-    others = [each for each in _manifests_in(out) if mapping(each.get("annotations")).get(TAG) != tag]
-    for name, data in (*image.files.items(), *_heads([*others, tagged])):
-        replace_file(out / name, data)
+    with _claim(out):
+        others = [each for each in _manifests_in(out) if mapping(each.get("annotations")).get(TAG) != tag]
+        for name, data in (*image.files.items(), *_heads([*others, tagged])):
+            replace_file(out / name, data)
+
+
+@contextmanager
+def _claim(folder: Path) -> Iterator[None]:
+    """Make the folder, and wait for others that write to it: their tag would be lost. Raises FileRefused."""
+    with refusals(folder):
+        with suppress(FileExistsError):
+            folder.mkdir(parents=True)
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _heads(manifests: Iterable[Mapping[str, Any]]) -> tuple[tuple[str, bytes], ...]:
@@ -122,9 +141,9 @@ def _heads(manifests: Iterable[Mapping[str, Any]]) -> tuple[tuple[str, bytes], .
 
 
 def _manifests_in(folder: Path) -> list[dict[str, Any]]:
-    """The manifests of a layout; none of a folder that is empty or not there. Raises FileRefused."""
+    """The manifests of a layout; none of an empty folder. Raises FileRefused."""
     with refusals(folder):
-        if not folder.exists() or not any(folder.iterdir()):
+        if not any(folder.iterdir()):
             return []
     with refusals(folder / "index.json"):
         if not (folder / "oci-layout").is_file():
