@@ -111,11 +111,15 @@ async def test_limit_of_a_build_is_processor_time() -> None:
     pid = await worker.run(os.getpid)
     worker._timeout = 4.0
     stopped = asyncio.create_task(worker.run(busy, 1.0))
-    for _ in range(13):  # an eighth of a core, for longer than the limit
-        await asyncio.sleep(0.05)
+    used = workers._processor_seconds(pid)
+    while not stopped.done():  # a fifth of a core, for longer than the limit
+        if workers._processor_seconds(pid) < used + 0.05:
+            await asyncio.sleep(0.01)
+            continue
         os.kill(pid, signal.SIGSTOP)
-        await asyncio.sleep(0.35)
+        await asyncio.sleep(0.2)
         os.kill(pid, signal.SIGCONT)
+        used = workers._processor_seconds(pid)
     assert await stopped == 1.0
     worker._timeout = 1.5
     with pytest.raises(WorkerFailed, match="not done after"):
