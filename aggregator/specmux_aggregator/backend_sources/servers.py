@@ -327,14 +327,23 @@ class NamedServer:
             return Failure(Cause.UNEXPECTED_STATUS, "304 to a plain request")
         if isinstance(root, Failure):
             return root
-        name, version = digest_of_own(root), None
+        version = None
         if not self._is_per_request:
             # Between two versions and two roots no other server can hide by turns.
-            versions = {version_in(await client.discovery("/version", JSON)) for _ in range(2)}
+            versions = {version_in(await client.discovery("/version", JSON)) for _ in range(2)} - {None}
             again = await client.root(etag=root.etag)
-            is_other = isinstance(again, BackendRoot) and digest_of_own(again) != name
-            self._is_per_request = is_other or len(versions - {None}) > 1
+            is_back = False
+            if isinstance(again, BackendRoot) and own_offers(again) != own_offers(root):
+                # One that starts, or whose definitions change, does not go back; turns of requests do.
+                last = await client.root()
+                is_back = isinstance(last, BackendRoot) and own_offers(last) == own_offers(root)
+                root = again
+            self._is_per_request = is_back or len(versions) > 1
             version = versions.pop() if len(versions) == 1 else None
+        name = digest_of_own(root)
+        before = self._seen.get(name)
+        if version is None and before is not None:
+            version = before.version
         self._seen.note(name, _Sighting(root, version))
         return root
 

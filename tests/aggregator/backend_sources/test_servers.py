@@ -27,6 +27,8 @@ class FakeServer:
     def __init__(self, release: str, keys: str) -> None:
         self.release = release
         self.roots = 0
+        self.upcoming: list[str] = []
+        """What it publishes after each of the next requests for its root."""
         self.publish(keys)
 
     def publish(self, keys: str) -> None:
@@ -35,7 +37,10 @@ class FakeServer:
 
     async def root(self, *, etag: object = None) -> BackendRoot | NotModified:
         self.roots += 1
-        return NotModified() if etag == self.seen.etag else self.seen
+        answer = NotModified() if etag == self.seen.etag else self.seen
+        if self.upcoming:
+            self.publish(self.upcoming.pop(0))
+        return answer
 
     async def discovery(self, path: str, accept: str) -> Payload:
         return Payload(orjson.dumps({"gitVersion": self.release}), Coding.IDENTITY, JSON, None)
@@ -99,6 +104,25 @@ async def test_two_releases_side_by_side_are_noticed_though_the_usual_connection
     assert isinstance(root, BackendRoot)
     hashes = {"apis/a.io/v1": "av1.34.4", "apis/b.io/v1": "bv1.37.2", "apis/c.io/v1": "cv1.37.2"}
     assert root.offers == hashes, "what any has, of the newest that has it"
+
+
+async def test_server_that_changes_between_two_requests_keeps_its_version() -> None:
+    """It was taken for two that answer by turns, and the versions of all were unknown from then on."""
+    old, new = FakeServer("v1.34.4", "ab"), FakeServer("v1.37.2", "bc")
+    servers = behind_one_name(itertools.chain([old], balanced(new, old)), clock := Clock())
+    for _ in range(6):
+        clock.seconds += ANEW
+        await servers.root(BACKEND)
+    new.upcoming = ["bcd", "bcde", "bcdef"]
+    for _ in range(2):
+        clock.seconds += ANEW
+        await servers.root(BACKEND)
+    assert new.upcoming == []
+    assert {version for version, _ in seen(servers)} == {"v1.37.2", "v1.34.4"}
+    for _ in range(12):
+        clock.seconds += ANEW
+        await servers.root(BACKEND)
+    assert seen(servers) == [("v1.37.2", 5), ("v1.34.4", 2)]
 
 
 async def test_server_that_is_left_alone_is_one_again() -> None:
