@@ -40,11 +40,21 @@ _DIGITS = 10
 _PARAMETERS = "#/parameters/"
 
 
+def without_enums(value: Any) -> Any:
+    """As Kubernetes publishes documents, and no server of it writes them."""
+    if isinstance(value, list):
+        return [without_enums(each) for each in value]
+    if isinstance(value, dict):
+        members = {key: without_enums(each) for key, each in value.items()}
+        return {key: each for key, each in members.items() if key != "enum" or not isinstance(each, list)}
+    return value
+
+
 def documents_of(release: str) -> dict[GroupVersion, Document]:
-    """Those of group-versions."""
+    """Those of group-versions, as Kubernetes publishes them."""
     known = built_in_releases()
     keys = (key for key in known.group_versions(release) if GROUP_VERSION.fullmatch(key))
-    return {key: known.document(release, key) for key in keys}
+    return {key: without_enums(known.document(release, key)) for key in keys}
 
 
 @functools.lru_cache(1)
@@ -59,19 +69,9 @@ def published_digests() -> dict[str, dict[str, str]]:
     return found
 
 
-def without_enums(value: Any) -> Any:
-    """As Kubernetes publishes documents, and no server of it writes them."""
-    if isinstance(value, list):
-        return [without_enums(each) for each in value]
-    if isinstance(value, dict):
-        members = {key: without_enums(each) for key, each in value.items()}
-        return {key: each for key, each in members.items() if key != "enum" or not isinstance(each, list)}
-    return value
-
-
 def digests(swagger: Document) -> dict[str, str]:
     """Parameters stand where they are used: their names are of hashes of their prose."""
-    facts = without_enums(facts_of(swagger))
+    facts = facts_of(swagger)
     pieces = {f"/definitions/{name}": schema for name, schema in facts["definitions"].items()}
     pieces |= {
         path: as_said(_with_parameters(item, facts["parameters"]), Counter())

@@ -349,8 +349,8 @@ async def test_replicas_of_an_extension_server_with_different_group_versions_are
             for number in range(100):
                 assert await published(client) == paths or number < 50
                 paths = await published(client)
-                for key in (one, two):
-                    assert (await client.get(paths[key]))[0] == 200
+                for key in (one, two):  # at first a hash may be old by now
+                    assert (await client.get(paths[key]))[0] == 200 or number < 50
                 await asyncio.sleep(0.02)
             body = (await client.get(paths[one]))[2]
             assert body in {each.documents[one] for each in replicas if each.documents}

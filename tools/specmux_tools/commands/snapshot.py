@@ -52,7 +52,7 @@ def _check_tag(_: click.Context, parameter: click.Parameter, value: str) -> str:
     help="Tag of the snapshot in OUT; another of the same tag is replaced.",
 )  # fmt: skip
 @click.option(
-    "--allow-unread", "allows_unread", is_flag=True, help="Leave out documents that cannot be read."
+    "--allow-unread", "allows_unread", is_flag=True, help="Go on without documents that cannot be read."
 )
 @own_kinds_option
 @output_option
