@@ -120,6 +120,12 @@ def test_a_pickle_in_the_index_is_never_loaded(tmp_path: Path, column: str) -> N
     assert not loaded.exists()
 
 
+def test_values_in_the_index_count_no_bytes_of_files(tmp_path: Path) -> None:
+    """diskcache adds what is counted here to the size of the database, in which they are."""
+    size, mode, name, value = PlainDisk(str(tmp_path)).store("value", read=False)
+    assert (size, mode, name, value) == (0, diskcache.core.MODE_RAW, None, "value")
+
+
 def test_plain_disk_refuses_what_diskcache_would_load(tmp_path: Path) -> None:
     disk = PlainDisk(str(tmp_path))
     assert disk.get(*disk.put("key")) == "key"

@@ -29,6 +29,13 @@ def test_directory_and_secret_are_their_user_s_alone(tmp_path: Path) -> None:
     assert {path.stat().st_mode & 0o777 for path in folders} == {0o700}
 
 
+@pytest.mark.parametrize("mode", [0o755, 0o701, 0o770])
+def test_directory_of_another_mode_becomes_its_user_s_alone(tmp_path: Path, mode: int) -> None:
+    tmp_path.chmod(mode)
+    DiskStore.open(tmp_path).close()
+    assert tmp_path.stat().st_mode & 0o777 == 0o700
+
+
 def test_changes_lie_above_a_directory_that_is_only_read(tmp_path: Path) -> None:
     with DiskStore.open(tmp_path / "c") as disk:
         for name in ("a/v1", "b/v1", "c/v1"):
