@@ -450,3 +450,21 @@ def _damage(path: Path, how: str, number: int, folder: Path) -> None:
 
 def test_the_store_answers_with_what_was_put_or_nothing() -> None:
     run_machine(StoreMachine, examples=40, steps=30)
+
+
+def test_compaction_of_a_damaged_index_begins_anew() -> None:
+    """Found by the machine: what only a compaction reads was damaged, and it raised StoreDamaged."""
+    machine = StoreMachine()
+    try:
+        machine.begin(damaged="version")
+        machine.put(
+            body=_body(0, 4096),
+            handle=0,
+            key=Key("https://one", "anonymous", "a/v1", "1", "application/json"),
+            pause=0.0,
+        )
+        machine.damage_index(how="flip", number=6)
+        machine.compact(handle=0, pause=0.0, ratio=None)
+        machine.nothing_is_above_the_bound()
+    finally:
+        machine.teardown()

@@ -36,6 +36,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self, TypeVar
@@ -77,7 +78,7 @@ from specmux_converters.lazy.dataclasses import dataclass
 
 if TYPE_CHECKING:  # a command that reads a stored document needs it not
     from specmux_cache.store.checking import StoreProblem
-    from specmux_cache.store.compaction import CompactionReport
+    from specmux_cache.store.compaction import CompactionReport, Goal
 
 __all__ = [
     "Digest",
@@ -261,7 +262,7 @@ class DiskStore:
 
         One runs at a time, over all processes; a second one reports ``skipped="locked"``.
         """
-        from specmux_cache.store.compaction import Compaction, CompactionReport, Goal
+        from specmux_cache.store.compaction import CompactionReport, Goal
 
         goal = Goal(
             max_bytes=self.limits.low_bytes if max_bytes is None else max_bytes,
@@ -273,19 +274,29 @@ class DiskStore:
             with hold_lock(self.directory / COMPACTION_LOCK, timeout=0) as got:
                 if not got:
                     return CompactionReport(skipped="locked", dry_run=dry_run)
-                # A connection of its own: threads of this process that read do not wait for its batches.
-                contents = self._open_contents()
+                compact = partial(self._compact_once, goal, dry_run=dry_run)
                 try:
-                    compaction = Compaction(contents, goal, clock=self._clock, stopped=self._closing.is_set)
-                    if dry_run:
-                        return compaction.preview()
-                    contents.index.note(COMPACTED_AT, self._clock())
-                    return compaction.run()
+                    return compact()
                 except StoreDamaged:
-                    self._set_aside(contents)
-                    raise
-                finally:
-                    contents.close()
+                    return compact()  # what is left once the damaged index is set aside
+
+    def _compact_once(self, goal: Goal, *, dry_run: bool) -> CompactionReport:
+        """Sets a damaged index aside. Raises StoreDamaged."""
+        from specmux_cache.store.compaction import Compaction
+
+        # A connection of its own: threads of this process that read do not wait for its batches.
+        contents = self._open_contents()
+        try:
+            compaction = Compaction(contents, goal, clock=self._clock, stopped=self._closing.is_set)
+            if dry_run:
+                return compaction.preview()
+            contents.index.note(COMPACTED_AT, self._clock())
+            return compaction.run()
+        except StoreDamaged:
+            self._set_aside(contents)
+            raise
+        finally:
+            contents.close()
 
     def stats(self) -> StoreStats:
         entries, superseded, bodies = self._attempt(lambda contents: contents.index.counts())
