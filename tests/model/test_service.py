@@ -590,3 +590,14 @@ def test_what_a_cluster_gives_back_to_a_backend_is_published() -> None:
     machine.wait(16.0)
     machine.change_facts(backend=1, excluded=frozenset())
     machine.teardown()
+
+
+def test_what_a_backend_removed_just_before_it_failed_goes() -> None:
+    """The machine found it: the failure forgot what was missing, and the next check found nothing changed."""
+    machine = ServiceMachine()
+    machine.begin(stand_in=None, excluded=frozenset(), seed=0, kinds=["v3", "v3"])
+    machine.remove_document(backend=1, key=KEYS[0], server=0)
+    machine.read_all(replica=1)
+    machine.change_health(backend=1, health="refuses", server=0)
+    machine.read_all(replica=1)
+    machine.teardown()

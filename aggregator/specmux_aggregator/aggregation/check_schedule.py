@@ -48,10 +48,9 @@ def after(
             is_known = last.failure is not None and last.failure.cause is outcome.cause
             if is_known and attempted is last.attempted:
                 return last
-            # A server that failed may be restarting, so the grace period begins anew after a failure.
-            return replace(last, failure=outcome, attempted=attempted, missing={}, changed_at=now)
+            return replace(last, failure=outcome, attempted=attempted, changed_at=now)
         case UnchangedOffers():
-            missing = _still_missing(last, last.missing, monotonic, grace)
+            missing = _still_missing(last, _missing_since(last, monotonic), monotonic, grace)
             if last.attempted and last.failure is None and missing == last.missing:
                 return last
             gone = last.missing.keys() - missing.keys()
@@ -59,7 +58,8 @@ def after(
             return replace(last, offers=offers, missing=missing, failure=None, attempted=True, changed_at=now)
         case BackendOffers(dialect, offers, _, notes, _, resources, servers, is_partial):
             lacking = last.offers.keys() - offers.keys() if dialect in OVER_HTTP else ()
-            since = {key: last.missing.get(key, monotonic) for key in lacking}
+            before = _missing_since(last, monotonic)
+            since = {key: before.get(key, monotonic) for key in lacking}
             missing = _still_missing(last, since, monotonic, grace)
             seen = replace(
                 last,
@@ -77,6 +77,11 @@ def after(
             # After a restart the same documents are known again; that is no change.
             is_known = replace(seen, resources=last.resources) == last
             return seen if is_known else replace(seen, changed_at=now)
+
+
+def _missing_since(last: Observation, monotonic: float) -> Mapping[GroupVersion, float]:
+    """A server that failed may have restarted, so the grace period begins anew after a failure."""
+    return last.missing if last.failure is None else dict.fromkeys(last.missing, monotonic)
 
 
 def _still_missing(

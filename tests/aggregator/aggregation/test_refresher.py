@@ -118,10 +118,15 @@ def test_group_version_that_is_back_in_time_was_never_away() -> None:
     assert set(step(back, seen(), 26).offers) == {APPS, BATCH}
 
 
-def test_what_is_missing_counts_anew_after_a_failure() -> None:
-    """A server that starts, dies and starts: each start publishes less for a while."""
-    again = step(step(step(FULL, seen(), 10), DOWN, 20), seen(), 40)
+@pytest.mark.parametrize("outcome", [seen(), UnchangedOffers()])
+def test_what_is_missing_counts_anew_after_a_failure(outcome: Outcome) -> None:
+    """A server that starts, dies and starts: each start publishes less for a while. If nothing changed since
+    the root that lacked it, it was kept for ever."""
+    again = step(step(step(FULL, seen(), 10), DOWN, 20), outcome, 40)
     assert (set(again.offers), dict(again.missing)) == ({APPS, BATCH}, {BATCH: 40})
+    assert set(step(again, UnchangedOffers(), 54).offers) == {APPS, BATCH}
+    gone = step(again, UnchangedOffers(), 55)
+    assert (set(gone.offers), dict(gone.missing)) == ({APPS}, {})
 
 
 def test_what_the_cluster_says_exists_is_never_gone_and_what_it_took_back_is_at_once() -> None:
