@@ -47,8 +47,7 @@ from specmux_converters.group_versions import GroupVersion  # noqa: E402
 from specmux_tools.kinds import DocumentSet  # noqa: E402
 from specmux_tools.validation import ValidationReport, Validator  # noqa: E402
 from specmux_tools.validation.decoding.body import Body  # noqa: E402
-from specmux_tools.validation.media_types import BodyFormat  # noqa: E402
-from specmux_tools.validation.operation import Operation  # noqa: E402
+from specmux_tools.validation.requests import BodyFormat, Operation  # noqa: E402
 
 PEERS = Path.home() / ".cache" / "specmux-peers"
 MODULES = {

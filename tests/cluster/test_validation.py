@@ -23,8 +23,8 @@ from specmux_converters.synthesis import synthesise
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.validation import Directive, ValidationReport, Validator
 from specmux_tools.validation.decoding.body import read
-from specmux_tools.validation.media_types import BodyFormat
 from specmux_tools.validation.messages import report_warnings, status_of, warning_fields
+from specmux_tools.validation.requests import BodyFormat
 
 pytestmark = pytest.mark.timeout(900)
 

@@ -10,7 +10,7 @@ from specmux_aggregator.reader import requests
 from specmux_tools.explanation.tree import MOST_DEPTH
 from specmux_tools.search_index.query import MOST_OFFSET, MOST_ROWS
 from specmux_tools.search_index.words import MOST_CHARACTERS
-from specmux_tools.validation.media_types import READ
+from specmux_tools.validation.requests import READ
 
 NAMED = [
     *mounts.READER.values(),

@@ -28,10 +28,10 @@ from specmux_converters.releases import (
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.validation import Validator
 from specmux_tools.validation.messages import status_of
-from specmux_tools.validation.metadata.kind_names import name_rule
+from specmux_tools.validation.metadata.names import name_rule
 from specmux_tools.validation.rules.cel.compiling import compile_expression
 from specmux_tools.validation.rules.cel.costs.estimates import estimate
-from specmux_tools.validation.rules.cel.parsing.issues import InvalidExpression
+from specmux_tools.validation.rules.cel.parsing.syntax import InvalidExpression
 from specmux_tools.validation.rules.cel.releases import environment
 from specmux_tools.validation.rules.cel.values.values import CelError
 from specmux_tools.validation.rules.compiled_rule import RuleCompiler

@@ -27,12 +27,10 @@ from specmux_tools.validation.decoding.streams import parts_of
 from specmux_tools.validation.definitions.faults import definition_faults
 from specmux_tools.validation.errors import PatchError, Undecodable
 from specmux_tools.validation.metadata.object_metadata import metadata_errors
-from specmux_tools.validation.patching.apply_merge import merged
-from specmux_tools.validation.patching.apply_types import ApplyTypes
 from specmux_tools.validation.patching.json_patch import apply_json_patch
 from specmux_tools.validation.patching.patch_schemas import PatchSchema
+from specmux_tools.validation.patching.server_side_apply import ApplyTypes, faults_text, merged, type_faults
 from specmux_tools.validation.patching.strategic_merge import strategic_merge
-from specmux_tools.validation.patching.typed_objects import faults_text, type_faults
 from specmux_tools.validation.rules.checking import MISSING, check_rules
 from specmux_tools.validation.rules.compiled_rule import RuleCompiler
 from specmux_tools.validation.rules.rule_tree import rule_tree

@@ -24,8 +24,8 @@ from specmux_tools.validation import Check, Severity, ValidationReport, Validato
 from specmux_tools.validation.decoding.body import Body
 from specmux_tools.validation.definitions.definition_fault import DEFINITION, objects
 from specmux_tools.validation.definitions.faults import definition_faults
-from specmux_tools.validation.operation import Operation
 from specmux_tools.validation.report import Path
+from specmux_tools.validation.requests import Operation
 
 
 class UpgradeOutcome(StrEnum):

@@ -17,8 +17,8 @@ from specmux_tools.queries import validate
 from specmux_tools.reader.validate_job import ObjectQuestion, questions_in
 from specmux_tools.sources.disk.files import FileSource
 from specmux_tools.validation import Directive, Validator
-from specmux_tools.validation.decoding.lists import MOST_NESTED, TOO_DEEP
-from specmux_tools.validation.media_types import BodyFormat
+from specmux_tools.validation.decoding.body import MOST_NESTED, TOO_DEEP
+from specmux_tools.validation.requests import BodyFormat
 
 LIST = {"apiVersion": "v1", "kind": "List"}
 ADDONS = {"apiVersion": "example.com/v1", "kind": "AddonList", "metadata": {"resourceVersion": "12"}}

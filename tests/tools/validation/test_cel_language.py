@@ -20,8 +20,8 @@ from specmux_tools.validation.rules.cel.libraries.times import (
     read_duration,
     timestamp_text,
 )
-from specmux_tools.validation.rules.cel.parsing.issues import InvalidExpression
 from specmux_tools.validation.rules.cel.parsing.parser import MOST_CHARACTERS, MOST_DEPTH, parse
+from specmux_tools.validation.rules.cel.parsing.syntax import InvalidExpression
 from specmux_tools.validation.rules.cel.releases import environment
 from specmux_tools.validation.rules.cel.values.arithmetic import (
     add,
@@ -31,8 +31,7 @@ from specmux_tools.validation.rules.cel.values.arithmetic import (
     negate,
     subtract,
 )
-from specmux_tools.validation.rules.cel.values.comparison import compare, equal
-from specmux_tools.validation.rules.cel.values.maps import LiteralMap
+from specmux_tools.validation.rules.cel.values.comparison import LiteralMap, compare, equal
 from specmux_tools.validation.rules.cel.values.values import (
     INT_MAX,
     INT_MIN,

@@ -13,10 +13,9 @@ from specmux_tools.kinds import DocumentSet
 from specmux_tools.validation import Check, Directive, Severity, Validator, Violation
 from specmux_tools.validation.decoding.body import read
 from specmux_tools.validation.decoding.positions import Places
-from specmux_tools.validation.media_types import BodyFormat
 from specmux_tools.validation.messages import status_of
-from specmux_tools.validation.operation import Operation
 from specmux_tools.validation.report import MOST_VIOLATIONS, bounded
+from specmux_tools.validation.requests import BodyFormat, Operation
 
 ITEM = {"type": "integer", "oneOf": [{"minimum": 5}, {"maximum": 0}]}
 SPEC = {

@@ -17,7 +17,7 @@ import pytest
 from shared_data import documents, load
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.validation import Check, Validator
-from specmux_tools.validation.metadata.kind_names import NameRule, name_faults, name_rule
+from specmux_tools.validation.metadata.names import NameRule, name_faults, name_rule
 
 RECORDED = Path(__file__).parent / "recorded" / "names.jsonl.gz"
 

@@ -27,12 +27,10 @@ from specmux_tools.kinds import DocumentSet, KindSchema
 from specmux_tools.validation import Check, Directive, UnsupportedMediaType, ValidationReport, Validator
 from specmux_tools.validation.errors import PatchError
 from specmux_tools.validation.messages import report_warnings, status_of
-from specmux_tools.validation.patching.apply_merge import merged
-from specmux_tools.validation.patching.apply_types import ApplyTypes
 from specmux_tools.validation.patching.json_patch import MOST_COPIED, apply_json_patch
 from specmux_tools.validation.patching.patch_schemas import PatchSchema
+from specmux_tools.validation.patching.server_side_apply import ApplyTypes, faults_text, merged, type_faults
 from specmux_tools.validation.patching.strategic_merge import strategic_merge
-from specmux_tools.validation.patching.typed_objects import faults_text, type_faults
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"

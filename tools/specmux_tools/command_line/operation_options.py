@@ -23,7 +23,7 @@ from specmux_tools.inputs.validated_objects import (
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.sources.input import Input
 from specmux_tools.sources.options import Command, SourceOptions, bundle_options
-from specmux_tools.validation.media_types import PatchType
+from specmux_tools.validation.requests import PatchType
 from specmux_tools.validation.stored_objects import StoredObjects
 
 OPERATIONS: Final = ("create", "update")

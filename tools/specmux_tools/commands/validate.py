@@ -52,7 +52,7 @@ from specmux_tools.sources.input import Input
 from specmux_tools.sources.kind_lookup import known_kinds
 from specmux_tools.sources.options import STDIN, bundle_options
 from specmux_tools.validation import Directive, UnionAlgorithm, Validator
-from specmux_tools.validation.decoding.lists import objects_in
+from specmux_tools.validation.decoding.body import objects_in
 from specmux_tools.validation.decoding.manifests import (
     definitions_in,
     is_local_config,

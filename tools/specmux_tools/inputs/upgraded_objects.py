@@ -29,11 +29,10 @@ from specmux_tools.upgrades import (
     resources_of,
 )
 from specmux_tools.validation import Check, Directive, Severity, ValidationReport, Violation
-from specmux_tools.validation.decoding.body import Body
-from specmux_tools.validation.decoding.lists import flattened, is_list, is_too_deep
+from specmux_tools.validation.decoding.body import Body, flattened, is_list, is_too_deep
 from specmux_tools.validation.decoding.manifests import definitions_in, group_versions_in, is_local_config
 from specmux_tools.validation.decoding.streams import parts_of
-from specmux_tools.validation.media_types import body_format
+from specmux_tools.validation.requests import body_format
 
 
 @dataclass(frozen=True, slots=True)

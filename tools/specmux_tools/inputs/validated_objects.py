@@ -28,9 +28,8 @@ from specmux_tools.sources.listing import MANIFESTS, inputs_at, without_kustomiz
 from specmux_tools.sources.options import STDIN
 from specmux_tools.sources.source import FileRefused
 from specmux_tools.validation import Directive, Severity, UnionAlgorithm, ValidationReport, Validator
-from specmux_tools.validation.decoding.body import Body, read
+from specmux_tools.validation.decoding.body import Body, flattened, is_list, objects_in, read
 from specmux_tools.validation.decoding.json_syntax import syntax_error
-from specmux_tools.validation.decoding.lists import flattened, is_list, objects_in
 from specmux_tools.validation.decoding.manifests import (
     group_versions_in,
     has_only_kinds,
@@ -39,8 +38,7 @@ from specmux_tools.validation.decoding.manifests import (
 )
 from specmux_tools.validation.decoding.streams import StreamPart, parts_of
 from specmux_tools.validation.errors import Undecodable
-from specmux_tools.validation.media_types import BodyFormat, PatchType
-from specmux_tools.validation.operation import Operation
+from specmux_tools.validation.requests import BodyFormat, Operation, PatchType
 from specmux_tools.validation.stored_objects import ObjectKey, StoredMatch, StoredObjects
 from specmux_tools.validation.validator import with_refused_match
 

@@ -40,10 +40,8 @@ from specmux_tools.validation import (
     Validator,
 )
 from specmux_tools.validation.compiled_kinds import LIST
-from specmux_tools.validation.decoding.body import Body, protobuf_text
-from specmux_tools.validation.decoding.lists import flattened, is_list, is_too_deep
+from specmux_tools.validation.decoding.body import Body, flattened, is_list, is_too_deep, protobuf_text
 from specmux_tools.validation.decoding.streams import parts_of
-from specmux_tools.validation.media_types import APPLIES, READ, BodyFormat, body_format, patch_type
 from specmux_tools.validation.messages import (
     BLOCKED,
     generic_status,
@@ -52,8 +50,8 @@ from specmux_tools.validation.messages import (
     status_of,
     warning_fields,
 )
-from specmux_tools.validation.operation import Operation
 from specmux_tools.validation.patching.patched_object import PatchRefusal, read_applied
+from specmux_tools.validation.requests import APPLIES, READ, BodyFormat, Operation, body_format, patch_type
 
 REVIEW: Final = GroupVersionKind("specmux", "v1", "ValidationReview")
 

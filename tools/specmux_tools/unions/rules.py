@@ -79,9 +79,9 @@ def _texts(schema: Mapping[str, Any]) -> Iterator[str]:
 
 @lru_cache(maxsize=1024)
 def _idiom(text: str) -> _Choice | _Condition | None:
-    from specmux_tools.validation.rules.cel.parsing.issues import InvalidExpression
     from specmux_tools.validation.rules.cel.parsing.macros import has, loop_exists_one, loop_filter
     from specmux_tools.validation.rules.cel.parsing.parser import parse
+    from specmux_tools.validation.rules.cel.parsing.syntax import InvalidExpression
 
     macros = {
         ("has", 1, False): has,

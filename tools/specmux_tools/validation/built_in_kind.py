@@ -8,11 +8,10 @@ from typing import Any, Final
 
 from specmux_converters.json_values import array
 from specmux_tools.validation.compiled_kinds import TypedKind
-from specmux_tools.validation.decoding.types.typed_nodes import Node, Struct
+from specmux_tools.validation.decoding.typed_nodes import Node, Struct
 from specmux_tools.validation.definitions.definition_fault import DEFINITION
 from specmux_tools.validation.field_errors import FieldError, field_path, invalid
-from specmux_tools.validation.metadata.kind_names import length_faults, name_rule
-from specmux_tools.validation.metadata.names import generated_name
+from specmux_tools.validation.metadata.names import generated_name, length_faults, name_rule
 from specmux_tools.validation.metadata.object_metadata import (
     metadata_errors,
     template_errors,

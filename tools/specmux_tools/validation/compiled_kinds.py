@@ -15,8 +15,8 @@ from specmux_converters.releases import NEWEST
 from specmux_converters.resources import APIResource, GroupVersionKind, Resources
 from specmux_converters.synthesis import synthesise
 from specmux_tools.kinds import DocumentSet, KindSchema
-from specmux_tools.validation.decoding.types.typed import TypedSchemas
-from specmux_tools.validation.decoding.types.typed_nodes import Node
+from specmux_tools.validation.decoding.typed_nodes import Node
+from specmux_tools.validation.decoding.typed_schemas import TypedSchemas
 from specmux_tools.validation.definitions.definition_fault import DEFINITION
 from specmux_tools.validation.schema.structural import Structural, structural
 

@@ -11,12 +11,11 @@ from specmux_converters.go.text import json_text, quote_text
 from specmux_converters.json_values import mapping
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.validation.compiled_kinds import CustomKind
-from specmux_tools.validation.decoding.defaulting import settled
 from specmux_tools.validation.decoding.embedded import marshalled, without_empty_metadata
+from specmux_tools.validation.decoding.structural_values import settled
 from specmux_tools.validation.field_errors import FieldError, duplicate, invalid
-from specmux_tools.validation.metadata.embedded_errors import embedded_errors
 from specmux_tools.validation.metadata.names import qualified_name_faults
-from specmux_tools.validation.metadata.object_metadata import metadata_errors
+from specmux_tools.validation.metadata.object_metadata import embedded_errors, metadata_errors
 from specmux_tools.validation.metadata.updated_metadata import metadata_of, update_errors
 from specmux_tools.validation.report import Check, Path, Severity, Violation
 from specmux_tools.validation.schema.errors import SchemaError

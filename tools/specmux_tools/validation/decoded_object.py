@@ -18,13 +18,13 @@ from specmux_tools.validation.decoding import embedded
 from specmux_tools.validation.decoding.body import Body
 from specmux_tools.validation.decoding.cbor_reader import unknown_field_text
 from specmux_tools.validation.decoding.decoding_state import Decoding, StrictError, duplicate_field
-from specmux_tools.validation.decoding.pruning import prune
+from specmux_tools.validation.decoding.structural_values import prune
 from specmux_tools.validation.decoding.type_meta import TypeMeta
-from specmux_tools.validation.decoding.types.typed_nodes import decode_untyped, mismatch_text
+from specmux_tools.validation.decoding.typed_nodes import decode_untyped, mismatch_text
 from specmux_tools.validation.decoding.yaml_reader import strict_yaml_error
 from specmux_tools.validation.errors import Undecodable
-from specmux_tools.validation.media_types import BodyFormat
 from specmux_tools.validation.report import MOST_VIOLATIONS, Check, Path, Severity, Violation, path_text
+from specmux_tools.validation.requests import BodyFormat
 from specmux_tools.validation.schema.structural import Structural
 
 

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from specmux_tools.validation.compiled_kinds import CustomKind, TypedKind
-from specmux_tools.validation.decoding.types.typed_nodes import List, Map, Node, Struct
+from specmux_tools.validation.decoding.typed_nodes import List, Map, Node, Struct
 from specmux_tools.validation.report import Path
 from specmux_tools.validation.schema.structural import Structural
 

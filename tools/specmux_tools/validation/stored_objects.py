@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_tools.validation.decoding.lists import objects_in
+from specmux_tools.validation.decoding.body import objects_in
 from specmux_tools.validation.metadata.updated_metadata import metadata_of
 
 

@@ -16,18 +16,15 @@ from specmux_tools.kinds import DocumentSet, KindSchema
 from specmux_tools.validation.built_in_kind import check_typed
 from specmux_tools.validation.compiled_kinds import LIST, CustomKind, Kinds, TypedKind
 from specmux_tools.validation.decoded_object import DecodedObject, decode_custom, decode_typed, unregistered
-from specmux_tools.validation.decoding.body import Body
+from specmux_tools.validation.decoding.body import TOO_DEEP, Body, flattened, is_list, is_too_deep
 from specmux_tools.validation.decoding.decoding_state import StrictError
-from specmux_tools.validation.decoding.defaulting import settled
-from specmux_tools.validation.decoding.lists import TOO_DEEP, flattened, is_list, is_too_deep
-from specmux_tools.validation.decoding.pruning import prune
+from specmux_tools.validation.decoding.structural_values import prune, settled
 from specmux_tools.validation.decoding.type_meta import TypeMeta, read_type_meta
-from specmux_tools.validation.decoding.types.typed_nodes import known_fields
+from specmux_tools.validation.decoding.typed_nodes import known_fields
 from specmux_tools.validation.definitions.definition_fault import DEFINITION
 from specmux_tools.validation.definitions.refusals import RefusedDefinitions
 from specmux_tools.validation.errors import Undecodable
 from specmux_tools.validation.hints import hint_for
-from specmux_tools.validation.media_types import BodyFormat, body_format, patch_type
 from specmux_tools.validation.messages import BLOCKED, bad_request, conflict_status
 from specmux_tools.validation.metadata.names import judge_with_names
 from specmux_tools.validation.metadata.updated_metadata import (
@@ -36,7 +33,6 @@ from specmux_tools.validation.metadata.updated_metadata import (
     metadata_of,
     storage_prefix,
 )
-from specmux_tools.validation.operation import Operation
 from specmux_tools.validation.report import (
     Check,
     Directive,
@@ -46,11 +42,12 @@ from specmux_tools.validation.report import (
     Violation,
     bounded,
 )
+from specmux_tools.validation.requests import BodyFormat, Operation, body_format, patch_type
 from specmux_tools.validation.stored_objects import StoredMatch, StoredObjects
 
 if TYPE_CHECKING:  # imported with the first custom resource, rule or union
     from specmux_tools.validation.custom_resource import CustomResourceCheck
-    from specmux_tools.validation.patching.apply_types import ApplyTypes
+    from specmux_tools.validation.patching.server_side_apply import ApplyTypes
     from specmux_tools.validation.rules.compiled_rule import RuleCompiler
 
 MOST_HINTS: Final = 20
@@ -227,7 +224,7 @@ class Validator:
 
     def apply_types(self, described: KindSchema) -> ApplyTypes:
         """The types of the kind's document, made once. Raises ConverterError."""
-        from specmux_tools.validation.patching.apply_types import ApplyTypes
+        from specmux_tools.validation.patching.server_side_apply import ApplyTypes
 
         kind = self._kinds.find(described.kind)
         preserves = isinstance(kind, CustomKind) and kind.preserves_unknown

@@ -16,7 +16,7 @@ from specmux_tools.kinds import DocumentSet
 from specmux_tools.sources.access import access_of
 from specmux_tools.sources.options import SourceOptions
 from specmux_tools.sources.remote.fetching import ANSWER_MAX, ServerConnection
-from specmux_tools.validation.decoding.lists import objects_in
+from specmux_tools.validation.decoding.body import objects_in
 from specmux_tools.validation.stored_objects import StoredObjects, key_of
 
 DEFAULT_NAMESPACE: Final = "default"

@@ -11,8 +11,8 @@ from specmux_converters.go.text import INT64_MAX, Number, float_text
 from specmux_converters.json_values import mapping
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.validation.decoding.decoding_state import Decoding
-from specmux_tools.validation.decoding.types.typed import TypedSchemas
-from specmux_tools.validation.decoding.types.typed_nodes import Node, mismatch_text
+from specmux_tools.validation.decoding.typed_nodes import Node, mismatch_text
+from specmux_tools.validation.decoding.typed_schemas import TypedSchemas
 from specmux_tools.validation.errors import Undecodable
 from specmux_tools.validation.field_errors import invalid
 from specmux_tools.validation.report import Path, path_text

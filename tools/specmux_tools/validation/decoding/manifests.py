@@ -10,12 +10,11 @@ from specmux_converters.document import Document
 from specmux_converters.json_values import array, within
 from specmux_converters.lazy.patterns import pattern
 from specmux_converters.resources import GroupVersionKind
-from specmux_tools.validation.decoding.body import is_broken_separator, read
-from specmux_tools.validation.decoding.lists import objects_in
+from specmux_tools.validation.decoding.body import is_broken_separator, objects_in, read
 from specmux_tools.validation.decoding.streams import StreamPart
 from specmux_tools.validation.decoding.type_meta import parse_group_version
 from specmux_tools.validation.errors import Undecodable
-from specmux_tools.validation.media_types import BodyFormat
+from specmux_tools.validation.requests import BodyFormat
 
 _DEFINITION: Final = b"CustomResourceDefinition"
 _API_VERSION: Final = pattern(rb"""apiVersion['"]?[ \t]*:\s*['"]?([^'"\s,}]+)""")

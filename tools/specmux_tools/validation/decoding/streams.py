@@ -14,7 +14,7 @@ from specmux_converters.media_types import ENVELOPE_MAGIC, SELF_DESCRIBED_CBOR
 from specmux_tools.validation.decoding.body import is_broken_separator, read
 from specmux_tools.validation.decoding.json_reader import JSON_DECODER
 from specmux_tools.validation.errors import Undecodable
-from specmux_tools.validation.media_types import BodyFormat
+from specmux_tools.validation.requests import BodyFormat
 
 _SEPARATOR: Final = pattern(rb"^---[^\n]*(?:\n|\Z)", re.MULTILINE)
 """A line that starts like this ends a document (apimachinery, pkg/util/yaml)."""

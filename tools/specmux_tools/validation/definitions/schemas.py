@@ -17,7 +17,7 @@ from specmux_converters.errors import InvalidDocument
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.losses import tokens_of
 from specmux_tools.validation.decoding.embedded import unknown_in_embedded
-from specmux_tools.validation.decoding.pruning import prune
+from specmux_tools.validation.decoding.structural_values import prune
 from specmux_tools.validation.definitions.definition_fault import (
     NO_ALLOWANCES,
     Allowances,
@@ -28,7 +28,7 @@ from specmux_tools.validation.definitions.internal_version import GO_NAMES, said
 from specmux_tools.validation.definitions.keywords import UNCONVERTED, keyword_faults, schema_place
 from specmux_tools.validation.errors import Undecodable
 from specmux_tools.validation.field_errors import field_path, shown
-from specmux_tools.validation.metadata.embedded_errors import embedded_errors
+from specmux_tools.validation.metadata.object_metadata import embedded_errors
 from specmux_tools.validation.report import Path, Severity
 from specmux_tools.validation.rules.checking import MISSING, check_rules
 from specmux_tools.validation.rules.compiled_rule import RuleCompiler

@@ -9,8 +9,7 @@ from typing import Any, Final
 from specmux_converters.go.text import json_text, quote_text, size_of
 from specmux_tools.validation.definitions.definition_fault import DefinitionFault, fault, objects
 from specmux_tools.validation.report import Path
-from specmux_tools.validation.rules.field_paths import BadFieldPath, follow_field_path
-from specmux_tools.validation.rules.rule_tree import RuleNode, rule_tree
+from specmux_tools.validation.rules.rule_tree import BadFieldPath, RuleNode, follow_field_path, rule_tree
 
 _MOST_WARNING: Final = 256
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")

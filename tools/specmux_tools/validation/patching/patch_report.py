@@ -15,7 +15,6 @@ from specmux_tools.validation.compiled_kinds import CustomKind, TypedKind
 from specmux_tools.validation.decoding.body import Body
 from specmux_tools.validation.decoding.type_meta import TypeMeta, read_type_meta
 from specmux_tools.validation.errors import Undecodable
-from specmux_tools.validation.media_types import APPLIES, BodyFormat, PatchType
 from specmux_tools.validation.messages import (
     bad_request,
     patch_status,
@@ -23,8 +22,6 @@ from specmux_tools.validation.messages import (
     unclassified,
     warning_texts,
 )
-from specmux_tools.validation.operation import Operation
-from specmux_tools.validation.patching.apply_types import ApplyTypes
 from specmux_tools.validation.patching.patched_object import (
     PatchedObject,
     PatchRefusal,
@@ -34,7 +31,9 @@ from specmux_tools.validation.patching.patched_object import (
     patched,
     read_applied,
 )
+from specmux_tools.validation.patching.server_side_apply import ApplyTypes
 from specmux_tools.validation.report import Check, Directive, Severity, ValidationReport, Violation
+from specmux_tools.validation.requests import APPLIES, BodyFormat, Operation, PatchType
 from specmux_tools.validation.stored_objects import key_of
 
 _SEVERITIES: Final = {Directive.STRICT: Severity.ERROR, Directive.WARN: Severity.WARNING}

@@ -15,7 +15,7 @@ from specmux_converters.go.text import quote_text
 from specmux_converters.json_values import mapping
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.references import component_of, resolve_schema
-from specmux_tools.validation.decoding.types.typed_nodes import short_name
+from specmux_tools.validation.decoding.typed_nodes import short_name
 from specmux_tools.validation.errors import PatchError
 
 _RETAIN_KEYS: Final = "retainKeys"

@@ -19,10 +19,9 @@ from specmux_tools.validation.decoding.body import Body, read
 from specmux_tools.validation.decoding.json_reader import read_json
 from specmux_tools.validation.decoding.json_syntax import syntax_error
 from specmux_tools.validation.decoding.type_meta import TypeMeta, kind_of
-from specmux_tools.validation.decoding.types.typed_nodes import Interface, Node
+from specmux_tools.validation.decoding.typed_nodes import Interface, Node
 from specmux_tools.validation.decoding.yaml_reader import strict_yaml_error
 from specmux_tools.validation.errors import PatchError, Undecodable
-from specmux_tools.validation.media_types import BodyFormat, PatchType
 from specmux_tools.validation.messages import (
     UNPROCESSABLE,
     bad_request,
@@ -32,16 +31,15 @@ from specmux_tools.validation.messages import (
 )
 from specmux_tools.validation.metadata.updated_metadata import metadata_of
 from specmux_tools.validation.patching import strategic_merge as strategic
-from specmux_tools.validation.patching.apply_merge import merged
-from specmux_tools.validation.patching.apply_types import ApplyTypes
 from specmux_tools.validation.patching.json_patch import MOST_OPERATIONS, apply_json_patch
 from specmux_tools.validation.patching.patch_schemas import PatchSchema
+from specmux_tools.validation.patching.server_side_apply import ApplyTypes, faults_text, merged, type_faults
 from specmux_tools.validation.patching.strict import (
     strict_errors_of_converted,
     strict_errors_of_json_patch,
     strict_errors_of_merge_patch,
 )
-from specmux_tools.validation.patching.typed_objects import faults_text, type_faults
+from specmux_tools.validation.requests import BodyFormat, PatchType
 
 
 def apply_merge_patch(document: dict[str, Any], patch: Any) -> Any:

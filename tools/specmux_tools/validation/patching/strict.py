@@ -11,7 +11,7 @@ from specmux_tools.validation.decoding.decoding_state import Decoding
 from specmux_tools.validation.decoding.embedded import marshalled
 from specmux_tools.validation.decoding.json_reader import read_json
 from specmux_tools.validation.decoding.type_meta import kind_of
-from specmux_tools.validation.decoding.types.typed_nodes import (
+from specmux_tools.validation.decoding.typed_nodes import (
     Boolean,
     Bytes,
     Float,

@@ -16,10 +16,9 @@ from specmux_tools.validation.rules.cel.compiling import (
     WrongResult,
     compile_expression,
 )
-from specmux_tools.validation.rules.cel.parsing.issues import InvalidExpression
+from specmux_tools.validation.rules.cel.parsing.syntax import InvalidExpression
 from specmux_tools.validation.rules.cel.releases import environment
-from specmux_tools.validation.rules.field_paths import BadFieldPath, read_field_path
-from specmux_tools.validation.rules.rule_tree import RuleNode, ValidationRule
+from specmux_tools.validation.rules.rule_tree import BadFieldPath, RuleNode, ValidationRule, read_field_path
 from specmux_tools.validation.rules.schema_types import SELF_TYPE, Declaration, Declarations
 
 SELF: Final = "self"

@@ -16,11 +16,16 @@ from specmux_converters.releases import NEWEST
 from specmux_tools.validation.field_errors import shown
 from specmux_tools.validation.report import Path
 from specmux_tools.validation.rules.cel.compiling import CompiledExpression
+from specmux_tools.validation.rules.cel.costs.call_estimates import MOST, Range
 from specmux_tools.validation.rules.cel.costs.estimates import estimate
-from specmux_tools.validation.rules.cel.costs.ranges import MOST, Range
 from specmux_tools.validation.rules.compiled_rule import CompiledRule, RuleCompiler
-from specmux_tools.validation.rules.field_paths import BadFieldPath, read_field_path
-from specmux_tools.validation.rules.rule_tree import RuleNode, ValidationRule, rule_tree
+from specmux_tools.validation.rules.rule_tree import (
+    BadFieldPath,
+    RuleNode,
+    ValidationRule,
+    read_field_path,
+    rule_tree,
+)
 from specmux_tools.validation.rules.schema_types import MOST_BYTES, Declaration
 
 RULE_LIMIT: Final = 10_000_000

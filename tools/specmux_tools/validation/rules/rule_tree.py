@@ -1,9 +1,10 @@
-"""The rules of a schema, compiled into a tree with what CEL is to know of each value."""
+"""The rules of a schema, compiled into a tree with what CEL is to know of each value. ``fieldPath`` of a rule
+names a place in it (apiextensions, pkg/apiserver/schema/cel/validation.go)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
@@ -11,6 +12,7 @@ from typing import Any, Final
 from specmux_converters.crd.keywords import DEFINED_FIELDS
 from specmux_converters.json_values import mapping, text, texts
 from specmux_converters.references import resolve_schema
+from specmux_tools.validation.report import Path
 from specmux_tools.validation.rules.cel.parsing.syntax import RESERVED
 from specmux_tools.validation.schema.structural import LIST_TYPE, MAP_KEYS, MOST_DEPTH
 
@@ -214,3 +216,78 @@ def _count(value: Any) -> int | None:
 
 def _objects(value: Any) -> list[Mapping[str, Any]]:
     return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
+
+
+_PART: Final = re.compile(r"'(?:[^']|(?<=\\)')*'|[.\[\]]|[^.\[\]']++[^.\[\]]*+")
+_ESCAPED_CHARACTER: Final = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPED_CHARACTERS: Final = {
+    "a": "\a",
+    "b": "\b",
+    "f": "\f",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "v": "\v",
+    "'": "'",
+    "\\": "\\",
+}
+
+
+class BadFieldPath(Exception):
+    """In an apiserver's words."""
+
+
+def read_field_path(text: str, node: RuleNode) -> tuple[Path, str]:
+    """The names in it, and how messages show them. Raises BadFieldPath."""
+    found, shown, _ = follow_field_path(text, node)
+    return found, shown
+
+
+def follow_field_path(text: str, node: RuleNode, *, takes_keys: bool = True) -> tuple[Path, str, RuleNode]:
+    """And what it leads to. ``takes_keys``: names may stand in brackets. Raises BadFieldPath."""
+    found: list[str] = []
+    shown = ""
+    parts = (match.group() for match in _PART.finditer(text))
+    for part in parts:
+        if part == "[":
+            if not takes_keys:
+                raise BadFieldPath("array notation is not allowed")
+            quoted = _next(parts)
+            if len(quoted) < 2 or quoted[0] != "'" or quoted[-1] != "'":
+                raise BadFieldPath(f"expected single quoted string but got {quoted}")
+            name = _unescape(quoted[1:-1])
+            is_field, node = _step(node, name)
+            if (closing := _next(parts)) != "]":
+                raise BadFieldPath(f"expected ] but got {closing}")
+        elif part == ".":
+            name = _next(parts)
+            is_field, node = _step(node, name)
+        else:
+            raise BadFieldPath(f"expected [ or . but got: {part}")
+        found.append(name)
+        shown += f".{name}" if is_field else f"[{name}]"
+    return tuple(found), shown.removeprefix("."), node
+
+
+def _next(parts: Iterator[str]) -> str:
+    part = next(parts, None)
+    if part is None:
+        raise BadFieldPath("unexpected end of JSON path")
+    return part
+
+
+def _step(node: RuleNode, name: str) -> tuple[bool, RuleNode]:
+    """Whether it is a field, and what is there."""
+    found = node.properties.get(name) if node.properties else node.additional
+    if found is None:
+        raise BadFieldPath("does not refer to a valid field")
+    return bool(node.properties), found
+
+
+def _unescape(text: str) -> str:
+    def character(found: re.Match[str]) -> str:
+        if found[1] not in _ESCAPED_CHARACTERS:
+            raise BadFieldPath(f"invalid string literal: invalid escape char {found[0]}")
+        return _ESCAPED_CHARACTERS[found[1]]
+
+    return _ESCAPED_CHARACTER.sub(character, text)

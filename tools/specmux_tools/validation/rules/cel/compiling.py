@@ -14,11 +14,12 @@ from specmux_tools.validation.rules.cel.evaluation.planning import Program, plan
 from specmux_tools.validation.rules.cel.libraries.conversions import at_second, is_in_range
 from specmux_tools.validation.rules.cel.libraries.formatting import WANTED, BadClause, clauses
 from specmux_tools.validation.rules.cel.libraries.times import read_duration, read_timestamp
-from specmux_tools.validation.rules.cel.parsing.issues import InvalidExpression, Issue
 from specmux_tools.validation.rules.cel.parsing.parser import MOST_DEPTH, parse
 from specmux_tools.validation.rules.cel.parsing.syntax import (
     Call,
     Expression,
+    InvalidExpression,
+    Issue,
     ListLiteral,
     Literal,
     MapLiteral,

@@ -39,13 +39,12 @@ from specmux_tools.validation.rules.cel.libraries.lists import (
     RANGE_SIZES,
     SETS,
 )
-from specmux_tools.validation.rules.cel.libraries.matching import REGEX
 from specmux_tools.validation.rules.cel.libraries.messages import WELL_KNOWN
 from specmux_tools.validation.rules.cel.libraries.named_formats import named_formats
 from specmux_tools.validation.rules.cel.libraries.optional import OPTIONAL, OPTIONAL_LISTS
 from specmux_tools.validation.rules.cel.libraries.quantities import QUANTITIES
 from specmux_tools.validation.rules.cel.libraries.standard import STANDARD, TWO_VARIABLES
-from specmux_tools.validation.rules.cel.libraries.strings import EMPTY_PARTS, STRINGS
+from specmux_tools.validation.rules.cel.libraries.strings import EMPTY_PARTS, REGEX, STRINGS
 from specmux_tools.validation.rules.cel.libraries.times import TIMES
 from specmux_tools.validation.rules.cel.libraries.urls import URLS
 from specmux_tools.validation.rules.cel.libraries.versions import VERSIONS

@@ -22,22 +22,23 @@ from specmux_tools.validation.rules.cel.checking.types import (
     STRING,
     STRUCT_KIND,
     UINT,
+    Bindings,
     CelType,
     list_of,
     map_of,
+    most_general,
     optional_of,
     signature,
     type_of,
     unwrapped,
 )
-from specmux_tools.validation.rules.cel.checking.unification import Bindings, most_general
-from specmux_tools.validation.rules.cel.parsing.issues import Issue
 from specmux_tools.validation.rules.cel.parsing.syntax import (
     RESERVED,
     Call,
     Comprehension,
     Expression,
     Identifier,
+    Issue,
     ListLiteral,
     Literal,
     MapEntry,

@@ -1,5 +1,5 @@
 """The most that a call may cost and how large its result may be, by the sizes of its arguments (apiserver,
-pkg/cel/library/cost.go; cel-go, checker/cost.go and ext)."""
+pkg/cel/library/cost.go; cel-go, checker/cost.go and ext). Ranges of sizes and costs stop at 64 bits."""
 
 from __future__ import annotations
 
@@ -10,8 +10,44 @@ from typing import Any, Final, TypeAlias
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.validation.rules.cel.checking.types import CelType
 from specmux_tools.validation.rules.cel.costs.metering import COMPARABLE, LIST, PATTERN, TRAVERSAL
-from specmux_tools.validation.rules.cel.costs.ranges import MOST, NOTHING, ONE, UNKNOWN, Range, fixed
 from specmux_tools.validation.rules.cel.values.values import MISSING
+
+MOST: Final = 2**64 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    least: int
+    most: int
+
+    def plus(self, other: Range) -> Range:
+        return Range(min(self.least + other.least, MOST), min(self.most + other.most, MOST))
+
+    def times(self, other: Range) -> Range:
+        return Range(min(self.least * other.least, MOST), min(self.most * other.most, MOST))
+
+    def by(self, factor: float) -> Range:
+        return Range(_scale(self.least, factor), _scale(self.most, factor))
+
+    def union(self, other: Range) -> Range:
+        return Range(min(self.least, other.least), max(self.most, other.most))
+
+
+def fixed(value: int) -> Range:
+    return Range(value, value)
+
+
+def _scale(value: int, factor: float) -> int:
+    scaled = float(value) * factor
+    return MOST if scaled >= 2.0**64 else ceil(scaled)
+
+
+NOTHING: Final = Range(0, 0)
+ONE: Final = Range(1, 1)
+UNKNOWN: Final = Range(0, MOST)
+EMPTY_UNION: Final = Range(MOST, 0)
+"""To which others are joined."""
+
 
 _MOST_FORMAT: Final = 64
 _NAME_PATTERN: Final = 128

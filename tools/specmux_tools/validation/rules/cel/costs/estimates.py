@@ -18,13 +18,15 @@ from specmux_tools.validation.rules.cel.checking.types import (
     STRUCT_KIND,
     CelType,
 )
-from specmux_tools.validation.rules.cel.costs.call_estimates import CallEstimate, SizedPart, call_estimate
-from specmux_tools.validation.rules.cel.costs.ranges import (
+from specmux_tools.validation.rules.cel.costs.call_estimates import (
     EMPTY_UNION,
     NOTHING,
     ONE,
     UNKNOWN,
+    CallEstimate,
     Range,
+    SizedPart,
+    call_estimate,
     fixed,
 )
 from specmux_tools.validation.rules.cel.parsing.syntax import (

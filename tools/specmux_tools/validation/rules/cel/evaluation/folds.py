@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
-from specmux_tools.validation.rules.cel.evaluation.frames import Frame, Run
-from specmux_tools.validation.rules.cel.values.maps import LiteralMap
+from specmux_tools.validation.rules.cel.evaluation.closures import Frame, Run
+from specmux_tools.validation.rules.cel.values.comparison import LiteralMap
 from specmux_tools.validation.rules.cel.values.values import (
     CelError,
     MapValue,

@@ -22,8 +22,11 @@ from specmux_tools.validation.rules.cel.costs.metering import (
     equality_cost,
 )
 from specmux_tools.validation.rules.cel.evaluation.closures import (
+    Frame,
+    Run,
     applied,
     before,
+    bound,
     conditional,
     logical,
     map_maker,
@@ -34,7 +37,6 @@ from specmux_tools.validation.rules.cel.evaluation.closures import (
     without_absent,
 )
 from specmux_tools.validation.rules.cel.evaluation.folds import LOOPS, filler, pairs, singles
-from specmux_tools.validation.rules.cel.evaluation.frames import Frame, Run, bound
 from specmux_tools.validation.rules.cel.evaluation.qualifiers import Qualifier, chain, key_of
 from specmux_tools.validation.rules.cel.parsing.macros import SORTED
 from specmux_tools.validation.rules.cel.parsing.syntax import (

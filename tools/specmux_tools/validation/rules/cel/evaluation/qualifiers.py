@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_tools.validation.rules.cel.evaluation.frames import Frame, Run
+from specmux_tools.validation.rules.cel.evaluation.closures import Frame, Run
 from specmux_tools.validation.rules.cel.values.comparison import equal
 from specmux_tools.validation.rules.cel.values.values import (
     MISSING,

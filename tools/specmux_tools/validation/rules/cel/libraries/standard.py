@@ -23,7 +23,7 @@ from specmux_tools.validation.rules.cel.checking.types import (
     map_of,
     param,
 )
-from specmux_tools.validation.rules.cel.libraries.matching import matches
+from specmux_tools.validation.rules.cel.libraries.strings import matches
 from specmux_tools.validation.rules.cel.parsing import macros
 from specmux_tools.validation.rules.cel.values import arithmetic
 from specmux_tools.validation.rules.cel.values.comparison import equal, is_same

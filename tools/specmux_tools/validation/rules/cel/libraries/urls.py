@@ -10,7 +10,7 @@ from specmux_converters.go.text import quote_text
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, Overload, member
 from specmux_tools.validation.rules.cel.checking.types import BOOL, STRING, list_of, map_of, struct
-from specmux_tools.validation.rules.cel.values.maps import LiteralMap
+from specmux_tools.validation.rules.cel.values.comparison import LiteralMap
 from specmux_tools.validation.rules.cel.values.values import CelError, Opaque, no_such_overload
 
 URL: Final = struct("kubernetes.URL")

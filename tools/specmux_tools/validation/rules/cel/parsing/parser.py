@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from specmux_tools.validation.rules.cel.parsing.issues import InvalidExpression, Issue
 from specmux_tools.validation.rules.cel.parsing.macros import BadMacro, Macro
 from specmux_tools.validation.rules.cel.parsing.syntax import (
     RESERVED,
     Call,
     Expression,
     Identifier,
+    InvalidExpression,
+    Issue,
     ListLiteral,
     Literal,
     MapEntry,

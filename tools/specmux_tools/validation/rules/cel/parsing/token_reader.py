@@ -12,8 +12,7 @@ from collections.abc import Callable, Collection
 from typing import Any, Final
 
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_tools.validation.rules.cel.parsing.issues import Issue
-from specmux_tools.validation.rules.cel.parsing.syntax import Expression, Literal
+from specmux_tools.validation.rules.cel.parsing.syntax import Expression, Issue, Literal
 from specmux_tools.validation.rules.cel.values.values import INT_MAX, UINT_MAX, UInt
 
 _ESCAPE: Final = r"\\(?:[abfnrtv\"'\\?`]|[0-3][0-7]{2}|[xX][0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8})"

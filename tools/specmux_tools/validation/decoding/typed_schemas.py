@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from specmux_converters.json_values import mapping
 from specmux_converters.references import component_of, schemas_of
-from specmux_tools.validation.decoding.types.typed_nodes import (
+from specmux_tools.validation.decoding.typed_nodes import (
     ALIASES,
     INT32,
     INT64,

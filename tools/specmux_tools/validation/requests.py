@@ -1,12 +1,15 @@
-"""The media types of a body, and of a PATCH."""
+"""A request: the media type of its body or patch, and the operation that an apiserver is asked for."""
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
+from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.media_types import essence
+from specmux_converters.resources import GroupVersionKind
 from specmux_tools.validation.errors import UnsupportedMediaType
+from specmux_tools.validation.report import Directive
 
 
 class BodyFormat(StrEnum):
@@ -59,3 +62,21 @@ def patch_type(media_type: str) -> PatchType:
         return PatchType(name)
     except ValueError:
         raise UnsupportedMediaType(f"{name or 'no media type'}: none of {', '.join(PatchType)}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """Create an object, replace ``old``, or patch it. The release is the validator's, which compiles kinds
+    for it."""
+
+    directive: Directive = Directive.STRICT
+    old: Any = None
+    """The object as it is stored; anything but an object is none."""
+    kind: GroupVersionKind | None = None
+    """The kind that the endpoint takes, if known; else the body's own counts."""
+    patch: PatchType | None = None
+    """The form of a body that is a patch. Only an apply needs no stored object."""
+
+    @property
+    def stored(self) -> dict[str, Any] | None:
+        return self.old if isinstance(self.old, dict) else None

@@ -1,1 +1,0 @@
-"""Decode values as Go types."""
