@@ -42,7 +42,7 @@ from specmux_aggregator.parts import (
     history_of,
     merged_swagger_of,
     prefetch_of,
-    published_of,
+    published_parts_of,
     schema_files_of,
     schema_routes,
     service_of,
@@ -97,7 +97,7 @@ class App:
         self.config = ConfigState()
         self.metrics = Metrics(CollectorRegistry())
         self._tasks: list[asyncio.Task[None]] = []
-        self.published = published = published_of(settings, self.metrics, state, lambda: self._sources)
+        self.published = published = published_parts_of(settings, self.metrics, state, lambda: self._sources)
         self._sources = sources = Sources(
             settings, self.metrics, published, cluster=cluster, timing=watch_timing
         )

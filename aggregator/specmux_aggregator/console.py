@@ -43,7 +43,7 @@ def verbosity() -> int:
 def warn(text: str) -> None:
     """A line on standard error, unless the user asked for quiet."""
     if verbosity() >= 0:
-        click.echo(f"{coloured('Warning:', 'yellow', error=True)} {_printable(text)}", err=True)
+        click.echo(f"{colour_text('Warning:', 'yellow', error=True)} {_printable(text)}", err=True)
 
 
 def write_note(text: str) -> None:
@@ -64,7 +64,7 @@ def _printable(text: str) -> str:
 
 
 @contextmanager
-def waiting_for(what: str) -> Iterator[None]:
+def announce_wait(what: str) -> Iterator[None]:
     """Says once on standard error what is waited for, where that takes more than PATIENCE seconds."""
     import threading  # most commands wait for nothing
 
@@ -100,7 +100,7 @@ def write_line(text: str) -> None:
     click.echo(text)
 
 
-def coloured(text: str, colour: Colour, *, error: bool = False) -> str:
+def colour_text(text: str, colour: Colour, *, error: bool = False) -> str:
     """``error``: it is meant for standard error."""
     return click.style(text, fg=colour) if is_coloured(error=error) else text
 

@@ -70,7 +70,7 @@ def fail_on_option(*levels: str, of: str) -> Callable[[Command], Command]:
 
 
 @contextmanager
-def reported_errors() -> Iterator[None]:
+def report_errors() -> Iterator[None]:
     """Inside a click command: an error of this package ends the process with its message and code."""
     try:
         yield

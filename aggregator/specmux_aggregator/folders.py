@@ -19,7 +19,7 @@ def _raise(error: OSError) -> NoReturn:
     raise error
 
 
-def walked(
+def walk_files(
     folder: Path,
     is_wanted: Callable[[str], bool],
     *,
@@ -38,7 +38,7 @@ def walked(
                 yield path
 
 
-def located(path: Path, folder: Path) -> Path:
+def locate(path: Path, folder: Path) -> Path:
     """The path, or that of a layout, if it starts at ``folder``."""
     text = str(path)
     return Path(f"{LAYOUT}{folder / text.removeprefix(LAYOUT)}") if is_layout(path) else folder / path

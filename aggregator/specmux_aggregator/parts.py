@@ -158,13 +158,13 @@ class Sources:
         return source
 
 
-def published_of(
+def published_parts_of(
     settings: Settings, metrics: Metrics, state: StateDirectory | None, sources: Callable[[], Sources]
 ) -> PublishedParts:
     """``sources``: returns the sources made with it, which are asked when a document is fetched."""
     representations = Representations(max_bytes=settings.memory.documents_bytes)
     workers = Workers(settings)
-    publisher = Publisher(representations, timed=metrics.timed, archive=state)
+    publisher = Publisher(representations, timed=metrics.record_duration, archive=state)
 
     def failure_of(name: BackendName) -> Failure | None:
         observation = publisher.current.observations.get(name)
@@ -176,7 +176,7 @@ def published_of(
         state,
         origin_of=lambda name: sources().backends.origin(name),
         limits=settings.limits.of_documents,
-        timed=metrics.timed,
+        timed=metrics.record_duration,
         failure_of=failure_of,
     )
     return PublishedParts(publisher, representations, documents, workers, state)
@@ -214,10 +214,10 @@ def history_of(
         settings.changes,
         published.workers.builder,
         published.state,
-        held=published.documents.held,
-        obtain=published.documents.gzipped,
+        held=published.documents.find_json,
+        obtain=published.documents.obtain_gzip,
         limits=settings.limits.of_documents,
-        noted=metrics.noted,
+        noted=metrics.note_entry,
         # An unlimited number of followers per address means a proxy or NAT in front, so an address is not one
         # client.
         most_of_address=MOST_OF_ADDRESS if settings.listen.max_connections_per_address else 0,
@@ -225,7 +225,7 @@ def history_of(
     )
     metrics.watch(history)
     published.publisher.subscribe(history.follow)
-    published.documents.subscribe(history.fetched)
+    published.documents.subscribe(history.note_fetched)
     return history
 
 

@@ -64,7 +64,7 @@ async def run(
         favour_the_loop()
         find_temporary_directory()
     stop, reread = asyncio.Event(), asyncio.Event()
-    with handled_signals(stop, reread, is_last=is_whole_process):
+    with handle_signals(stop, reread, is_last=is_whole_process):
         cluster = await asyncio.to_thread(_find_cluster, settings.kubernetes)
         app = App(
             settings,
@@ -91,9 +91,9 @@ def _find_cluster(settings: KubernetesSettings) -> Backend | None:
     """The apiserver of the cluster that the settings select. Blocks."""
     if not settings.is_meant:  # what reads kubeconfigs is not imported
         return None
-    from specmux_aggregator.kubernetes.cluster_access import chosen
+    from specmux_aggregator.kubernetes.cluster_access import choose_access
 
-    access = chosen(settings, os.environ)
+    access = choose_access(settings, os.environ)
     if access is None:
         return None
     logger.info("cluster: %s at %s", access.context, access.server.url)
@@ -136,7 +136,7 @@ def _url(host: str, port: int, *, is_tls: bool) -> str:
 
 
 @contextmanager
-def handled_signals(stop: asyncio.Event, reread: asyncio.Event, *, is_last: bool = False) -> Iterator[None]:
+def handle_signals(stop: asyncio.Event, reread: asyncio.Event, *, is_last: bool = False) -> Iterator[None]:
     """SIGTERM and SIGINT set ``stop``, SIGHUP sets ``reread``. Afterwards the previous handlers are restored;
     with ``is_last`` the signals are ignored, since a signal during the interpreter's own end would turn a
     good exit into a failure."""
@@ -237,10 +237,10 @@ def take_handed_sockets(
         return ()
     if not (count.isascii() and count.isdigit()):
         raise CannotListen(f"LISTEN_FDS is no number: {count[:32]!r}")
-    return tuple(_count_handed(descriptor) for descriptor in range(first, first + int(count[:5])))
+    return tuple(_take_handed(descriptor) for descriptor in range(first, first + int(count[:5])))
 
 
-def _count_handed(descriptor: int) -> socket.socket:
+def _take_handed(descriptor: int) -> socket.socket:
     try:
         handed = socket.socket(fileno=descriptor)
     except OSError as error:

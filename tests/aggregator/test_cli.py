@@ -338,7 +338,7 @@ def test_colour_is_for_terminals(
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)
-    assert console.coloured("up", "green") == ("\x1b[32mup\x1b[0m" if is_coloured else "up")
+    assert console.colour_text("up", "green") == ("\x1b[32mup\x1b[0m" if is_coloured else "up")
 
 
 def test_ages_are_for_people() -> None:

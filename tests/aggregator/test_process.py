@@ -17,7 +17,7 @@ import pytest
 
 from specmux_aggregator.config.settings import ListenSettings, Settings
 from specmux_aggregator.errors import InvalidConfig
-from specmux_aggregator.process import SHARED_MEMORY, find_temporary_directory, handled_signals, run
+from specmux_aggregator.process import SHARED_MEMORY, find_temporary_directory, handle_signals, run
 
 SETTINGS = Settings(listen=ListenSettings(port=0, shutdown_timeout=1.0))
 
@@ -86,7 +86,7 @@ async def test_no_signal_ends_the_process_while_handlers_change(
     monkeypatch.setattr(signal, "signal", noted)
     try:
         stop, reread = asyncio.Event(), asyncio.Event()
-        with handled_signals(stop, reread, is_last=is_last):
+        with handle_signals(stop, reread, is_last=is_last):
             os.kill(os.getpid(), signal.SIGTERM)
             os.kill(os.getpid(), signal.SIGHUP)
             async with asyncio.timeout(30):

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from data.compared import document
 from specmux_aggregator.backend_sources.files import Folder
 from specmux_aggregator.cli import main
-from specmux_aggregator.folders import walked
+from specmux_aggregator.folders import walk_files
 from specmux_tools.sources.disk.files import FileSource
 
 MANIFEST = (
@@ -73,7 +73,7 @@ def test_a_repository_is_skipped_and_well_known_is_not(tmp_path: Path) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(orjson.dumps(document({"type": "object"})))
     seen = [".well-known/openid.json", "apis/apps/v1.json"]
-    walk = walked(tmp_path, lambda name: name.endswith(".json"))
+    walk = walk_files(tmp_path, lambda name: name.endswith(".json"))
     assert sorted(path.relative_to(tmp_path).as_posix() for path in walk) == seen
     assert list(asyncio.run(Folder(tmp_path, max_files=9, max_bytes=9).scan())) == seen
     assert len(FileSource.of(directories=[tmp_path]).group_versions()) == 2
@@ -82,4 +82,4 @@ def test_a_repository_is_skipped_and_well_known_is_not(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_read_is_refused_by_default(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        list(walked(tmp_path / "none", lambda _: True))
+        list(walk_files(tmp_path / "none", lambda _: True))

@@ -12,7 +12,7 @@ import pytest
 
 from specmux_aggregator.config.settings import KubernetesSettings
 from specmux_aggregator.errors import SpecmuxError
-from specmux_aggregator.kubernetes.cluster_access import chosen
+from specmux_aggregator.kubernetes.cluster_access import choose_access
 from specmux_cache.access.presentation import read_access
 from specmux_cache.errors import CacheError, KubeconfigError
 from specmux_tools.sources.access import access_of
@@ -104,7 +104,7 @@ def by_command(path: Path, environ: dict[str, str]) -> str:
 
 def by_service(path: Path, environ: dict[str, str]) -> str:
     """What its configuration says; connections show what ``credentials`` and ``tls`` hold."""
-    access = chosen(KubernetesSettings(kubeconfig=path), environ)
+    access = choose_access(KubernetesSettings(kubeconfig=path), environ)
     assert access is not None
     server = access.server
     headers = dict(server.credentials.impersonation)

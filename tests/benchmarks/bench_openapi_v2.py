@@ -34,7 +34,7 @@ from specmux_aggregator.http.messages import Coding  # noqa: E402
 from specmux_aggregator.model.backend import BackendName  # noqa: E402
 from specmux_aggregator.model.observation import Hash  # noqa: E402
 from specmux_aggregator.model.snapshot import DocumentKey  # noqa: E402
-from specmux_aggregator.workers.openapi_v2 import merged_swagger  # noqa: E402
+from specmux_aggregator.workers.openapi_v2 import merge_swagger  # noqa: E402
 from specmux_aggregator.workers.worker import _OBJECTS_UNTIL_COLLECTED  # noqa: E402
 from specmux_cache import CacheOptions, SchemaCache  # noqa: E402
 from specmux_converters.document import DEFAULT_LIMITS, parse  # noqa: E402
@@ -100,7 +100,7 @@ def cpu(bodies: dict[GroupVersion, bytes], *, hash: str, changed: str, brought: 
     }
     documents = [(keys[each], bodies[each]) for each in brought]
     started = time.process_time()
-    made = merged_swagger(
+    made = merge_swagger(
         [*keys.values()], documents, media_type=JSON, coding=Coding.IDENTITY, limits=DEFAULT_LIMITS
     )
     taken = time.process_time() - started

@@ -10,7 +10,7 @@ import pytest
 
 from fakes.apiserver import FakeAPIServer, document, serving
 from running.service import Client, backend, service
-from specmux_aggregator.http.content_codings import decoded
+from specmux_aggregator.http.content_codings import decode_body
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.workers.worker import Worker
 from specmux_converters.codecs import decode
@@ -157,7 +157,7 @@ async def test_document_of_30_is_read_without_a_worker_in_the_coding_that_the_cl
         monkeypatch.setattr(Worker, "run", run)
         code, _, body = await client.get((await client.paths())[OLD], Accept_Encoding=coding)
         assert code == 200
-        assert decoded(body, Coding(coding), max_bytes=1 << 20) == orjson.dumps(tree)
+        assert decode_body(body, Coding(coding), max_bytes=1 << 20) == orjson.dumps(tree)
         asked = [
             fields["Accept-Encoding"]
             for line, fields in zip(origin.log, origin.headers, strict=True)

@@ -54,7 +54,7 @@ async def test_document_that_cannot_be_had_is_asked_for_again() -> None:
         cluster.documents = dict(DOCUMENTS)
         documents, entries = client.app.published.documents, client.app.publisher.current.entries
         keys = [DocumentKey(entry.owner, key, entry.offer.hash) for key, entry in entries.items()]
-        await client.until(lambda: all(documents.held(key) is not None for key in keys), "all are held")
+        await client.until(lambda: all(documents.find_json(key) is not None for key in keys), "all are held")
 
 
 async def test_backends_of_the_configuration_are_fetched_from_when_somebody_asks() -> None:

@@ -15,7 +15,7 @@ from running.proxying_service import APPS, CHUNKED, proxying, reason_of
 from running.service import QUICK, backend, directory, service
 from running.wire_client import connected
 from specmux_aggregator.config.settings import LimitSettings
-from specmux_aggregator.http.content_codings import decoded
+from specmux_aggregator.http.content_codings import decode_body
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.backend import Backend, ClusterFacts
 from specmux_cache.access.server_access import Credentials
@@ -151,7 +151,7 @@ async def test_last_swagger_is_served_in_each_coding_and_marked_while_its_backen
                 status, headers, body = await client.get("/openapi/v2", Accept_Encoding=coding)
                 assert status == 200 and headers["Warning"].startswith("110 "), coding
                 assert headers.get("Content-Encoding", "identity") == coding
-                assert decoded(body, Coding(coding), max_bytes=1 << 20) == swagger(APPS)
+                assert decode_body(body, Coding(coding), max_bytes=1 << 20) == swagger(APPS)
             assert b"specmux_stale_served_total 3.0" in (await client.get("/metrics"))[2]
             assert (await client.get("/openapi/v2", If_None_Match=etag))[0] == 304
             status, headers, body = await client.get("/openapi/v2", method="HEAD")

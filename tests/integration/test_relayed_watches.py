@@ -66,7 +66,7 @@ async def test_connections_are_opened_a_few_at_a_time_and_who_waits_is_not_late(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     opening: list[int] = [0, 0]
-    opened = connector.opened
+    opened = connector.open_connection
 
     async def slowly(request: aiohttp.ClientRequest, *arguments: Any, **more: Any) -> Any:
         """As a handshake on a busy machine."""
@@ -82,7 +82,7 @@ async def test_connections_are_opened_a_few_at_a_time_and_who_waits_is_not_late(
 
     monkeypatch.setattr(exchanges, "CONNECT_TIMEOUT", 2.0)
     async with proxying(watch, polling=replace(QUICK, connect_timeout=2.0)) as (origin, client):
-        monkeypatch.setattr(connector, "opened", slowly)
+        monkeypatch.setattr(connector, "open_connection", slowly)
         async with contextlib.AsyncExitStack() as stack:
             for _ in range(126):  # every resource that informers of client-go watch, at once
                 wire = await stack.enter_async_context(connected(client.base))

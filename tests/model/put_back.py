@@ -145,7 +145,7 @@ FAULTS: Final = (
         "peers",
         "service",
         "specmux_aggregator.backend_sources.servers",
-        "return union_of(self.hidden())",
+        "return union_of(self.list_hidden())",
         "return {} if self.root is None else self.root.offers",
     ),
     _fault(
@@ -234,10 +234,10 @@ FAULTS: Final = (
         "service",
         f"{CHANGES}.history",
         "        if self._archive is not None:\n            # Store it before sending",
-        "        self.followers.changed(entry)\n"
+        "        self.followers.note_change(entry)\n"
         "        if self._archive is not None:\n            # Store it before sending",
         f"{CHANGES}.history",
-        "time.perf_counter() - started)\n        self.followers.changed(entry)",
+        "time.perf_counter() - started)\n        self.followers.note_change(entry)",
         "time.perf_counter() - started)",
     ),
     _fault(

@@ -288,14 +288,14 @@ class Replica:
             settings.changes,
             worker,
             self.state,
-            held=self.documents.held,
-            obtain=self.documents.gzipped,
+            held=self.documents.find_json,
+            obtain=self.documents.obtain_gzip,
             limits=settings.limits.of_documents,
             noted=lambda *_: None,
             is_looking=lambda: self.first_look.is_pending(),
         )
         self.publisher.subscribe(self.history.follow)
-        self.documents.subscribe(self.history.fetched)
+        self.documents.subscribe(self.history.note_fetched)
         self.first_look = FirstLook(
             lambda: self.publisher.current.observations.values(), is_settled=lambda: self.sets.is_settled
         )

@@ -422,7 +422,7 @@ class ServiceMachine(RuleBasedStateMachine):
                     self.lost.append(f"{key} vanished")
             for entry in snapshot.entries.values():
                 is_ours = entry.offer.provenance.value != "native"
-                if is_ours and replica.documents.held(entry.key) is None and replica.state is None:
+                if is_ours and replica.documents.find_json(entry.key) is None and replica.state is None:
                     self.lost.append(f"{entry.group_version} is published without its bytes")
 
         replica.publisher.subscribe(note)

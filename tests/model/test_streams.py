@@ -67,7 +67,8 @@ class Log:
             self.published[key] = (hash, "b")
 
     def publish(self) -> None:
-        self.followers.published({GroupVersion(key): _version(each) for key, each in self.published.items()})
+        versions = {GroupVersion(key): _version(each) for key, each in self.published.items()}
+        self.followers.note_published(versions)
 
     def settle(self) -> list[LogEntry]:
         """Record what changed; the entries."""
@@ -81,7 +82,7 @@ class Log:
             self.stored[entry.id] = entry.body
             for gone in self.log.add(entry):
                 self.stored.pop(gone.id, None)
-            self.followers.changed(entry)
+            self.followers.note_change(entry)
             if new is None:
                 del self.settled[key]
             else:

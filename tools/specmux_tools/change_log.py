@@ -8,7 +8,7 @@ from typing import Any, Final
 import orjson
 
 from specmux_aggregator.changes.entries import Findings
-from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
+from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decode_body
 from specmux_aggregator.http.messages import Coding
 from specmux_converters.document import Limits, parse
 from specmux_converters.errors import ConverterError
@@ -32,7 +32,7 @@ def compare_documents(
         for body, each in ((old, sides[:1]), (new, sides[1:]), *((other, sides) for other in others)):
             if body is None:
                 continue
-            document = parse(decoded(body, Coding.ZSTD, max_bytes=limits.max_bytes), limits=limits)
+            document = parse(decode_body(body, Coding.ZSTD, max_bytes=limits.max_bytes), limits=limits)
             for served in each:
                 add_document(served, document, by_name=by_name)
         found = compare(*sides)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any, Final
 
-from specmux_aggregator.http.content_codings import encoded
+from specmux_aggregator.http.content_codings import encode_body
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.json_schema_files.requests import FileContext, SchemaSource
 from specmux_aggregator.model.observation import Hash
@@ -104,7 +104,7 @@ def json_schema(
         within = nullcontext() if isinstance(file, WholeFile) else limited_time(share.cpu_seconds)
         with within:
             text = next(_texts(file, found, told), None)
-        return None if text is None else encoded(text, coding)
+        return None if text is None else encode_body(text, coding)
     except REFUSALS as error:
         return Unencodable(str(error))
     except QueryTooLong:

@@ -56,7 +56,7 @@ class FirstLook:
             self._has_all = self._is_settled() and all(each.attempted for each in self._observations())
         return not self._has_all and self._started is not None
 
-    def missing(self) -> str:
+    def name_missing(self) -> str:
         """The backends without an answer, for a header field of a partial answer."""
         names = sorted(each.backend.name for each in self._observations() if not each.attempted)
         return list_first(names, NAMED) or "not every source of backends has answered"

@@ -37,7 +37,7 @@ from specmux_aggregator.aggregation.loop import Loop, Pace
 from specmux_aggregator.backend_sources.origin import Origin
 from specmux_aggregator.backend_sources.outcome import BackendOffers, Outcome
 from specmux_aggregator.config.settings import PollingSettings
-from specmux_aggregator.http.trace_context import current_parent, traced
+from specmux_aggregator.http.trace_context import current_parent, trace_request
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Observation
@@ -170,7 +170,7 @@ class Refresher:
         parent, self._trace_parent = self._trace_parent, None
         try:
             started = self._clock()
-            with traced(() if parent is None else (parent,)):
+            with trace_request(() if parent is None else (parent,)):
                 outcome = await self._outcome()
             await self._take(started, outcome)
         finally:

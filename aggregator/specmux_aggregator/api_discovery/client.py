@@ -27,7 +27,7 @@ from specmux_aggregator.api_discovery.backend_knowledge import (
 from specmux_aggregator.api_discovery.legacy import parse_core_versions, parse_groups, parse_resources
 from specmux_aggregator.api_discovery.parsing import BadList
 from specmux_aggregator.backend_sources.sightings import Sightings
-from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
+from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decode_body
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.failure import Cause, Failure
@@ -53,7 +53,7 @@ def digest_of_told(told: BackendListings) -> str:
     return hashlib.sha256("\n".join(lines).encode() + version).hexdigest()
 
 
-def united(servers: Iterable[BackendListings]) -> BackendListings:
+def unite_listings(servers: Iterable[BackendListings]) -> BackendListings:
     """The union: each group-version's list comes from the highest-ranked server that confirms it. Independent
     of the order of the servers, of which there is at least one."""
     listings: dict[GroupVersion, Resources | UnconfirmedResources] = {}
@@ -159,7 +159,7 @@ class BackendDiscovery:
         told_by_all.expire(kept={server.name for server in self._servers.servers()})
         if not any(isinstance(outcome, BackendListings) for _, outcome in outcomes):
             return outcomes[0][1]
-        told = united([each for _, each in told_by_all.items()])
+        told = unite_listings([each for _, each in told_by_all.items()])
         self.version = told.version
         return told
 
@@ -299,7 +299,7 @@ class BackendDiscovery:
         return _Groups(*parse_list(body, limits=self._limits, max_group_versions=self._max_group_versions))
 
     def _plain(self, payload: Payload) -> bytes:
-        return decoded(payload.body, payload.coding, max_bytes=self._limits.max_bytes)
+        return decode_body(payload.body, payload.coding, max_bytes=self._limits.max_bytes)
 
     async def _ask_version(self) -> None:
         """Read the version; a backend that cannot report it now keeps its last one."""
@@ -309,6 +309,6 @@ class BackendDiscovery:
                 self.version = None
             return
         with contextlib.suppress(BadCoding, TooLarge, ConverterError):
-            page = parse(decoded(answer.body, answer.coding, max_bytes=VERSION_MAX), limits=self._limits)
+            page = parse(decode_body(answer.body, answer.coding, max_bytes=VERSION_MAX), limits=self._limits)
             # As apiservers write it, so that both pages are equal.
             self.version = orjson.dumps(page, option=orjson.OPT_INDENT_2)

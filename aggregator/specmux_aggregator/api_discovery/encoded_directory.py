@@ -23,9 +23,9 @@ from specmux_aggregator.api_discovery.streamed_json import (
     done,
     is_longer,
     self_described,
-    written,
+    write_tree,
 )
-from specmux_aggregator.http.content_codings import encoded
+from specmux_aggregator.http.content_codings import encode_body
 from specmux_aggregator.http.messages import Coding, ETag
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.media_types import CBOR, JSON
@@ -80,11 +80,11 @@ class DiscoveryIndex:
         self._renderings: dict[tuple[str, DiscoveryForm], Rendering] = {}
         self._coded: dict[Asked, bytes] = {}
 
-    def asked(self) -> tuple[Asked, ...]:
+    def list_asked(self) -> tuple[Asked, ...]:
         """The lists of all that were made so far."""
         return tuple(key for key in self._coded if key[0] in (CORE_PATH, GROUPS_PATH))
 
-    def wanted(self, asked: Iterable[Asked]) -> Iterator[Asked]:
+    def list_wanted(self, asked: Iterable[Asked]) -> Iterator[Asked]:
         """The answers that every kubectl requests, and those requested of the previous index."""
         if self.is_complete:
             common = [(path, DiscoveryForm(JSON, "v2"), Coding.GZIP) for path in (CORE_PATH, GROUPS_PATH)]
@@ -105,7 +105,9 @@ class DiscoveryIndex:
             rendering = done(self.steps(path, subject, form))
         return rendering
 
-    def coded(self, path: str, form: DiscoveryForm, coding: Coding, rendering: Rendering) -> bytes | None:
+    def find_coded(
+        self, path: str, form: DiscoveryForm, coding: Coding, rendering: Rendering
+    ) -> bytes | None:
         """The rendering in a content coding; None if it has to be made first."""
         body = self._coded.get((path, form, coding))
         if body is None and (coding is Coding.IDENTITY or len(rendering.body) <= SMALL_BYTES):
@@ -120,19 +122,19 @@ class DiscoveryIndex:
                 if subject == VERSION_PATH and self.directory.version is not None:
                     body = self.directory.version
                 else:
-                    body = (yield from written(self._tree(subject, form), JSON_WRITER)) + LINE_END
+                    body = (yield from write_tree(self._tree(subject, form), JSON_WRITER)) + LINE_END
                 digest = hashlib.sha256(body).hexdigest().upper()
             else:
                 # Forms of one version share the hash of their content.
                 plain = yield from self.steps(path, subject, replace(form, media_type=JSON))
                 digest = plain.json_digest
-                body = self_described((yield from written(self._tree(subject, form), CBORWriter())))
+                body = self_described((yield from write_tree(self._tree(subject, form), CBORWriter())))
             self._renderings[key] = Rendering(digest, body)
         return self._renderings[key]
 
     def encode(self, path: str, form: DiscoveryForm, coding: Coding, rendering: Rendering) -> bytes:
         """Encode the rendering and keep the result. Thread-safe."""
-        body = self._coded[path, form, coding] = encoded(rendering.body, coding)
+        body = self._coded[path, form, coding] = encode_body(rendering.body, coding)
         return body
 
     def _tree(self, subject: Subject, form: DiscoveryForm) -> Any:

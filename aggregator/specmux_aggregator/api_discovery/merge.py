@@ -28,7 +28,7 @@ class _Offers:
     peers_only: set[BackendName] = field(default_factory=set)
     """Backends whose highest-ranked server lacks it."""
 
-    def chosen(self) -> tuple[Backend, Listing]:
+    def choose(self) -> tuple[Backend, Listing]:
         return next((item for item in self.by if item[1].is_known), self.by[0])
 
 
@@ -40,7 +40,7 @@ def merge(known: Iterable[Knowledge], *, now: float, grace: float) -> Directory:
     conflicts: list[OwnershipConflict] = []
     ends: list[float] = []
     for group_version, offered in _offers(ordered).items():
-        backend, listing = offered.chosen()
+        backend, listing = offered.choose()
         version = _version(group_version, backend.name, listing, now, grace)
         if backend.name in offered.peers_only:
             version = replace(version, is_peers_only=True)

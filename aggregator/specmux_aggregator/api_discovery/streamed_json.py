@@ -65,18 +65,18 @@ class CBORWriter:
 JSON_WRITER: Final = JSONWriter()
 
 
-def written(tree: Any, writer: Writer) -> Steps[bytes]:
+def write_tree(tree: Any, writer: Writer) -> Steps[bytes]:
     """The bytes of ``tree``; each iterator in it is consumed."""
     if isinstance(tree, Iterator):
         items = []
         for item in tree:
-            piece = yield from written(item, writer)
+            piece = yield from write_tree(item, writer)
             items.append(piece)
         return writer.array(items)
     if isinstance(tree, dict) and has_iterator(tree):
         members = []
         for name, value in tree.items():
-            piece = yield from written(value, writer)
+            piece = yield from write_tree(value, writer)
             members.append((name, piece))
         return writer.object(members)
     yield

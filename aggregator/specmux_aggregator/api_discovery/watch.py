@@ -87,7 +87,7 @@ class DiscoveryWatch:
             self._has_followed, self._started = True, time.monotonic()
         for name in self._followers.keys() - snapshot.observations.keys():
             del self._followers[name]
-        self.changed()
+        self.note_change()
 
     def follower(self, observation: Observation, servers: ServerSet | None) -> DiscoveryFollower:
         """A new follower of one backend; the caller runs it. ``servers``: None for a backend that cannot be
@@ -107,7 +107,7 @@ class DiscoveryWatch:
             asked,
             self._synthesis,
             polling=self._polling,
-            changed=self.changed,
+            changed=self.note_change,
             pace=self._pace,
         )
         before = self._followers.get(backend.name)
@@ -116,7 +116,7 @@ class DiscoveryWatch:
         self._followers[backend.name] = made
         return made
 
-    def changed(self) -> None:
+    def note_change(self) -> None:
         """Build a new DiscoveryIndex soon: something new is known."""
         if not self._is_closed:
             self._index_due.ask()
@@ -149,7 +149,7 @@ class DiscoveryWatch:
         self._wake_at(directory.changes_at if (index or last).is_complete else settling, now)
         if index is None:
             return
-        for asked in index.wanted(last.asked()):
+        for asked in index.list_wanted(last.list_asked()):
             await render(index, asked)
         self.index = index
         self.generation += 1
@@ -177,7 +177,7 @@ class DiscoveryWatch:
             self._timer.cancel()
             self._timer = None
         if moment is not None:
-            self._timer = asyncio.get_running_loop().call_later(moment - now, self.changed)
+            self._timer = asyncio.get_running_loop().call_later(moment - now, self.note_change)
 
 
 def discovery_of(
@@ -203,5 +203,5 @@ async def render(index: DiscoveryIndex, asked: Asked) -> None:
     if subject is None:
         return
     rendering = await in_turns(index.steps(path, subject, form))
-    if index.coded(path, form, coding, rendering) is None:
+    if index.find_coded(path, form, coding, rendering) is None:
         await asyncio.to_thread(index.encode, path, form, coding, rendering)

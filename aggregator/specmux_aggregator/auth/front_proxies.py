@@ -11,7 +11,7 @@ from multidict import CIMultiDictProxy
 
 from specmux_aggregator.auth.authenticator import AuthRefusal, AuthRequest, RefusalReason
 from specmux_aggregator.auth.peer import peer_certificate
-from specmux_aggregator.auth.users import User, proven
+from specmux_aggregator.auth.users import User, authenticated_user
 
 USER: Final = "X-Remote-User"
 UID: Final = "X-Remote-Uid"
@@ -49,6 +49,6 @@ def _user(headers: CIMultiDictProxy[str]) -> User | AuthRefusal:
             extra[key] = (*extra.get(key, ()), value)
     groups = tuple(group for group in headers.getall(GROUP, []) if group)
     try:
-        return proven(names[0], uids[0] if uids else "", groups, extra)
+        return authenticated_user(names[0], uids[0] if uids else "", groups, extra)
     except TypeError:  # non-UTF-8 arrives as surrogates, which orjson refuses
         return _MALFORMED

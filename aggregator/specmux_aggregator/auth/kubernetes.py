@@ -192,7 +192,7 @@ class KubernetesAuthenticator:
             return user
         if self._is_authorised_elsewhere(asked.message):
             return None
-        return await self._refused_access(user, asked.verb, asked.path, address)
+        return await self._refuse_access(user, asked.verb, asked.path, address)
 
     def complaint(self) -> str | None:
         """Also None while earlier permissions are still valid."""
@@ -238,7 +238,7 @@ class KubernetesAuthenticator:
             self._strangers.put(key, _BAD_TOKEN, until=until)
         return _BAD_TOKEN
 
-    async def _refused_access(self, user: User, verb: str, path: str, address: bytes) -> AuthRefusal | None:
+    async def _refuse_access(self, user: User, verb: str, path: str, address: bytes) -> AuthRefusal | None:
         key, now = (user.key, verb, path), time.monotonic()
         is_allowed = self._accesses.get(key, now)
         if is_allowed is None:

@@ -20,7 +20,7 @@ from typing import Any, Final, TypeVar
 import orjson
 
 from specmux_aggregator.auth.fair_queue import TooManyWait, Turns
-from specmux_aggregator.auth.users import ANONYMOUS, UNAUTHENTICATED, User, proven
+from specmux_aggregator.auth.users import ANONYMOUS, UNAUTHENTICATED, User, authenticated_user
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.upstream.client import BackendClient
@@ -107,7 +107,7 @@ def _user(found: object) -> User | None:
         return None
     values = {key: _texts(listed) for key, listed in (extra or {}).items()}
     told = {key: listed for key, listed in values.items() if listed is not None}
-    return proven(name, uid, groups, told) if len(told) == len(values) else None
+    return authenticated_user(name, uid, groups, told) if len(told) == len(values) else None
 
 
 def _texts(found: object) -> tuple[str, ...] | None:

@@ -30,7 +30,9 @@ class User:
         object.__setattr__(self, "key", hashlib.sha256(facts).digest())
 
 
-def proven(name: str, uid: str, groups: tuple[str, ...], extra: dict[str, tuple[str, ...]]) -> User:
+def authenticated_user(
+    name: str, uid: str, groups: tuple[str, ...], extra: dict[str, tuple[str, ...]]
+) -> User:
     """An authenticated user: a member of ``system:authenticated``, as apiservers add it."""
     if name != ANONYMOUS and AUTHENTICATED not in groups and UNAUTHENTICATED not in groups:
         groups = (*groups, AUTHENTICATED)

@@ -17,7 +17,7 @@ from specmux_aggregator.backend_sources.outcome import BackendOffers, Outcome, U
 from specmux_aggregator.backend_sources.servers import ServerSet
 from specmux_aggregator.backend_sources.shared_documents import SharedDocuments
 from specmux_aggregator.errors import WorkerFailed
-from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded, encoded
+from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decode_body, encode_body
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.backend import Backend, BackendKind
 from specmux_aggregator.model.failure import Cause, Failure, build_failure
@@ -29,7 +29,7 @@ from specmux_aggregator.workers.lowering import (
     LoweredDocument,
     begins_with_30,
     coded_may_be_later,
-    lowered_document,
+    lower_document,
     may_be_later,
 )
 from specmux_aggregator.workers.worker import Worker
@@ -61,7 +61,7 @@ class LoweredDocuments:
 
     async def read(self, key: GroupVersion, hash: Hash, payload: Payload) -> Payload | Failure:
         """The payload to pass on under ``hash``, lowered if it is 3.1."""
-        found = await self.lowered(payload)
+        found = await self.lower(payload)
         if found is None:
             return payload
         if isinstance(found, Failure):
@@ -70,10 +70,10 @@ class LoweredDocuments:
         self._offers[key] = found.offer(hash)
         return Payload(found.gzip, Coding.GZIP, JSON, payload.etag)
 
-    async def lowered(self, payload: Payload) -> LoweredDocument | Failure | None:
+    async def lower(self, payload: Payload) -> LoweredDocument | Failure | None:
         """None: it is not 3.1 after all."""
         try:
-            return await self._worker.run(lowered_document, payload.body, payload.coding, limits=self._limits)
+            return await self._worker.run(lower_document, payload.body, payload.coding, limits=self._limits)
         except WorkerFailed as error:
             return build_failure(error)
 
@@ -305,7 +305,7 @@ class HTTPOrigin:
         if fault is not None:
             return fault
         if await self._may_be_later_than_30(answer):
-            lowered = await self._lowering().lowered(answer)
+            lowered = await self._lowering().lower(answer)
             if isinstance(lowered, Failure):
                 return lowered
             if lowered is not None:
@@ -320,11 +320,11 @@ class HTTPOrigin:
     ) -> tuple[Offer, bytes | None]:
         """A document under its content hash, compressed unless known. zlib and SHA-512 release the GIL, so a
         thread is sufficient."""
-        plain = decoded(payload.body, payload.coding, max_bytes=self._limits.max_bytes)
+        plain = decode_body(payload.body, payload.coding, max_bytes=self._limits.max_bytes)
         offer = Offer(hash=Hash(content_hash(plain)), provenance=Provenance.NATIVE, size=len(plain))
         if offer == known or not is_packed:
             return offer, None
-        return offer, payload.body if payload.coding is Coding.GZIP else encoded(plain, Coding.GZIP)
+        return offer, payload.body if payload.coding is Coding.GZIP else encode_body(plain, Coding.GZIP)
 
     async def _observe_v2(self, last: Observation) -> Outcome:
         is_v2 = last.dialect is BackendKind.V2

@@ -43,6 +43,6 @@ class LayoutFiles:
             return Failure(Cause.TOO_LARGE, f"more than {self._max_files} files")
         self._documents = {each.name: (layout, each) for each in documents}
         return {
-            each.name: (layout.modified(each), int(each.blob.digest.partition(":")[2], 16), 0)
+            each.name: (layout.modification_time(each), int(each.blob.digest.partition(":")[2], 16), 0)
             for each in documents
         }

@@ -20,7 +20,7 @@ from typing import Any, Final, NoReturn, Protocol
 
 from specmux_aggregator.errors import UnreadableLayout
 from specmux_aggregator.folders import LAYOUT, read_at_most
-from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
+from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decode_body
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.workers.file_names import KEY, group_version_of_file
 from specmux_converters.counted_nouns import list_first
@@ -86,7 +86,7 @@ class _Files(Protocol):
         """``most`` bytes and one more of a larger file. Raises OSError."""
         ...
 
-    def modified(self, name: str) -> int:
+    def modification_time(self, name: str) -> int:
         """Nanoseconds. Raises OSError."""
         ...
 
@@ -134,15 +134,15 @@ class Layout:
         data = self._blob(document.blob, max_bytes, document.name)
         coding = next((each for magic, each in _CODINGS if data.startswith(magic)), Coding.IDENTITY)
         try:
-            return decoded(data, coding, max_bytes=max_bytes)
+            return decode_body(data, coding, max_bytes=max_bytes)
         except (BadCoding, TooLarge) as error:
             self._refuse(cut(document.name), str(error))
 
-    def modified(self, document: LayoutDocument) -> int:
+    def modification_time(self, document: LayoutDocument) -> int:
         """Nanoseconds of the file with its bytes, which change when it is repaired; 0 if there is
         none."""
         try:
-            return self._files.modified(document.blob.path)
+            return self._files.modification_time(document.blob.path)
         except OSError:
             return 0
 
@@ -275,7 +275,7 @@ class _Folder:
             raise OSError(0, "not a file")
         return read_at_most(path, most)
 
-    def modified(self, name: str) -> int:
+    def modification_time(self, name: str) -> int:
         return (self.path / name).stat().st_mtime_ns
 
 
@@ -298,7 +298,7 @@ class _Tar:
             file.seek(at)
             return file.read(min(size, most + 1))
 
-    def modified(self, name: str) -> int:
+    def modification_time(self, name: str) -> int:
         return self._path.stat().st_mtime_ns
 
     def _list_members(self) -> Iterator[tuple[str, tuple[int, int]]]:

@@ -157,10 +157,10 @@ class NamedServer:
     @property
     def offers(self) -> Offers:
         if self.hides_several:
-            return union_of(self.hidden())
+            return union_of(self.list_hidden())
         return {} if self.root is None else self.root.offers
 
-    def hidden(self) -> list[BackendServer]:
+    def list_hidden(self) -> list[BackendServer]:
         """The servers behind the name, if there are several."""
         seen = self._seen.items() if self.hides_several else []
         is_versioned = not self._is_per_request and all(each.version for _, each in seen)
@@ -279,7 +279,7 @@ class NamedServer:
 
     async def _check_hidden(self) -> BackendRoot | Failure:
         answers = await self.ask_probes(self._probe)
-        self._seen.expire(outgrown=self._outgrown())
+        self._seen.expire(outgrown=self._list_outgrown())
         found = [each for each in answers if isinstance(each, BackendRoot)]
         failed = [each for each in answers if isinstance(each, Failure)]
         self.notes = tuple(f"one of its servers: {each.cause}: {each.detail}" for each in failed)
@@ -347,7 +347,7 @@ class NamedServer:
         self._seen.note(name, _Sighting(root, version))
         return root
 
-    def _outgrown(self) -> list[str]:
+    def _list_outgrown(self) -> list[str]:
         """Roots that lack only some of what another of the same release has: a server's that has started
         since, which the union does not need."""
         seen = [(name, each.version, own_offers(each.root)) for name, each in self._seen.items()]
@@ -395,7 +395,7 @@ class ServerSet:
         """Each server as last seen, highest rank first; empty if there is only one."""
         named = self._current_servers()
         if len(named) == 1:
-            servers = [hidden for each in named.values() for hidden in each.hidden()]
+            servers = [hidden for each in named.values() for hidden in each.list_hidden()]
         else:
             now = self._now()
             has_versions = all(each.version for each in named.values() if each.root is not None)

@@ -22,16 +22,16 @@ from specmux_aggregator.changes.event_ids import BEGINNING, read_id
 from specmux_aggregator.changes.history import History
 from specmux_aggregator.changes.log import ChangeLog
 from specmux_aggregator.errors import WorkerFailed
-from specmux_aggregator.http.content_codings import encoded
+from specmux_aggregator.http.content_codings import encode_body
 from specmux_aggregator.http.messages import Coding, ETag, Request
 from specmux_aggregator.http.negotiation import coding_for, media_type_for
 from specmux_aggregator.http.prepared_answer import (
     FORMATS,
     PreparedAnswer,
     Representation,
-    delivered,
+    deliver,
+    evaluate_preconditions,
     not_acceptable,
-    settled,
     status_reply,
 )
 from specmux_aggregator.model.observation import Hash
@@ -132,7 +132,7 @@ class ChangesEndpoint:
 
     async def _answer_page(self, request: Request, media_type: MediaType, page: Page) -> PreparedAnswer:
         bodies = [entry.body for entry in page.entries]
-        return await self._deliver(request, media_type, bodies, partial(listed, page))
+        return await self._deliver(request, media_type, bodies, partial(page_body, page))
 
     async def _deliver(
         self,
@@ -167,13 +167,13 @@ class ChangesEndpoint:
             is_private=self._is_private,
             is_head=request.method == "HEAD",
         )
-        return settled(representation, request) or delivered(representation, body)
+        return evaluate_preconditions(representation, request) or deliver(representation, body)
 
 
 def read_query(query: str) -> Query:
     """Raises BadLogQuery. Unknown parameters are ignored: kubectl adds some to every URL."""
     values = dict(parse_qsl(query, keep_blank_values=True, max_num_fields=32))
-    since = _asked_since(values)
+    since = _read_since(values)
     limit = values.get("limit", str(ENTRIES_MAX))
     if not (limit.isascii() and limit.isdigit() and len(limit) < 4 and 1 <= int(limit) <= ENTRIES_MAX):
         raise BadLogQuery(f'"limit" must be from 1 to {ENTRIES_MAX}')
@@ -187,7 +187,7 @@ def read_query(query: str) -> Query:
     return Query(since, int(limit), severity, hashes)
 
 
-def _asked_since(values: dict[str, str]) -> int | None:
+def _read_since(values: dict[str, str]) -> int | None:
     """``continue`` contains the last entry of the previous page, so it is a later ``since``."""
     for name in ("continue", "since"):
         if name in values:
@@ -217,7 +217,7 @@ def page_of(log: ChangeLog, name: GroupVersion, query: Query) -> Page:
     return Page(page, following or log.last_id, not is_whole, following, log.complete_since)
 
 
-def listed(page: Page, text: bytes) -> bytes:
+def page_body(page: Page, text: bytes) -> bytes:
     """Entries as one answer: around ``text``, else as JSON."""
     since = None if page.complete_since is None else time_text(page.complete_since)
     if text:
@@ -251,4 +251,4 @@ def _make_body(make: Callable[[], bytes], media_type: MediaType, coding: Coding)
         from specmux_converters.codecs import cbor
 
         plain = cbor.encode(orjson.loads(plain))
-    return plain, encoded(plain, coding)
+    return plain, encode_body(plain, coding)

@@ -138,10 +138,10 @@ class Followers:
         for follower in self._followers:
             follower.cut()
 
-    def changed(self, entry: LogEntry) -> None:
+    def note_change(self, entry: LogEntry) -> None:
         self._tell(Feed.CHANGES, _change(entry))
 
-    def published(self, versions: Mapping[GroupVersion, PublishedVersion]) -> None:
+    def note_published(self, versions: Mapping[GroupVersion, PublishedVersion]) -> None:
         """Set everything that is published now."""
         different = {
             name: versions.get(name)

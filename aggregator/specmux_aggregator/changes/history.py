@@ -49,7 +49,7 @@ from specmux_aggregator.changes.entries import (
 from specmux_aggregator.changes.events import MOST_OF_ADDRESS, Followers
 from specmux_aggregator.changes.log import ChangeLog
 from specmux_aggregator.config.settings import ChangeSettings
-from specmux_aggregator.documents.repository import CodedBody, recoded
+from specmux_aggregator.documents.repository import CodedBody, recode
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge
 from specmux_aggregator.http.messages import Coding
@@ -174,7 +174,7 @@ class History:
         """Note a new Snapshot."""
         before, self._snapshot = self._snapshot, snapshot
         current = _versions(snapshot)
-        self.followers.published(current)
+        self.followers.note_published(current)
         now = asyncio.get_running_loop().time()
         last = {} if before is None else _versions(before)
         for name in current.keys() | last.keys():
@@ -187,7 +187,7 @@ class History:
             self._due[name] = now + wait
         self._woken.set()
 
-    def fetched(self, key: DocumentKey, json: CodedBody) -> None:
+    def note_fetched(self, key: DocumentKey, json: CodedBody) -> None:
         """Note the bytes of a native document that was fetched."""
         settled = self._settled.get(key.group_version)
         if settled is not None and settled.hash == key.hash and key.owner == settled.backend:
@@ -312,7 +312,7 @@ class History:
         # In one step: otherwise a follower that joins in between would receive it twice.
         self._drop(self.log.add(entry))
         self._noted(entry, time.perf_counter() - started)
-        self.followers.changed(entry)
+        self.followers.note_change(entry)
 
     async def _outcome(
         self, name: GroupVersion, old: PublishedVersion | None, new: PublishedVersion | None
@@ -375,9 +375,9 @@ class History:
     async def _keep_packed(self, name: GroupVersion, hash: Hash, json: CodedBody) -> None:
         try:
             if json.coding is Coding.IDENTITY and len(json.body) <= PACKED_AT_ONCE:
-                body = recoded(json, Coding.ZSTD, self._limits.max_bytes)
+                body = recode(json, Coding.ZSTD, self._limits.max_bytes)
             else:
-                body = await asyncio.to_thread(recoded, json, Coding.ZSTD, self._limits.max_bytes)
+                body = await asyncio.to_thread(recode, json, Coding.ZSTD, self._limits.max_bytes)
         except (BadCoding, TooLarge, MemoryError) as error:
             reason = str(error) or "out of memory"
             logger.warning("the OpenAPI spec of %s is not kept for comparisons: %s", name, reason)

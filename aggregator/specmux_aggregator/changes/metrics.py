@@ -45,7 +45,7 @@ class ChangeMetrics:
         """Set the history whose sizes are exported."""
         self._history = history
 
-    def noted(self, entry: LogEntry, seconds: float) -> None:
+    def note_entry(self, entry: LogEntry, seconds: float) -> None:
         self._outcomes[entry.outcome.value] += 1
         if entry.outcome in (ComparisonOutcome.COMPARED, ComparisonOutcome.RETURNED):
             self._seconds.observe(seconds)

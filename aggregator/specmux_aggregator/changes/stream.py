@@ -71,7 +71,7 @@ class ChangeStreams:
         """``guard`` is asked again before each write; None: everybody is permitted."""
         self._followers = followers
         self._guard = guard
-        self._written = lru_cache(maxsize=WRITTEN)(written)
+        self._written = lru_cache(maxsize=WRITTEN)(write_event)
         self._is_private = is_private
         self._heartbeat = heartbeat
         self._forgetting: asyncio.TimerHandle | None = None
@@ -81,7 +81,7 @@ class ChangeStreams:
 
     async def stream(self, request: WireRequest) -> Response | Reply:
         try:
-            kind, since = asked(request.message)
+            kind, since = parse_feed(request.message)
         except ValueError as error:
             return Reply(refusal(400, "BadRequest", str(error), route=ROUTE), is_last=True)
         follower = self._followers.add(kind, since, address_of(request.connection.peername))
@@ -101,12 +101,12 @@ class ChangeStreams:
             request,
             heartbeat=self._heartbeat,
             is_private=self._is_private,
-            ended=self._ended,
+            ended=self._end_follower,
             guard=self._guard,
             written=self._written,
         )
 
-    def _ended(self, follower: EventFollower) -> None:
+    def _end_follower(self, follower: EventFollower) -> None:
         self._followers.remove(follower)
         if not self._followers and self._forgetting is None:
             self._forgetting = asyncio.get_running_loop().call_later(KEPT, self._forget)
@@ -176,7 +176,7 @@ class EventStreamWriter:
             if not await self._send(data):
                 break
             sent = event.id or sent
-        reset = written(StreamEvent(sent, "reset", b"{}"), self._form)
+        reset = write_event(StreamEvent(sent, "reset", b"{}"), self._form)
         self._connection.send(self._frame(reset) + (b"0\r\n\r\n" if self._is_chunked else b""))
         await self._connection.drain()
 
@@ -221,7 +221,7 @@ class EventStreamWriter:
         return "\r\n".join([*lines, "", ""]).encode("latin-1")
 
 
-def asked(message: RawRequestMessage) -> tuple[Feed, int | None]:
+def parse_feed(message: RawRequestMessage) -> tuple[Feed, int | None]:
     """The events to follow, and the first of them. Raises ValueError with a message for the client.
 
     A browser that reconnects sends the last id in a header field, which is newer than the one in its URL.
@@ -247,7 +247,7 @@ def _is_stream(message: RawRequestMessage) -> bool:
     return any(form in accept for form in STREAMED) and target_of(message).partition("?")[0] == PATH
 
 
-def written(event: StreamEvent, form: MediaType) -> bytes:
+def write_event(event: StreamEvent, form: MediaType) -> bytes:
     """JSON has no line breaks, so it is also one line of an event stream."""
     if form == EVENT_STREAM:
         mark = b"" if event.name == "reset" and not event.id else b"id: %d\n" % event.id

@@ -78,7 +78,7 @@ def with_common_options(command: click.Command) -> click.Command:
         shown = {name for name in ("-v", "-q") if name not in taken}
         command.params += verbosity_options(hidden=True, short=shown)
         if "--output" not in taken:
-            command.params.append(_refused_output(shown="-o" not in taken))
+            command.params.append(_no_output_option(shown="-o" not in taken))
     return command
 
 
@@ -117,7 +117,7 @@ def _verbosity(level: int) -> Listener:
     return chosen
 
 
-def _refused_output(*, shown: bool) -> click.Option:
+def _no_output_option(*, shown: bool) -> click.Option:
     def refuse(context: click.Context, _: click.Parameter, value: str | None) -> None:
         wanted = value or group_output(context)
         if wanted != "text":

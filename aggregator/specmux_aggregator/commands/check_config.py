@@ -16,9 +16,9 @@ from specmux_aggregator.config.setting_fields import plain, setting_fields
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.config.source import ConfigSource, environment
 from specmux_aggregator.errors import InvalidConfig, NoBackendReachable, UnreadableLayout
-from specmux_aggregator.exits import reported_errors
-from specmux_aggregator.folders import is_layout, walked
-from specmux_aggregator.kubernetes.cluster_access import Access, chosen
+from specmux_aggregator.exits import report_errors
+from specmux_aggregator.folders import is_layout, walk_files
+from specmux_aggregator.kubernetes.cluster_access import Access, choose_access
 from specmux_aggregator.model.backend import Backend, BackendKind
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.upstream.client import BackendClient, BackendRoot, NotModified, Payload
@@ -47,10 +47,10 @@ def check_config(file: Path, probe: bool) -> None:
     """
     if str(file) == "-":
         raise click.UsageError("a configuration is a file: relative paths in it start at its folder")
-    with reported_errors():
+    with report_errors():
         settings = ConfigSource(file=file, environment=environment()).read()
         access, missing = _cluster(settings, is_needed=probe)
-        for line in described(settings):
+        for line in describe_settings(settings):
             click.echo(line)
         if access is not None:
             click.echo(f"cluster {access.context}: {'; '.join(_facts(access.server))}")
@@ -61,7 +61,7 @@ def check_config(file: Path, probe: bool) -> None:
             asyncio.run(_probe(settings, backends))
 
 
-def described(settings: Settings) -> Iterator[str]:
+def describe_settings(settings: Settings) -> Iterator[str]:
     """Every setting that is not its default, and every backend, a line each."""
     for setting in setting_fields():
         value = getattr(getattr(settings, setting.group), setting.name)
@@ -76,7 +76,7 @@ def described(settings: Settings) -> Iterator[str]:
 def _cluster(settings: Settings, *, is_needed: bool) -> tuple[Access | None, list[str]]:
     """The cluster that is meant, and what of it is not at hand. Raises InvalidConfig."""
     try:
-        return chosen(settings.kubernetes, os.environ), []
+        return choose_access(settings.kubernetes, os.environ), []
     except InvalidConfig as error:
         # What a pod finds is not where its file is written and checked, as its other files are not.
         if is_needed or not settings.kubernetes.in_cluster:
@@ -111,7 +111,7 @@ def unreadable(settings: Settings, backends: tuple[Backend, ...]) -> Iterator[st
             yield f"{key}: {path}: {reason}"
 
 
-async def probed(backend: Backend, settings: Settings) -> tuple[bool, str]:
+async def probe_backend(backend: Backend, settings: Settings) -> tuple[bool, str]:
     """Whether the backend answers with something to publish, and what to say of it."""
     if backend.kubernetes is not None:
         found = len(built_in_releases().group_versions(backend.kubernetes))
@@ -127,7 +127,7 @@ async def probed(backend: Backend, settings: Settings) -> tuple[bool, str]:
 
 
 async def _probe(settings: Settings, backends: tuple[Backend, ...]) -> None:
-    results = await asyncio.gather(*(probed(backend, settings) for backend in backends))
+    results = await asyncio.gather(*(probe_backend(backend, settings) for backend in backends))
     for backend, (_, text) in zip(backends, results, strict=True):
         click.echo(f"probe {backend.name}: {text}")
     if not any(is_reachable for is_reachable, _ in results):
@@ -153,7 +153,7 @@ async def _ask_root(client: BackendClient, kind: BackendKind) -> tuple[bool, str
 
 def _count_files(directory: Path) -> tuple[bool, str]:
     # A folder that cannot be read is named in the list of unreadable paths.
-    files = walked(directory, is_document_name, refuse=lambda error: None)
+    files = walk_files(directory, is_document_name, refuse=lambda error: None)
     count = sum(1 for _ in islice(files, DIRECTORY_FILES_MAX))
     more = " or more" if count == DIRECTORY_FILES_MAX else ""
     return count > 0, f"directory, {counted(count, 'file')}{more}"

@@ -12,8 +12,8 @@ from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.config.flags import backend_flags
 from specmux_aggregator.config.source import ConfigSource
 from specmux_aggregator.console import Unwritable
-from specmux_aggregator.exits import InputPath, UnreadableInput, reported_errors
-from specmux_aggregator.folders import located
+from specmux_aggregator.exits import InputPath, UnreadableInput, report_errors
+from specmux_aggregator.folders import locate
 from specmux_aggregator.model.backend import Backend
 
 SCHEMA_NAME = "specmux.schema.json"
@@ -94,7 +94,7 @@ def init(
     if is_file and file.exists() and not force:
         raise click.UsageError(f"{file} is there already; --force replaces it")
     cluster = [] if kubeconfig is None and context is None else [_cluster(kubeconfig, context)]
-    with reported_errors():
+    with report_errors():
         named = ConfigSource(backends=backends, directories=directories).read().backends
     listed = "".join(["backends:\n", *map(_backend, named)]) if named else "backends: []\n"
     written = "\n".join([_HEAD, *_settings(), *cluster, _BACKENDS.format(listed)])
@@ -131,7 +131,7 @@ def _backend(backend: Backend) -> str:
     """Its entry, which reads the same wherever the file is put."""
     import orjson
 
-    directory = None if backend.directory is None else str(located(backend.directory, Path.cwd()))
+    directory = None if backend.directory is None else str(locate(backend.directory, Path.cwd()))
     key, value = ("url", backend.url) if directory is None else ("directory", directory)
     return f"- name: {orjson.dumps(backend.name).decode()}\n  {key}: {orjson.dumps(value).decode()}\n"
 

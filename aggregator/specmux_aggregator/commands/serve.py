@@ -8,7 +8,7 @@ from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.settings_help import SettingsCommand, help_all
 from specmux_aggregator.config.flags import config_flags
 from specmux_aggregator.config.source import ConfigSource
-from specmux_aggregator.exits import reported_errors
+from specmux_aggregator.exits import report_errors
 
 
 @click.command(
@@ -37,7 +37,7 @@ def serve(source: ConfigSource) -> None:
     from specmux_aggregator.event_loop import run_to_the_end
     from specmux_aggregator.process import configure_logging, raise_file_limit, run
 
-    with reported_errors():
+    with report_errors():
         settings = source.read()
         if not settings.backends and not settings.kubernetes.is_meant:
             where = f"{source.file} names no backends and no cluster; " if source.file is not None else ""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from specmux_aggregator.config.setting_fields import BadValue, scalar
-from specmux_aggregator.folders import located
+from specmux_aggregator.folders import locate
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
 from specmux_cache.access.server_access import Credentials, ServerTLS
 from specmux_cache.access.urls import backend_url, proxy_url
@@ -138,7 +138,7 @@ def _scalars(
             continue
         value = reader.scalar(members[name], f"{key}.{name}", wanted, read)
         if value is not None:
-            values[name] = located(value, folder) if isinstance(value, Path) else value
+            values[name] = locate(value, folder) if isinstance(value, Path) else value
     return values
 
 

@@ -19,7 +19,7 @@ import orjson
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.documents.repository import CodedBody
 from specmux_aggregator.few_threads import FewThreads
-from specmux_aggregator.http.content_codings import decoded
+from specmux_aggregator.http.content_codings import decode_body
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
 from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
@@ -194,7 +194,7 @@ class StateDirectory:
         self._store.put(key, body, metadata={})
 
     def _put(self, key: Key, json: CodedBody) -> None:
-        body = decoded(json.body, json.coding, max_bytes=self._max_document_bytes)
+        body = decode_body(json.body, json.coding, max_bytes=self._max_document_bytes)
         self._store.put(key, body, metadata={})
 
     def _put_manifest(self, observation: Observation) -> None:

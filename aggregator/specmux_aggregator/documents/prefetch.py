@@ -63,7 +63,7 @@ class DocumentPrefetch:
             for key in sorted(self._wanted - self._had):
                 if self._representations.is_half_full:
                     break
-                if key in self._wanted and await self._documents.fetched(key):
+                if key in self._wanted and await self._documents.fetch(key):
                     self._had.add(key)
             if self._wanted - self._had and not self._representations.is_half_full:
                 asyncio.get_running_loop().call_later(RETRY, self._changed.set)

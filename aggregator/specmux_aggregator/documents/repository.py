@@ -19,7 +19,7 @@ from specmux_aggregator.backend_sources.origin import Origin
 from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.errors import TookTooLong, WorkerFailed
 from specmux_aggregator.few_threads import FewThreads
-from specmux_aggregator.http.content_codings import decoded, encoded
+from specmux_aggregator.http.content_codings import decode_body, encode_body
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.failure import OUT_OF_REACH, Cause, Failure, build_failure
@@ -139,14 +139,14 @@ class DocumentRepository:
             return await self._sources.run(key, lambda: self._find(key, coding))
         return await self._encodings.run((key, media_type), lambda: self._encode(key, media_type))
 
-    async def gzipped(self, key: DocumentKey) -> bytes | None:
+    async def obtain_gzip(self, key: DocumentKey) -> bytes | None:
         """The JSON, gzipped, fetched if necessary; None if unavailable."""
         obtained = await self.obtain(key, JSON, Coding.GZIP)
         return obtained if isinstance(obtained, bytes) else None
 
-    async def fetched(self, key: DocumentKey) -> bool:
+    async def fetch(self, key: DocumentKey) -> bool:
         """Whether the JSON is in memory or on disk, or could be fetched now."""
-        return await self.is_kept(key, JSON) or await self.gzipped(key) is not None
+        return await self.is_kept(key, JSON) or await self.obtain_gzip(key) is not None
 
     async def is_kept(self, key: DocumentKey, media_type: MediaType) -> bool:
         """Whether the form can be had without its owner."""
@@ -156,7 +156,7 @@ class DocumentRepository:
             return True
         return self._archive is not None and await self._archive.has(key)
 
-    def held(self, key: DocumentKey) -> CodedBody | None:
+    def find_json(self, key: DocumentKey) -> CodedBody | None:
         """The JSON in some coding, if it is in memory."""
         return self._find_held(key, JSON)
 
@@ -278,10 +278,10 @@ class DocumentRepository:
         self, source: CodedBody, key: DocumentKey, media_type: MediaType, coding: Coding, *, keeps: bool
     ) -> bytes:
         if len(source.body) <= INLINE_MAX // 10:
-            body = recoded(source, coding, self._limits.max_bytes)
+            body = recode(source, coding, self._limits.max_bytes)
         else:
             # zlib and zstd release the GIL, so a thread is sufficient.
-            body = await self._in_thread(recoded, source, coding, self._limits.max_bytes)
+            body = await self._in_thread(recode, source, coding, self._limits.max_bytes)
         if keeps:
             self._representations.put(key, media_type, coding, body)
         return body
@@ -291,11 +291,11 @@ class DocumentRepository:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
 
-def recoded(source: CodedBody, coding: Coding, max_bytes: int) -> bytes:
+def recode(source: CodedBody, coding: Coding, max_bytes: int) -> bytes:
     """The same bytes in another content coding."""
     # Forms made here may exceed the limit on a backend's answer: Protobuf and CBOR of a document at the
     # limit.
-    return encoded(decoded(source.body, source.coding, max_bytes=2 * max_bytes), coding)
+    return encode_body(decode_body(source.body, source.coding, max_bytes=2 * max_bytes), coding)
 
 
 def _now() -> float:

@@ -98,7 +98,7 @@ class Representations:
         """Remember that this document has no form in that media type."""
         self._refused[key, media_type] = reason
 
-    def refused(self, key: DocumentKey, media_type: MediaType) -> str | None:
+    def refusal_of(self, key: DocumentKey, media_type: MediaType) -> str | None:
         return self._refused.get((key, media_type))
 
     @property

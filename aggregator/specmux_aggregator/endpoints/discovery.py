@@ -22,10 +22,10 @@ from specmux_aggregator.http.prepared_answer import (
     CacheStatus,
     PreparedAnswer,
     Representation,
-    delivered,
+    deliver,
+    evaluate_preconditions,
     method_not_allowed,
     not_acceptable,
-    settled,
     status_reply,
 )
 
@@ -89,11 +89,11 @@ def _represent(
         is_head=request.method == "HEAD",
         cache_status=CacheStatus.HIT,
     )
-    answer = settled(representation, request)
+    answer = evaluate_preconditions(representation, request)
     if answer is not None:
         return answer
-    body = index.coded(path, form, coding, rendering)
-    return PendingAnswer(index, (path, form, coding)) if body is None else delivered(representation, body)
+    body = index.find_coded(path, form, coding, rendering)
+    return PendingAnswer(index, (path, form, coding)) if body is None else deliver(representation, body)
 
 
 def _refuse(code: int, message: str, request: Request, *fields: tuple[str, str]) -> PreparedAnswer:

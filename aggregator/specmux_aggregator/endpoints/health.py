@@ -23,8 +23,8 @@ from specmux_aggregator.endpoints.status import (
     ServiceReport,
     document_checks_json,
     is_ready,
+    list_waiting,
     status_json,
-    waiting_for,
 )
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.negotiation import media_type_for
@@ -125,7 +125,7 @@ class Pages:
     async def _index(self, request: Request) -> PreparedAnswer:
         """The index of paths, as at an apiserver's "/". Browsers are redirected to the page."""
         if "text/html" in (request.accept or ""):
-            return _leading(request, "openapi/ui/")
+            return _redirect(request, "openapi/ui/")
         paths = ["/openapi/v3", "/openapi/explain", "/openapi/search", "/openapi/ui"]
         paths += ["/livez", "/readyz", "/status", "/metrics"]
         paths += ["/api", "/apis"] if self._state.discovery is not None else []
@@ -154,7 +154,7 @@ class Pages:
             return _page(request, 503, TEXT, body, ("Retry-After", "1"), route="readyz")
         if self._has_been_ready:
             return _page(request, 200, TEXT, b"ok\n", route="readyz")
-        waiting = unsettled or waiting_for(observations) or unbuilt
+        waiting = unsettled or list_waiting(observations) or unbuilt
         names = ", ".join(waiting or self._without_discovery())
         reasons = {each.failure.detail for each in observations if each.failure and not each.attempted}
         why = "".join(f"{reason}\n" for reason in sorted(reasons))
@@ -182,7 +182,7 @@ class Pages:
     async def _status(self, request: Request) -> PreparedAnswer:
         if "text/html" in (request.accept or ""):
             # A browser: show it on the page.
-            return _leading(request, "openapi/ui/status")
+            return _redirect(request, "openapi/ui/status")
         if media_type_for(request.accept, _STATUS_TYPES) == CBOR:
             return _page(request, 200, CBOR, await self._status_cbor.get(), route="status")
         return _page(request, 200, JSON, await self.status(), route="status")
@@ -230,7 +230,7 @@ class Pages:
         )
 
 
-def _leading(request: Request, location: str) -> PreparedAnswer:
+def _redirect(request: Request, location: str) -> PreparedAnswer:
     """A redirect for browsers. Relative, so that it works behind any prefix."""
     fields = [("Location", location), NO_STORE, ("Vary", "Accept")]
     return prepare(302, fields, is_head=request.method == "HEAD", route="ui")

@@ -20,19 +20,19 @@ FIRST_LOOK_STEP: Final = 0.1
 """Seconds for which an answer about the first check of backends may be repeated."""
 
 
-def unavailable(failure: Failure, request: Request, *, retry_after: float) -> PreparedAnswer:
+def answer_unavailable(failure: Failure, request: Request, *, retry_after: float) -> PreparedAnswer:
     """503 for a document that its owner cannot deliver now and that is not cached."""
     message = f"the document is not available: its backend failed ({failure.cause})"
-    return unready(message, request, retry_after=retry_after)
+    return answer_unready(message, request, retry_after=retry_after)
 
 
-def looking(request: Request, *, now: float) -> PreparedAnswer:
+def answer_looking(request: Request, *, now: float) -> PreparedAnswer:
     """503 for a root without documents, or an absent document, while the first check of backends is under
     way.
 
     ``now``: monotonic seconds.
     """
-    answer = unready("the backends are being asked for the first time", request, retry_after=1)
+    answer = answer_unready("the backends are being asked for the first time", request, retry_after=1)
     route = ROUTE_ROOT if request.path == ROOT_PATH else ROUTE_DOCUMENT
     return replace(answer, route=route, good_until=now + FIRST_LOOK_STEP)
 
@@ -47,24 +47,26 @@ def possible_owners(snapshot: Snapshot, group_version: GroupVersion) -> tuple[Ba
     )
 
 
-def unknown(snapshot: Snapshot, group_version: GroupVersion, request: Request) -> PreparedAnswer:
+def answer_unknown(snapshot: Snapshot, group_version: GroupVersion, request: Request) -> PreparedAnswer:
     """404, or 503 while the document may still appear: a backend has not answered yet, or its owner is
     failing."""
     for observation in snapshot.observations.values():
         owned = observation.backend.group_versions
         if observation.failure is not None and owned is not None and group_version in owned:
             retry_after = observation.failure.retry_after or 1
-            return unavailable(observation.failure, request, retry_after=retry_after)
+            return answer_unavailable(observation.failure, request, retry_after=retry_after)
         if request.query and any(server.failure is not None for server in observation.servers):
             # Another replica may have it from a server that does not answer here.
-            return unready("a server that may have the document does not answer", request, retry_after=1)
+            return answer_unready(
+                "a server that may have the document does not answer", request, retry_after=1
+            )
     if not snapshot.is_partial:
         return status_reply(
             404, "the server could not find the requested resource", route=ROUTE_DOCUMENT, request=request
         )
-    return unready("a backend that may have the document has not answered yet", request, retry_after=1)
+    return answer_unready("a backend that may have the document has not answered yet", request, retry_after=1)
 
 
-def unready(message: str, request: Request, *, retry_after: float) -> PreparedAnswer:
+def answer_unready(message: str, request: Request, *, retry_after: float) -> PreparedAnswer:
     fields = [("Retry-After", str(max(1, round(retry_after))))]
     return status_reply(503, message, route=ROUTE_DOCUMENT, request=request, fields=fields)

@@ -1,7 +1,7 @@
 """The answer to a request for documents, given a Snapshot: the HTTP contract in one place. Pure.
 
 ``decide`` returns one of three: a complete answer (``PreparedAnswer``), a document whose bytes have to be
-found first (``Deliver``, completed by ``delivered``), or an unknown hash, about which the owner should be
+found first (``Deliver``, completed by ``deliver``), or an unknown hash, about which the owner should be
 asked once before the client is redirected (``Revalidate``).
 """
 
@@ -12,20 +12,20 @@ from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import unquote
 
-from specmux_aggregator.endpoints.not_found import ROUTE_DOCUMENT, ROUTE_ROOT, possible_owners, unknown
+from specmux_aggregator.endpoints.not_found import ROUTE_DOCUMENT, ROUTE_ROOT, answer_unknown, possible_owners
 from specmux_aggregator.http.dictionaries import accepts_dcz, use_as_dictionary
 from specmux_aggregator.http.messages import Coding, ETag, Request
-from specmux_aggregator.http.negotiation import MEDIA_TYPES, coding_for, media_type_for, profiled
+from specmux_aggregator.http.negotiation import MEDIA_TYPES, apply_profile, coding_for, media_type_for
 from specmux_aggregator.http.prepared_answer import (
     FORMATS,
     NO_STORE,
     CacheStatus,
     PreparedAnswer,
     Representation,
+    evaluate_preconditions,
     method_not_allowed,
     not_acceptable,
     prepare,
-    settled,
     status_reply,
 )
 from specmux_aggregator.model.backend import BackendName
@@ -114,14 +114,18 @@ def decide(
     group_version = GroupVersion(path[len(DOCUMENT_PREFIX) :])
     entry = snapshot.entries.get(group_version)
     if entry is None and not request.query:
-        return unknown(snapshot, group_version, request)
+        return answer_unknown(snapshot, group_version, request)
     try:
         asked = asked_hash(request.query)
     except BadQuery as error:
         return status_reply(400, str(error), route=ROUTE_DOCUMENT, request=request)
     if entry is None:
         owners = () if asked is None or is_checked else possible_owners(snapshot, group_version)
-        return Revalidate(owners, is_unknown=True) if owners else unknown(snapshot, group_version, request)
+        return (
+            Revalidate(owners, is_unknown=True)
+            if owners
+            else answer_unknown(snapshot, group_version, request)
+        )
     is_stale = snapshot.observations[entry.owner].failure is not None
     is_current = asked is not None and asked.hash == entry.offer.hash
     if asked is not None and not is_current:
@@ -133,7 +137,7 @@ def decide(
         # Another replica has, or had, that hash; redirected there, the client might come back. Answer with
         # the current document, as without a hash.
     media_types = offered(entry.key)
-    media_type = profiled(media_type_for(request.accept, media_types), request.accept)
+    media_type = apply_profile(media_type_for(request.accept, media_types), request.accept)
     if media_type is None:
         return not_acceptable(media_types, request, route=ROUTE_DOCUMENT)
     return _represent(
@@ -210,7 +214,7 @@ def _represent(
         ),
         varies_by_dictionary=has_dictionaries and accepts_dcz(request.accept_encoding),
     )
-    return settled(representation, request) or Deliver(key, media_type, representation)
+    return evaluate_preconditions(representation, request) or Deliver(key, media_type, representation)
 
 
 def _redirect(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from specmux_aggregator.documents.repository import DocumentRepository
 from specmux_aggregator.documents.representations import Representations
-from specmux_aggregator.endpoints.not_found import unready
+from specmux_aggregator.endpoints.not_found import answer_unready
 from specmux_aggregator.endpoints.openapi import etag_of
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.http.messages import Coding, Request
@@ -24,9 +24,9 @@ from specmux_aggregator.http.prepared_answer import (
     FORMATS,
     PreparedAnswer,
     Representation,
-    delivered,
+    deliver,
+    evaluate_preconditions,
     not_acceptable,
-    settled,
 )
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.observation import Hash
@@ -40,9 +40,9 @@ from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON, MediaType
 
 if TYPE_CHECKING:  # imported in the worker process alone
-    from specmux_aggregator.workers.openapi_v2 import merged_swagger
+    from specmux_aggregator.workers.openapi_v2 import merge_swagger
 else:
-    merged_swagger = NamedFunction("specmux_aggregator.workers.openapi_v2:merged_swagger")
+    merge_swagger = NamedFunction("specmux_aggregator.workers.openapi_v2:merge_swagger")
 
 
 PATH: Final = "/openapi/v2"
@@ -108,15 +108,15 @@ class MergedSwagger:
         if isinstance(decision, PreparedAnswer):
             return decision
         key, media_type, representation = decision
-        ready = settled(representation, request)
+        ready = evaluate_preconditions(representation, request)
         if ready is not None:
             return ready
         body = self._representations.get(key, media_type, representation.coding)
-        return None if body is None else delivered(representation, body)
+        return None if body is None else deliver(representation, body)
 
     async def respond(self, request: Request) -> PreparedAnswer:
         if self._is_looking():
-            return _unready("the backends are being asked for the first time", request)
+            return _answer_unready("the backends are being asked for the first time", request)
         ready = self.immediate(request)
         if ready is not None:
             return ready
@@ -131,15 +131,15 @@ class MergedSwagger:
             (key, media_type, coding), lambda: self._make(key, keys, media_type, coding)
         )
         if isinstance(form, str):
-            return _unready(form, request)
+            return _answer_unready(form, request)
         if lacking := {*form.refused, *form.unfit}:
             kept = tuple(each for each in keys if each not in lacking)
             until = time.monotonic() + RETRY if form.refused else math.inf
-            partial = PartialMerge(whole, _merged(kept), kept, len(every) - len(kept), until)
+            partial = PartialMerge(whole, _merged_key(kept), kept, len(every) - len(kept), until)
             self._partials |= dict.fromkeys(SWAGGER_MEDIA_TYPES if form.refused else (media_type,), partial)
             self._representations.put(partial.key, media_type, coding, form.body)
             representation = _of_partial(representation, partial, media_type)
-        return delivered(representation, form.body)
+        return deliver(representation, form.body)
 
     def forget(self) -> None:
         """Release the documents that the process keeps."""
@@ -172,7 +172,7 @@ class MergedSwagger:
     def _key(self) -> DocumentKey:
         snapshot = self._snapshot()
         if self._merged is None or self._merged[0] != snapshot.generation:
-            self._merged = snapshot.generation, _merged(_keys(snapshot))
+            self._merged = snapshot.generation, _merged_key(_keys(snapshot))
         return self._merged[1]
 
     async def _make(
@@ -185,7 +185,7 @@ class MergedSwagger:
             wanted = [each for each in keys if each not in without]
             try:
                 made = await self._worker.run(
-                    merged_swagger,
+                    merge_swagger,
                     wanted,
                     documents,
                     media_type=media_type,
@@ -214,8 +214,8 @@ class MergedSwagger:
         return "the documents change faster than they can be merged"
 
 
-def _unready(message: str, request: Request) -> PreparedAnswer:
-    return replace(unready(message, request, retry_after=1), route=ROUTE)
+def _answer_unready(message: str, request: Request) -> PreparedAnswer:
+    return replace(answer_unready(message, request, retry_after=1), route=ROUTE)
 
 
 def _of_partial(
@@ -230,7 +230,7 @@ def _keys(snapshot: Snapshot) -> list[DocumentKey]:
     return [entry.key for _, entry in sorted(snapshot.entries.items())]
 
 
-def _merged(keys: Sequence[DocumentKey]) -> DocumentKey:
+def _merged_key(keys: Sequence[DocumentKey]) -> DocumentKey:
     """The key of the merged document, derived from its parts."""
     text = "\n".join(f"{key.group_version} {key.hash}" for key in keys)
     return DocumentKey(_OWNER, _GROUP_VERSION, Hash(sha256(text.encode()).hexdigest()))

@@ -21,7 +21,7 @@ from specmux_aggregator.documents.deltas import Deltas
 from specmux_aggregator.documents.repository import CodedBody, DocumentRepository
 from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.endpoints.discovery import decide as discover
-from specmux_aggregator.endpoints.not_found import FIRST_LOOK_STEP, looking, unavailable
+from specmux_aggregator.endpoints.not_found import FIRST_LOOK_STEP, answer_looking, answer_unavailable
 from specmux_aggregator.endpoints.openapi import (
     DOCUMENT_PREFIX,
     Decision,
@@ -37,8 +37,8 @@ from specmux_aggregator.http.prepared_answer import (
     CacheStatus,
     PreparedAnswer,
     Representation,
-    delivered,
-    settled,
+    deliver,
+    evaluate_preconditions,
     status_reply,
     with_field,
 )
@@ -137,7 +137,7 @@ class Service:
                 body = self._representations.get(key, media_type, representation.coding)
                 if body is None:
                     return PendingDocument(request, snapshot, decision)
-                answer = self._mark_partial(delivered(representation, body), request)
+                answer = self._mark_partial(deliver(representation, body), request)
                 # Another dictionary may be known soon, without another generation.
                 return _for_now(answer) if representation.varies_by_dictionary else answer
             case Revalidate() | PendingAnswer():
@@ -188,13 +188,13 @@ class Service:
             await self._revalidate(decision.key.owner, newer_than=started if is_contradiction else None)
             if self._is_current(decision.key):
                 break
-        return unavailable(failure, request, retry_after=self._retry_after(request, failure))
+        return answer_unavailable(failure, request, retry_after=self._retry_after(request, failure))
 
     async def _deliver(
         self, request: Request, decision: Deliver, body: bytes, status: CacheStatus | None
     ) -> PreparedAnswer:
         """The document, as its difference from the client's if that can be had soon. ``status``: as in
-        ``delivered``."""
+        ``deliver``."""
         representation = decision.representation
         dictionary = _offer(request, representation)
         if self._deltas is not None and dictionary is not None:
@@ -203,7 +203,7 @@ class Service:
             if delta:
                 asked = representation if status is None else replace(representation, cache_status=status)
                 return _compress(request, asked, dictionary, delta)
-        return delivered(representation, body, status)
+        return deliver(representation, body, status)
 
     def _recall_decision(self, pending: Pending) -> Deliver | None:
         """The decision made on arrival, if nothing was published since."""
@@ -231,7 +231,7 @@ class Service:
         self, snapshot: Snapshot, request: Request, *, is_revalidated: bool = False
     ) -> Decision | PendingAnswer:
         if request.path == ROOT_PATH and not snapshot.entries and self._is_unknown(snapshot):
-            return looking(request, now=time.monotonic())
+            return answer_looking(request, now=time.monotonic())
         decision: Decision | PendingAnswer | None = decide(
             snapshot,
             request,
@@ -243,14 +243,14 @@ class Service:
         )
         is_missing = isinstance(decision, PreparedAnswer) and decision.status == 404
         if is_missing and self._first_look is not None and self._first_look.runs():
-            return looking(request, now=time.monotonic())  # some backends are not known yet
+            return answer_looking(request, now=time.monotonic())  # some backends are not known yet
         if decision is None and self._discovery is not None:
             decision = discover(self._discovery.index, request, is_private=self._is_private)
             is_missing = isinstance(decision, PreparedAnswer) and decision.status == 404
             if is_missing and any(
                 each.failure and not each.attempted for each in snapshot.observations.values()
             ):
-                return looking(request, now=time.monotonic())
+                return answer_looking(request, now=time.monotonic())
         if decision is None:
             return status_reply(
                 404, "the server could not find the requested resource", route="other", request=request
@@ -272,12 +272,12 @@ class Service:
         if request.path.removesuffix("/") not in (ROOT_PATH, CORE_PATH, GROUPS_PATH):
             return answer
         until = time.monotonic() + FIRST_LOOK_STEP
-        return with_field(answer, PARTIAL, look.missing(), good_until=until)
+        return with_field(answer, PARTIAL, look.name_missing(), good_until=until)
 
     def _list_offered(self, key: DocumentKey) -> tuple[MediaType, ...]:
         if not self._representations.has_refusals:
             return MEDIA_TYPES
-        return tuple(item for item in MEDIA_TYPES if self._representations.refused(key, item) is None)
+        return tuple(item for item in MEDIA_TYPES if self._representations.refusal_of(key, item) is None)
 
     def _vouched_until(self, owner: BackendName) -> float | None:
         refresher = self._refresher_of(owner)
@@ -326,7 +326,7 @@ def _compress(
     request: Request, representation: Representation, dictionary: OfferedDictionary, delta: bytes
 ) -> PreparedAnswer:
     representation = by_dictionary(representation, dictionary)
-    return settled(representation, request) or delivered(representation, delta)
+    return evaluate_preconditions(representation, request) or deliver(representation, delta)
 
 
 def _for_now(answer: PreparedAnswer) -> PreparedAnswer:

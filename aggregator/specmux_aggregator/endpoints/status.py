@@ -75,7 +75,7 @@ def is_ready(observations: Iterable[Observation]) -> bool:
     return all(observation.attempted for observation in observations)
 
 
-def waiting_for(observations: Iterable[Observation]) -> list[BackendName]:
+def list_waiting(observations: Iterable[Observation]) -> list[BackendName]:
     """The backends that readiness waits for."""
     return [observation.backend.name for observation in observations if not observation.attempted]
 

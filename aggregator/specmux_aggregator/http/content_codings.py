@@ -35,7 +35,7 @@ class TooLarge(ValueError):
     """The decoded bytes exceed the caller's limit."""
 
 
-def encoded(body: bytes, coding: Coding) -> bytes:
+def encode_body(body: bytes, coding: Coding) -> bytes:
     """``body`` in the coding; deterministic across replicas with the same libraries."""
     match coding:
         case Coding.IDENTITY:
@@ -62,7 +62,7 @@ def _compressor_for(body: bytes) -> zstandard.ZstdCompressor:
     return made
 
 
-def decoded(body: bytes, coding: Coding, *, max_bytes: int) -> bytes:
+def decode_body(body: bytes, coding: Coding, *, max_bytes: int) -> bytes:
     """The bytes without their coding. Raises BadCoding, and TooLarge beyond ``max_bytes``."""
     match coding:
         case Coding.IDENTITY:
@@ -76,7 +76,7 @@ def decoded(body: bytes, coding: Coding, *, max_bytes: int) -> bytes:
     return whole
 
 
-def beginning(body: bytes, coding: Coding, *, size: int) -> bytes:
+def decode_beginning(body: bytes, coding: Coding, *, size: int) -> bytes:
     """At most the first ``size`` bytes without their coding; empty if that cannot be decoded from a part."""
     match coding:
         case Coding.IDENTITY:

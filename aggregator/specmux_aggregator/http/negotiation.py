@@ -98,7 +98,7 @@ def media_type_for(accept: str | None, offered: tuple[MediaType, ...] = MEDIA_TY
     return _remembered_media_type(accept, offered)
 
 
-def profiled(media_type: MediaType | None, accept: str | None) -> MediaType | None:
+def apply_profile(media_type: MediaType | None, accept: str | None) -> MediaType | None:
     """The reduced JSON form that the client names by a profile; an unknown profile means plain JSON."""
     if media_type != JSON or accept is None or "profile" not in accept:
         return media_type

@@ -1,10 +1,10 @@
 """Answers as bytes, and the conditional GET of every endpoint: validators and caching rules (RFC 9110 13, RFC
 9111). Pure.
 
-An endpoint creates a ``Representation``, asks ``settled`` for an answer without bytes, and only then fetches
-the bytes for ``delivered``. A ``PreparedAnswer`` never changes: its status line and header fields are built
-once, and the writer inserts the lines that depend on time (Date, Expires), so one value serves every request
-and connection.
+An endpoint creates a ``Representation``, asks ``evaluate_preconditions`` for an answer without bytes, and
+only then fetches the bytes for ``deliver``. A ``PreparedAnswer`` never changes: its status line and header
+fields are built once, and the writer inserts the lines that depend on time (Date, Expires), so one value
+serves every request and connection.
 """
 
 from __future__ import annotations
@@ -245,27 +245,27 @@ class Representation:
         return self.is_immutable and not self.is_private
 
 
-def settled(representation: Representation, request: Request) -> PreparedAnswer | None:
+def evaluate_preconditions(representation: Representation, request: Request) -> PreparedAnswer | None:
     """The answer that needs no bytes, 412 or 304, in the order of RFC 9110 13.2.2; None: use
-    ``delivered``."""
+    ``deliver``."""
     etag, route = representation.etag, representation.route
     if request.if_match is not None and not names(request.if_match, etag, weak=False):
         return status_reply(412, "If-Match names another representation", route=route, request=request)
     if request.if_none_match is None or not names(request.if_none_match, etag, weak=True):
         return None
     # No Content-* fields: RFC 9110 15.4.5, and client-go's cache would merge them into its entry.
-    fields = [*_validating(representation, representation.cache_status), *representation.fields]
+    fields = [*_validator_fields(representation, representation.cache_status), *representation.fields]
     return _prepare(representation, 304, fields)
 
 
-def delivered(
+def deliver(
     representation: Representation, body: bytes, cache_status: CacheStatus | None = None
 ) -> PreparedAnswer:
     """The 200 with ``body``, which has the representation's content coding. ``cache_status``: if it differs
     from the representation's."""
     fields = [
         ("Content-Type", representation.content_type),
-        *_validating(representation, cache_status or representation.cache_status),
+        *_validator_fields(representation, cache_status or representation.cache_status),
     ]
     if representation.content_coding or representation.coding is not Coding.IDENTITY:
         fields.append(("Content-Encoding", representation.content_coding or representation.coding.value))
@@ -327,7 +327,7 @@ def names(field: str, etag: ETag, *, weak: bool) -> bool:
     return False
 
 
-def _validating(representation: Representation, status: CacheStatus | None) -> list[tuple[str, str]]:
+def _validator_fields(representation: Representation, status: CacheStatus | None) -> list[tuple[str, str]]:
     control = cache_control(is_immutable=representation.is_immutable, is_private=representation.is_private)
     vary = VARY_BY_DICTIONARY if representation.varies_by_dictionary else VARY
     fields = [control, ("ETag", representation.etag), vary]

@@ -14,7 +14,7 @@ RENDERER: Final = f"{VERSION}-4"
 """Part of every ETag: what renders anew has another. The number rises with what is rendered."""
 
 
-def represented(
+def represent(
     request: Request, *what: str, content_type: str, route: str, format: str, is_private: bool,
     fields: tuple[tuple[str, str], ...] = (),
 ) -> Representation:  # fmt: skip
@@ -33,7 +33,7 @@ def represented(
     )
 
 
-def passing(representation: Representation, body: bytes, code: int = 200) -> PreparedAnswer:
+def prepare_unstored(representation: Representation, body: bytes, code: int = 200) -> PreparedAnswer:
     """An answer that nobody keeps: the same question has another one soon."""
     fields = [("Content-Type", representation.content_type), NO_STORE, *representation.fields]
     if representation.coding is not Coding.IDENTITY:

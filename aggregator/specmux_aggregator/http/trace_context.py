@@ -35,7 +35,7 @@ def current_parent() -> str | None:
 
 
 @contextmanager
-def traced(values: Sequence[str]) -> Iterator[None]:
+def trace_request(values: Sequence[str]) -> Iterator[None]:
     """Within it, backends are asked because of a request with these values of ``traceparent``: none, or
     anything but a single valid one, is no trace."""
     if len(values) != 1 or not _PARENT.fullmatch(values[0]):

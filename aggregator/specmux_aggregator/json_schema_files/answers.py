@@ -105,10 +105,12 @@ def decide(
     if is_pinned:
         pinned, _, path = path.removeprefix(_PINNED).partition("/")
         if pinned != tree.hash:
-            return told(request, 410, f"that tree is not held; the current one is {tree.hash}", access=access)
+            return plain_answer(
+                request, 410, f"that tree is not held; the current one is {tree.hash}", access=access
+            )
     file = file_wanted_at(path)
     if file is None or not is_of_release(file.release, release):
-        return told(request, 404, f"no schema has the path {cut(path)}", access=access)
+        return plain_answer(request, 404, f"no schema has the path {cut(path)}", access=access)
     keys = tuple(tree.keys[key] for key in documents_needed(file, tree.keys))
     if not keys and (not isinstance(file, WholeFile) or tree.may_yet_have(file)):
         return without_kind(tree, file, request, f"no document has a kind for {cut(path)}", access=access)
@@ -142,9 +144,9 @@ def without_kind(
     """404 with ``text``; 503 while a backend that may have the kind has not answered yet. A validator takes a
     404 as a reason to look elsewhere, or to accept the object."""
     if not tree.may_yet_have(file):
-        return told(request, 404, text, access=access)
+        return plain_answer(request, 404, text, access=access)
     text = "a backend that may have the document has not answered yet"
-    return told(request, 503, text, access=access, fields=[RETRY])
+    return plain_answer(request, 503, text, access=access, fields=[RETRY])
 
 
 def tag_of(file: Wanted, keys: Iterable[DocumentKey], tree: Tree, coding: Coding) -> ETag:
@@ -157,7 +159,7 @@ def tag_of(file: Wanted, keys: Iterable[DocumentKey], tree: Tree, coding: Coding
     return ETag(f'"{_digest(parts)}{suffix}"')
 
 
-def told(
+def plain_answer(
     request: Request,
     code: int,
     text: str,

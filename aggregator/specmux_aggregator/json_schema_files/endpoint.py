@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from specmux_aggregator.documents.repository import DocumentRepository
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.http.messages import Coding, ETag, Request
-from specmux_aggregator.http.prepared_answer import PreparedAnswer, delivered, settled
+from specmux_aggregator.http.prepared_answer import PreparedAnswer, deliver, evaluate_preconditions
 from specmux_aggregator.json_schema_files.answers import (
     PREFIX,
     RETRY,
@@ -22,8 +22,8 @@ from specmux_aggregator.json_schema_files.answers import (
     SchemaAccess,
     Tree,
     decide,
+    plain_answer,
     tag_of,
-    told,
     tree_of,
     without_kind,
 )
@@ -139,12 +139,12 @@ class SchemaFiles:
 
     def immediate(self, request: Request) -> PreparedAnswer | None:
         found = self._immediate(request)
-        return None if found is None else self._passing(found, request)
+        return None if found is None else self._limit_lifetime(found, request)
 
     async def respond(self, request: Request) -> PreparedAnswer:
-        return self._passing(await self._respond(request), request)
+        return self._limit_lifetime(await self._respond(request), request)
 
-    def _passing(self, prepared: PreparedAnswer, request: Request) -> PreparedAnswer:
+    def _limit_lifetime(self, prepared: PreparedAnswer, request: Request) -> PreparedAnswer:
         """An answer to a path with a token is cached no longer than the token is known to be valid."""
         if self.tokens is None or not request.path.startswith(TOKEN_PREFIX):
             return prepared
@@ -155,21 +155,23 @@ class SchemaFiles:
         decision = self._decide(request)
         if isinstance(decision, PreparedAnswer):
             return decision
-        ready = settled(decision.representation, request)
+        ready = evaluate_preconditions(decision.representation, request)
         return ready or self._recall_file(decision, request)
 
     async def _respond(self, request: Request) -> PreparedAnswer:
         decision = self._decide(request)
         if isinstance(decision, PreparedAnswer):
             return decision
-        ready = settled(decision.representation, request) or self._recall_file(decision, request)
+        ready = evaluate_preconditions(decision.representation, request) or self._recall_file(
+            decision, request
+        )
         if ready is not None:
             return ready
         etag = decision.representation.etag
-        tree = self._current()
+        tree = self._current_tree()
         made = await self._flights.run(etag, lambda: self._make(decision, tree))
         if isinstance(made, FileFailure):
-            return told(request, 503, made.text, access=self._access, fields=[RETRY])
+            return plain_answer(request, 503, made.text, access=self._access, fields=[RETRY])
         tag, body = made
         if body is None:
             return self._answer_unknown(decision, tree, request)
@@ -180,7 +182,7 @@ class SchemaFiles:
             if is_whole
             else replace(decision.representation, etag=tag, is_immutable=False)
         )
-        return delivered(told_of, body)
+        return deliver(told_of, body)
 
     async def close(self) -> None:
         await self._flights.close()
@@ -190,10 +192,10 @@ class SchemaFiles:
         if path.startswith(TOKEN_PREFIX):
             token, _, path = path.removeprefix(TOKEN_PREFIX).partition("/")
             if self.tokens is None or not self.tokens.knows(token):
-                return told(request, 404, _NO_TOKEN, access=self._access)
+                return plain_answer(request, 404, _NO_TOKEN, access=self._access)
         else:
             path = path.removeprefix(PREFIX)
-        tree = self._current()
+        tree = self._current_tree()
         asked = _CatalogueRequest(request.method, path, request.accept_encoding, self._release())
         decision = self._decisions.get(asked)
         if decision is None:
@@ -208,7 +210,7 @@ class SchemaFiles:
             self._decisions.clear()
         self._decisions[asked] = decision
 
-    def _current(self) -> Tree:
+    def _current_tree(self) -> Tree:
         snapshot = self._snapshot()
         if self._tree is None or self._tree[0] != snapshot.generation:
             self._tree = snapshot.generation, tree_of(snapshot)
@@ -221,8 +223,8 @@ class SchemaFiles:
             return None
         body = self.kept.get(etag)
         if body is None:
-            return self._answer_unknown(decision, self._current(), request)
-        return delivered(decision.representation, body)
+            return self._answer_unknown(decision, self._current_tree(), request)
+        return deliver(decision.representation, body)
 
     def _answer_unknown(self, decision: Make, tree: Tree, request: Request) -> PreparedAnswer:
         text = "the documents have no kind of that name"

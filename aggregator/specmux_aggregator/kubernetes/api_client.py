@@ -14,7 +14,7 @@ import aiohttp
 import orjson
 
 from specmux_aggregator.config.settings import PollingSettings
-from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
+from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decode_body
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.upstream.credentials import Identities, Unusable
@@ -141,7 +141,7 @@ class ApiClient:
         """Raises LineTooLong and _NoObject."""
         lines = Lines(self._max_line)
         async for chunk in response.content.iter_any():
-            events = [await _parsed_line(line) for line in lines.feed(chunk)]
+            events = [await _parse_line(line) for line in lines.feed(chunk)]
             failure = take(events) if events else None
             if failure is not None:
                 return failure
@@ -157,7 +157,7 @@ class ApiClient:
         self, payload: Payload, take: Callable[[Mapping[str, Any], int], T | Failure]
     ) -> T | Failure:
         try:
-            plain = decoded(payload.body, payload.coding, max_bytes=self._max_bytes)
+            plain = decode_body(payload.body, payload.coding, max_bytes=self._max_bytes)
             value = orjson.loads(plain)
         except TooLarge:
             return Failure(Cause.TOO_LARGE, f"the body is larger than the {self._max_bytes} bytes allowed")
@@ -174,7 +174,7 @@ class _NoObject(Exception):
     """A line of a watch is not an object."""
 
 
-async def _parsed_line(line: bytes) -> Event:
+async def _parse_line(line: bytes) -> Event:
     try:
         value = orjson.loads(line) if len(line) <= INLINE_MAX else await asyncio.to_thread(orjson.loads, line)
     except orjson.JSONDecodeError as error:

@@ -75,7 +75,7 @@ def read_api_services(objects: Iterable[Mapping[str, Any]]) -> tuple[tuple[APISe
     return tuple(sorted(services, key=lambda service: service.name)), tuple(sorted(problems))
 
 
-def noted(objects: Iterable[Mapping[str, Any]]) -> bytes:
+def write_note(objects: Iterable[Mapping[str, Any]]) -> bytes:
     """The input of ``recall`` after a restart: everything except what the apiserver creates for definitions.
     Status is omitted, so it changes rarely."""
     return b"[" + b",".join(filter(None, map(_note_item, objects))) + b"]"

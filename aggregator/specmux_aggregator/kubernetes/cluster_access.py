@@ -24,7 +24,7 @@ class Access:
     namespace: str = "default"
 
 
-def chosen(settings: KubernetesSettings, environ: Mapping[str, str]) -> Access | None:
+def choose_access(settings: KubernetesSettings, environ: Mapping[str, str]) -> Access | None:
     """The selected access. ``environ``: the whole environment of the process. Raises InvalidConfig;
     blocks."""
     if not settings.is_meant:

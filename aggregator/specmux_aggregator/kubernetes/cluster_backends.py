@@ -63,7 +63,7 @@ def cluster_backends(
     ``servers``: of Services whose servers are known individually.
     """
     known = tuple(services)
-    elsewhere = shadowed(known)
+    elsewhere = list_shadowed(known)
     priorities = _priorities(known)
     fallback = ClusterFacts(
         cluster=apiserver.url,
@@ -97,7 +97,7 @@ def cluster_backends(
     return tuple(backends)
 
 
-def shadowed(services: Iterable[APIService]) -> frozenset[GroupVersion]:
+def list_shadowed(services: Iterable[APIService]) -> frozenset[GroupVersion]:
     """The group-versions that an apiserver serves from elsewhere, regardless of CustomResourceDefinitions."""
     return frozenset(item.group_version for item in services if item.is_builtin or item.service is not None)
 

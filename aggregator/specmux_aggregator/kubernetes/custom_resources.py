@@ -45,7 +45,7 @@ class Definition:
     """None if it is nested too deeply."""
 
 
-def kept(item: Object) -> Definition:
+def keep_definition(item: Object) -> Definition:
     """The part of an object that a watch keeps."""
     metadata = mapping(item.get("metadata"))
     return Definition(

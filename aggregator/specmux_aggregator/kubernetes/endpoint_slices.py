@@ -39,7 +39,7 @@ def addresses_of(slices: Iterable[Mapping[str, Any]]) -> dict[ServiceName, tuple
     return addresses
 
 
-def kept(item: Mapping[str, Any]) -> Mapping[str, Any]:
+def keep_slice(item: Mapping[str, Any]) -> Mapping[str, Any]:
     """The parts of a slice that are used here, and its identity for the watch."""
     fields = ("apiVersion", "kind", "metadata", "addressType", "endpoints", "ports")
     return {name: item[name] for name in fields if name in item}

@@ -16,7 +16,7 @@ from specmux_aggregator.kubernetes.endpoint_slices import (
     ServerAddress,
     ServiceName,
     addresses_of,
-    kept,
+    keep_slice,
 )
 from specmux_aggregator.kubernetes.watch import Timing, Watch, WatchState
 from specmux_aggregator.kubernetes.watch_events import Object
@@ -57,7 +57,7 @@ class ServiceEndpoints:
             selector=f"{SERVICE_LABEL} in ({names})",
             on_change=self._take,
             on_failure=self._note_refusal,
-            keep=kept,
+            keep=keep_slice,
             timing=self._timing,
         )
         self._task = asyncio.create_task(self._watch.run())

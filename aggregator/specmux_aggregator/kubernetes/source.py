@@ -14,15 +14,20 @@ from typing import Any, Final, Protocol
 
 from specmux_aggregator.config.settings import KubernetesSettings
 from specmux_aggregator.kubernetes.api_client import ApiClient
-from specmux_aggregator.kubernetes.api_services import APIService, noted, read_api_services, recall
+from specmux_aggregator.kubernetes.api_services import APIService, read_api_services, recall, write_note
 from specmux_aggregator.kubernetes.cluster_backends import (
     APISERVER,
     APISERVER_SERVICE,
     Reach,
     cluster_backends,
-    shadowed,
+    list_shadowed,
 )
-from specmux_aggregator.kubernetes.custom_resources import Definition, SeenDefinitions, WatchedManifests, kept
+from specmux_aggregator.kubernetes.custom_resources import (
+    Definition,
+    SeenDefinitions,
+    WatchedManifests,
+    keep_definition,
+)
 from specmux_aggregator.kubernetes.endpoint_slices import ServiceName
 from specmux_aggregator.kubernetes.service_endpoints import ServiceEndpoints
 from specmux_aggregator.kubernetes.shared_crd_parts import ClusterTemplates
@@ -72,10 +77,10 @@ class SeenServices:
         elif self._taken is not None and self._taken is not self._read:
             self._read = self._taken
             self.items, problems = read_api_services(self._taken.values())
-            named = shadowed(self.items)
+            named = list_shadowed(self.items)
             self._named |= {item.group_version for item in self.items if item.service is not None}
             self.withdrawn = self._named - named
-            note = noted(self._taken.values())
+            note = write_note(self._taken.values())
             if note != self._noted:
                 self._noted = note
                 self._note(note)
@@ -163,7 +168,7 @@ class ClusterSource:
             DEFINITIONS,
             on_change=self._take_definitions,
             on_failure=self._news.ask,
-            keep=kept,
+            keep=keep_definition,
             timing=timing,
         )
         self._endpoints = (
@@ -236,7 +241,7 @@ class ClusterSource:
     @property
     def problems(self) -> tuple[str, ...]:
         """Messages about parts of the cluster that cannot be used."""
-        elsewhere = shadowed(self._services.items or ())
+        elsewhere = list_shadowed(self._services.items or ())
         found = (*self._services.problems, *self._definitions.problems(elsewhere))
         return tuple(first_of(found, PROBLEMS_NAMED, "problems"))
 
@@ -300,7 +305,7 @@ class ClusterSource:
                 has_apiserver=self._settings.apiserver,
                 # Only once it is known which group-versions belong to others.
                 has_custom_resources=is_custom and self._services.items is not None,
-                withdrawn=self._withdrawn(is_custom=is_custom),
+                withdrawn=self._list_withdrawn(is_custom=is_custom),
                 defined=self._definitions.defined if is_custom else frozenset(),
                 servers={} if self._endpoints is None else self._endpoints.servers,
             )
@@ -320,7 +325,7 @@ class ClusterSource:
             self._wake(APISERVER)
         self._was_failing = is_failing
 
-    def _withdrawn(self, *, is_custom: bool) -> frozenset[GroupVersion]:
+    def _list_withdrawn(self, *, is_custom: bool) -> frozenset[GroupVersion]:
         """Group-versions that were served once and are not intended any more."""
         if not is_custom:
             return self._services.withdrawn

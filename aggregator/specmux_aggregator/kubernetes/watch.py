@@ -33,7 +33,7 @@ from specmux_aggregator.kubernetes.watch_events import (
     Keep,
     WatchedObjects,
     after,
-    confirmed,
+    confirm_list,
     differs,
     whole,
 )
@@ -213,7 +213,7 @@ class Watch:
         self._was_shown = True
         if self._held is None:
             logger.info("watch of %s: %d objects", self._path, len(held.objects))
-        held, self._lacked = confirmed(held, self._held, self._lacked)
+        held, self._lacked = confirm_list(held, self._held, self._lacked)
         self._must_list = bool(self._lacked)
         self._hold(held)
         return self._timing.settled if self._must_list else 0.0
@@ -239,7 +239,7 @@ class Watch:
             nonlocal stands, opened_at
             opened_at = time.monotonic()
             self._watches += 1
-            stands = loop.call_later(timing.standing, self._proven)
+            stands = loop.call_later(timing.standing, self._note_proof)
 
         try:
             async with asyncio.timeout(None) as self._running:
@@ -264,7 +264,7 @@ class Watch:
         stood = opened_at is not None and time.monotonic() - opened_at >= timing.standing
         if failure is not None:
             return self._note_failure(failure, stood=stood)
-        self._proven()
+        self._note_proof()
         if not stood:
             if self._heard_at is not None and time.monotonic() - self._heard_at >= timing.silent_max:
                 # A server that answers like that may know nothing of the objects.
@@ -278,7 +278,7 @@ class Watch:
         self._has_bookmarks = self._has_bookmarks or any(each.get("type") == "BOOKMARK" for each in events)
         held, failure = after(self._held, events, keep=self._keep)
         if held.version != self._held.version:
-            self._proven()
+            self._note_proof()
         self._hold(held)
         return failure
 
@@ -334,7 +334,7 @@ class Watch:
         wait = min(longest, self._timing.backoff_min * 2.0 ** min(self._attempts - 1, 20))
         return wait * (0.5 + 0.5 * self._random_unit())
 
-    def _proven(self) -> None:
+    def _note_proof(self) -> None:
         """Note that a watch works: it has lasted, sent something, or ended properly."""
         self._refusals = 0
         self._refused_since = None

@@ -78,7 +78,7 @@ def page_of(
     return ListPage(objects, version, text(_metadata(page).get("continue")))
 
 
-def confirmed(
+def confirm_list(
     now: WatchedObjects, before: WatchedObjects | None, lacked: frozenset[str]
 ) -> tuple[WatchedObjects, frozenset[str]]:
     """The accepted content of a list, and missing objects that must be missing from the next list too before

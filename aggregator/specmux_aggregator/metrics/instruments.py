@@ -104,7 +104,7 @@ class Metrics:
         self.proxy = ProxyMetrics(registry)
         self.auth = AuthMetrics(registry)
 
-    def timed(self, phase: str, result: str, seconds: float) -> None:
+    def record_duration(self, phase: str, result: str, seconds: float) -> None:
         timer = self._timers.get((phase, result))
         if timer is None:
             timer = self._timers[phase, result] = self.aggregation.labels(phase, result)
@@ -334,11 +334,11 @@ class StateCollector:
 def count_check(metrics: Metrics, observation: Observation, outcome: Outcome, seconds: float) -> None:
     """Count one check. ``seconds``: its duration."""
     if isinstance(outcome, Failure):
-        metrics.timed("poll", "failed", seconds)
+        metrics.record_duration("poll", "failed", seconds)
         metrics.backend_failures.labels(observation.backend.name, outcome.cause.value).inc()
         return
     is_built = isinstance(outcome, BackendOffers) and outcome.dialect is not BackendKind.V3 and outcome.bodies
-    metrics.timed("convert" if is_built else "poll", "ok", seconds)
+    metrics.record_duration("convert" if is_built else "poll", "ok", seconds)
     if not isinstance(outcome, BackendOffers):
         return
     for duration in outcome.seconds.values():

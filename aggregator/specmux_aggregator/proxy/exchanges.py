@@ -117,22 +117,22 @@ class Exchanges:
         except TRANSPORT_ERRORS as error:
             return failure_of(error, self._polling if is_ours else self._relaying)
 
-    def answered(self, backend: Backend, status: int) -> None:
+    def count_answer(self, backend: Backend, status: int) -> None:
         """Count a backend's answer that is passed to its client."""
         self._metrics.proxy.requests.labels(backend.name, f"{status // 100}xx").inc()
 
-    def ended(self, backend: Backend) -> None:
+    def note_end(self, backend: Backend) -> None:
         """Note that the answer is complete."""
         if self._failing.pop(backend.name, None) is not None:
             logger.info("backend %s: requests are passed on again", backend.name)
 
-    def broke(self, backend: Backend, reason: Exception | Failure) -> None:
+    def note_break(self, backend: Backend, reason: Exception | Failure) -> None:
         """Note that the answer broke off, or must not continue."""
         self._note(backend, reason if isinstance(reason, Failure) else failure_of(reason, self._polling))
 
-    def failed(self, backend: Backend, failure: Failure, status: int) -> None:
+    def count_failure(self, backend: Backend, failure: Failure, status: int) -> None:
         """Count an answer with ``status`` that this service gave because the backend gave none."""
-        self.answered(backend, status)
+        self.count_answer(backend, status)
         self._note(backend, failure)
 
     async def close(self) -> None:

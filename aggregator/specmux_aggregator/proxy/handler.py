@@ -183,7 +183,7 @@ class ProxyHandler:
         except ValueError as error:
             return _status(request, 400, "BadRequest", str(error))
         if self._is_crowded(owner, self._uploading if request.has_body else self._waiting):
-            return crowded(request)
+            return refuse_crowd(request)
         upload = None
         if request.has_body:
             upload = Upload(request, sent=self._metrics.proxy.bytes.labels(owner.name, "request").inc)
@@ -191,7 +191,7 @@ class ProxyHandler:
                 fields.append(("Content-Length", str(upload.length)))
         begun = await self._begin(owner, message.method, target, fields, upload, is_ours=False)
         if upload is not None and isinstance(begun, Failure):
-            await upload.stopped()
+            await upload.wait_for_stop()
             if upload.is_broken:
                 return _status(request, 400, "BadRequest", "the body of the request is malformed")
             if upload.is_stalled and begun.cause is Cause.TIMEOUT:
@@ -236,7 +236,7 @@ class ProxyHandler:
         finally:
             place.leave()
             if upload is not None:
-                upload.answered()
+                upload.note_answer()
 
     def _is_crowded(self, backend: Backend, others: Counter[BackendName]) -> bool:
         return 0 < self._max_waiting <= others[backend.name]
@@ -256,7 +256,7 @@ class ProxyHandler:
                 if copy is not None:
                     return copy  # as a document: not asked for in vain by each client
             if self._is_crowded(backend, self._waiting):
-                return crowded(request)
+                return refuse_crowd(request)
             begun = await self._swagger_of(backend, request)
             if isinstance(begun, ProxyExchange):
                 self._without_swagger.pop(backend.name, None)
@@ -283,7 +283,7 @@ class ProxyHandler:
             return _status(request, 508, "LoopDetected", f"backend {backend.name} asked for it here")
         copy = await self._copies.answer(backend, request_of(request.message))
         if copy is not None:
-            self._exchanges.failed(backend, failure, copy.status)
+            self._exchanges.count_failure(backend, failure, copy.status)
             return copy
         return self._answer_failure(request, backend, failure, is_read=True)
 
@@ -340,7 +340,7 @@ class ProxyHandler:
             if body is not None:
                 await body.end(is_whole=False)
             return self._answer_failure(request, begun.backend, failure)
-        self._exchanges.answered(begun.backend, begun.answer.status)
+        self._exchanges.count_answer(begun.backend, begun.answer.status)
         return ProxiedResponse(
             begun,
             fields,
@@ -365,11 +365,11 @@ class ProxyHandler:
             prepared = _status(request, 504, "Timeout", message)
         else:
             prepared = _status(request, 502, "BadGateway", message)
-        self._exchanges.failed(backend, failure, prepared.status)
+        self._exchanges.count_failure(backend, failure, prepared.status)
         return prepared
 
 
-def crowded(request: WireRequest) -> PreparedAnswer:
+def refuse_crowd(request: WireRequest) -> PreparedAnswer:
     """The answer to a request beyond the limit."""
     request.connection.connections.stats.requests_refused += 1
     return CROWDED_HEAD if request.message.method == "HEAD" else CROWDED

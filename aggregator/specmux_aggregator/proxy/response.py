@@ -79,7 +79,7 @@ class ProxiedResponse:
         # Clients of HTTP/1.0 cannot read chunks, and the connection must close afterwards (RFC 9112 6.1).
         self._is_last = is_early or is_closing or (is_old and message.chunked)
         self._head = self._write_head(fields, is_old=is_old)
-        self._lost = _lost(self._answer) if self._framing is Framing.CLOSE else None
+        self._lost = _loss_of(self._answer) if self._framing is Framing.CLOSE else None
 
     @property
     def keep_alive(self) -> bool:
@@ -97,15 +97,15 @@ class ProxiedResponse:
         finally:
             await self._begun.close()
             if self._upload is not None:
-                await self._upload.stopped()
+                await self._upload.wait_for_stop()
             if self._connection.streamed is not None:
                 self._connection.end_streaming()
             if self._body is not None:
                 await self._body.end(is_whole=is_whole)
         if broken is None:
-            self._exchanges.ended(self._begun.backend)
+            self._exchanges.note_end(self._begun.backend)
             return
-        self._exchanges.broke(self._begun.backend, broken)
+        self._exchanges.note_break(self._begun.backend, broken)
         self._cut()
         raise ConnectionResetError("the backend's answer is not whole")
 
@@ -188,7 +188,7 @@ class ProxiedResponse:
         self._connection.cut_off()
 
 
-def _lost(answer: aiohttp.ClientResponse) -> asyncio.Future[None] | None:
+def _loss_of(answer: aiohttp.ClientResponse) -> asyncio.Future[None] | None:
     """Resolved with the end of the backend's connection, as a failure if it was not orderly. aiohttp does not
     report that for a body that ends with its connection."""
     protocol = None if answer.connection is None else answer.connection.protocol

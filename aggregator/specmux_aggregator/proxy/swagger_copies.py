@@ -14,15 +14,15 @@ from typing import Final
 import aiohttp
 from aiohttp import hdrs
 
-from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded, encoded
+from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decode_body, encode_body
 from specmux_aggregator.http.messages import Coding, ETag, Request
 from specmux_aggregator.http.negotiation import CODINGS, SWAGGER_MEDIA_TYPES, coding_for, media_type_for
 from specmux_aggregator.http.prepared_answer import (
     FORMATS,
     PreparedAnswer,
     Representation,
-    delivered,
-    settled,
+    deliver,
+    evaluate_preconditions,
 )
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.failure import Failure
@@ -85,7 +85,7 @@ class SwaggerCopying:
                 copy = await asyncio.to_thread(_compact, head, body)
                 self._copies.keep(self._server, self._media_type, copy)
         finally:
-            self._copies.ended(self._server, self._media_type)
+            self._copies.end_copying(self._server, self._media_type)
 
 
 class SwaggerCopies:
@@ -126,7 +126,7 @@ class SwaggerCopies:
     def keep(self, server: _Server, media_type: MediaType, copy: SwaggerCopy) -> None:
         self._kept.setdefault(server, {})[media_type] = copy
 
-    def ended(self, server: _Server, media_type: MediaType) -> None:
+    def end_copying(self, server: _Server, media_type: MediaType) -> None:
         self._making.discard((server, media_type))
 
     def keep_only(self, backends: Iterable[Backend]) -> None:
@@ -159,13 +159,13 @@ class SwaggerCopies:
             is_stale=True,
             fields=(STALE,),
         )
-        if (ready := settled(representation, request)) is not None:
+        if (ready := evaluate_preconditions(representation, request)) is not None:
             return ready
         if coding is not copy.coding:
             # Bytes that are coded here need not be the backend's.
             representation = replace(representation, etag=ETag(f"W/{copy.etag.removeprefix('W/')}"))
         try:
-            return delivered(representation, await asyncio.to_thread(_recode, copy, coding, self._max_bytes))
+            return deliver(representation, await asyncio.to_thread(_recode, copy, coding, self._max_bytes))
         except (BadCoding, TooLarge, ValueError):
             return None  # what the backend sent cannot be sent otherwise
 
@@ -178,11 +178,11 @@ def _compact(head: SwaggerCopy, body: bytes) -> SwaggerCopy:
     """The copy to keep: compressed, with a tag if the backend gave none."""
     etag = head.etag or ETag(f'"{sha256(body).hexdigest()}"')
     if head.coding is Coding.IDENTITY:
-        return SwaggerCopy(head.content_type, etag, Coding.GZIP, encoded(body, Coding.GZIP))
+        return SwaggerCopy(head.content_type, etag, Coding.GZIP, encode_body(body, Coding.GZIP))
     return SwaggerCopy(head.content_type, etag, head.coding, body)
 
 
 def _recode(copy: SwaggerCopy, coding: Coding, max_bytes: int) -> bytes:
     if coding is copy.coding:
         return copy.body
-    return encoded(decoded(copy.body, copy.coding, max_bytes=max_bytes), coding)
+    return encode_body(decode_body(copy.body, copy.coding, max_bytes=max_bytes), coding)

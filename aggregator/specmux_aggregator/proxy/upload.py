@@ -34,7 +34,7 @@ class Upload:
         self._patience = 0.0
         self._began = 0.0
         self._moved = 0
-        self._whole: Callable[[], None] = _nothing
+        self._whole: Callable[[], None] = _do_nothing
         self.is_stalled = False
         """Whether it was given up while the client owed the next piece."""
         self.is_broken = False
@@ -57,11 +57,11 @@ class Upload:
         self._began = asyncio.get_running_loop().time()
         self._whole = whole
 
-    def answered(self) -> None:
+    def note_answer(self) -> None:
         """Note that the answer begins, or that there will be none."""
         self._deadline = None
 
-    async def stopped(self) -> None:
+    async def wait_for_stop(self) -> None:
         """Wait until nothing reads the body any more, after aiohttp's writer was cancelled; others may then
         read the rest."""
         with contextlib.suppress(TimeoutError):
@@ -88,7 +88,7 @@ class Upload:
             self._moved += len(piece)
             self._put_off()
             if not piece:
-                self._whole_came()
+                self._note_whole()
                 return
             yield piece
             self._sent(len(piece))
@@ -100,7 +100,7 @@ class Upload:
             slowest = self._began + (SLOW_TIMES - 1) * self._patience + self._moved / RATE_MIN
             self._deadline.reschedule(min(now, slowest) + self._patience)
 
-    def _whole_came(self) -> None:
+    def _note_whole(self) -> None:
         """From now on the backend is being waited for."""
         if self._deadline is not None and not self._deadline.expired():
             self._deadline.reschedule(asyncio.get_running_loop().time() + self._patience)
@@ -111,5 +111,5 @@ class Upload:
             invite(self._request)
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     """Default callback."""

@@ -14,12 +14,12 @@ from specmux_aggregator.http.messages import Coding, Request
 from specmux_aggregator.http.prepared_answer import (
     PreparedAnswer,
     Representation,
-    delivered,
+    deliver,
+    evaluate_preconditions,
     retry_fields,
-    settled,
     status_reply,
 )
-from specmux_aggregator.http.prepared_bodies import passing, represented
+from specmux_aggregator.http.prepared_bodies import prepare_unstored, represent
 from specmux_aggregator.http.query import BadParameters, flag, number, parameters
 from specmux_aggregator.model.snapshot import SnapshotEntry
 from specmux_aggregator.mounts import READER, NamedFunction
@@ -65,20 +65,24 @@ class Explain:
 
     def immediate(self, request: Request) -> PreparedAnswer | None:
         asked_for = self._parse_request(request)
-        return asked_for if isinstance(asked_for, PreparedAnswer) else settled(asked_for[2], request)
+        return (
+            asked_for
+            if isinstance(asked_for, PreparedAnswer)
+            else evaluate_preconditions(asked_for[2], request)
+        )
 
     async def respond(self, request: Request) -> PreparedAnswer:
         asked_for = self._parse_request(request)
         if isinstance(asked_for, PreparedAnswer):
             return asked_for
         entry, question, representation = asked_for
-        ready = settled(representation, request)
+        ready = evaluate_preconditions(representation, request)
         if ready is not None:
             return ready
         try:
             found = await self._reading.of_document(entry, _EXPLAIN, question, representation.coding)
         except Unready as error:
-            return refused(request, error, route="explain")
+            return refuse(request, error, route="explain")
         return _answer(request, representation, found)
 
     def _parse_request(
@@ -93,7 +97,7 @@ class Explain:
         except BadParameters as error:
             return status_reply(400, str(error), route="explain", request=request)
         content_type, form = _CONTENT_TYPES[question.output]
-        representation = represented(
+        representation = represent(
             request,
             "explain",
             str(entry.key.hash),
@@ -111,7 +115,7 @@ class Explain:
             message = "the path is /openapi/explain/GROUP-VERSION/KIND, of a group-version that is published"
             return status_reply(404, message, route="explain", request=request)
         waiting = Unready(503, "a backend that may have the document has not answered yet")
-        return refused(request, waiting, route="explain")
+        return refuse(request, waiting, route="explain")
 
 
 class Search:
@@ -123,23 +127,27 @@ class Search:
 
     def immediate(self, request: Request) -> PreparedAnswer | None:
         asked_for = self._parse_request(request)
-        return asked_for if isinstance(asked_for, PreparedAnswer) else settled(asked_for[1], request)
+        return (
+            asked_for
+            if isinstance(asked_for, PreparedAnswer)
+            else evaluate_preconditions(asked_for[1], request)
+        )
 
     async def respond(self, request: Request) -> PreparedAnswer:
         asked_for = self._parse_request(request)
         if isinstance(asked_for, PreparedAnswer):
             return asked_for
         question, representation = asked_for
-        ready = settled(representation, request)
+        ready = evaluate_preconditions(representation, request)
         if ready is not None:
             return ready
         try:
             found = await self._reading.of_all(partial(_SEARCH, question, representation.coding))
         except Unready as error:
-            return refused(request, error, route="search")
+            return refuse(request, error, route="search")
         if self._reading.is_complete or not isinstance(found, ReaderAnswer):
             return _answer(request, representation, found)
-        return passing(representation, found.body)
+        return prepare_unstored(representation, found.body)
 
     def _parse_request(self, request: Request) -> PreparedAnswer | tuple[SearchRequest, Representation]:
         if request.path.removesuffix("/") != SEARCH.removesuffix("/"):
@@ -149,7 +157,7 @@ class Search:
         except BadParameters as error:
             return status_reply(400, str(error), route="search", request=request)
         version = self._reading.version
-        representation = represented(
+        representation = represent(
             request, "search", version, content_type=JSON, route="search", format="json",
             is_private=self._is_private,
         )  # fmt: skip
@@ -186,11 +194,11 @@ def _answer(
     request: Request, representation: Representation, found: ReaderAnswer | QuestionRefusal
 ) -> PreparedAnswer:
     if isinstance(found, ReaderAnswer):
-        return delivered(representation, found.body)
-    return refused(request, found, route=representation.route)
+        return deliver(representation, found.body)
+    return refuse(request, found, route=representation.route)
 
 
-def refused(request: Request, refused_as: QuestionRefusal | Unready, *, route: str) -> PreparedAnswer:
+def refuse(request: Request, refused_as: QuestionRefusal | Unready, *, route: str) -> PreparedAnswer:
     """An error as Kubernetes words it; those that pass have a ``Retry-After``."""
     message = refused_as.message if isinstance(refused_as, QuestionRefusal) else str(refused_as)
     code = refused_as.code

@@ -11,12 +11,12 @@ from specmux_aggregator.http.prepared_answer import (
     NO_STORE,
     PreparedAnswer,
     Representation,
-    delivered,
+    deliver,
+    evaluate_preconditions,
     prepare,
     retry_fields,
-    settled,
 )
-from specmux_aggregator.http.prepared_bodies import passing
+from specmux_aggregator.http.prepared_bodies import prepare_unstored
 from specmux_aggregator.reader.assets import assets, bare_error
 from specmux_aggregator.reader.process import Unready
 from specmux_aggregator.reader.requests import QuestionRefusal, ReaderAnswer
@@ -90,7 +90,7 @@ def asset_answer(request: Request, name: str, *, is_private: bool) -> PreparedAn
         is_head=request.method == "HEAD",
         fields=FIELDS[1:2],
     )
-    return settled(representation, request) or delivered(representation, asset.body)
+    return evaluate_preconditions(representation, request) or deliver(representation, asset.body)
 
 
 def reader_page(
@@ -100,5 +100,5 @@ def reader_page(
     if isinstance(found, QuestionRefusal):
         raise Unready(found.code, found.message)
     if is_complete:
-        return delivered(representation, found.body)
-    return passing(representation, found.body, 200)
+        return deliver(representation, found.body)
+    return prepare_unstored(representation, found.body, 200)

@@ -8,8 +8,13 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from specmux_aggregator.http.messages import Coding, ETag, Request
-from specmux_aggregator.http.prepared_answer import PreparedAnswer, Representation, delivered, settled
-from specmux_aggregator.http.prepared_bodies import passing, represented
+from specmux_aggregator.http.prepared_answer import (
+    PreparedAnswer,
+    Representation,
+    deliver,
+    evaluate_preconditions,
+)
+from specmux_aggregator.http.prepared_bodies import prepare_unstored, represent
 from specmux_aggregator.http.query import BadParameters, number, parameters
 from specmux_aggregator.model.snapshot import SnapshotEntry
 from specmux_aggregator.mounts import READER, NamedFunction
@@ -129,7 +134,7 @@ class Ui:
     ) -> PreparedAnswer:
         """Raises Unready."""
         representation = self._represent(request, name, self._reading.version)
-        ready = settled(representation, request)
+        ready = evaluate_preconditions(representation, request)
         if ready is not None:
             return ready
         found = await self._reading.of_all(job(representation.coding), seconds=seconds)
@@ -148,12 +153,12 @@ class Ui:
         representation = self._represent(
             request, "document", self._reading.version, request.path, str(origins), state_of(logged)
         )
-        ready = settled(representation, request)
+        ready = evaluate_preconditions(representation, request)
         if ready is not None:
             return ready
         body = self._rendered.get(representation.etag)
         if body is not None:
-            return delivered(representation, body)
+            return deliver(representation, body)
         question = DocumentRequest(
             page=page,
             below=request.path.removeprefix(PREFIX),
@@ -198,7 +203,7 @@ class Ui:
         since = None if self._log is None else self._log.complete_since
         state = str(is_published), str(since), state_of(entries)
         representation = self._represent(request, "changes", name or "", *state)
-        ready = settled(representation, request)
+        ready = evaluate_preconditions(representation, request)
         if ready is not None:
             return ready
         question = ChangesRequest(
@@ -228,7 +233,7 @@ class Ui:
             found = await self._reading.of_state(partial(_ERROR, self._site), question, representation.coding)
         except Unready:
             return bare_page(request, code, message)
-        return passing(representation, found.body, code)
+        return prepare_unstored(representation, found.body, code)
 
     def _list_logged(self, name: GroupVersion | None) -> Sequence[LogEntryPage] | None:
         """The entries of the log on a page: of one group-version, or the last entry of each."""
@@ -237,7 +242,7 @@ class Ui:
         return self._log.latest() if name is None else self._log.of(name)[:ENTRIES_MAX]
 
     def _represent(self, request: Request, *what: str) -> Representation:
-        return represented(
+        return represent(
             request, "ui", *what, content_type=HTML, route="ui", format="html",
             is_private=self._is_private, fields=FIELDS,
         )  # fmt: skip

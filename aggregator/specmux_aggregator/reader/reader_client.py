@@ -172,7 +172,7 @@ class Reading:
             if self._aligning is not None and not self._aligning[1].done():
                 return  # somebody came first
             version = self.version
-            task = self._following(version, fetches=False)
+            task = self._start_following(version, fetches=False)
             self._aligning = version, task
             await asyncio.wait((task,))
             if task.cancelled() or task.exception() is not None or task.result() is not None:
@@ -301,7 +301,7 @@ class Reading:
         if self._aligning is None or self._aligning[0] != version or self._aligning[1].done():
             if self._aligning is not None:
                 self._aligning[1].cancel()
-            self._aligning = version, self._following(version)
+            self._aligning = version, self._start_following(version)
         _, task = self._aligning
         await asyncio.wait((task,), timeout=seconds)
         if task.done() and not task.cancelled() and task.exception() is None:
@@ -309,7 +309,7 @@ class Reading:
             if unready is not None:
                 raise unready
 
-    def _following(self, version: str, *, fetches: bool = True) -> asyncio.Task[Unready | None]:
+    def _start_following(self, version: str, *, fetches: bool = True) -> asyncio.Task[Unready | None]:
         work = self._hand_over(self._snapshot(), version, fetches=fetches)
         task = asyncio.create_task(work, name="reader")
         log_failure(task, logger, "the index could not follow")
@@ -365,4 +365,4 @@ class Reading:
 
     def _is_at_hand(self, entry: SnapshotEntry) -> bool:
         is_native = entry.offer.provenance is Provenance.NATIVE
-        return not is_native or self._documents.held(entry.key) is not None
+        return not is_native or self._documents.find_json(entry.key) is not None

@@ -97,7 +97,7 @@ class ValidationEndpoint:
 
     async def _answer(self, request: WireRequest) -> tuple[PreparedAnswer, str]:
         """The answer, and the result to count."""
-        asked = _asked(request.message)
+        asked = _parse_question(request.message)
         if isinstance(asked, PreparedAnswer):
             return asked, "refused"
         try:
@@ -110,7 +110,7 @@ class ValidationEndpoint:
         except BodiesFull:
             return _refuse(429, "too many bodies are being checked; try again"), "busy"
         except BodyRefused as error:
-            return _body_refused(error), "refused"
+            return _refuse_body(error), "refused"
         except Unready as error:
             return _refuse(error.code, str(error)), "busy" if error.code == 429 else "failed"
         return self._judge(found)
@@ -170,7 +170,7 @@ def validation_of(
     )
 
 
-def _asked(message: RawRequestMessage) -> PreparedAnswer | Callable[[bytes], ValidationRequest]:
+def _parse_question(message: RawRequestMessage) -> PreparedAnswer | Callable[[bytes], ValidationRequest]:
     """The question to ask once the body has arrived, or an answer that does not depend on the body."""
     if message.method != "POST":
         is_head = message.method == "HEAD"
@@ -210,7 +210,7 @@ def _coding(message: RawRequestMessage) -> Coding | None:
     return {"": Coding.IDENTITY, "identity": Coding.IDENTITY, "gzip": Coding.GZIP}.get(coding)
 
 
-def _body_refused(error: BodyRefused) -> PreparedAnswer:
+def _refuse_body(error: BodyRefused) -> PreparedAnswer:
     match error:
         case BodyTooLarge():
             return _refuse(413, f"Request entity too large: limit is {BODY_MAX}")

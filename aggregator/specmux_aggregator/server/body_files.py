@@ -86,7 +86,7 @@ class BodyFiles:
             return None
         return self._keep(key, body)
 
-    def held(self, body: bytes) -> int | None:
+    def find(self, body: bytes) -> int | None:
         """The existing file of ``body``, for an answer that is already being sent."""
         known = self._files.get(id(body))
         if known is None or known.is_whole():

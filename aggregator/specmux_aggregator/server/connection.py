@@ -160,14 +160,14 @@ class Connection(asyncio.Protocol):
             wire.max_size = RECEIVE  # asyncio would allocate 256 KiB for each read
         # A TLS connection was admitted when its handshake began.
         if is_encrypted or self.connections.admission.admit(self, self.peername):
-            self.connections.opened(self)
+            self.connections.add(self)
         else:
             self.close()
 
     def connection_lost(self, exc: BaseException | None) -> None:
         self.transport = None
         self.incoming.end()
-        self.connections.closed(self)
+        self.connections.remove(self)
         if self.outgoing.is_busy:
             self.outgoing.lose()
             self.connections.stats.disconnects += self.task is None
@@ -288,14 +288,14 @@ class Connection(asyncio.Protocol):
         is_last = ends(message, EMPTY_PAYLOAD, slot.prepared) or self._dispatch.is_stopping
         if incoming.is_at_boundary and not is_last:
             self._answers.remember(piece, message, self, slot)
-        incoming.answered_at_once()
+        incoming.note_answered()
         self._answer(slot, now, message, is_last=is_last)
         return True
 
     def _refuse(self, error: HttpProcessingError, now: float) -> None:
         self.connections.stats.malformed += 1
         # The error's own message may quote a header field, and with it a credential.
-        self.connections.complaints.malformed(self.peername, type(error).__name__)
+        self.connections.complaints.log_malformed(self.peername, type(error).__name__)
         self._is_lingering = isinstance(error, (HeadTooLarge, NotHTTP))  # raised before the request ended
         self.outgoing.answer(self._answers.slot(answer_to(error)), now, CLOSE, is_last=True)
         self._finish(is_last=True)

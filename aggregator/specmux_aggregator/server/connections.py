@@ -57,10 +57,10 @@ class Connections:
         shared: Any = self  # it only ever receives its own connections; the protocol says any
         self.made: Callable[[], Connection] = partial(Connection, shared, dispatch)
 
-    def opened(self, connection: Connection) -> None:
+    def add(self, connection: Connection) -> None:
         self._open.add(connection)
 
-    def closed(self, connection: Connection) -> None:
+    def remove(self, connection: Connection) -> None:
         self.admission.release(connection)
         self._open.discard(connection)
         if self._emptied is not None and not self._open:

@@ -13,7 +13,7 @@ from aiohttp.http import RawRequestMessage
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
 from specmux_aggregator.http.prepared_answer import PreparedAnswer, refusal
-from specmux_aggregator.http.trace_context import FIELD, traced
+from specmux_aggregator.http.trace_context import FIELD, trace_request
 from specmux_aggregator.server.memo import Answers, Slot
 from specmux_aggregator.server.protocols import (
     ClientConnection,
@@ -26,7 +26,7 @@ from specmux_aggregator.server.protocols import (
     WireRequest,
 )
 from specmux_aggregator.server.refusals import FAILED, path_of
-from specmux_aggregator.server.requests import REFUSALS, refused
+from specmux_aggregator.server.requests import REFUSALS, refuse_message
 from specmux_aggregator.server.stats import RequestStats
 
 logger = logging.getLogger(__name__)
@@ -107,7 +107,7 @@ class Dispatch:
         parents = request.message.headers.getall(FIELD, ())
         if not parents:
             return await self._respond(request, started, pending)
-        with traced(parents):
+        with trace_request(parents):
             return await self._respond(request, started, pending)
 
     async def _respond(
@@ -145,10 +145,10 @@ class Dispatch:
             self._stats.in_flight_elsewhere -= 1
 
     def _refuse(self, message: RawRequestMessage, connection: ClientConnection) -> PreparedAnswer | None:
-        prepared = refused(message)
+        prepared = refuse_message(message)
         if prepared is not None:
             self._stats.malformed += 1
-            connection.connections.complaints.malformed(connection.peername, prepared.status)
+            connection.connections.complaints.log_malformed(connection.peername, prepared.status)
         return prepared
 
     async def _forbidden(

@@ -165,7 +165,7 @@ class Incoming:
             and self.held.head + len(piece) <= HEAD_MAX
         )
 
-    def answered_at_once(self) -> None:
+    def note_answered(self) -> None:
         """Note that the only message was answered and the connection continues."""
         self.taken += 1
         self.head_since = 0.0
@@ -220,7 +220,7 @@ class Incoming:
     def count(self, *, is_answered: bool) -> None:
         """Release the cost of messages taken up; the last one stays counted until ``is_answered``."""
         if self.held.cost:
-            self.held.taken(len(self.messages) - is_answered)
+            self.held.set_waiting(len(self.messages) - is_answered)
 
     def clear(self) -> None:
         """Drop everything that waits, and ignore further input."""

@@ -93,7 +93,7 @@ class HeldBytes:
         else:
             self._begin(data)
 
-    def taken(self, waiting: int) -> None:
+    def set_waiting(self, waiting: int) -> None:
         """Set the number of messages that still wait."""
         if len(self._costs) > waiting + 1:
             self._let_go(waiting)

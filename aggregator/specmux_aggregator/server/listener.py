@@ -136,7 +136,7 @@ class ClientHandshakes:
         self._admission.pass_on(transport, connection)
         return connection
 
-    def misdirected(self) -> bytes:
+    def answer_misdirected(self) -> bytes:
         lines = self._lines.end_of_head(MISDIRECTED, time.monotonic())
         return b"".join((MISDIRECTED.head, CLOSE, lines, MISDIRECTED.body))
 

@@ -23,7 +23,7 @@ class AcceptComplaints:
         self._told = 0
         self._left_out = 0
 
-    def malformed(self, peer: object, reason: object) -> None:
+    def log_malformed(self, peer: object, reason: object) -> None:
         """``reason``: text of this package only, since a request can contain a credential."""
         now = time.monotonic()
         if now - self._began >= 1.0:

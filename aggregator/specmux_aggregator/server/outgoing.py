@@ -116,7 +116,7 @@ class Outgoing:
         unsent, self.unsent = self.unsent, None
         if unsent is None:
             return None
-        file = None if self._file is None else self._shared.files.held(unsent.slot.prepared.body)
+        file = None if self._file is None else self._shared.files.find(unsent.slot.prepared.body)
         is_done = self._push(unsent.slot, unsent.sent, unsent.started, file, is_last=unsent.is_last)
         return unsent if is_done else None
 

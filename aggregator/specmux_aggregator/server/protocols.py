@@ -108,10 +108,10 @@ class ListenerState(Protocol):
     admission: Admission
     complaints: AcceptComplaints
 
-    def opened(self, connection: ClientConnection) -> None:
+    def add(self, connection: ClientConnection) -> None:
         """Register a connection that was admitted."""
 
-    def closed(self, connection: ClientConnection) -> None:
+    def remove(self, connection: ClientConnection) -> None:
         """Note a connection that was lost, admitted or not."""
 
     def cut_largest(self) -> None:

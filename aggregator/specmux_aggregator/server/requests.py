@@ -42,13 +42,13 @@ _HEADS: Final = {
 REFUSALS: Final = frozenset({*_HEADS, *_HEADS.values()})
 
 
-def refused(message: RawRequestMessage) -> PreparedAnswer | None:
+def refuse_message(message: RawRequestMessage) -> PreparedAnswer | None:
     """The answer to a message that must not reach the service; None for all others."""
-    found = _refuse(message)
+    found = _find_refusal(message)
     return _HEADS[found] if found is not None and message.method == "HEAD" else found
 
 
-def _refuse(message: RawRequestMessage) -> PreparedAnswer | None:
+def _find_refusal(message: RawRequestMessage) -> PreparedAnswer | None:
     headers = message.headers
     if message.version not in VERSIONS:
         return BAD_VERSION

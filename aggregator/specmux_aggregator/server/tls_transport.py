@@ -55,7 +55,7 @@ class Handshakes(Protocol):
     def succeed(self, transport: TLSTransport, tls: ssl.SSLObject) -> asyncio.Protocol | None:
         """The protocol that takes the connection over; None if it is refused."""
 
-    def misdirected(self) -> bytes:
+    def answer_misdirected(self) -> bytes:
         """The complete answer to a client that speaks plain HTTP."""
 
     def end(self, transport: TLSTransport) -> None:
@@ -248,7 +248,7 @@ class TLSTransport(asyncio.Transport, asyncio.Protocol):
             records.clear()
             if error.reason in PLAIN_HTTP:
                 records.drop()  # an alert, which the client would take for the begin of an answer
-                self._wire.write(handshakes.misdirected())
+                self._wire.write(handshakes.answer_misdirected())
             self._fail()
             return
         # Session tickets are sent at once as well: they carry the TCP acknowledgement for which a client with

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import orjson
 
 from specmux_aggregator.config.settings import LimitSettings, PollingSettings
-from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
+from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decode_body
 from specmux_aggregator.http.messages import Coding, ETag
 from specmux_aggregator.http.trace_context import FIELD, current_parent
 from specmux_aggregator.model.backend import Backend
@@ -324,7 +324,7 @@ class BackendClient:
 
     def _parse_root(self, payload: Payload) -> BackendRoot | Failure:
         try:
-            body = decoded(payload.body, payload.coding, max_bytes=self._limits.max_root_bytes)
+            body = decode_body(payload.body, payload.coding, max_bytes=self._limits.max_root_bytes)
         except TooLarge:
             return too_large(self._limits.max_root_bytes)
         except BadCoding as error:

@@ -111,7 +111,7 @@ class Identity:
         self.exposures = tuple(exposures)
         """Messages about settings that weaken security."""
 
-    async def shown(self) -> RequestIdentity:
+    async def current(self) -> RequestIdentity:
         """The current content of files and programs. Raises Unusable."""
         if self._fixed is not None:
             return self._fixed
@@ -123,7 +123,7 @@ class Identity:
         except UnusableCredentials as error:
             raise Unusable(Failure(Cause(error.cause), str(error))) from error
 
-    def refused(self, shown: RequestIdentity) -> bool:
+    def note_refusal(self, shown: RequestIdentity) -> bool:
         """Report a 401; returns whether newer credentials may be available at once."""
         if self._plugin is None or shown.issued is None:
             return False  # files are read for each request anyway

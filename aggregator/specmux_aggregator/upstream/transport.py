@@ -23,7 +23,7 @@ from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.upstream.connections.addresses import Address
 from specmux_aggregator.upstream.connections.connector import CheckedConnector, ServerRecord
-from specmux_aggregator.upstream.connections.direct import DirectAnswer, UnreadAnswer, asked
+from specmux_aggregator.upstream.connections.direct import DirectAnswer, UnreadAnswer, send_get
 from specmux_aggregator.upstream.connections.opening import head_of, is_sendable, stream_socket
 from specmux_aggregator.upstream.credentials import Identities, RequestIdentity, Unusable
 from specmux_aggregator.upstream.resolver import DaemonResolver
@@ -110,7 +110,7 @@ class BackendTransport:
         """
         if self.is_closed:
             raise Unusable(CLOSED)
-        shown = await self._identity.shown()
+        shown = await self._identity.current()
         timeout = self._timeout(idle_timeout)
         given = fields.items() if isinstance(fields, Mapping) else fields
         async with contextlib.AsyncExitStack() as stack:
@@ -129,10 +129,10 @@ class BackendTransport:
                         allow_redirects=False,
                     )
                 )
-                if response.status != 401 or not may_renew or not self._identity.refused(shown):
+                if response.status != 401 or not may_renew or not self._identity.note_refusal(shown):
                     break
                 await stack.aclose()
-                shown = await self._identity.shown()
+                shown = await self._identity.current()
             yield response
 
     def ask(
@@ -148,11 +148,11 @@ class BackendTransport:
     ) -> DirectAnswer:
         if self.is_closed:
             raise Unusable(CLOSED)
-        shown = await self._identity.shown()
+        shown = await self._identity.current()
         answer = await self._send(target, fields, shown, idle_timeout)
-        if answer.status == 401 and self._identity.refused(shown):
+        if answer.status == 401 and self._identity.note_refusal(shown):
             answer.close()
-            shown = await self._identity.shown()
+            shown = await self._identity.current()
             answer = await self._send(target, fields, shown, idle_timeout)
         return answer
 
@@ -165,7 +165,7 @@ class BackendTransport:
         route = self._route(shown.context)
         own = (("Host", route.headers["Host"]), ("User-Agent", USER_AGENT))
         head = head_of(f"GET {target} HTTP/1.1", (*own, *fields.items(), *shown.fields))
-        return await asked(connector, route, head, timeout=self._timeout(idle_timeout), ahead=self._ahead)
+        return await send_get(connector, route, head, timeout=self._timeout(idle_timeout), ahead=self._ahead)
 
     def _route(self, context: ssl.SSLContext | None) -> aiohttp.ClientRequest:
         route = self._routes.get(context)

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded, encoded
+from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decode_body, encode_body
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.observation import Hash, Offer, Provenance
 from specmux_aggregator.workers.built import BuiltDocument, GroupBuilt, ManifestObject, Owned, manifest_object
@@ -66,7 +66,7 @@ def read_manifests(name: str, data: bytes, *, limits: Limits) -> FileManifests:
     """The manifests of a file of any content."""
     coding = Coding.GZIP if name.endswith(COMPRESSED) else Coding.IDENTITY
     try:
-        plain = decoded(data, coding, max_bytes=limits.max_bytes)
+        plain = decode_body(data, coding, max_bytes=limits.max_bytes)
     except (BadCoding, TooLarge) as error:
         return FileManifests((), str(error))
     try:
@@ -79,7 +79,7 @@ def read_manifests(name: str, data: bytes, *, limits: Limits) -> FileManifests:
     manifests = [manifest_object(name, document) for document in found.documents]
     fault = "nested too deeply" if None in manifests else None
     read = tuple(manifest for manifest in manifests if manifest is not None)
-    return FileManifests(read, fault, _lost(found.losses))
+    return FileManifests(read, fault, _loss_note(found.losses))
 
 
 def build_groups(
@@ -95,12 +95,12 @@ def build_groups(
     """The documents of whole groups, whose manifests are in order of precedence. ``held``: hashes whose bytes
     the caller already has."""
     return tuple(
-        _group_built(memos, backend, group, manifests, owned, held, limits, templates)
+        _build_group(memos, backend, group, manifests, owned, held, limits, templates)
         for group, manifests in groups.items()
     )
 
 
-def _group_built(
+def _build_group(
     memos: GroupMemos,
     backend: str,
     group: str,
@@ -124,7 +124,7 @@ def _group_built(
     shared = (time.perf_counter() - began) / max(1, len(made.documents))
     documents: list[BuiltDocument] = []
     seconds: dict[GroupVersion, float] = {}
-    for document, taken in _build_group(memo, made, held):
+    for document, taken in _build_documents(memo, made, held):
         documents.append(document)
         if taken is not None:
             seconds[document.group_version] = shared + taken
@@ -137,7 +137,7 @@ def _group_built(
     return GroupBuilt(group, tuple(documents), (*problems, *map(_tell, made.problems)), seconds, resources)
 
 
-def _build_group(
+def _build_documents(
     memo: GroupMemo, made: CRDBuild, held: Mapping[GroupVersion, Hash]
 ) -> Iterator[tuple[BuiltDocument, float | None]]:
     """The documents of one group, and the seconds that each took; None for one that was made before."""
@@ -151,7 +151,7 @@ def _build_group(
         offer = Offer(hash=Hash(content_hash(json)), provenance=Provenance.CRD, size=len(json))
         memo.offers[group_version] = (fingerprint, offer)
         is_held = held.get(group_version) == offer.hash
-        body = None if is_held else encoded(json, Coding.GZIP)
+        body = None if is_held else encode_body(json, Coding.GZIP)
         yield BuiltDocument(group_version, offer, body), time.perf_counter() - began
 
 
@@ -169,7 +169,7 @@ def _resources(memo: GroupMemo, made: CRDBuild, group_version: GroupVersion) -> 
     return known[1]
 
 
-def _lost(losses: Sequence[Loss]) -> str | None:
+def _loss_note(losses: Sequence[Loss]) -> str | None:
     lost = [loss for loss in losses if loss.grade is Grade.LOSS]
     if not lost:
         return None

@@ -8,7 +8,7 @@ from typing import Final
 
 import zstandard
 
-from specmux_aggregator.http.content_codings import ZSTD_WINDOW, BadCoding, TooLarge, decoded
+from specmux_aggregator.http.content_codings import ZSTD_WINDOW, BadCoding, TooLarge, decode_body
 from specmux_aggregator.http.dictionaries import HEADER
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.workers.built import EncodedDocument, MadeDelta
@@ -33,8 +33,8 @@ def make_delta(
     """
     limits = replace(limits, max_bytes=min(DOCUMENT_MAX, limits.max_bytes))
     try:
-        dictionary = decoded(old, Coding.ZSTD, max_bytes=limits.max_bytes)
-        body = decoded(new, coding, max_bytes=DOCUMENT_MAX)
+        dictionary = decode_body(old, Coding.ZSTD, max_bytes=limits.max_bytes)
+        body = decode_body(new, coding, max_bytes=DOCUMENT_MAX)
     except (BadCoding, TooLarge):
         return MadeDelta(b"", b"")
     if media_type != JSON:

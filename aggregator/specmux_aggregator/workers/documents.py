@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded, encoded
+from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decode_body, encode_body
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Offer, Provenance
@@ -61,7 +61,7 @@ def build_swagger(
 ) -> tuple[BuiltDocument, ...] | Failure:
     """The documents of one Swagger 2.0 document. ``held``: hashes whose bytes the caller already has."""
     try:
-        plain = decoded(body, coding, max_bytes=limits.max_bytes)
+        plain = decode_body(body, coding, max_bytes=limits.max_bytes)
         recognised = recognise(plain, limits=limits)
         if recognised.kind is not DocumentKind.SWAGGER_2:
             return Failure(Cause.BAD_BODY, f"{recognised.kind.value} where Swagger 2.0 was asked for")
@@ -88,7 +88,7 @@ def build_file(
     document."""
     coding = Coding.GZIP if name.endswith(COMPRESSED) else Coding.IDENTITY
     try:
-        plain = decoded(data, coding, max_bytes=limits.max_bytes)
+        plain = decode_body(data, coding, max_bytes=limits.max_bytes)
         recognised = recognise(plain, limits=limits)
         if recognised.kind is DocumentKind.CRDS:
             return FileBuilt((), holds_manifests=True)
@@ -172,7 +172,7 @@ def encode(
 ) -> EncodedDocument | Unencodable | Failure:
     """A JSON document in another media type."""
     try:
-        document = parse(decoded(json, coding, max_bytes=limits.max_bytes), limits=limits)
+        document = parse(decode_body(json, coding, max_bytes=limits.max_bytes), limits=limits)
         made = PROFILES.get(media_type)
         if made is not None:
             return EncodedDocument(canonical(made(document)))
@@ -221,4 +221,4 @@ def _build(
         loss_examples=losses.named,
     )
     is_held = held.get(group_version) == digest
-    return BuiltDocument(group_version, offer, None if is_held else encoded(json, Coding.GZIP))
+    return BuiltDocument(group_version, offer, None if is_held else encode_body(json, Coding.GZIP))

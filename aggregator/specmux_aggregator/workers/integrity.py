@@ -12,7 +12,7 @@ from typing import Final
 
 import orjson
 
-from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
+from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decode_body
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash
@@ -69,7 +69,7 @@ def contradicts(etag: str | None, asked: Hash) -> bool:
 
 def _plain(body: bytes, coding: Coding, limits: Limits) -> bytes | Failure:
     try:
-        return decoded(body, coding, max_bytes=limits.max_bytes)
+        return decode_body(body, coding, max_bytes=limits.max_bytes)
     except TooLarge as error:
         return Failure(Cause.TOO_LARGE, str(error))
     except BadCoding as error:

@@ -8,7 +8,13 @@ from typing import Final
 
 import orjson
 
-from specmux_aggregator.http.content_codings import BadCoding, TooLarge, beginning, decoded, encoded
+from specmux_aggregator.http.content_codings import (
+    BadCoding,
+    TooLarge,
+    decode_beginning,
+    decode_body,
+    encode_body,
+)
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Offer, Provenance
@@ -58,7 +64,7 @@ class LoweredDocument:
 def begins_with_30(body: bytes, coding: Coding) -> bool:
     """Whether the first key of a document, as in nearly all, states 3.0. Of two such keys the first counts
     here."""
-    return _FIRST.match(beginning(body, coding, size=END)) is not None
+    return _FIRST.match(decode_beginning(body, coding, size=END)) is not None
 
 
 def _ends_with_30(plain: bytes) -> bool:
@@ -103,22 +109,22 @@ def _may_begin_later(plain: bytes) -> bool:
 def coded_may_be_later(body: bytes, coding: Coding, *, limits: Limits) -> bool:
     """Like ``may_be_later``, of a coded body. Bytes that cannot be decoded are reported elsewhere."""
     try:
-        return may_be_later(decoded(body, coding, max_bytes=limits.max_bytes))
+        return may_be_later(decode_body(body, coding, max_bytes=limits.max_bytes))
     except (BadCoding, TooLarge):
         return False
 
 
-def lowered_document(body: bytes, coding: Coding, *, limits: Limits) -> LoweredDocument | Failure | None:
+def lower_document(body: bytes, coding: Coding, *, limits: Limits) -> LoweredDocument | Failure | None:
     """None if the bytes are 3.0, or not a document, which is reported elsewhere."""
     try:
-        plain = decoded(body, coding, max_bytes=limits.max_bytes)
+        plain = decode_body(body, coding, max_bytes=limits.max_bytes)
     except (BadCoding, TooLarge):
         return None
-    return lowered_json(plain, limits=limits)
+    return lower_json(plain, limits=limits)
 
 
-def lowered_json(plain: bytes, *, limits: Limits) -> LoweredDocument | Failure | None:
-    """Like ``lowered_document``, for a body without content coding."""
+def lower_json(plain: bytes, *, limits: Limits) -> LoweredDocument | Failure | None:
+    """Like ``lower_document``, for a body without content coding."""
     if not may_be_later(plain):
         return None
     try:
@@ -130,4 +136,6 @@ def lowered_json(plain: bytes, *, limits: Limits) -> LoweredDocument | Failure |
     except ConverterError as error:
         cause = Cause.TOO_LARGE if isinstance(error, LimitExceeded) else Cause.BAD_BODY
         return Failure(cause, f"cannot be read as OpenAPI 3.0: {error}")
-    return LoweredDocument(encoded(json, Coding.GZIP), Hash(content_hash(json)), len(json), losses_of(losses))
+    return LoweredDocument(
+        encode_body(json, Coding.GZIP), Hash(content_hash(json)), len(json), losses_of(losses)
+    )

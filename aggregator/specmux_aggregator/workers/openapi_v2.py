@@ -11,7 +11,7 @@ from typing import Final
 
 import orjson
 
-from specmux_aggregator.http.content_codings import encoded
+from specmux_aggregator.http.content_codings import encode_body
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.snapshot import DocumentKey
 from specmux_aggregator.workers.built import NeededDocuments, SwaggerForm, Unencodable
@@ -38,7 +38,7 @@ class SwaggerMemo:
 _MEMO: Final = SwaggerMemo()
 
 
-def merged_swagger(
+def merge_swagger(
     keys: Sequence[DocumentKey],
     documents: Sequence[tuple[DocumentKey, bytes]],
     *,
@@ -61,14 +61,14 @@ def merged_swagger(
     refused = tuple(key for key in keys if key not in pieces)
     encode = _protobuf if media_type == PROTOBUF_V2 else _json
     try:
-        return SwaggerForm(encoded(encode(pieces), coding), refused)
+        return SwaggerForm(encode_body(encode(pieces), coding), refused)
     except REFUSALS as error:
         unfit = tuple(key for key, piece in pieces.items() if not _is_encodable({key: piece}))
         if not 0 < len(unfit) < len(pieces):
             return Unencodable(str(error))
     fit = {key: piece for key, piece in pieces.items() if key not in unfit}
     try:
-        return SwaggerForm(encoded(encode(fit), coding), refused, unfit)
+        return SwaggerForm(encode_body(encode(fit), coding), refused, unfit)
     except REFUSALS as error:
         return Unencodable(str(error))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
+from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decode_body
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_converters.document import Limits, parse
@@ -18,7 +18,7 @@ def resources_in(
     """The resources of one document, from its JSON. Kubernetes' own get their short names, which no document
     contains."""
     try:
-        document = parse(decoded(body, coding, max_bytes=limits.max_bytes), limits=limits)
+        document = parse(decode_body(body, coding, max_bytes=limits.max_bytes), limits=limits)
     except (BadCoding, TooLarge, ConverterError) as error:
         return Failure(Cause.BAD_BODY, str(error))
     return resources_of(document, group_version)

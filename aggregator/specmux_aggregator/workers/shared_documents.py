@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import orjson
 
-from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded, encoded
+from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decode_body, encode_body
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.failure import Failure
 from specmux_aggregator.model.observation import Hash, Offer, Provenance
-from specmux_aggregator.workers.lowering import lowered_json
+from specmux_aggregator.workers.lowering import lower_json
 from specmux_converters.document import Limits, content_hash, parse
 from specmux_converters.errors import ConverterError
 
@@ -28,15 +28,15 @@ class SharedDocument:
 def shared_document(body: bytes, coding: Coding, *, limits: Limits) -> SharedDocument | None:
     """The shared document in a body; None if it is not a document."""
     try:
-        plain = decoded(body, coding, max_bytes=limits.max_bytes)
+        plain = decode_body(body, coding, max_bytes=limits.max_bytes)
         info = parse(plain, limits=limits).get("info")
     except (BadCoding, TooLarge, ConverterError):
         return None
     publisher = hashlib.sha256(orjson.dumps(info, option=orjson.OPT_SORT_KEYS)).digest()
-    lowered = lowered_json(plain, limits=limits)
+    lowered = lower_json(plain, limits=limits)
     if isinstance(lowered, Failure):
         return None
     if lowered is not None:
         return SharedDocument(lowered.offer(lowered.hash), publisher, lowered.gzip)
     offer = Offer(hash=Hash(content_hash(plain)), provenance=Provenance.NATIVE, size=len(plain))
-    return SharedDocument(offer, publisher, encoded(plain, Coding.GZIP))
+    return SharedDocument(offer, publisher, encode_body(plain, Coding.GZIP))

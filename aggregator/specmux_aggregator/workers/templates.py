@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
+from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decode_body
 from specmux_aggregator.http.messages import Coding
 from specmux_converters.crd import Templates, templates_of
 from specmux_converters.document import Limits, parse
@@ -12,6 +12,6 @@ from specmux_converters.errors import ConverterError
 def read_templates(body: bytes, coding: Coding, *, limits: Limits) -> Templates | None:
     """None if the document contains no templates, or is invalid."""
     try:
-        return templates_of(parse(decoded(body, coding, max_bytes=limits.max_bytes), limits=limits))
+        return templates_of(parse(decode_body(body, coding, max_bytes=limits.max_bytes), limits=limits))
     except (BadCoding, TooLarge, ConverterError):
         return None

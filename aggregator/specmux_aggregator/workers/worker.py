@@ -137,7 +137,7 @@ class WorkerProcess:
         self._process: BaseProcess | None = None
         self._is_killed = False
         self._jobs, self._theirs = multiprocessing.Pipe()
-        self.started = asyncio.create_task(self._started(), name="start of a worker")
+        self.started = asyncio.create_task(self._wait_for_start(), name="start of a worker")
 
     async def ask(self, work: tuple[Any, ...]) -> Any:
         """The answer of the process. Raises NotTaken, and EOFError or OSError if it died."""
@@ -157,7 +157,7 @@ class WorkerProcess:
             _signal(_FORK_SERVER, signal.SIGKILL)
         await asyncio.gather(self.started, gone, return_exceptions=True)
 
-    async def _started(self) -> None:
+    async def _wait_for_start(self) -> None:
         async with asyncio.timeout(START_MAX):
             await asyncio.get_running_loop().run_in_executor(self._thread, self._start)
 
@@ -251,7 +251,7 @@ class Worker:
         return result
 
     async def _reply(self, *work: Any) -> Any:
-        process = await self._started()
+        process = await self._take_process()
         try:
             return await self._within_limit(process, work)
         except TimeoutError:
@@ -313,17 +313,17 @@ class Worker:
         self.end()
         await asyncio.gather(*self._ending)
 
-    async def _started(self) -> WorkerProcess:
+    async def _take_process(self) -> WorkerProcess:
         """The process, started if need be. Raises NoWorker."""
         now = asyncio.get_running_loop().time()
         if self._pause is not None and now < self._pause.until:
             raise _no_worker(self._pause)
         try:
             try:
-                process = await self._process_that_started()
+                process = await self._start_process()
             except EOFError:
                 # The fork server died while it started.
-                process = await self._process_that_started()
+                process = await self._start_process()
         except (OSError, EOFError, RuntimeError, MemoryError) as error:
             raise _no_worker(self._pause_starts(error)) from error
         if self._pause is not None:
@@ -331,7 +331,7 @@ class Worker:
             logger.info("the worker process starts again")
         return process
 
-    async def _process_that_started(self) -> WorkerProcess:
+    async def _start_process(self) -> WorkerProcess:
         if self._process is None:
             self._process = WorkerProcess()
         process = self._process

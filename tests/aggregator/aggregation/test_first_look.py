@@ -54,9 +54,9 @@ def test_what_is_empty_stays_unknown_however_long_that_takes() -> None:
     world = World()
     world.now = 1000 * BOUND
     assert world.look.is_pending()
-    assert world.look.missing() == "a, b"
+    assert world.look.name_missing() == "a, b"
     world.answer(1)
-    assert world.look.missing() == "b"
+    assert world.look.name_missing() == "b"
     world.answer(2)
     assert not world.look.is_pending()
     world.answer(0)

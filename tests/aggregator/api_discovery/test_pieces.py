@@ -16,7 +16,7 @@ from specmux_aggregator.api_discovery.streamed_json import (
     done,
     is_longer,
     self_described,
-    written,
+    write_tree,
 )
 from specmux_converters import codecs
 from specmux_converters.media_types import CBOR
@@ -54,8 +54,8 @@ def as_pieces(tree: Any) -> Any:
 @given(st.dictionaries(NAMES, TREES, max_size=20))
 def test_pieces_are_the_whole(members: dict[str, Any]) -> None:
     tree = {**members, "items": []}
-    assert done(written(as_pieces(tree), JSON_WRITER)) == orjson.dumps(tree)
-    assert self_described(done(written(as_pieces(tree), CBORWriter()))) == codecs.encode(tree, CBOR)
+    assert done(write_tree(as_pieces(tree), JSON_WRITER)) == orjson.dumps(tree)
+    assert self_described(done(write_tree(as_pieces(tree), CBORWriter()))) == codecs.encode(tree, CBOR)
 
 
 @pytest.mark.parametrize("count", [0, 1, 23, 24, 255, 256, 65_535, 65_536])
@@ -63,11 +63,11 @@ def test_arrays_and_objects_of_every_size(count: int) -> None:
     numbers, names = range(count), [f"k{number}" for number in range(count)]
     tree = {"list": [*numbers], "map": {name: [] for name in names}}
     pieces = {"list": iter(numbers), "map": {name: iter(()) for name in names}}
-    assert self_described(done(written(pieces, CBORWriter()))) == codecs.encode(tree, CBOR)
+    assert self_described(done(write_tree(pieces, CBORWriter()))) == codecs.encode(tree, CBOR)
 
 
 def test_writing_stops_after_each_leaf() -> None:
-    assert sum(1 for _ in written({"a": iter(range(3)), "b": 1}, JSON_WRITER)) == 4
+    assert sum(1 for _ in write_tree({"a": iter(range(3)), "b": 1}, JSON_WRITER)) == 4
 
 
 def test_only_as_many_are_counted_as_matter() -> None:

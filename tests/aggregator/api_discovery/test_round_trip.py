@@ -13,7 +13,7 @@ from specmux_aggregator.api_discovery.backend_knowledge import (
 )
 from specmux_aggregator.api_discovery.legacy import parse_core_versions, parse_groups, parse_resources
 from specmux_aggregator.api_discovery.merge import merge
-from specmux_aggregator.api_discovery.streamed_json import JSON_WRITER, done, written
+from specmux_aggregator.api_discovery.streamed_json import JSON_WRITER, done, write_tree
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
@@ -37,17 +37,17 @@ def test_resources_of_a_whole_release_survive_both_forms() -> None:
     )
     read = {}
     for groups in ((directory.core,) if directory.core else (), directory.groups):
-        body = done(written(render.aggregated_list(groups, version="v2"), JSON_WRITER))
+        body = done(write_tree(render.aggregated_list(groups, version="v2"), JSON_WRITER))
         lists = parse_aggregated(body, limits=LIMITS, max_group_versions=100)
         assert (lists.notes, lists.stale) == ((), frozenset())
         read |= lists.resources
     assert read == listings
-    body = done(written(render.core_versions(directory), JSON_WRITER))
+    body = done(write_tree(render.core_versions(directory), JSON_WRITER))
     core, _ = parse_core_versions(body, limits=LIMITS, max_group_versions=100)
     others, _ = parse_groups(
-        done(written(render.group_list(directory), JSON_WRITER)), limits=LIMITS, max_group_versions=100
+        done(write_tree(render.group_list(directory), JSON_WRITER)), limits=LIMITS, max_group_versions=100
     )
     assert {*core, *others} == set(listings)
     for version in directory.versions():
-        body = done(written(render.resource_list(version), JSON_WRITER))
+        body = done(write_tree(render.resource_list(version), JSON_WRITER))
         assert parse_resources(body, version.group_version, limits=LIMITS) == (version.resources, ())

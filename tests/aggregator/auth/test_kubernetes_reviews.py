@@ -23,7 +23,7 @@ from specmux_aggregator.auth.authenticator import AuthRequest
 from specmux_aggregator.auth.kubernetes import STRANGERS, TOKENS, KubernetesAuthenticator
 from specmux_aggregator.auth.new_guard import gate_of
 from specmux_aggregator.auth.reviews import AccessVerdict, TokenVerdict
-from specmux_aggregator.auth.users import User, proven
+from specmux_aggregator.auth.users import User, authenticated_user
 from specmux_aggregator.config.settings import AuthSettings, Settings
 from specmux_aggregator.metrics.instruments import Metrics
 
@@ -152,7 +152,9 @@ class Deciding:
     """Reviews that cost nothing: tokens begin with their user's name, those of strangers are nobody's."""
 
     async def token(self, token: str, *, address: bytes) -> TokenVerdict:
-        return TokenVerdict(None if token.startswith("stranger") else proven(token[:12], "", (), {}))
+        return TokenVerdict(
+            None if token.startswith("stranger") else authenticated_user(token[:12], "", (), {})
+        )
 
     async def access(self, user: User, path: str, *, verb: str, address: bytes) -> AccessVerdict:
         return AccessVerdict(True)

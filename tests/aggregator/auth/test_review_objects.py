@@ -17,7 +17,7 @@ from specmux_aggregator.auth.reviews import (
     token_review,
     token_verdict,
 )
-from specmux_aggregator.auth.users import User, proven
+from specmux_aggregator.auth.users import User, authenticated_user
 from specmux_aggregator.model.failure import Failure
 
 ALICE = {"username": "alice", "uid": "1", "groups": ["dev"], "extra": {"scopes": ["a", "b"]}}
@@ -109,15 +109,15 @@ def test_answer_of_another_shape_is_a_failure(body: bytes) -> None:
 
 
 def test_everybody_proven_is_authenticated_but_the_anonymous() -> None:
-    assert proven("a", "", (), {}).groups == ("system:authenticated",)
-    assert proven("a", "", ("system:authenticated",), {}).groups == ("system:authenticated",)
-    assert proven("a", "", ("system:unauthenticated",), {}).groups == ("system:unauthenticated",)
-    assert proven("system:anonymous", "", (), {}).groups == ()
+    assert authenticated_user("a", "", (), {}).groups == ("system:authenticated",)
+    assert authenticated_user("a", "", ("system:authenticated",), {}).groups == ("system:authenticated",)
+    assert authenticated_user("a", "", ("system:unauthenticated",), {}).groups == ("system:unauthenticated",)
+    assert authenticated_user("system:anonymous", "", (), {}).groups == ()
 
 
 TEXTS = st.text(max_size=4)
 USERS = st.builds(
-    proven,
+    authenticated_user,
     TEXTS,
     TEXTS,
     st.lists(TEXTS, max_size=3).map(tuple),

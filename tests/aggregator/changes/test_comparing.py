@@ -10,7 +10,7 @@ import pytest
 
 from shared_data import DATA, files, load
 from specmux_aggregator.changes.entries import Findings
-from specmux_aggregator.http.content_codings import encoded
+from specmux_aggregator.http.content_codings import encode_body
 from specmux_aggregator.http.messages import Coding
 from specmux_converters.document import DEFAULT_LIMITS
 from specmux_tools.change_log import compare_documents, findings_of
@@ -25,7 +25,9 @@ def read_whole(document: Any) -> Findings:
 
 
 def told(document: Any) -> Findings | str:
-    return compare_documents(None, encoded(orjson.dumps(document), Coding.ZSTD), (), limits=DEFAULT_LIMITS)
+    return compare_documents(
+        None, encode_body(orjson.dumps(document), Coding.ZSTD), (), limits=DEFAULT_LIMITS
+    )
 
 
 def operation(kind: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from running.service import DEADLINE, Client, service
 from specmux_aggregator.changes import stream
 from specmux_aggregator.changes.entries import PublishedVersion
 from specmux_aggregator.changes.events import Followers
-from specmux_aggregator.changes.stream import PIECE, written
+from specmux_aggregator.changes.stream import PIECE, write_event
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.observation import Hash
 from specmux_aggregator.server.connections import Connections
@@ -56,7 +56,7 @@ async def test_those_who_read_nothing_share_one_copy(tmp_path: Path, form: str) 
     async with service() as client:
         await client.says_ready()
         followers, connections = parts(client)
-        followers.published(VERSIONS)
+        followers.note_published(VERSIONS)
         clients = [await opened(client, form) for _ in range(READERS)]
         await client.until(lambda: len(followers) == READERS, "followers")
         await client.until(lambda: all(one.outgoing.is_paused for one in connections._open), "unread")
@@ -84,12 +84,12 @@ async def test_those_who_ask_and_leave_share_one_copy_for_a_while(
     made: list[str] = []
     monkeypatch.setattr(stream, "KEPT", 2.0)
     monkeypatch.setattr(
-        stream, "written", lambda event, form: made.append(event.name) or written(event, form)
+        stream, "written", lambda event, form: made.append(event.name) or write_event(event, form)
     )
     async with service() as client:
         await client.says_ready()
         followers, _ = parts(client)
-        followers.published(VERSIONS)
+        followers.note_published(VERSIONS)
         for _ in range(READERS):
             reader, writer = await opened(client, "application/cbor-seq")
             await reader.readexactly(PIECE)
@@ -108,7 +108,7 @@ async def test_large_event_comes_whole_in_every_form(tmp_path: Path) -> None:
         await client.says_ready()
         followers, _ = parts(client)
         some = dict(list(VERSIONS.items())[:3000])
-        followers.published(some)
+        followers.note_published(some)
         wanted = {name: {"hash": "A" * 128, "backend": "b"} for name in some}
         for form in ("text/event-stream", "application/jsonl", "application/cbor-seq"):
             reader, writer = await opened(client, form)

@@ -22,7 +22,7 @@ from specmux_aggregator.changes.document_history import KeptDocuments
 from specmux_aggregator.changes.entries import ComparisonOutcome, PublishedVersion, entry_of, read_entry
 from specmux_aggregator.changes.log import ChangeLog
 from specmux_aggregator.config.settings import ChangeSettings
-from specmux_aggregator.http.content_codings import encoded
+from specmux_aggregator.http.content_codings import encode_body
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.observation import Hash
@@ -85,8 +85,10 @@ def test_an_entry_is_read_as_it_was_written() -> None:
 
 def test_what_cannot_be_compared_is_a_reason() -> None:
     assert isinstance(compare_documents(b"junk", None, (), limits=DEFAULT_LIMITS), str)
-    good = encoded(orjson.dumps(document(fields(1))), Coding.ZSTD)
-    assert isinstance(compare_documents(good, encoded(b"[]", Coding.ZSTD), (), limits=DEFAULT_LIMITS), str)
+    good = encode_body(orjson.dumps(document(fields(1))), Coding.ZSTD)
+    assert isinstance(
+        compare_documents(good, encode_body(b"[]", Coding.ZSTD), (), limits=DEFAULT_LIMITS), str
+    )
 
 
 def test_the_loop_is_free_while_core_v1_is_compared(tmp_path: Path) -> None:

@@ -188,14 +188,14 @@ def note(followers: Followers, number: int) -> None:
     versions = (None, PublishedVersion(Hash(str(number)), BackendName("b")))
     entry = entry_of(number, 0.0, KEY, ComparisonOutcome.COMPARED, versions)
     followers._log.add(entry)
-    followers.changed(entry)
+    followers.note_change(entry)
 
 
 def note_next(followers: Followers, hash: str) -> None:
     versions = (None, PublishedVersion(Hash(hash), BackendName("b")))
     entry = entry_of(followers._log.next_id(), 0.0, KEY, ComparisonOutcome.COMPARED, versions)
     followers._log.add(entry)
-    followers.changed(entry)
+    followers.note_change(entry)
 
 
 async def test_who_reads_too_slowly_is_cut() -> None:
@@ -241,7 +241,7 @@ async def test_publications_that_are_not_remembered_begin_anew() -> None:
     first = await beginning.next(0.01)
     assert first is not None
     for hash in ("A", "B", "B"):  # the last time nothing differs
-        hub.published({KEY: PublishedVersion(Hash(hash), BackendName("b"))})
+        hub.note_published({KEY: PublishedVersion(Hash(hash), BackendName("b"))})
     last = first.id + 2
     for since, names in (
         (first.id, ["publication", "publication"]),
@@ -269,7 +269,7 @@ async def test_an_id_of_another_replica_is_answered_with_all_or_a_reset() -> Non
     here, there = followers(), followers()
     for hub, hashes in ((there, "X"), (here, "XY")):
         for hash in hashes:
-            hub.published({KEY: PublishedVersion(Hash(hash), BackendName("b"))})
+            hub.note_published({KEY: PublishedVersion(Hash(hash), BackendName("b"))})
             note_next(hub, hash)
     reader, watcher = there.add(Feed.PUBLICATIONS, None), there.add(Feed.CHANGES, 1)
     assert reader is not None

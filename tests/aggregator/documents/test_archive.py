@@ -15,7 +15,7 @@ import pytest
 from running.service import backend
 from specmux_aggregator.documents.archive import MANIFEST_FORMAT, StateDirectory, manifest_json, read_manifest
 from specmux_aggregator.documents.repository import CodedBody
-from specmux_aggregator.http.content_codings import encoded
+from specmux_aggregator.http.content_codings import encode_body
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName, ClusterFacts
 from specmux_aggregator.model.failure import Cause, Failure
@@ -61,7 +61,7 @@ def run(path: Path, scenario: Callable[[StateDirectory], Coroutine[Any, Any, Non
 def test_what_was_remembered_is_restored_by_the_next_process(tmp_path: Path) -> None:
     async def first(state: StateDirectory) -> None:
         assert await state.restore(ONE) is None
-        state.remember(observation(), {APPS: encoded(BODY, Coding.GZIP)})
+        state.remember(observation(), {APPS: encode_body(BODY, Coding.GZIP)})
 
     async def second(state: StateDirectory) -> None:
         assert await state.restore(ONE) == observation()
@@ -74,11 +74,11 @@ def test_what_was_remembered_is_restored_by_the_next_process(tmp_path: Path) -> 
 
 def test_a_state_directory_whose_index_is_no_utf8_any_more_begins_empty(tmp_path: Path) -> None:
     async def first(state: StateDirectory) -> None:
-        state.remember(observation(), {APPS: encoded(BODY, Coding.GZIP)})
+        state.remember(observation(), {APPS: encode_body(BODY, Coding.GZIP)})
 
     async def second(state: StateDirectory) -> None:
         assert await state.restore(ONE) is None
-        state.remember(observation(), {APPS: encoded(BODY, Coding.GZIP)})
+        state.remember(observation(), {APPS: encode_body(BODY, Coding.GZIP)})
         assert await state.load(key()) == BODY
 
     run(tmp_path, first)
@@ -92,7 +92,7 @@ def test_what_a_cluster_has_is_restored_for_that_cluster_alone(tmp_path: Path) -
 
     async def scenario(state: StateDirectory) -> None:
         await state.restore(mine)
-        state.remember(observation(mine), {APPS: encoded(BODY, Coding.GZIP)})
+        state.remember(observation(mine), {APPS: encode_body(BODY, Coding.GZIP)})
         assert await state.restore(
             replace(mine, found=ClusterFacts(cluster="https://one", excluded=frozenset()))
         )
@@ -159,7 +159,7 @@ def test_documents_belong_to_the_address_they_came_from(tmp_path: Path) -> None:
 def test_failing_backend_does_not_overwrite_its_last_good_manifest(tmp_path: Path) -> None:
     async def first(state: StateDirectory) -> None:
         await state.restore(ONE)
-        state.remember(observation(), {APPS: encoded(BODY, Coding.GZIP)})
+        state.remember(observation(), {APPS: encode_body(BODY, Coding.GZIP)})
         state.remember(replace(observation(), offers={}, failure=Failure(Cause.REFUSED, "no")), {})
 
     async def second(state: StateDirectory) -> None:

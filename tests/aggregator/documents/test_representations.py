@@ -87,8 +87,8 @@ def test_superseded_documents_go_with_all_their_forms() -> None:
         kept.refuse(key(name), PROTOBUF, "no form")
     kept.keep_only({key("b")})
     assert kept.get(key("a"), JSON, Coding.GZIP) is None
-    assert kept.refused(key("a"), PROTOBUF) is None
-    assert kept.refused(key("b"), PROTOBUF) == "no form"
+    assert kept.refusal_of(key("a"), PROTOBUF) is None
+    assert kept.refusal_of(key("b"), PROTOBUF) == "no form"
     assert kept.usage().bytes == 20
 
 

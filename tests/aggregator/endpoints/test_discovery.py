@@ -390,15 +390,15 @@ def test_forms_are_there_when_prepared() -> None:
     ask("/apis", before, accept=cbor)
     ask("/apis/apps/v1", before)
     made = index()
-    for asked in made.wanted(before.asked()):
+    for asked in made.list_wanted(before.list_asked()):
         asyncio.run(render(made, asked))
     # What every kubectl asks for at both paths, and the CBOR that somebody asked for.
-    assert len(made.asked()) == len(made._coded) == 3
+    assert len(made.list_asked()) == len(made._coded) == 3
     assert ask("/apis", made, accept=cbor).body == ask("/apis", before, accept=cbor).body
     common = made._coded["/apis", WireForm(JSON, "v2"), Coding.GZIP]
     assert ask("/apis", made, accept=V2, accept_encoding="gzip").body is common
     unready = index(is_complete=False)
-    assert not [*unready.wanted(before.asked())]
+    assert not [*unready.list_wanted(before.list_asked())]
 
 
 def test_what_is_large_is_made_apart(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specmux_aggregator.aggregation.ownership import merge
-from specmux_aggregator.endpoints.not_found import unavailable
+from specmux_aggregator.endpoints.not_found import answer_unavailable
 from specmux_aggregator.endpoints.openapi import Decision, Deliver, Revalidate, decide
 from specmux_aggregator.http.messages import Coding, Request
-from specmux_aggregator.http.prepared_answer import PreparedAnswer, delivered
+from specmux_aggregator.http.prepared_answer import PreparedAnswer, deliver
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
@@ -43,7 +43,7 @@ def fields_of(prepared: PreparedAnswer) -> dict[str, str]:
 
 def served(decision: Decision, body: bytes = b"{}") -> dict[str, str]:
     assert isinstance(decision, Deliver)
-    return fields_of(delivered(decision.representation, body))
+    return fields_of(deliver(decision.representation, body))
 
 
 def refused(decision: Decision, code: int, reason: str) -> dict[str, str]:
@@ -166,7 +166,7 @@ def test_with_authentication_only_the_client_may_keep_an_answer(etag: str | None
     ):
         request = Request("GET", path, query, if_none_match=etag)
         decision = decide(snapshot(), request, is_private=True, vouched_until=lambda _: 1.0)
-        prepared = delivered(decision.representation, b"{}") if isinstance(decision, Deliver) else decision
+        prepared = deliver(decision.representation, b"{}") if isinstance(decision, Deliver) else decision
         assert isinstance(prepared, PreparedAnswer)
         assert fields_of(prepared)["Cache-Control"] == expected
         assert not prepared.is_immutable, "Expires would let a cache of HTTP/1.0 keep it"
@@ -201,7 +201,7 @@ def test_coding_is_named_where_there_is_one() -> None:
 def test_head_has_the_length_of_get_and_no_body() -> None:
     decision = answer(method="HEAD")
     assert isinstance(decision, Deliver)
-    prepared = delivered(decision.representation, b"x" * 10)
+    prepared = deliver(decision.representation, b"x" * 10)
     assert (prepared.body, fields_of(prepared)["Content-Length"]) == (b"", "10")
 
 
@@ -247,7 +247,9 @@ def test_form_that_does_not_exist_is_406_alone() -> None:
 
 
 def test_document_without_a_backend_is_503_with_retry_after() -> None:
-    prepared = unavailable(Failure(Cause.REFUSED, "secret detail"), Request("GET", PATH), retry_after=7.4)
+    prepared = answer_unavailable(
+        Failure(Cause.REFUSED, "secret detail"), Request("GET", PATH), retry_after=7.4
+    )
     fields = refused(prepared, 503, "ServiceUnavailable")
     assert fields["Retry-After"] == "7"
     assert b"secret" not in prepared.body

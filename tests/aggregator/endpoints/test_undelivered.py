@@ -13,7 +13,7 @@ from specmux_aggregator.aggregation.check_schedule import BackendCheck
 from specmux_aggregator.aggregation.ownership import merge
 from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.endpoints import service as services
-from specmux_aggregator.endpoints.not_found import FIRST_LOOK_STEP, looking
+from specmux_aggregator.endpoints.not_found import FIRST_LOOK_STEP, answer_looking
 from specmux_aggregator.endpoints.routes import RouteTable
 from specmux_aggregator.endpoints.service import PendingDocument, Service
 from specmux_aggregator.http.messages import Coding, Request
@@ -193,7 +193,7 @@ def test_what_a_check_vouches_for_lasts_as_long_as_it_says(
 
 def test_answers_while_backends_are_looked_at_count_for_what_was_asked() -> None:
     for path, route in (("/openapi/v3", "openapi_root"), (f"/openapi/v3/{APPS}", "openapi_document")):
-        answer = looking(Request("GET", path), now=5.0)
+        answer = answer_looking(Request("GET", path), now=5.0)
         assert (answer.status, answer.route, answer.good_until) == (503, route, 5.0 + FIRST_LOOK_STEP)
         assert b"Retry-After: 1\r\n" in answer.head
 

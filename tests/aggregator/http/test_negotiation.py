@@ -10,10 +10,10 @@ from specmux_aggregator.http.negotiation import (
     ELEMENTS_MAX,
     LIST_MAX,
     MEDIA_TYPES,
+    apply_profile,
     coding_for,
     media_type_for,
     overlong_list,
-    profiled,
 )
 from specmux_converters.media_types import CBOR, JSON, JSON_COMPONENTS, JSON_SCHEMAS, PROTOBUF
 
@@ -31,7 +31,7 @@ OLD_PROTOBUF = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"
     ],
 )
 def test_a_profile_has_a_weight_of_its_own(accept: str, chosen: str) -> None:
-    assert profiled(media_type_for(accept), accept) == chosen
+    assert apply_profile(media_type_for(accept), accept) == chosen
 
 
 @pytest.mark.parametrize(

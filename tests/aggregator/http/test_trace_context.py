@@ -6,14 +6,14 @@ import asyncio
 
 import pytest
 
-from specmux_aggregator.http.trace_context import current_parent, traced
+from specmux_aggregator.http.trace_context import current_parent, trace_request
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
 def test_valid_parent_is_current_within_the_request_only() -> None:
     assert current_parent() is None
-    with traced([PARENT]):
+    with trace_request([PARENT]):
         assert current_parent() == PARENT
     assert current_parent() is None
 
@@ -33,7 +33,7 @@ def test_valid_parent_is_current_within_the_request_only() -> None:
     ],
 )
 def test_anything_else_is_no_trace(values: list[str]) -> None:
-    with traced(values):
+    with trace_request(values):
         assert current_parent() is None
 
 
@@ -46,7 +46,7 @@ async def test_task_that_outlives_the_request_belongs_to_no_trace() -> None:
         await ended.wait()
         seen.append(current_parent())
 
-    with traced([PARENT]):
+    with trace_request([PARENT]):
         task = asyncio.create_task(lasting())
         await asyncio.sleep(0)
     ended.set()

@@ -14,18 +14,18 @@ from hypothesis import strategies as st
 from specmux_aggregator.kubernetes.api_services import (
     APIService,
     Condition,
-    noted,
     read_api_services,
     recall,
+    write_note,
 )
 from specmux_aggregator.kubernetes.cluster_backends import (
     APISERVER,
     CUSTOM_RESOURCES,
     Reach,
     cluster_backends,
-    shadowed,
+    list_shadowed,
 )
-from specmux_aggregator.kubernetes.custom_resources import definitions, kept
+from specmux_aggregator.kubernetes.custom_resources import definitions, keep_definition
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
 from specmux_cache.access.server_access import Credentials, ServerTLS
 
@@ -142,7 +142,7 @@ def test_definitions_publish_nothing_that_the_apiserver_serves_from_elsewhere() 
     for key in ("apis/apps/v1", "api/v1", "apis/metrics.k8s.io/v1beta1"):
         assert not backend.owns(key)  # type: ignore[arg-type]
     assert backend.priorities_of("apis/example.com/v1") == (1000, 100)  # type: ignore[arg-type]
-    assert shadowed(read(OF_A_CRD)) == frozenset()
+    assert list_shadowed(read(OF_A_CRD)) == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -221,14 +221,14 @@ def test_malformed_object_is_a_problem_that_names_it_and_the_rest_stands(item: A
 
 
 def test_what_is_noted_makes_the_same_backends_after_a_restart() -> None:
-    note = noted([METRICS, APPS, OF_A_CRD, {"metadata": None}])
+    note = write_note([METRICS, APPS, OF_A_CRD, {"metadata": None}])
     services, problems = read_api_services(recall(note))
     assert [service.name for service in services] == ["v1.apps", "v1beta1.metrics.k8s.io"]
     assert problems == ()
     assert services[1].service == read(METRICS)[0].service
-    assert shadowed(services) == shadowed(read(METRICS, APPS))
+    assert list_shadowed(services) == list_shadowed(read(METRICS, APPS))
     beaten = {**METRICS, "status": {"conditions": []}, "metadata": {**METRICS["metadata"], "uid": "u"}}
-    assert noted([beaten]) == noted([METRICS])
+    assert write_note([beaten]) == write_note([METRICS])
 
 
 def deep() -> Any:
@@ -261,10 +261,10 @@ def test_whatever_stands_in_an_object_it_is_understood_or_a_problem(data: st.Dat
             place = place[key]
     services, problems = read_api_services([item, APPS])
     assert len(services) + len(problems) == 2
-    again, _ = read_api_services(recall(noted([item, APPS])))
+    again, _ = read_api_services(recall(write_note([item, APPS])))
     assert {service.name for service in again} <= {service.name for service in services}
     cluster_backends(KUBERNETES, services, reach=Reach(), has_apiserver=True, has_custom_resources=True)
-    (definition,) = definitions({"x": kept(item)})
+    (definition,) = definitions({"x": keep_definition(item)})
     assert isinstance(definition.name, str)
 
 

@@ -12,7 +12,12 @@ import orjson
 from specmux_aggregator.aggregation.check_schedule import after
 from specmux_aggregator.backend_sources.crds import CRDsOrigin
 from specmux_aggregator.backend_sources.outcome import BackendOffers, Outcome, UnchangedOffers
-from specmux_aggregator.kubernetes.custom_resources import Definition, WatchedManifests, definitions, kept
+from specmux_aggregator.kubernetes.custom_resources import (
+    Definition,
+    WatchedManifests,
+    definitions,
+    keep_definition,
+)
 from specmux_aggregator.kubernetes.watch_events import ListPage, WatchedObjects, page_of
 from specmux_aggregator.kubernetes.watch_events import after as after_events
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
@@ -62,7 +67,9 @@ class Cluster:
         self.last = Observation(backend=backend)
 
     def has(self, *items: dict[str, Any]) -> None:
-        self.manifests.take(definitions({str(index): kept(item) for index, item in enumerate(items)}))
+        self.manifests.take(
+            definitions({str(index): keep_definition(item) for index, item in enumerate(items)})
+        )
 
     async def check(self) -> Outcome:
         sighting = await self.origin.observe(self.last)
@@ -166,7 +173,7 @@ def test_of_an_object_little_is_held_and_it_is_the_same_until_it_changes() -> No
     item = definition("Widget")
     item["metadata"] |= {"uid": "u", "resourceVersion": "7"}
     page = {"kind": "CustomResourceDefinitionList", "metadata": {"resourceVersion": "9"}, "items": [item]}
-    read = page_of(page, None, keep=kept)
+    read = page_of(page, None, keep=keep_definition)
     assert isinstance(read, ListPage)
     first = WatchedObjects(read.objects, read.version)
     (held,) = first.objects.values()
@@ -175,12 +182,12 @@ def test_of_an_object_little_is_held_and_it_is_the_same_until_it_changes() -> No
     json = zlib.decompress(held.manifest.packed)
     assert orjson.loads(json).keys() == {"apiVersion", "kind", "metadata", "spec"}
     assert b"managedFields" not in json
-    read = page_of(page, first, keep=kept)
+    read = page_of(page, first, keep=keep_definition)
     assert isinstance(read, ListPage)
     again = WatchedObjects(read.objects, read.version)
     assert again.objects["widgets.example.com"] is held
     item["metadata"]["resourceVersion"] = "10"
-    later, failure = after_events(again, [{"type": "MODIFIED", "object": item}], keep=kept)
+    later, failure = after_events(again, [{"type": "MODIFIED", "object": item}], keep=keep_definition)
     assert failure is None
     assert definitions(later.objects) == definitions(first.objects)
     assert later.objects["widgets.example.com"] is not held

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from fakes.cluster import api_service
 from running.cluster_service import definition
-from specmux_aggregator.kubernetes.api_services import noted, read_api_services, recall
-from specmux_aggregator.kubernetes.cluster_backends import Reach, cluster_backends, shadowed
-from specmux_aggregator.kubernetes.custom_resources import definitions, kept
+from specmux_aggregator.kubernetes.api_services import read_api_services, recall, write_note
+from specmux_aggregator.kubernetes.cluster_backends import Reach, cluster_backends, list_shadowed
+from specmux_aggregator.kubernetes.custom_resources import definitions, keep_definition
 from specmux_aggregator.kubernetes.watch_events import ListPage, WatchedObjects, after, page_of
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Failure
@@ -80,7 +80,7 @@ def spoilt(item: Mapping[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
 @settings(max_examples=500)
 @given(spoilt(SERVICE), st.booleans())
 def test_any_api_service_is_a_backend_or_a_problem(item: dict[str, Any], is_recalled: bool) -> None:
-    objects = recall(noted([item, GOOD_SERVICE])) if is_recalled else [item, GOOD_SERVICE]
+    objects = recall(write_note([item, GOOD_SERVICE])) if is_recalled else [item, GOOD_SERVICE]
     services, problems = read_api_services(objects)
     assert len(services) + len(problems) >= len(objects) - 1
     backends = cluster_backends(
@@ -88,7 +88,7 @@ def test_any_api_service_is_a_backend_or_a_problem(item: dict[str, Any], is_reca
     )
     assert "v1.good.example.com" in {backend.name for backend in backends}
     assert all(backend.url.startswith("https://") for backend in backends if backend.url)
-    assert len(shadowed(services)) <= 2
+    assert len(list_shadowed(services)) <= 2
     for problem in problems:
         assert problem.isprintable()
         assert len(problem) < 500
@@ -97,7 +97,7 @@ def test_any_api_service_is_a_backend_or_a_problem(item: dict[str, Any], is_reca
 @settings(max_examples=300)
 @given(spoilt(WIDGET))
 def test_any_definition_is_published_or_told_of(item: dict[str, Any]) -> None:
-    objects = {"a": kept(item), "b": kept(GOOD)}
+    objects = {"a": keep_definition(item), "b": keep_definition(GOOD)}
     found = definitions(objects)
     assert [each.name for each in found if each.name == "goods.good.example.com"]
     groups: dict[str, list[ManifestObject]] = {}
@@ -120,9 +120,11 @@ def test_any_definition_is_published_or_told_of(item: dict[str, Any]) -> None:
 def test_any_list_and_any_event_is_taken_or_a_failure(items: list[Any], metadata: Any, kind: str) -> None:
     page = {"kind": "List", "metadata": metadata, "items": items}
     for made in (page, {**page, "metadata": {"resourceVersion": "9"}}, {**page, "items": metadata}):
-        assert isinstance(page_of(made, None, keep=kept), ListPage | Failure)
-    before = WatchedObjects({"good": kept(GOOD)}, "1")
+        assert isinstance(page_of(made, None, keep=keep_definition), ListPage | Failure)
+    before = WatchedObjects({"good": keep_definition(GOOD)}, "1")
     for item in [*items, metadata]:
-        held, failure = after(before, [{"type": kind, "object": item}, {"type": metadata}], keep=kept)
+        held, failure = after(
+            before, [{"type": kind, "object": item}, {"type": metadata}], keep=keep_definition
+        )
         assert "good" in held.objects
         assert failure is not None

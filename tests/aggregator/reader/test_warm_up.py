@@ -47,7 +47,7 @@ class FakeReader:
 
 
 class FakeDocuments:
-    def held(self, key: object) -> None:
+    def find_json(self, key: object) -> None:
         return None
 
     async def obtain(self, *key: object, **how: object) -> bytes:

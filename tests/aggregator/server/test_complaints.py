@@ -16,9 +16,9 @@ def test_a_flood_is_a_few_lines_and_a_count(
     told = AcceptComplaints()
     with caplog.at_level(logging.INFO):
         for _ in range(1000):
-            told.malformed("10.0.0.1", "BadHttpMethod")
+            told.log_malformed("10.0.0.1", "BadHttpMethod")
         now[0] += 1.5
-        told.malformed("10.0.0.1", 505)
+        told.log_malformed("10.0.0.1", 505)
     lines = [record.getMessage() for record in caplog.records]
     assert lines == [
         *["malformed request from 10.0.0.1: BadHttpMethod"] * TOLD_MAX,

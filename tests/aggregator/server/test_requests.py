@@ -15,7 +15,7 @@ from specmux_aggregator.server.requests import (
     BAD_HOST,
     BAD_VERSION,
     is_host,
-    refused,
+    refuse_message,
     request_of,
 )
 
@@ -114,4 +114,4 @@ def test_host_is_a_host_with_an_optional_port(host: str, valid: bool) -> None:
     ids=repr,
 )
 def test_messages_that_never_reach_the_service(message: RawRequestMessage, answer: object) -> None:
-    assert refused(message) is answer
+    assert refuse_message(message) is answer

@@ -217,7 +217,7 @@ def test_number_that_is_somebody_elses_is_neither_sent_nor_closed(
         case "asked":
             assert [files.file_of(body) for body in bodies[:2]] == [None, None]
         case "held":
-            assert [files.held(body) for body in bodies[:2]] == [None, None]
+            assert [files.find(body) for body in bodies[:2]] == [None, None]
         case "evicted":
             for _ in range(2):
                 files.file_of(bodies[2])

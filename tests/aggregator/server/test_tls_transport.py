@@ -93,7 +93,7 @@ class Listener:
     def succeed(self, transport: TLSTransport, tls: ssl.SSLObject) -> asyncio.Protocol:
         return self.apps.setdefault(transport, Echo())
 
-    def misdirected(self) -> bytes:
+    def answer_misdirected(self) -> bytes:
         return b"HTTP/1.1 400 Bad Request\r\n\r\n"
 
     def end(self, transport: TLSTransport) -> None:
@@ -319,7 +319,7 @@ def test_plain_http_is_answered_in_plain_text_alone(contexts: tuple[ssl.SSLConte
     pair = Pair(listener, contexts[1])
     pair.server.data_received(b"GET / HTTP/1.1\r\n\r\n")
     assert pair.wire.is_gone
-    assert pair.wire.written == listener.misdirected()
+    assert pair.wire.written == listener.answer_misdirected()
     assert not listener.records.incoming.pending
     assert not listener.records.outgoing.pending
 

@@ -18,7 +18,7 @@ import pytest
 from fakes import faulty_backend as faulty
 from fakes.faulty_backend import FAULTS, SLOW_FAULTS, FaultyBackend, document, document_hash
 from specmux_aggregator.config.settings import LimitSettings, PollingSettings
-from specmux_aggregator.http.content_codings import decoded
+from specmux_aggregator.http.content_codings import decode_body
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Cause, Failure
@@ -114,7 +114,7 @@ def test_document_comes_as_transferred(accept_gzip: bool, coding: Coding) -> Non
     payload = ask(FaultyBackend({"apis/apps/v1": body}), question)
     assert payload.coding is coding
     assert payload.media_type == "application/json"
-    assert decoded(payload.body, payload.coding, max_bytes=10_000) == body
+    assert decode_body(payload.body, payload.coding, max_bytes=10_000) == body
 
 
 def test_document_says_moved_when_the_backend_redirects_to_another_hash() -> None:

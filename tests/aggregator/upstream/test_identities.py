@@ -48,7 +48,7 @@ async def test_program_goes_on_until_the_last_who_asks_is_gone(tmp_path: Path) -
 
     held = Identities()
     one, two = held.take(backend), held.take(backend)
-    waiting = [asyncio.ensure_future(identity.shown()) for identity in (one, two)]
+    waiting = [asyncio.ensure_future(identity.current()) for identity in (one, two)]
     async with asyncio.timeout(60):
         while not pid.exists():
             await asyncio.sleep(0.01)

@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from specmux_aggregator.http.content_codings import encoded
+from specmux_aggregator.http.content_codings import encode_body
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash
@@ -21,7 +21,7 @@ def sha512(body: bytes) -> Hash:
 
 @pytest.mark.parametrize("coding", list(Coding))
 def test_hash_proves_the_very_bytes(coding: Coding) -> None:
-    packed = encoded(DOCUMENT, coding)
+    packed = encode_body(DOCUMENT, coding)
     assert is_proven(packed, coding, sha512(DOCUMENT), limits=LIMITS) is True
     assert is_proven(packed, coding, Hash(sha512(DOCUMENT).lower()), limits=LIMITS) is True
     assert is_proven(packed, coding, sha512(DOCUMENT + b" "), limits=LIMITS) is False
@@ -40,8 +40,8 @@ def test_bytes_that_are_no_document_are_never_proven(body: bytes) -> None:
     ("body", "coding", "cause"),
     [
         (DOCUMENT * 50, Coding.IDENTITY, Cause.TOO_LARGE),
-        (encoded(b" " * 2000 + DOCUMENT, Coding.GZIP), Coding.GZIP, Cause.TOO_LARGE),
-        (encoded(DOCUMENT, Coding.GZIP)[:-4], Coding.GZIP, Cause.TRUNCATED),
+        (encode_body(b" " * 2000 + DOCUMENT, Coding.GZIP), Coding.GZIP, Cause.TOO_LARGE),
+        (encode_body(DOCUMENT, Coding.GZIP)[:-4], Coding.GZIP, Cause.TRUNCATED),
     ],
 )
 def test_bytes_that_cannot_be_decoded_are_a_failure(body: bytes, coding: Coding, cause: Cause) -> None:

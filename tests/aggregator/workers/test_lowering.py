@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from specmux_aggregator.http.content_codings import encoded
+from specmux_aggregator.http.content_codings import encode_body
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.workers.lowering import begins_with_30, coded_may_be_later, may_be_later
 from specmux_converters.document import Limits
@@ -51,7 +51,7 @@ from specmux_converters.document import Limits
 def test_version_is_found_wherever_it_stands(text: bytes, is_first_30: bool, may_be: bool) -> None:
     assert may_be_later(text) is may_be
     for coding in (Coding.IDENTITY, Coding.GZIP):
-        body = encoded(text, coding)
+        body = encode_body(text, coding)
         assert begins_with_30(body, coding) is is_first_30
         assert coded_may_be_later(body, coding, limits=Limits()) is may_be
 

@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 from fakes.faulty_backend import FaultyBackend, document, with_status
 from specmux_aggregator.commands.check_config import check_config
 from specmux_aggregator.errors import InvalidConfig, NoBackendReachable, SpecmuxError, WorkerFailed
-from specmux_aggregator.exits import reported_errors
+from specmux_aggregator.exits import report_errors
 
 
 @contextlib.contextmanager
@@ -113,7 +113,7 @@ backends:
 def test_every_error_has_its_exit_code(error: SpecmuxError, code: int) -> None:
     @click.command()
     def failing() -> None:
-        with reported_errors():
+        with report_errors():
             raise error
 
     result = CliRunner().invoke(failing)

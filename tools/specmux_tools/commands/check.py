@@ -11,7 +11,7 @@ from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import format_option
 from specmux_aggregator.command_line.progress import progress
 from specmux_aggregator.console import warn
-from specmux_aggregator.exits import FOUND, NOT_CHECKED, UNREADABLE, fail_on_option, reported_errors
+from specmux_aggregator.exits import FOUND, NOT_CHECKED, UNREADABLE, fail_on_option, report_errors
 from specmux_converters.counted_nouns import counted
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.lazy.dataclasses import dataclass
@@ -97,7 +97,7 @@ def check(
     if group_versions and (paths or source.is_local):
         raise click.UsageError("--group-version is for servers; of files, name those to check")
     source = source.or_release(options.release)
-    with reported_errors():
+    with report_errors():
         from specmux_tools.document_checks.findings import UNCHECKED, UNREAD, Subject, unread_document
 
         unread: list[UnreadSource] = []

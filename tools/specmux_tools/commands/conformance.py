@@ -10,7 +10,7 @@ import click
 
 from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import format_option
-from specmux_aggregator.exits import FOUND, NOT_CHECKED, fail_on_option, reported_errors
+from specmux_aggregator.exits import FOUND, NOT_CHECKED, fail_on_option, report_errors
 from specmux_tools.command_line.report_output import write_report
 from specmux_tools.reports import FORMS
 from specmux_tools.sources import SourceOptions, service_options
@@ -62,7 +62,7 @@ def conformance(
     Exit codes: 0 every promise kept, 1 some broken (see --fail-on), 2 usage, 3 unreadable, 4 no answer,
     5 some not tested (see --allow-untested).
     """
-    with reported_errors():
+    with report_errors():
         if command is not None:
             return _judge_command(command, Path(url or "vectors"), name, fail_on, allow_untested, output)
         from specmux_cache.reading.client_runtime import run_in_place

@@ -14,7 +14,7 @@ from specmux_aggregator.command_line.common_options import release_option
 from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import WrittenPath
 from specmux_aggregator.command_line.progress import progress
-from specmux_aggregator.exits import FOUND, reported_errors
+from specmux_aggregator.exits import FOUND, report_errors
 from specmux_converters import codecs, media_types
 from specmux_converters.codecs import messages
 from specmux_converters.crd import build, templates_for
@@ -195,7 +195,7 @@ def convert(words: tuple[str, ...], options: ConvertOptions, source: SourceOptio
     source = source.or_release(options.release)
     if not words and not source.names_one:
         raise click.UsageError("Missing argument 'SOURCE': a file, a folder, a URL; or --server, --context")
-    with reported_errors(), progress("converting"):
+    with report_errors(), progress("converting"):
         files = inputs_of(words, source)
         where = ", ".join(words) or str(source.server or "the options")
         if options.form == SWAGGER:

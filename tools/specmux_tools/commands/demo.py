@@ -19,9 +19,9 @@ from specmux_aggregator.config.settings import ListenSettings, LogSettings, Poll
 from specmux_aggregator.endpoints.status import is_ready
 from specmux_aggregator.errors import NoBackendReachable
 from specmux_aggregator.event_loop import run_to_the_end
-from specmux_aggregator.exits import reported_errors
+from specmux_aggregator.exits import report_errors
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
-from specmux_aggregator.process import configure_logging, handled_signals
+from specmux_aggregator.process import configure_logging, handle_signals
 from specmux_converters.group_versions import GroupVersion
 from specmux_tools.demo.backends import serving, tour, v2_application, v3_application
 from specmux_tools.demo.documents import (
@@ -60,7 +60,7 @@ def demo(port: int, release: str | None) -> None:
     The backends are real HTTP servers on loopback with example documents. Ctrl-C ends it.
     """
     configure_logging(LogSettings(level="warning"))
-    with reported_errors():
+    with report_errors():
         run_to_the_end(run_demo(port, release))
 
 
@@ -68,7 +68,7 @@ async def run_demo(port: int, release: str | None = None) -> None:
     """Run until SIGINT or SIGTERM."""
     stop = asyncio.Event()
     async with AsyncExitStack() as stack:
-        stack.enter_context(handled_signals(stop, asyncio.Event()))
+        stack.enter_context(handle_signals(stop, asyncio.Event()))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="specmux-demo-")))
         manifests = folder / "manifests"
         manifests.mkdir()

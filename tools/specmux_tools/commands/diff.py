@@ -12,7 +12,7 @@ from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import WrittenPath, format_option
 from specmux_aggregator.command_line.progress import progress
 from specmux_aggregator.errors import InvalidConfig
-from specmux_aggregator.exits import FOUND, InputPath, fail_on_option, reported_errors
+from specmux_aggregator.exits import FOUND, InputPath, fail_on_option, report_errors
 from specmux_converters.errors import ConverterError
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.command_line.output_files import write_file
@@ -112,7 +112,7 @@ def diff(old: str, new: str, options: DiffOptions, source: SourceOptions) -> Non
         )
     if [old, new, str(options.policy), options.objects].count("-") > 1:
         raise click.UsageError("standard input (-) can be read once")
-    with reported_errors(), progress("comparing"):
+    with report_errors(), progress("comparing"):
         rules = _policy(options.policy)
         compared = _compare_sides(old, new, options, source)
         today = dt.datetime.now(tz=dt.UTC).date().isoformat()

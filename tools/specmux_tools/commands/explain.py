@@ -12,7 +12,7 @@ from specmux_aggregator.command_line.common_options import release_option
 from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import format_option, show
 from specmux_aggregator.console import warn, write_error, write_line
-from specmux_aggregator.exits import FOUND, reported_errors
+from specmux_aggregator.exits import FOUND, report_errors
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.lazy.patterns import pattern
 from specmux_tools.sources import (
@@ -100,7 +100,7 @@ def explain(
         raise click.UsageError(f"--max-depth requires --recursive with -o {output}")
     subject, api_version = _subject(words, api_version)
     source = source.or_release(release)
-    with reported_errors(), open_documents(source) as documents, reported_unknown(documents.where):
+    with report_errors(), open_documents(source) as documents, reported_unknown(documents.where):
         kinds = kinds_of_source(documents, is_ordered=not source.is_local)
         asked = chosen_in(kinds, subject, api_version)
         chosen = versions_of(asked) if all_versions else [asked.chosen]

@@ -11,7 +11,7 @@ import click
 from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import Output, output_option, show
 from specmux_aggregator.console import warn
-from specmux_aggregator.exits import reported_errors
+from specmux_aggregator.exits import report_errors
 from specmux_converters.counted_nouns import list_first
 from specmux_converters.group_versions import GroupVersion, named_group_version
 from specmux_tools.sources.completion import complete_group_versions
@@ -55,7 +55,7 @@ def get(
 
     Exit codes: 0 ok, 1 not there, 2 usage, 3 unreadable, 4 no answer.
     """
-    with reported_errors():
+    with report_errors():
         if watch:
             if output != "text":
                 raise click.UsageError("--watch prints lines of text; omit --output")

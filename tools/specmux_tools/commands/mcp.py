@@ -7,7 +7,7 @@ from functools import partial
 import click
 
 from specmux_aggregator.command_line.lazy_commands import examples
-from specmux_aggregator.exits import reported_errors
+from specmux_aggregator.exits import report_errors
 from specmux_tools.sources import SourceOptions, open_documents, own_kinds_option, source_options
 from specmux_tools.sources.arguments import SourceWord
 
@@ -48,7 +48,7 @@ def mcp(http: bool, port: int, against: str | None, source: SourceOptions) -> No
     from specmux_tools.sources.search_index import SearchIndex
 
     before = None if against is None else partial(served_by, against, source)
-    with reported_errors(), open_documents(source) as documents:
+    with report_errors(), open_documents(source) as documents:
         documents.group_versions()  # what cannot be read is told now, and not to a model
         index = SearchIndex(documents, source.directory_of_cache)
         library = Library(documents, is_ordered=not source.is_local, against=before, index=index)

@@ -10,7 +10,7 @@ import click
 from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import document_format
 from specmux_aggregator.command_line.progress import progress
-from specmux_aggregator.exits import reported_errors
+from specmux_aggregator.exits import report_errors
 from specmux_converters.crd import build
 from specmux_converters.document import Document, canonical_pieces
 from specmux_converters.errors import cut
@@ -64,7 +64,7 @@ def merge(
         raise click.UsageError(f"{named} are different sources; give one of them")
     if words and source.offline and all(map(is_path, words)):
         raise click.UsageError("--offline is for servers; a folder is read without one anyway")
-    with reported_errors(), progress("merging"):
+    with report_errors(), progress("merging"):
         documents = _documents(inputs_of(words, source))
         with refusals(", ".join(words) or "the cluster"):
             merged = merge_documents(documents)

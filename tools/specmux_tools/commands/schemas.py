@@ -15,7 +15,7 @@ from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import WrittenPath
 from specmux_aggregator.command_line.progress import progress
 from specmux_aggregator.console import warn, write_line
-from specmux_aggregator.exits import NOT_CHECKED, reported_errors
+from specmux_aggregator.exits import NOT_CHECKED, report_errors
 from specmux_converters.counted_nouns import counted, size
 from specmux_converters.errors import ConverterError
 from specmux_converters.json_schema import DocumentSchemas, Kind
@@ -111,7 +111,7 @@ def schemas(
         raise click.UsageError(f"--release is {known}, v1.35.0, or {MASTER}; not {release!r}")
     if KUSTOMIZE in layouts and (len(set(layouts)) > 1 or kinds):
         raise click.UsageError("--layout kustomize is of all kinds, and goes with no other layout")
-    with reported_errors(), progress("writing schemas"):
+    with report_errors(), progress("writing schemas"):
         if KUSTOMIZE in layouts:
             _write_kustomize(Path(target), source)
             return

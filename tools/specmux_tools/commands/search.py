@@ -9,7 +9,7 @@ import click
 from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import Output, output_option, show
 from specmux_aggregator.console import GAP, table, terminal_width, warn
-from specmux_aggregator.exits import FOUND, reported_errors
+from specmux_aggregator.exits import FOUND, report_errors
 from specmux_tools.commands.explain import reported_unknown
 from specmux_tools.sources import (
     SourceOptions,
@@ -63,7 +63,7 @@ def search(
 
     Exit codes: 0 found, 1 nothing found, 2 usage, 3 nothing to read, 4 no answer.
     """
-    with reported_errors(), reported_unknown(), open_documents(source) as documents:
+    with report_errors(), reported_unknown(), open_documents(source) as documents:
         from specmux_tools.search_index.query import found_json
         from specmux_tools.search_index.query import search as rows_for
 

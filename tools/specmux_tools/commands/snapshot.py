@@ -10,7 +10,7 @@ import click
 from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import Output, WrittenPath, output_option, show
 from specmux_aggregator.command_line.progress import progress
-from specmux_aggregator.exits import reported_errors
+from specmux_aggregator.exits import report_errors
 from specmux_aggregator.folders import LAYOUT
 from specmux_converters.counted_nouns import counted, size
 from specmux_converters.errors import cut
@@ -76,7 +76,7 @@ def snapshot(
             others = "what the options name" if is_named else cut(words[1])
             raise click.UsageError(f"{cut(words[0])} and {others} are different sources; give one of them")
         source = source.at(words[0])
-    with reported_errors(), progress("reading documents"):
+    with report_errors(), progress("reading documents"):
         with open_documents(source, is_published=True) as documents:
             note_missing_descriptions(documents, source)
             loaded = documents.load()

@@ -10,9 +10,9 @@ import click
 
 from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import Output, output_option, show
-from specmux_aggregator.console import age, coloured, table
+from specmux_aggregator.console import age, colour_text, table
 from specmux_aggregator.errors import SourceUnreachable
-from specmux_aggregator.exits import FOUND, reported_errors
+from specmux_aggregator.exits import FOUND, report_errors
 from specmux_cache.access.urls import backend_url
 from specmux_cache.errors import BadValue
 from specmux_converters.counted_nouns import counted, size
@@ -46,7 +46,7 @@ def status(url: str | None, output: Output, source: SourceOptions) -> None:
     Exit codes: 0 ready, 1 not ready or a backend failed, 2 usage, 3 unreadable, 4 no answer.
     """
     chosen = replace(source, server=_url(url, source))
-    with reported_errors():
+    with report_errors():
         from specmux_tools.sources.remote.fetching import answer_of
 
         known = answer_of(chosen, "/status", what="a specmux service")
@@ -77,7 +77,7 @@ def _url(url: str | None, source: SourceOptions) -> str:
 
 def _lines(known: Mapping[str, Any], url: str) -> Iterator[str]:
     backends, documents = known["backends"], known["groupVersions"]
-    ready = coloured("ready", "green") if known["ready"] else coloured("not ready", "red")
+    ready = colour_text("ready", "green") if known["ready"] else colour_text("not ready", "red")
     counts = f"{counted(len(documents), 'group-version')} of {counted(len(backends), 'backend')}"
     yield f"specmux {known['version']} at {url}: {ready}, {counts}"
     if (known.get("config") or {}).get("error"):
@@ -102,7 +102,7 @@ def _lines(known: Mapping[str, Any], url: str) -> Iterator[str]:
     )  # fmt: skip
     for name, each in backends.items():
         if each["error"] is not None:
-            state = coloured(each["state"], _COLOURS[each["state"]])
+            state = colour_text(each["state"], _COLOURS[each["state"]])
             yield f"\n{name} {state}: {each['error']['cause']}: {each['error']['detail']}"
         if each.get("servers"):
             yield f"{name}: {each['servers']['summary']}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from specmux_aggregator.command_line.lazy_commands import examples
-from specmux_aggregator.exits import reported_errors
+from specmux_aggregator.exits import report_errors
 from specmux_tools.sources import SourceOptions, own_kinds_option, page_options
 from specmux_tools.sources.options import KUBERNETES
 
@@ -50,7 +50,7 @@ def ui(port: int, browser: bool, source: SourceOptions) -> None:
         if browser:
             webbrowser.open(url)
 
-    with reported_errors():
+    with report_errors():
         settings = _settings(source, port)
         run_to_the_end(run(settings, started=started, is_whole_process=True, is_for_one_user=True))
 

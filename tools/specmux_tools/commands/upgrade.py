@@ -14,7 +14,7 @@ from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import format_option
 from specmux_aggregator.command_line.progress import progress
 from specmux_aggregator.console import warn
-from specmux_aggregator.exits import FOUND, NOT_CHECKED, reported_errors
+from specmux_aggregator.exits import FOUND, NOT_CHECKED, report_errors
 from specmux_converters.counted_nouns import counted
 from specmux_tools.command_line.report_output import write_report
 from specmux_tools.command_line.validation_reports import case_of
@@ -97,7 +97,7 @@ def upgrade(
         )
     if not paths and not live:
         raise click.UsageError("no objects: name manifests as PATH, or take those of a cluster with --live")
-    with reported_errors(), progress("validating"):
+    with report_errors(), progress("validating"):
         target, origin = source_word(target), source_word(origin)
         if not origin and not live:
             origin = predecessor(target, source)

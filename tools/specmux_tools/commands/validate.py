@@ -14,7 +14,7 @@ from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import format_option
 from specmux_aggregator.command_line.progress import progress
 from specmux_aggregator.console import warn
-from specmux_aggregator.exits import FOUND, NOT_CHECKED, fail_on_option, reported_errors
+from specmux_aggregator.exits import FOUND, NOT_CHECKED, fail_on_option, report_errors
 from specmux_aggregator.version import VERSION
 from specmux_converters.counted_nouns import counted, list_first
 from specmux_converters.document import Document
@@ -203,7 +203,7 @@ def validate(
         source = source.or_release(options.release)
     if "-" in paths and STDIN in source.files:
         raise click.UsageError("standard input (-) can be read once: as PATH, or with --file")
-    with reported_errors(), progress("validating"):
+    with report_errors(), progress("validating"):
         files = manifest_files(paths, ignored=_any_of(options.ignore_filename_pattern))
         rules = options.rules(operation, files)
         inputs = operation.manifests(files, skips_tools_by_name=options.skip_non_objects)
@@ -223,7 +223,7 @@ def validate(
     for hint in (*places, *hints, *warnings, *_skip_hints(rules.skipped, checked), *unmatched):
         warn(hint)
     report = report_of(checked, has_summary=options.summary, has_notes=options.summary or output != "text")
-    with reported_errors():
+    with report_errors():
         if output in OBJECT_FORMS:
             click.echo(render(report, "text", is_coloured=False, version=VERSION), err=True, nl=False)
             write_out(stored_text(checked, output), is_text=True)

@@ -6,7 +6,7 @@ import contextlib
 import os
 from typing import Final
 
-from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
+from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decode_body
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.document_check import Summary
 from specmux_converters.document import Limits
@@ -26,7 +26,7 @@ def check_published(body: bytes, group_version: GroupVersion, *, limits: Limits)
     with contextlib.suppress(OSError):  # a sandbox may refuse it
         os.nice(_NICE_MAX)
     try:
-        data = decoded(body, Coding.GZIP, max_bytes=limits.max_bytes)
+        data = decode_body(body, Coding.GZIP, max_bytes=limits.max_bytes)
     except (BadCoding, TooLarge) as error:
         return Summary(1, 0, (cut(str(error)),))
     findings = check(data, group_version, limits=limits)

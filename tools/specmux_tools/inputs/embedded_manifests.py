@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import orjson
 
-from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
+from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decode_body
 from specmux_aggregator.http.messages import Coding
 from specmux_converters.errors import cut
 from specmux_converters.json_values import array, mapping, text, within
@@ -62,7 +62,7 @@ def _of_release(stored: Mapping[str, Any], *, is_secret: bool) -> Iterator[Embed
         if is_secret:  # Kubernetes' own base64 around Helm's
             data = base64.b64decode(data, validate=True)
         if data.startswith(_GZIP):
-            data = decoded(data, Coding.GZIP, max_bytes=RELEASE_MAX)
+            data = decode_body(data, Coding.GZIP, max_bytes=RELEASE_MAX)
         elif len(data) > RELEASE_MAX:
             raise TooLarge(f"more than {RELEASE_MAX} bytes")
         release = orjson.loads(data)

@@ -10,7 +10,7 @@ from typing import Final
 
 import orjson
 
-from specmux_aggregator.http.content_codings import encoded
+from specmux_aggregator.http.content_codings import encode_body
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.reader.requests import (
     ExplainRequest,
@@ -45,7 +45,7 @@ def explain(
         return Wants((request.group_version,))
     try:
         with limited_time():
-            return ReaderAnswer(encoded(_explain_kind(document, request), coding))
+            return ReaderAnswer(encode_body(_explain_kind(document, request), coding))
     except SchemasError as error:
         return refusal_of(error)
     except (QueryTooLong, RecursionError):
@@ -67,7 +67,7 @@ def search_rows(
     except QueryTooLong:
         return QuestionRefusal(503, "this search takes too long; more words, or longer ones, find less")
     made = {**found_json(found), "incomplete": sorted(incomplete)}
-    return ReaderAnswer(encoded(orjson.dumps(made), coding))
+    return ReaderAnswer(encode_body(orjson.dumps(made), coding))
 
 
 def refusal_of(error: SchemasError) -> QuestionRefusal:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import orjson
 
-from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
+from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decode_body
 from specmux_aggregator.http.messages import REASONS
 from specmux_aggregator.reader.requests import (
     BODY_MAX,
@@ -181,7 +181,7 @@ def validate(
 
 def _validate(state: ReaderState, request: ValidationRequest) -> Judgement | QuestionRefusal | Wants:
     try:
-        body = decoded(request.body, request.coding, max_bytes=BODY_MAX)
+        body = decode_body(request.body, request.coding, max_bytes=BODY_MAX)
     except TooLarge:
         return QuestionRefusal(413, f"Request entity too large: limit is {BODY_MAX}")
     except BadCoding as error:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from specmux_aggregator.folders import read_at_most
-from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decoded
+from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decode_body
 from specmux_aggregator.http.messages import Coding
 from specmux_converters.document import DEFAULT_LIMITS, Document, DocumentKind, canonical
 from specmux_converters.errors import ConverterError
@@ -97,4 +97,4 @@ def unpack(data: bytes) -> bytes:
     """The bytes, without gzip. Raises BadCoding, TooLarge."""
     if not data.startswith(_GZIP):
         return data
-    return decoded(data, Coding.GZIP, max_bytes=DEFAULT_LIMITS.max_bytes)
+    return decode_body(data, Coding.GZIP, max_bytes=DEFAULT_LIMITS.max_bytes)

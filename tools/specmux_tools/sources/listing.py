@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final, NoReturn
 
-from specmux_aggregator.folders import LAYOUT, walked
+from specmux_aggregator.folders import LAYOUT, walk_files
 from specmux_aggregator.workers.file_names import COMPRESSED, KEY, SUFFIXES, group_version_of_file
 from specmux_cache.errors import BundleError
 from specmux_converters.document import DEFAULT_LIMITS
@@ -80,7 +80,7 @@ def inputs_below(
     folder: Path, kind: FileKind = DOCUMENTS, *, refuse: Callable[[OSError], None] = _refuse_folder
 ) -> Iterator[Input]:
     """``refuse`` is called for a folder that cannot be read."""
-    for path in walked(folder, kind.has, refuse=refuse):
+    for path in walk_files(folder, kind.has, refuse=refuse):
         relative = path.relative_to(folder).as_posix()
         yield Input(str(path), path, group_version=group_version_of_file(relative), relative=relative)
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import orjson
 
 from specmux_aggregator.changes.entries import time_text
-from specmux_aggregator.http.content_codings import encoded
+from specmux_aggregator.http.content_codings import encode_body
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.reader.assets import root_from
 from specmux_aggregator.reader.requests import ChangesRequest, QuestionRefusal, ReaderAnswer, SiteParts
@@ -37,7 +37,7 @@ def changes_page(
     make = _all_page if request.group_version is None else _group_version_page
     try:
         with limited_time(RENDER_SECONDS):
-            return ReaderAnswer(encoded(make(site, request), coding))
+            return ReaderAnswer(encode_body(make(site, request), coding))
     except QueryTooLong:
         return QuestionRefusal(503, "this page takes too long to make")
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from specmux_aggregator.http.content_codings import encoded
+from specmux_aggregator.http.content_codings import encode_body
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.reader.assets import root_from
 from specmux_aggregator.reader.requests import (
@@ -332,7 +332,7 @@ def document_page(
         return QuestionRefusal(503, "these documents are too large to be read together")
     try:
         with limited_time(RENDER_SECONDS):
-            return ReaderAnswer(encoded(PAGES[request.page](site, state, request, document), coding))
+            return ReaderAnswer(encode_body(PAGES[request.page](site, state, request, document), coding))
     except SchemasError as error:
         return refusal_of(error)
     except (QueryTooLong, RecursionError):

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import orjson
 from markupsafe import Markup
 
-from specmux_aggregator.http.content_codings import encoded
+from specmux_aggregator.http.content_codings import encode_body
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.reader.requests import ErrorRequest, ReaderAnswer, SearchRequest, SiteParts, Wants
 from specmux_converters.counted_nouns import size
@@ -52,7 +52,7 @@ def home(
         kinds=sum(len(group["kinds"]) for group in groups),
         incomplete=sorted({*missing} - state.index.documents.keys(), key=_home_rank),
     )
-    return ReaderAnswer(encoded(page, coding))
+    return ReaderAnswer(encode_body(page, coding))
 
 
 def _groups(state: ReaderState) -> list[dict[str, Any]]:
@@ -127,7 +127,7 @@ def search_page(
         did_you_mean=found.did_you_mean,
         incomplete=sorted(missing),
     )
-    return ReaderAnswer(encoded(page, coding))
+    return ReaderAnswer(encode_body(page, coding))
 
 
 def status_page(site: SiteParts, state: ReaderState, status: bytes, coding: Coding) -> ReaderAnswer:
@@ -160,7 +160,7 @@ def status_page(site: SiteParts, state: ReaderState, status: bytes, coding: Codi
             for key, each in told["groupVersions"].items()
         ],
     )
-    return ReaderAnswer(encoded(page, coding))
+    return ReaderAnswer(encode_body(page, coding))
 
 
 def error_page(site: SiteParts, state: ReaderState, request: ErrorRequest, coding: Coding) -> ReaderAnswer:
@@ -178,12 +178,12 @@ def error_page(site: SiteParts, state: ReaderState, request: ErrorRequest, codin
         message=request.message,
         similar=[{"name": name, "page": page} for name, page in similar],
     )
-    return ReaderAnswer(encoded(page, coding))
+    return ReaderAnswer(encode_body(page, coding))
 
 
 def validate_page(site: SiteParts, state: ReaderState, coding: Coding) -> ReaderAnswer:
     page = render_page("validate.html", root="./", title="Validate", site=site, current="validate")
-    return ReaderAnswer(encoded(page, coding))
+    return ReaderAnswer(encode_body(page, coding))
 
 
 def _row(row: SchemaHit, query: str) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from specmux_aggregator.server.acceptors.messages import (
     SharedFiles,
     SharedGeneration,
     adopt,
-    received,
+    receive,
     send,
 )
 from specmux_aggregator.server.connection import Connection
@@ -200,7 +200,7 @@ class Acceptor:
             self._done.set()
 
     def _receive(self) -> None:
-        for message, descriptors in received(self._service):
+        for message, descriptors in receive(self._service):
             if isinstance(message, PassedConnection):
                 self._take(message, descriptors)
             else:

@@ -66,7 +66,7 @@ def send(to: socket.socket, message: Message, descriptors: Sequence[int] = (), *
     to.sendmsg([pickle.dumps(message)], [rights] if descriptors else [], flags)
 
 
-def received(wire: socket.socket) -> Iterator[tuple[Message, list[int]]]:
+def receive(wire: socket.socket) -> Iterator[tuple[Message, list[int]]]:
     """What has arrived, with descriptors that the caller owns; at the end of ``wire`` it is closed."""
     flags = socket.MSG_DONTWAIT | socket.MSG_CMSG_CLOEXEC
     for _ in range(64):  # the rest in another turn
@@ -127,4 +127,4 @@ class SharedFiles:
     def file_of(self, body: mmap.mmap) -> int | None:
         return self._numbers.get(body)
 
-    held = file_of
+    find = file_of

@@ -26,7 +26,7 @@ from specmux_aggregator.server.acceptors.messages import (
     PassedConnection,
     ReturnedConnection,
     adopt,
-    received,
+    receive,
     send,
 )
 from specmux_aggregator.server.body_files import FILED_MIN
@@ -176,7 +176,7 @@ class Acceptors:
         self._keeper.end()
 
     def _welcome(self) -> None:
-        for _, descriptors in received(self._keeper.control):
+        for _, descriptors in receive(self._keeper.control):
             acceptor = socket.socket(fileno=descriptors[0])
             self._running[acceptor] = set()
             asyncio.get_running_loop().add_reader(acceptor, self._receive, acceptor)
@@ -184,7 +184,7 @@ class Acceptors:
             logger.error("the keeper of acceptors ended: none is replaced until a restart")
 
     def _receive(self, acceptor: socket.socket) -> None:
-        for message, descriptors in received(acceptor):
+        for message, descriptors in receive(acceptor):
             if isinstance(message, RequestCounts):
                 self._add(message)
                 self.renew()  # evictions tell nobody, and acceptors hold what was evicted

@@ -26,7 +26,7 @@ from aiohttp.connector import Connection
 from aiohttp.tracing import Trace
 
 from specmux_aggregator.upstream.connections.addresses import Address, Addresses
-from specmux_aggregator.upstream.connections.opening import NewSocket, opened, stream_socket
+from specmux_aggregator.upstream.connections.opening import NewSocket, open_connection, stream_socket
 from specmux_aggregator.upstream.connections.response_reader import ResponseReader, reader_of
 
 logger: Final = logging.getLogger(__name__)
@@ -116,7 +116,7 @@ class CheckedConnector(aiohttp.BaseConnector):
     ) -> ResponseReader:
         """The difference from aiohttp's connectors."""
         async with self._record.openings or contextlib.nullcontext(), asyncio.timeout(timeout.sock_connect):
-            return await opened(
+            return await open_connection(
                 req,
                 self._addresses,
                 new_reader=functools.partial(ResponseReader, self._record.distrust),

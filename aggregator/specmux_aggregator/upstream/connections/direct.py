@@ -58,7 +58,7 @@ class DirectAnswer:
         self.connection.release()
 
 
-async def asked(
+async def send_get(
     connector: aiohttp.BaseConnector,
     route: aiohttp.ClientRequest,
     head: bytes,

@@ -45,7 +45,7 @@ def stream_socket(family: socket.AddressFamily) -> socket.socket:
     return socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
 
 
-async def opened(
+async def open_connection(
     request: aiohttp.ClientRequest,
     addresses: Addresses,
     *,

@@ -67,9 +67,9 @@ class SilenceTimer:
         if self._handle is not None:
             self._handle.cancel()
         self._goes_off = self._due
-        self._handle = self._time.call_at(self._due, self._went_off)
+        self._handle = self._time.call_at(self._due, self._go_off)
 
-    def _went_off(self) -> None:
+    def _go_off(self) -> None:
         self._handle, self._goes_off = None, math.inf
         if self._due <= self._time.time() + EARLY:
             self._due = math.inf

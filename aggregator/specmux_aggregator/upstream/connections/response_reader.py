@@ -22,7 +22,7 @@ connection is closed.
 # ``_debt`` is the time that parsing took beyond what as many plain bytes take (PLAIN). A connection that
 # owes more than DEBT waits REST times as long as it owes. A flood therefore gets a hundredth of the loop's
 # time and runs into its deadline, while a document, at fifty times that speed, never waits. Bytes of a body
-# whose length the head stated take no parsing (``told_length``), and are fed whole.
+# whose length the head stated take no parsing (``stated_length``), and are fed whole.
 #
 # ``hold_back`` serves large bodies: after the head, reading stops until somebody says where the rest goes,
 # which then comes by ``recv_into``. Not over TLS, where bytes after the body may be decrypted already.
@@ -52,7 +52,7 @@ _HEAD_MAX: Final = 8 * 1024
 """Bytes of the largest head that is examined."""
 
 
-def told_length(data: bytes) -> int:
+def stated_length(data: bytes) -> int:
     """Bytes of the answer that starts with ``data``, if its head is complete and states them; 0 if anything
     is unusual.
 
@@ -171,7 +171,7 @@ class ResponseReader(BaseProtocol):
         self._holds = not self._is_encrypted
         self._make_room(READ_HEAD)
 
-    def missing(self) -> int:
+    def count_held_back(self) -> int:
         """Bytes of the body that is held back; 0: none is."""
         return self._copied if self._is_held else 0
 
@@ -339,7 +339,7 @@ class ResponseReader(BaseProtocol):
         self._timer.start()
         if self._awaits_head:
             self._awaits_head = False
-            self._copied = told_length(data)
+            self._copied = stated_length(data)
         began = time.thread_time()
         start = min(self._copied, len(data))
         size = PIECE

@@ -32,7 +32,7 @@ async def whole_body(connection: Connection | None, content: StreamReader, lengt
 async def _fill(room: memoryview, connection: Connection | None, content: StreamReader) -> None:
     reader = reader_of(connection)
     transport = None if reader is None else reader.transport
-    if reader is not None and transport is not None and (missing := reader.missing()):
+    if reader is not None and transport is not None and (missing := reader.count_held_back()):
         if missing == len(room):
             await _read(transport, reader, content, room)
             return

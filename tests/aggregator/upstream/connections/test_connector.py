@@ -19,7 +19,7 @@ from fakes.sending import send
 from running.exchanges import by_session, exchanges_that_went_wrong
 from specmux_aggregator.upstream.connections import response_reader
 from specmux_aggregator.upstream.connections.connector import CheckedConnector
-from specmux_aggregator.upstream.connections.response_reader import ResponseReader, told_length
+from specmux_aggregator.upstream.connections.response_reader import ResponseReader, stated_length
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 OTHER = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nother"
@@ -411,7 +411,7 @@ HEADED = len(HEAD % b"Content-Length: 7\r\n") + 7
     ],
 )
 def test_a_length_is_told_by_a_usual_head_alone(data: bytes, length: int) -> None:
-    assert told_length(data) == length
+    assert stated_length(data) == length
 
 
 async def test_a_body_of_a_told_length_is_passed_on_as_it_comes_and_what_follows_in_pieces() -> None:

@@ -13,7 +13,7 @@ from urllib.parse import urljoin, urlsplit
 
 import orjson
 
-from specmux_aggregator.console import waiting_for
+from specmux_aggregator.console import announce_wait
 from specmux_aggregator.errors import SourceError, SourceUnreachable
 from specmux_aggregator.model.document_urls import SWAGGER_PATH
 from specmux_cache.access.server_access import ClientAccess
@@ -86,7 +86,7 @@ class ServerConnection:
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         lowered = {name.lower(): value for name, value in fields.items()}
         try:
-            with waiting_for(self.url):
+            with announce_wait(self.url):
                 return self._transport.get_in_place(self._server.url(target), lowered, unpacks=unpacks)
         except BadAnswer as error:
             is_large = isinstance(error.__cause__, OverflowError)

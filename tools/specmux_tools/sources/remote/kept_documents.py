@@ -11,7 +11,7 @@ import orjson
 from specmux_aggregator.changes.endpoint import PATH
 from specmux_aggregator.console import warn
 from specmux_aggregator.documents.archive import document_key
-from specmux_aggregator.http.content_codings import decoded
+from specmux_aggregator.http.content_codings import decode_body
 from specmux_aggregator.http.messages import Coding
 from specmux_cache.errors import StoreError
 from specmux_cache.store.disk_store import DiskStore
@@ -37,7 +37,7 @@ def kept_document(hash: str, group_version: str, directory: Path) -> ServedSide:
             raise FileRefused(directory, error) from error
         if stored is None:
             raise FileRefused(directory, f"no document {hash[:12]}… of {group_version} is kept there")
-        body = decoded(stored.body, Coding.ZSTD, max_bytes=DEFAULT_LIMITS.max_bytes)
+        body = decode_body(stored.body, Coding.ZSTD, max_bytes=DEFAULT_LIMITS.max_bytes)
         served = ServedSide()
         add_document(served, parse(body))
         return served

@@ -19,7 +19,7 @@ import orjson
 
 from specmux_aggregator.built_in_releases import PublishedDocuments, built_in_releases, published_key
 from specmux_aggregator.errors import NoSource, SourceError, SourceUnreachable
-from specmux_aggregator.folders import walked
+from specmux_aggregator.folders import walk_files
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge
 from specmux_aggregator.workers.file_names import group_version_of_file, is_document_name
 from specmux_cache.access.server_access import ClientAccess
@@ -139,7 +139,7 @@ def read_documents(path: Path, keeper: DocumentKeeper) -> FetchedDocuments:
 def _of_folder(folder: Path) -> Iterator[_Found]:
     inner = folder / FOLDER
     base = inner if inner.is_dir() else folder
-    for path in walked(base, is_document_name):
+    for path in walk_files(base, is_document_name):
         key = group_version_of_file(path.relative_to(base).as_posix())
         if key is not None:
             yield key, partial(read_bytes, path), str(path)

@@ -12,7 +12,7 @@ from typing import Final
 
 from specmux_aggregator.api_discovery.aggregated import API_VERSIONS, parse_aggregated
 from specmux_aggregator.api_discovery.parsing import BadList
-from specmux_aggregator.console import waiting_for, warn
+from specmux_aggregator.console import announce_wait, warn
 from specmux_aggregator.errors import NotThere, SourceError, SourceUnreachable
 from specmux_cache.errors import (
     BadAnswer,
@@ -224,7 +224,7 @@ class ServerSource:
 def _failures(where: str) -> Iterator[None]:
     """The client's errors as ours, with what to do about them; and what is waited for, if that takes long."""
     try:
-        with waiting_for(where):
+        with announce_wait(where):
             yield
     except NotCached as error:
         raise SourceError(
