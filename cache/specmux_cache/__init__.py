@@ -17,14 +17,14 @@ from specmux_converters.lazy.names import lazy_names
 if TYPE_CHECKING:  # type checkers and editors; at run time __getattr__ does it
     from specmux_cache.client import AsyncSchemaCache
     from specmux_cache.errors import CacheError, GroupVersionNotFound, KindNotFound, KubeconfigError
-    from specmux_cache.http.freshness import Tolerance
+    from specmux_cache.http.caching import Tolerance
     from specmux_cache.http.server import Server
-    from specmux_cache.reading.client_runtime import Event
-    from specmux_cache.reading.discovery import Document
     from specmux_cache.reading.options import CacheOptions
     from specmux_cache.reading.resources import KindResource
     from specmux_cache.reading.results import (
         CacheStats,
+        Document,
+        Event,
         MediaTypes,
         MergedDocument,
         Paths,
@@ -76,18 +76,16 @@ _MODULES = {
     "store.checking": "StoreProblem",
     "store.keys": "Key",
     "store.rows": "Row StoredEntry",
-    "reading.discovery": "Document",
     "store.compaction": "CompactionReport",
-    "http.freshness": "Tolerance",
+    "http.caching": "Tolerance",
     "http.server": "Server",
     "client": "AsyncSchemaCache",
     "errors": "CacheError GroupVersionNotFound KindNotFound KubeconfigError",
     "reading.options": "CacheOptions",
     "store.disk_store": "DiskStore StoreLimits StoreStats",
     "reading.results": (
-        "CacheStats MediaTypes MergedDocument Paths PrefetchResult Publication Resource Schema"
+        "CacheStats Document Event MediaTypes MergedDocument Paths PrefetchResult Publication Resource Schema"
     ),
-    "reading.client_runtime": "Event",
     "sync": "SchemaCache",
 }
 

@@ -15,8 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, Unpack
 
-from specmux_cache.access.field_values import check_fields
-from specmux_cache.access.server_access import AccessArguments, ClientAccess
+from specmux_cache.access.server_access import AccessArguments, ClientAccess, check_fields
 from specmux_cache.errors import (
     BadAnswer,
     GroupVersionNotFound,
@@ -27,7 +26,7 @@ from specmux_cache.errors import (
 )
 from specmux_cache.http.media_types import CBOR, JSON, accepted_for
 from specmux_cache.http.server import Server
-from specmux_cache.reading.client_runtime import IN_THREADS, Calls, ClientRuntime, Event, EventLog, Flights
+from specmux_cache.reading.client_runtime import IN_THREADS, Calls, Flights
 from specmux_cache.reading.decoding import read_document
 from specmux_cache.reading.documents import (
     NOT_OPEN,
@@ -37,9 +36,11 @@ from specmux_cache.reading.documents import (
     open_cache,
     prefetch_documents,
 )
+from specmux_cache.reading.fetch import ClientRuntime, EventLog, ExchangeResult
 from specmux_cache.reading.options import CacheOptions
 from specmux_cache.reading.results import (
     CacheStats,
+    Event,
     MediaTypes,
     MergedDocument,
     PrefetchResult,
@@ -51,9 +52,8 @@ from specmux_cache.store.keys import partition_of
 if TYPE_CHECKING:  # a client that is offline needs nothing of them
     from concurrent.futures import ThreadPoolExecutor
 
+    from specmux_cache.http.media_types import UnsupportedRequests
     from specmux_cache.http.transport import Transport
-    from specmux_cache.http.unsupported_media_types import UnsupportedRequests
-    from specmux_cache.reading.fetch import ExchangeResult
     from specmux_cache.reading.resources import KindResource
     from specmux_cache.store.compaction import CompactionReport
     from specmux_converters.byte_bounded import ByteBounded
@@ -136,9 +136,9 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
         self._accepted = self.options.accepted
         self._headers = check_fields(self._access.headers)
         if warn is None:
-            from specmux_cache.log import logger
+            from logging import getLogger
 
-            warn = logger.warning
+            warn = getLogger("specmux_cache").warning
         self._warn = warn
         self._clock = clock
         self._events = EventLog(on_event)
@@ -146,7 +146,7 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
 
     @cached_property
     def _unsupported(self) -> UnsupportedRequests:
-        from specmux_cache.http.unsupported_media_types import UnsupportedRequests
+        from specmux_cache.http.media_types import UnsupportedRequests
 
         return UnsupportedRequests(self.options.refusal_ttl, clock=self._clock)
 

@@ -9,18 +9,28 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, Unpack
 
 from specmux_cache.access.server_access import AccessArguments
 from specmux_cache.client import IS_OPEN, AsyncSchemaCache, ServerClient
 from specmux_cache.http.server import Server
-from specmux_cache.reading.client_runtime import IN_PLACE, Event, OwnFlights, run_in_place
 from specmux_cache.reading.documents import NOT_OPEN
 from specmux_cache.reading.options import CacheOptions
 from specmux_cache.reading.results import (
     CacheStats,
+    Event,
     MediaTypes,
     MergedDocument,
     Paths,
@@ -31,7 +41,6 @@ from specmux_cache.reading.results import (
 )
 
 if TYPE_CHECKING:  # what a client without a background does not need, or not before it asks
-    from specmux_cache.loop_thread import LoopThread
     from specmux_cache.reading.resources import KindResource
     from specmux_cache.store.compaction import CompactionReport
     from specmux_converters.resources import GroupVersionKind
@@ -97,8 +106,6 @@ class SchemaCache(ServerClient):
         if self._thread is not None:
             raise RuntimeError(IS_OPEN)
         if self._has_background:
-            from specmux_cache.loop_thread import LoopThread
-
             self._thread = LoopThread()
         try:
             self._run(self._cache.__aenter__())
@@ -239,13 +246,87 @@ async def _next(values: AsyncIterator[T]) -> T:
     return await anext(values)
 
 
+class LoopThread:
+    """An event loop in a thread of its own. Runs from its creation until ``stop``."""
+
+    def __init__(self) -> None:
+        import asyncio
+        import threading
+
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="specmux-cache", daemon=True)
+        self._thread.start()
+
+    def run(self, call: Coroutine[Any, Any, T]) -> T:
+        """The result of the call, from any thread."""
+        from asyncio import run_coroutine_threadsafe
+
+        future = run_coroutine_threadsafe(call, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()  # no effect on a call that has ended; Ctrl-C cancels a running one
+            raise
+
+    def stop(self) -> None:
+        self.run(self._loop.shutdown_default_executor())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+class InPlace:
+    """Blocking calls in the calling thread."""
+
+    async def run(self, work: Callable[..., T], *arguments: Any) -> T:
+        return work(*arguments)
+
+    async def pause(self, seconds: float) -> None:
+        time.sleep(seconds)  # noqa: ASYNC251  # there is no event loop to hold up
+
+    async def each(
+        self, work: Callable[[str], Coroutine[Any, Any, None]], names: Sequence[str], *, concurrency: int
+    ) -> None:
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(concurrency) as threads:
+            for run in threads.map(lambda name: run_in_place(work(name)), names):
+                assert run is None
+
+
+class OwnFlights:
+    """Each caller has its own run, and waits for it."""
+
+    go_on: Final = False
+
+    async def run(self, key: Hashable, work: Callable[[], Awaitable[T]]) -> T:
+        return await work()
+
+    def start(self, key: Hashable, work: Callable[[], Awaitable[T]]) -> object:
+        raise RuntimeError("nothing runs behind a caller's back here")
+
+    async def close(self) -> None:
+        """Nothing is running."""
+
+
 class _InPlace(AsyncSchemaCache):
     """Its coroutines wait for no event loop."""
 
-    _calls = IN_PLACE
+    _calls = InPlace()
 
     def _flights(self) -> OwnFlights:
         return OwnFlights()
 
     def _threads(self) -> None:
         return None
+
+
+def run_in_place(call: Coroutine[Any, Any, T]) -> T:
+    """The result of a coroutine that waits only for calls in place."""
+    try:
+        call.send(None)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    call.close()
+    raise RuntimeError("it waits for an event loop, and there is none")

@@ -6,7 +6,7 @@ import zipfile
 import pytest
 
 from specmux_cache.errors import BundleError
-from specmux_cache.http.messages import StoredHead
+from specmux_cache.http.caching import StoredHead
 from specmux_cache.reading.bundle import MANIFEST, read_bundle, write_bundle
 from specmux_cache.reading.entry_store import Entry
 from specmux_cache.store.bodies import digest_of

@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from specmux_cache.http.server import Server
-from specmux_cache.reading.discovery import VALUES_MAX, parse_discovery
+from specmux_cache.reading.documents import VALUES_MAX, parse_discovery
 
 SERVER = Server.parse("http://127.0.0.1:1")
 

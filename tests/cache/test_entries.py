@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from specmux_cache.http.messages import StoredHead
+from specmux_cache.http.caching import StoredHead
 from specmux_cache.reading.entry_store import EntryStore
 from specmux_cache.store.disk_store import DiskStore
 from specmux_cache.store.limits import StoreLimits

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from specmux_cache.replaced_files import open_replacement
+from specmux_cache.whole_files import open_replacement
 
 
 def test_the_old_bytes_are_there_until_the_new_ones_are_whole(tmp_path: Path) -> None:

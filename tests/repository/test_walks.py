@@ -36,7 +36,7 @@ is asked where a request with the same line is known."""
 MOST_OF_A_CHANGE, MOST_OF_A_DEFINITION = 30, 30
 """Modules that a backend's change enters, its connections included, and an event of a definition, until it is
 published; but for those that answer clients and follow discovery meanwhile."""
-MOST_OF_A_STORED_DOCUMENT = 12
+MOST_OF_A_STORED_DOCUMENT = 10
 """Modules of the client that a get enters of a document that is stored, without a background."""
 FETCHES = 5
 """First fetches of which the cheapest counts: others have what else a service does in them."""

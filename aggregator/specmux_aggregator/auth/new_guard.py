@@ -16,7 +16,7 @@ from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.upstream.client import BackendClient
 from specmux_aggregator.upstream.credentials import Identities
-from specmux_cache.access.field_values import is_loopback
+from specmux_cache.access.urls import is_loopback
 
 logger = logging.getLogger(__name__)
 

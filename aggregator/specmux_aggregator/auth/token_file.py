@@ -22,7 +22,7 @@ from specmux_aggregator.auth.bearer import bearer_token, digest, is_token
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.server.protocols import ClientConnection, Permission
-from specmux_cache.access.small_files import UnreadableFile, read_small
+from specmux_cache.whole_files import UnreadableFile, read_small
 from specmux_converters.counted_nouns import counted
 
 logger = logging.getLogger(__name__)

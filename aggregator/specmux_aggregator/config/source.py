@@ -16,8 +16,8 @@ from specmux_aggregator.config.setting_fields import VARIABLE_PREFIX, BadValue, 
 from specmux_aggregator.config.settings import AuthSettings, KubernetesSettings, SchemaSettings, Settings
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.model.backend import Backend
-from specmux_cache.access.small_files import UnreadableFile, read_small
 from specmux_cache.access.urls import backend_url
+from specmux_cache.whole_files import UnreadableFile, read_small
 from specmux_converters.lazy.patterns import pattern
 
 CONFIG_VARIABLE: Final = f"{VARIABLE_PREFIX}CONFIG"

@@ -13,7 +13,7 @@ from typing import Final
 
 from specmux_aggregator.auth.bearer import digest
 from specmux_aggregator.errors import InvalidConfig
-from specmux_cache.access.small_files import UnreadableFile, read_small
+from specmux_cache.whole_files import UnreadableFile, read_small
 
 logger = logging.getLogger(__name__)
 

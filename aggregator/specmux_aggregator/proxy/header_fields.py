@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from specmux_aggregator.http.prepared_answer import TOKEN, VALUE
-from specmux_cache.http.messages import HOP_BY_HOP
+from specmux_cache.http import HOP_BY_HOP
 
 Field = tuple[str, str]
 

@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_cache.access.credentials import FileIdentity, HeaderFields, plugin_of
-from specmux_cache.access.field_values import is_loopback
 from specmux_cache.access.server_access import Credentials, ServerTLS
+from specmux_cache.access.urls import is_loopback
 from specmux_cache.errors import UnusableCredentials
 
 if TYPE_CHECKING:  # imported where a program is configured

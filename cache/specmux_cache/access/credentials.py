@@ -16,10 +16,15 @@ from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
-from specmux_cache.access.field_values import is_bearer_value
-from specmux_cache.access.server_access import Credentials, ExecPlugin, ServerAccess, ServerTLS
-from specmux_cache.access.small_files import UnreadableFile, read_small
+from specmux_cache.access.server_access import (
+    Credentials,
+    ExecPlugin,
+    ServerAccess,
+    ServerTLS,
+    is_bearer_value,
+)
 from specmux_cache.errors import UnusableCredentials
+from specmux_cache.whole_files import UnreadableFile, read_small
 
 HeaderFields: TypeAlias = tuple[tuple[str, str], ...]
 """A name may repeat."""
@@ -128,9 +133,9 @@ def _complain(unusable: UnusableCredentials, before: str | None) -> str:
     """Log a complaint that was not the last one already."""
     complaint = str(unusable)
     if complaint != before:
-        from specmux_cache.log import logger  # a command that reads them once has nothing to log
+        from logging import getLogger  # a command that reads them once has nothing to log
 
-        logger.warning("%s; what was read before stays in use", complaint)
+        getLogger("specmux_cache").warning("%s; what was read before stays in use", complaint)
     return complaint
 
 

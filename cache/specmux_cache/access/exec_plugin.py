@@ -20,8 +20,7 @@ from typing import Any, Final
 
 import orjson
 
-from specmux_cache.access.field_values import is_bearer_value
-from specmux_cache.access.server_access import ExecPlugin, ServerAccess
+from specmux_cache.access.server_access import ExecPlugin, ServerAccess, is_bearer_value
 from specmux_cache.errors import UnusableCredentials
 from specmux_cache.reading.single_flight import SingleFlight
 from specmux_converters.errors import cut

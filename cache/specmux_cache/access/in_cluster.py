@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from specmux_cache.access.proxies import environment_proxy
 from specmux_cache.access.server_access import Credentials, ServerAccess, ServerTLS
-from specmux_cache.access.urls import backend_url
+from specmux_cache.access.urls import backend_url, environment_proxy
 from specmux_cache.errors import AccessError, BadValue
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")

@@ -19,13 +19,17 @@ from urllib.parse import quote, urlsplit
 import orjson
 import yaml
 
-from specmux_cache.access.field_values import is_bearer_value, is_loopback
-from specmux_cache.access.proxies import environment_proxy
-from specmux_cache.access.server_access import Credentials, ExecPlugin, ServerAccess, ServerTLS
-from specmux_cache.access.small_files import UnreadableFile, read_small
-from specmux_cache.access.urls import backend_url, proxy_url
+from specmux_cache.access.server_access import (
+    Credentials,
+    ExecPlugin,
+    ServerAccess,
+    ServerTLS,
+    is_bearer_value,
+)
+from specmux_cache.access.urls import backend_url, environment_proxy, is_loopback, proxy_url
 from specmux_cache.access.yaml_nodes import YAMLReader
 from specmux_cache.errors import BadValue, KubeconfigError
+from specmux_cache.whole_files import UnreadableFile, read_small
 from specmux_converters.errors import cut
 from specmux_converters.lazy.dataclasses import dataclass
 

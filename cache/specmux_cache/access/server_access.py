@@ -1,16 +1,21 @@
-"""A server: its address, how to verify it, and the credentials for it. Values only."""
+"""A server: its address, how to verify it, the credentials for it, and the header fields that carry them.
+Values only."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Final, TypedDict
 
 from specmux_converters.lazy.dataclasses import dataclass
+from specmux_converters.lazy.patterns import pattern
 
 if TYPE_CHECKING:  # values alone do without TLS
     import ssl
+
+_TOKEN: Final = pattern(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_CONTROL: Final = pattern(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,3 +119,17 @@ class AccessArguments(TypedDict, total=False):
     proxy: str | None
     partition: str | None
     identity: str
+
+
+def is_bearer_value(text: str) -> bool:
+    """Whether a token can be sent. More permissive than RFC 6750 2.1; excludes whatever would break the
+    header field."""
+    return bool(text) and all("\x20" < character < "\x7f" for character in text)
+
+
+def check_fields(fields: Mapping[str, str]) -> dict[str, str]:
+    """A copy. Raises ValueError, which quotes no value, for a field that RFC 9110 5 does not allow."""
+    for name, value in fields.items():
+        if not _TOKEN.fullmatch(name) or _CONTROL.search(value):
+            raise ValueError(f"the header field {name!r} cannot be sent: a name is a token, a value one line")
+    return dict(fields)

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import zstandard
 
 from specmux_cache.errors import BadAnswer
-from specmux_cache.http.messages import Answer, Fields, fields_of, join_values, list_members
+from specmux_cache.http.caching import Answer, Fields, fields_of, join_values, list_members
 from specmux_cache.http.wire import PIECE, Wire
 
 LINE_MAX: Final = 64 * 1024

@@ -15,11 +15,11 @@ from typing import Final
 
 import zstandard
 
-from specmux_cache.access.field_values import is_loopback
+from specmux_cache.access.urls import is_loopback
 from specmux_cache.errors import BadAnswer
 from specmux_cache.http.answer_reader import ACCEPT_ENCODING, DCZ, ZSTD_WINDOW, unzstd, without_coding
+from specmux_cache.http.caching import Answer, Fields, list_members
 from specmux_cache.http.media_types import JSON
-from specmux_cache.http.messages import Answer, Fields, list_members
 from specmux_cache.http.server import Server
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.lazy.patterns import pattern

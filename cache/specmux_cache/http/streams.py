@@ -12,8 +12,8 @@ from typing import Any
 
 from specmux_cache.errors import BadAnswer
 from specmux_cache.http.answer_reader import AnswerHead
+from specmux_cache.http.caching import first
 from specmux_cache.http.media_types import canonical
-from specmux_cache.http.messages import first
 from specmux_cache.http.transport import Transport
 from specmux_cache.http.wire import Wire
 from specmux_converters.lazy.dataclasses import dataclass

@@ -31,8 +31,8 @@ from specmux_cache.http.answer_reader import (
     send_head,
     unpack_body,
 )
+from specmux_cache.http.caching import Answer, Fields
 from specmux_cache.http.connection_faults import by_proxy, reason_of
-from specmux_cache.http.messages import Answer, Fields
 from specmux_cache.http.server import Server
 from specmux_cache.http.wire import Address, Wire
 
@@ -108,6 +108,11 @@ class Transport:
             from asyncio import to_thread
 
             await to_thread(self._threads.shutdown, cancel_futures=True)
+        self.close_in_place()
+
+    def close_in_place(self) -> None:
+        """Close the connections where no other thread uses one."""
+        self._is_closed = True
         while self._kept:
             self._kept.pop().close()
 

@@ -18,11 +18,11 @@ from typing import Any, Final
 
 from specmux_cache.errors import BundleError
 from specmux_cache.reading.entry_store import Entry, EntryStore, metadata_of, read_stored_head
-from specmux_cache.replaced_files import open_replacement
 from specmux_cache.store.bodies import digest_of
 from specmux_cache.store.keys import Key
 from specmux_cache.store.limits import StoreLimits
 from specmux_cache.store.rows import Digest, is_digest
+from specmux_cache.whole_files import open_replacement
 from specmux_converters.errors import cut
 from specmux_converters.json_text import may_have_more_values
 from specmux_converters.lazy.dataclasses import dataclass

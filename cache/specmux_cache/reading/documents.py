@@ -1,7 +1,7 @@
 """Read the root, documents and other resources. Written once for clients with and without an event loop.
 
-This module opens a client's parts and defines requests and results; ``fetch`` performs them, ``freshness``
-decides.
+This module opens a client's parts and defines requests and results; ``fetch`` performs them,
+``http.caching`` decides.
 """
 
 from __future__ import annotations
@@ -9,24 +9,68 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+import orjson
 
 from specmux_cache.errors import CacheError, GroupVersionNotFound, UnexpectedStatus
-from specmux_cache.http.freshness import FreshnessRule, age_of
+from specmux_cache.http.caching import AGE_MAX, FreshnessRule, age_of, fields_of, replace_fields
 from specmux_cache.http.media_types import JSON, accepted_for
-from specmux_cache.http.messages import AGE_MAX, fields_of, replace_fields
-from specmux_cache.http.server import ROOT_PATH, Server, name_of
-from specmux_cache.reading.client_runtime import Calls, ClientRuntime
+from specmux_cache.http.server import ROOT_PATH, Server, hash_in, name_of
+from specmux_cache.reading.client_runtime import Calls
 from specmux_cache.reading.decoding import check_document
-from specmux_cache.reading.discovery import Discovery, Document, parse_discovery
 from specmux_cache.reading.entry_store import EntryStore
-from specmux_cache.reading.fetch import CHECK_INLINE, Exchange, ExchangeRequest, ExchangeResult, GetTransport
+from specmux_cache.reading.fetch import CHECK_INLINE, ClientRuntime, Exchange, ExchangeRequest, ExchangeResult
 from specmux_cache.reading.flight_locks import FlightLocks
 from specmux_cache.reading.options import CacheOptions
-from specmux_cache.reading.results import Paths, PrefetchResult, Resource, Schema
+from specmux_cache.reading.results import Document, Paths, PrefetchResult, Resource, Schema
 from specmux_cache.store.opening import Store, open_store
 from specmux_converters.group_versions import named_group_version
+from specmux_converters.json_text import may_have_more_values
+from specmux_converters.json_values import mapping
 from specmux_converters.lazy.dataclasses import dataclass
+
+if TYPE_CHECKING:  # imported for a request
+    from specmux_cache.http.transport import Transport
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """The parsed root, sorted by group-version."""
+
+    documents: Mapping[str, Document]
+    refused: tuple[str, ...]
+    """Group-versions whose URL is malformed or leads to another server."""
+
+
+VALUES_MAX: Final = 200_000
+"""Most JSON values of a root: twenty thousand group-versions."""
+
+
+def parse_discovery(body: bytes, server: Server) -> Discovery:
+    """Raises ValueError for a body that is not a discovery root."""
+    if may_have_more_values(body, VALUES_MAX):
+        raise ValueError(f"the discovery root has more than {VALUES_MAX} values")
+    try:
+        tree = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise ValueError("the discovery root is not JSON") from error
+    paths = tree.get("paths", tree.get("Paths")) if isinstance(tree, dict) else None
+    if not isinstance(paths, dict):
+        raise ValueError("the discovery root has no paths")
+    documents: dict[str, Document] = {}
+    refused: list[str] = []
+    for group_version, entry in sorted(paths.items()):
+        reference = mapping(entry).get("serverRelativeURL")
+        target = (
+            server.target(reference) if isinstance(reference, str) and reference.startswith("/") else None
+        )
+        if target is None or not target.startswith(ROOT_PATH + "/"):
+            refused.append(group_version)
+        else:
+            documents[group_version] = Document(group_version, target, hash_in(target))
+    return Discovery(MappingProxyType(documents), tuple(refused))
+
 
 NOT_OPEN: Final = "the cache is not open: use it as a context manager, or call open() first"
 NOT_PER_REQUEST: Final = frozenset(
@@ -235,7 +279,7 @@ class ServerDocuments:
 async def open_cache(
     options: CacheOptions,
     server: Server,
-    transport: Callable[[], GetTransport],
+    transport: Callable[[], Transport],
     *,
     partition: Callable[[bytes], str],
     runtime: ClientRuntime[ExchangeResult],

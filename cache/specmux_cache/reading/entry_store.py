@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from specmux_cache.errors import StoreError, StoreUnavailable
-from specmux_cache.http.messages import StoredHead, fields_from_text, fields_to_text
+from specmux_cache.http.caching import StoredHead, fields_from_text, fields_to_text
 from specmux_cache.reading.client_runtime import IN_THREADS, Calls
 from specmux_cache.store.disk_store import DiskStore
 from specmux_cache.store.keys import Key

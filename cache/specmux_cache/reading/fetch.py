@@ -1,4 +1,4 @@
-"""Obtain entries: combine the store, the server, and the decisions of ``freshness``.
+"""Obtain entries: combine the store, the server, and the decisions of ``http.caching``.
 
 Invariant: only a complete 200 of the stated type is stored; errors never are.
 """
@@ -10,7 +10,7 @@ Invariant: only a complete 200 of the stated type is stored; errors never are.
 # continues when its callers are gone, for its answer is stored. Among processes, a lock per document does
 # the same for URLs with a hash; it only saves work, and who waits too long fetches as well.
 #
-# ``freshness`` decides, without I/O, what a stored answer may be used for and what a received one means.
+# ``http.caching`` decides, without I/O, what a stored answer may be used for and what a received one means.
 # This module only acts: it sends at most one request for each kind of repetition. A 304 about another
 # representation is asked again without conditions, a refused media type is replaced by the next one, one
 # redirect within the server is followed. None of these is repeated, so no server can keep a run going.
@@ -32,9 +32,11 @@ Invariant: only a complete 200 of the stated type is stored; errors never are.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Protocol
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Generic, TypeVar, get_args
 from urllib.parse import urlsplit
 
 from specmux_cache.errors import (
@@ -45,40 +47,41 @@ from specmux_cache.errors import (
     RequestError,
     UnexpectedStatus,
 )
-from specmux_cache.http.freshness import (
+from specmux_cache.http.caching import (
+    Answer,
+    Fields,
     FreshnessOutcome,
     FreshnessRule,
+    Selecting,
     Use,
     conditions,
+    fields_to_text,
+    first,
     freshen_head,
+    head_to_store,
     may_stand_in,
     outcome,
     selecting_of,
     selects,
+    sentence_of,
     usage,
 )
-from specmux_cache.http.media_types import accept_field, canonical, find_answer_type
-from specmux_cache.http.messages import (
-    Answer,
-    Fields,
-    Selecting,
-    fields_to_text,
-    first,
-    head_to_store,
-    sentence_of,
-)
+from specmux_cache.http.media_types import Refusals, accept_field, canonical, find_answer_type
 from specmux_cache.http.server import Server, hash_in, name_of
-from specmux_cache.http.unsupported_media_types import Refusals
-from specmux_cache.reading.client_runtime import ClientRuntime
+from specmux_cache.reading.client_runtime import Calls, Flights
 from specmux_cache.reading.entry_store import Entry, EntryStore, read_stored_head
 from specmux_cache.reading.flight_locks import FlightLocks
 from specmux_cache.reading.options import CacheOptions
+from specmux_cache.reading.results import Event, EventKind
 from specmux_cache.store.bodies import digest_of
 from specmux_converters.errors import cut
 from specmux_converters.lazy.dataclasses import dataclass
 
-if TYPE_CHECKING:  # imported where a stored document permits it
+if TYPE_CHECKING:  # imported for a request, and where a stored document permits it
     from specmux_cache.http.dictionaries import UsableDictionary
+    from specmux_cache.http.transport import Transport
+
+T = TypeVar("T")
 
 CHECK_INLINE: Final = 64 * 1024
 """Bytes of a body up to which parsing is faster than passing it to a thread."""
@@ -115,11 +118,34 @@ class ExchangeResult:
     status: int = 200
 
 
-class GetTransport(Protocol):
-    """Sends requests to a server. Raises ServerUnreachable and BadAnswer; returns any status, including
-    redirects."""
+class EventLog:
+    """Counts events and passes them on. The hook is called on the event loop: it must not block or raise."""
 
-    async def get(self, url: str, fields: Fields, dictionary: UsableDictionary | None = None) -> Answer: ...
+    def __init__(self, hook: Callable[[Event], None] | None) -> None:
+        self._hook = hook
+        self._counts: Counter[EventKind] = Counter(dict.fromkeys(get_args(EventKind), 0))
+        self.bytes_fetched = 0
+
+    def record(self, kind: EventKind, name: str, *, size: int = 0, seconds: float = 0.0) -> None:
+        self._counts[kind] += 1
+        if kind == "fetched":
+            self.bytes_fetched += size
+        if self._hook is not None:
+            self._hook(Event(kind, name, size, seconds))
+
+    def counts(self) -> Mapping[EventKind, int]:
+        return MappingProxyType(dict(self._counts))
+
+
+@dataclass(frozen=True, slots=True)
+class ClientRuntime(Generic[T]):
+    """The runtime of a client: calls, flights, events, and its clock."""
+
+    calls: Calls
+    flights: Flights[T]
+    events: EventLog
+    warn: Callable[[str], None]
+    clock: Callable[[], float]
 
 
 class Exchange:
@@ -130,7 +156,7 @@ class Exchange:
         server: Server,
         entry_store: EntryStore,
         *,
-        transport: Callable[[], GetTransport],
+        transport: Callable[[], Transport],
         locks: FlightLocks,
         options: CacheOptions,
         runtime: ClientRuntime[ExchangeResult],

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import field, fields
 from pathlib import Path
 
-from specmux_cache.http.freshness import Tolerance
+from specmux_cache.http.caching import Tolerance
 from specmux_cache.http.media_types import accepted_by_gates
 from specmux_cache.store.limits import StoreLimits
 from specmux_converters.lazy.dataclasses import dataclass

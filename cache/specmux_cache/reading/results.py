@@ -1,19 +1,29 @@
-"""Results of a client's calls."""
+"""Results of a client's calls, and its events."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from specmux_cache.errors import CacheError
-from specmux_cache.http.messages import Fields
-from specmux_cache.reading.client_runtime import EventKind
-from specmux_cache.reading.discovery import Document
+from specmux_cache.http.caching import Fields
 from specmux_cache.store.disk_store import StoreStats
 from specmux_cache.store.rows import Digest
 from specmux_converters.counted_nouns import counted
 from specmux_converters.lazy.dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The location of a group-version's document."""
+
+    group_version: str
+    """The key in the root: ``api/v1``, ``apis/apps/v1``; also such as ``version``, ``openid/v1/jwks``."""
+    target: str
+    """Path and query below the server's base path."""
+    hash: str
+    """"" for a document without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,3 +148,29 @@ class CacheStats:
     """Decoded documents in memory."""
     store: StoreStats | None
     """None in memory."""
+
+
+EventKind: TypeAlias = Literal[
+    "hit",  # answered from the cache without a request
+    "stale",  # answered from the cache although a request was due
+    "revalidated",  # 304
+    "fetched",  # a body came from the server
+    "delta",  # a body came as its difference from a stored one
+    "delta_failed",  # such a body was wrong: it was asked for again as a whole
+    "redirected",  # a stale hash
+    "refused",  # 406 or 415
+    "not_stored",  # fetched but not stored: no-store, or no room
+    "failed",  # the server returned nothing usable
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event. ``name``: a group-version, or a path with its leading slash."""
+
+    kind: EventKind
+    name: str
+    size: int = 0
+    """Bytes of the body."""
+    seconds: float = 0.0
+    """From the request to the complete answer."""

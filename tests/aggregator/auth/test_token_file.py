@@ -19,7 +19,7 @@ from specmux_aggregator.auth.token_file import BadTokens, parse_tokens
 from specmux_aggregator.config.settings import AuthSettings, Settings
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.metrics.instruments import Metrics
-from specmux_cache.access.small_files import FILE_MAX
+from specmux_cache.whole_files import FILE_MAX
 
 UP = "specmux_auth_up"
 

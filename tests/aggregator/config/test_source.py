@@ -20,8 +20,8 @@ from specmux_aggregator.config.source import ConfigSource
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.model.backend import Backend, BackendKind
 from specmux_cache.access.server_access import Credentials, ServerTLS
-from specmux_cache.access.small_files import FILE_MAX
 from specmux_cache.access.urls import backend_url
+from specmux_cache.whole_files import FILE_MAX
 
 REVIEWED = "kubernetes: {in_cluster: true}\nauth: {mode: kubernetes, %s}"
 

@@ -23,8 +23,8 @@ from specmux_aggregator.upstream.client import BackendClient, BackendRoot
 from specmux_aggregator.upstream.credentials import Identities
 from specmux_cache.access.credentials import TokenFile, TrustStore
 from specmux_cache.access.server_access import Credentials, ServerTLS
-from specmux_cache.access.small_files import FILE_MAX
 from specmux_cache.errors import UnusableCredentials
+from specmux_cache.whole_files import FILE_MAX
 
 TOKEN = "s3cret-token"
 

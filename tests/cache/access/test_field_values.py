@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from specmux_cache.access.field_values import is_bearer_value, is_loopback
+from specmux_cache.access.server_access import is_bearer_value
+from specmux_cache.access.urls import is_loopback
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,8 @@ from specmux_aggregator.kubernetes.cluster_access import backend_of
 from specmux_aggregator.kubernetes.cluster_backends import APISERVER
 from specmux_aggregator.upstream.transport import BackendTransport
 from specmux_cache.access import in_cluster, kubeconfig
-from specmux_cache.access.proxies import environment_proxy
 from specmux_cache.access.server_access import Credentials, ServerTLS
+from specmux_cache.access.urls import environment_proxy
 from specmux_cache.errors import AccessError
 
 

@@ -6,14 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specmux_cache.http.freshness import (
+from specmux_cache.http.caching import (
+    Answer,
     FreshnessOutcome,
     FreshnessRule,
+    StoredHead,
     Tolerance,
     Use,
     age_of,
     conditions,
+    first,
     freshen_head,
+    head_to_store,
     is_storable,
     may_stand_in,
     outcome,
@@ -21,7 +25,6 @@ from specmux_cache.http.freshness import (
     selects,
     usage,
 )
-from specmux_cache.http.messages import Answer, StoredHead, first, head_to_store
 from specmux_cache.reading.entry_store import metadata_of, read_stored_head
 
 NOW = 1_800_000_000.0

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specmux_cache.http.messages import (
+from specmux_cache.http.caching import (
     AGE_MAX,
     directives,
     end_to_end,

@@ -16,10 +16,10 @@ import pytest
 
 from specmux_cache.errors import BadAnswer, ServerUnreachable
 from specmux_cache.http import transport
-from specmux_cache.http.messages import Answer
+from specmux_cache.http.caching import Answer
 from specmux_cache.http.server import Server
 from specmux_cache.http.transport import Transport
-from specmux_cache.reading.client_runtime import run_in_place
+from specmux_cache.sync import run_in_place
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 NOT_MODIFIED = b"HTTP/1.1 304 Not Modified\r\n\r\n"

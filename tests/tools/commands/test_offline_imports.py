@@ -26,7 +26,7 @@ PACKAGES = {
 ABSENT = (
     *("aiohttp", "asyncio", "cbor2", "concurrent", "google", "jinja2", "multiprocessing", "ssl", "yaml"),
     *("diskcache", "email", "http.client", "logging", "subprocess", "urllib.request"),
-    *("specmux_aggregator.upstream", "specmux_aggregator.kubernetes.kubeconfig", "specmux_cache.loop_thread"),
+    *("specmux_aggregator.upstream", "specmux_aggregator.kubernetes.kubeconfig"),
     *("specmux_converters.codecs", "specmux_converters.crd", "specmux_converters.recognise"),
     *("specmux_converters.from_swagger2", "specmux_converters.yaml", "difflib", "secrets"),
 )

@@ -15,7 +15,7 @@ import pytest
 from fakes.openapi_server import Reply, Request
 from fakes.openapi_thread import ThreadedServer, serving_in_thread
 from specmux_aggregator.errors import SourceError, SourceUnreachable
-from specmux_cache.http.messages import Answer
+from specmux_cache.http.caching import Answer
 from specmux_tools.sources.access import access_of
 from specmux_tools.sources.options import SourceOptions
 from specmux_tools.sources.remote.fetching import ServerConnection, answer_of, download

@@ -30,7 +30,7 @@ from specmux_aggregator.backend_sources.oci_layout import (
     TITLE,
 )
 from specmux_aggregator.folders import read_at_most
-from specmux_cache.replaced_files import open_replacement
+from specmux_cache.whole_files import open_replacement
 from specmux_converters.counted_nouns import counted
 from specmux_converters.document import Document, canonical, content_hash, parse
 from specmux_converters.group_versions import GroupVersion

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import click
 
 from specmux_aggregator.console import forget_standard_output
-from specmux_cache.replaced_files import open_replacement
+from specmux_cache.whole_files import open_replacement
 from specmux_converters.group_versions import GroupVersion
 from specmux_tools.sources.input import refusals
 from specmux_tools.sources.source import FileRefused

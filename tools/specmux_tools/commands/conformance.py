@@ -65,7 +65,7 @@ def conformance(
     with report_errors():
         if command is not None:
             return _judge_command(command, Path(url or "vectors"), name, fail_on, allow_untested, output)
-        from specmux_cache.reading.client_runtime import run_in_place
+        from specmux_cache.sync import run_in_place
         from specmux_tools.conformance import HTTPAnswer, report_of, try_promises
         from specmux_tools.sources.remote.fetching import ANSWER_MAX, ServerConnection
 

@@ -93,7 +93,7 @@ def _access_of_server(options: SourceOptions, environ: Mapping[str, str]) -> Ser
 
 
 def _proxy(url: str, environ: Mapping[str, str]) -> str | None:
-    from specmux_cache.access.proxies import environment_proxy
+    from specmux_cache.access.urls import environment_proxy
 
     try:
         return environment_proxy(url, environ)

@@ -18,10 +18,9 @@ from specmux_aggregator.errors import SourceError, SourceUnreachable
 from specmux_aggregator.model.document_urls import SWAGGER_PATH
 from specmux_cache.access.server_access import ClientAccess
 from specmux_cache.errors import BadAnswer, RequestError
-from specmux_cache.http.messages import Answer, first
+from specmux_cache.http.caching import Answer, first
 from specmux_cache.http.server import Server
 from specmux_cache.http.transport import Transport
-from specmux_cache.reading.client_runtime import run_in_place
 from specmux_converters.document import DEFAULT_LIMITS
 from specmux_converters.errors import cut
 from specmux_tools.sources.access import access_of
@@ -62,7 +61,7 @@ class ServerConnection:
         return self
 
     def __exit__(self, *_: object) -> None:
-        run_in_place(self._transport.close())
+        self._transport.close_in_place()
 
     def send(self, target: str, fields: Mapping[str, str]) -> Answer:
         """Any answer, redirects too; its body is as it came, in a coding that ``fields`` ask for."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from specmux_cache.access.small_files import UnreadableFile, read_small
+from specmux_cache.whole_files import UnreadableFile, read_small
 
 
 def test_file_is_read_whole_up_to_the_bound(tmp_path: Path) -> None:
