@@ -461,15 +461,24 @@ class ServiceMachine(RuleBasedStateMachine):
                 return
 
     def _must_have(self, replica: Replica, key: str) -> bool:
-        """Whether a backend that is well for this replica has it, and would say so if it were asked: another
-        replica may have published it already."""
+        """Whether a backend that this replica has read has it, and is well or was read by the other replica:
+        that may have published it already."""
         observations = replica.publisher.current.observations
-        return not self.world.cut and any(
-            observation.failure is None and observation.attempted and key in offers_of(each)
-            for each in self.world.backends
-            if (observation := observations.get(BackendName(each.name))) is not None
-            if each.is_configured and each.is_up and each.balance == "alone"
-        )
+        (other,) = (each for each in self.replicas if each is not replica)
+        listed = None if other.is_dead else other.versions().get(key)
+
+        def has(backend: ModelBackend) -> bool:
+            observation = observations.get(BackendName(backend.name))
+            if observation is None or not backend.is_configured or key not in offers_of(backend):
+                return False
+            if backend.balance != "alone":
+                return False
+            if listed is not None and listed[1] == backend.name and observation.offers:
+                return True
+            is_well = observation.failure is None and backend.is_up and not self.world.cut
+            return observation.attempted and is_well
+
+        return any(map(has, self.world.backends))
 
     async def _read_here(self, replica: Replica, key: str) -> None:
         snapshot = replica.publisher.current
@@ -600,4 +609,24 @@ def test_what_a_backend_removed_just_before_it_failed_goes() -> None:
     machine.read_all(replica=1)
     machine.change_health(backend=1, health="refuses", server=0)
     machine.read_all(replica=1)
+    machine.teardown()
+
+
+def test_what_is_new_at_a_backend_that_has_just_lost_v3_is_not_404() -> None:
+    """The machine found it: a replica that has just started takes it for v2 at once; the other looks twice,
+    and said meanwhile that there is no such document."""
+    machine = ServiceMachine()
+    machine.begin(stand_in=None, excluded=frozenset(), seed=65535, kinds=["v3", "v3"])
+    machine.change_speech(backend=0, speaks="v2")
+    machine.read_after_start(replica=0, seconds=0.0)
+    machine.read_what_is_new(backend=0, key=KEYS[2], replica=0)
+    machine.teardown()
+
+
+def test_what_another_replica_has_of_a_backend_that_is_silent_here_is_not_404() -> None:
+    """The machine found it: no check had ended when the client stopped waiting for it."""
+    machine = ServiceMachine()
+    machine.begin(stand_in=None, excluded=frozenset(), seed=0, kinds=["v3", "v3"])
+    machine.freeze_way(backend=0, key=KEYS[0], replica=0, seconds=0.0)
+    machine.read_what_is_new(backend=0, key=KEYS[2], replica=1)
     machine.teardown()

@@ -139,14 +139,14 @@ class Refresher:
             self.observation = replace(self.observation, backend=backend)
             self._tell_follower()
 
-    async def revalidate(self, *, timeout: float, newer_than: float | None = None) -> None:
-        """Return when the backend has been checked once more, or after ``timeout`` seconds.
+    async def revalidate(self, *, timeout: float, newer_than: float | None = None) -> bool:
+        """Return when the backend has been checked once more, or after ``timeout`` seconds: False.
 
         All callers share one check. A recent one is sufficient: one that confirmed the offers or, given
         ``newer_than`` (monotonic seconds), one that started after it.
         """
         if self._is_recent(newer_than):
-            return
+            return True
         checked: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.add(checked)
         self._trace_parent = current_parent()
@@ -155,9 +155,10 @@ class Refresher:
             async with asyncio.timeout(timeout):
                 await checked
         except TimeoutError:
-            return
+            return False
         finally:
             self._waiting.discard(checked)
+        return True
 
     def _is_recent(self, newer_than: float | None) -> bool:
         if newer_than is None or self.observation.failure is not None:

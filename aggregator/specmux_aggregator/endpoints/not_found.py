@@ -48,23 +48,27 @@ def possible_owners(snapshot: Snapshot, group_version: GroupVersion) -> tuple[Ba
 
 
 def answer_unknown(snapshot: Snapshot, group_version: GroupVersion, request: Request) -> PreparedAnswer:
-    """404, or 503 while the document may still appear: a backend has not answered yet, or its owner is
-    failing."""
+    """404, or 503 while the document may still appear: a backend has not answered yet, or one that fails now
+    may have it."""
     for observation in snapshot.observations.values():
-        owned = observation.backend.group_versions
-        if observation.failure is not None and owned is not None and group_version in owned:
-            retry_after = observation.failure.retry_after or 1
-            return answer_unavailable(observation.failure, request, retry_after=retry_after)
-        if request.query and any(server.failure is not None for server in observation.servers):
-            # Another replica may have it from a server that does not answer here.
-            return answer_unready(
-                "a server that may have the document does not answer", request, retry_after=1
-            )
+        backend, failure = observation.backend, observation.failure
+        if failure is not None and backend.group_versions is not None and backend.owns(group_version):
+            return answer_unavailable(failure, request, retry_after=failure.retry_after or 1)
+        # Another replica may have published the hash before the failure, or where it reaches the server.
+        is_silent = failure is not None and observation.dialect is not None
+        is_silent |= any(server.failure is not None for server in observation.servers)
+        if request.query and is_silent and backend.owns(group_version):
+            return answer_silent(request)
     if not snapshot.is_partial:
         return status_reply(
             404, "the server could not find the requested resource", route=ROUTE_DOCUMENT, request=request
         )
     return answer_unready("a backend that may have the document has not answered yet", request, retry_after=1)
+
+
+def answer_silent(request: Request) -> PreparedAnswer:
+    """503 for a hash that a backend may have published, if only it answered."""
+    return answer_unready("a server that may have the document does not answer", request, retry_after=1)
 
 
 def answer_unready(message: str, request: Request, *, retry_after: float) -> PreparedAnswer:

@@ -21,7 +21,12 @@ from specmux_aggregator.documents.deltas import Deltas
 from specmux_aggregator.documents.repository import CodedBody, DocumentRepository
 from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.endpoints.discovery import decide as discover
-from specmux_aggregator.endpoints.not_found import FIRST_LOOK_STEP, answer_looking, answer_unavailable
+from specmux_aggregator.endpoints.not_found import (
+    FIRST_LOOK_STEP,
+    answer_looking,
+    answer_silent,
+    answer_unavailable,
+)
 from specmux_aggregator.endpoints.openapi import (
     DOCUMENT_PREFIX,
     Decision,
@@ -158,10 +163,13 @@ class Service:
         for _ in range(ATTEMPTS):
             decision, known = known or await self._decide_document(request), None
             if isinstance(decision, Revalidate):
-                await asyncio.gather(
+                checked = await asyncio.gather(
                     *(self._check(owner, is_unknown=decision.is_unknown) for owner in decision.owners)
                 )
                 decision = await self._decide_document(request, is_revalidated=True)
+                is_missing = isinstance(decision, PreparedAnswer) and decision.status == 404
+                if is_missing and not all(checked):
+                    return answer_silent(request)
             match decision:
                 case PreparedAnswer():
                     return decision
@@ -289,16 +297,18 @@ class Service:
         until = self._vouched_until(owner)
         return time.monotonic() if until is None else until
 
-    async def _check(self, owner: BackendName, *, is_unknown: bool) -> None:
+    async def _check(self, owner: BackendName, *, is_unknown: bool) -> bool:
         if is_unknown and (until := self._vouched_until(owner)) is not None:
             # A check before the request proves nothing: another replica may have checked later.
             await asyncio.sleep(until - time.monotonic())
-        await self._revalidate(owner)
+        return await self._revalidate(owner)
 
-    async def _revalidate(self, owner: BackendName, *, newer_than: float | None = None) -> None:
+    async def _revalidate(self, owner: BackendName, *, newer_than: float | None = None) -> bool:
+        """False if its check takes longer than REVALIDATE_TIMEOUT."""
         refresher = self._refresher_of(owner)
-        if refresher is not None:
-            await refresher.revalidate(timeout=REVALIDATE_TIMEOUT, newer_than=newer_than)
+        if refresher is None:
+            return True
+        return await refresher.revalidate(timeout=REVALIDATE_TIMEOUT, newer_than=newer_than)
 
     def _stir(self, owner: BackendName) -> None:
         refresher = self._refresher_of(owner)

@@ -12,7 +12,7 @@ from specmux_aggregator.endpoints.not_found import answer_unavailable
 from specmux_aggregator.endpoints.openapi import Decision, Deliver, Revalidate, decide
 from specmux_aggregator.http.messages import Coding, Request
 from specmux_aggregator.http.prepared_answer import PreparedAnswer, deliver
-from specmux_aggregator.model.backend import Backend, BackendName
+from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
 from specmux_aggregator.model.snapshot import Snapshot
@@ -265,6 +265,23 @@ def test_group_version_that_a_failing_backend_owns_is_503_not_404() -> None:
     other = decide(state, Request("GET", "/openapi/v3/apis/batch/v1"))
     assert other is not None
     refused(other, 404, "NotFound")
+
+
+@pytest.mark.parametrize(
+    "status, dialect, query",
+    [(503, BackendKind.V3, "hash=A"), (404, BackendKind.V3, ""), (404, None, "hash=A")],
+)
+def test_hash_that_a_failing_backend_may_have_published_is_503(
+    status: int, dialect: BackendKind | None, query: str
+) -> None:
+    """One that was never read here published nothing that a replica like this one could have."""
+    backend = Backend(name=BackendName("b"), url="http://y")
+    failure = Failure(Cause.NOT_FOUND, "")
+    failing = Observation(backend=backend, attempted=True, dialect=dialect, failure=failure)
+    state = merge({backend.name: failing}, generation=1)
+    decision = decide(state, Request("GET", "/openapi/v3/apis/batch/v1", query))
+    assert isinstance(decision, PreparedAnswer)
+    assert decision.status == status
 
 
 def test_root_is_revalidated_and_has_a_strong_etag() -> None:

@@ -63,8 +63,9 @@ class Asked:
         self.stirred = 0
         self.newer_than: list[float | None] = []
 
-    async def revalidate(self, *, timeout: float, newer_than: float | None = None) -> None:
+    async def revalidate(self, *, timeout: float, newer_than: float | None = None) -> bool:
         self.newer_than.append(newer_than)
+        return True
 
     def stir(self) -> None:
         self.stirred += 1
