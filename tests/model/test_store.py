@@ -107,6 +107,8 @@ class StoreMachine(RuleBasedStateMachine):
         """What was put last."""
         self.is_whole = True
         """Nothing was damaged, and nobody killed, since the last repair."""
+        self.is_index_sound = True
+        """The index was not damaged since the last repair."""
         self.has_ages = True
         """The index was never damaged: it says when each entry was used, which no checksum covers."""
         self.stores: list[DiskStore | None] = [None, None]
@@ -135,7 +137,7 @@ class StoreMachine(RuleBasedStateMachine):
     def put(self, handle: int, key: Key, body: bytes, pause: float) -> None:
         with self._doing(handle, pause) as store:
             store.put(key, body, metadata={"size": len(body)})
-            self.model.put(key, body)
+            self._note_put(key, body)
             self.used[key] = self.now
         self.bodies = [*self.bodies[-3:], body]
 
@@ -202,7 +204,7 @@ class StoreMachine(RuleBasedStateMachine):
                 assert row.key in self.model.entries, "an entry that was never put"
             used = store.stats().bytes_used
             assert self._allocated() <= used, "bytes on disk are not counted"
-            self.is_whole = True
+            self.is_whole = self.is_index_sound = True
 
     @rule(seconds=st.sampled_from([10.0, -200.0, 1e7, -1e7]))
     def move_clock(self, seconds: float) -> None:
@@ -239,7 +241,7 @@ class StoreMachine(RuleBasedStateMachine):
                 if self._in_a_child(point, lambda store: store.put(key, body, metadata={}), handle):
                     self.model.put_and_die(key, body)
                 else:
-                    self.model.put(key, body)
+                    self._note_put(key, body)
                 self.used[key] = self.now
             case "delete":
                 self.model.doubt([key])
@@ -272,7 +274,7 @@ class StoreMachine(RuleBasedStateMachine):
             (self.directory / f"cache.db{suffix}").unlink(missing_ok=True)
         _damage(self.directory / "cache.db", how, number, self.folder)
         self.model.doubt()
-        self.is_whole = self.has_ages = False
+        self.is_whole = self.is_index_sound = self.has_ages = False
         self._open(0)
 
     @rule(how=st.sampled_from(["flip", "cut", "remove", "fifo"]), number=st.integers(0, 9))
@@ -342,6 +344,11 @@ class StoreMachine(RuleBasedStateMachine):
         if self.warnings:
             assert not was_whole, self.warnings
             self.warnings.clear()
+
+    def _note_put(self, key: Key, body: bytes) -> None:
+        self.model.put(key, body)
+        if not self.is_index_sound:
+            self.model.doubt([key])  # damage that no put met costs what was put after it, too
 
     def _get(self, store: DiskStore, key: Key) -> None:
         found = store.get(key)
@@ -466,5 +473,22 @@ def test_compaction_of_a_damaged_index_begins_anew() -> None:
         machine.damage_index(how="flip", number=6)
         machine.compact(handle=0, pause=0.0, ratio=None)
         machine.nothing_is_above_the_bound()
+    finally:
+        machine.teardown()
+
+
+def test_what_is_put_into_a_damaged_index_goes_with_it() -> None:
+    """The machine found it: only a check reads the damaged page, and sets the index aside."""
+    machine = StoreMachine()
+    key = Key("https://one", "anonymous", "a/v1", "1", "application/json")
+    try:
+        machine.begin(damaged="version")
+        machine.put(body=_body(0, 4096), handle=0, key=key, pause=0.0)
+        machine.damage_index(how="flip", number=1)
+        machine.put(body=b"", handle=0, key=key, pause=0.0)
+        machine.check_all(handle=0)
+        machine.put(body=b"", handle=0, key=key, pause=0.0)
+        assert not machine.model.entries[key].may_be_gone
+        machine.get(handle=0, key=key, pause=0.0)
     finally:
         machine.teardown()
