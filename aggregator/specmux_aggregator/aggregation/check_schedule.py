@@ -80,7 +80,8 @@ def after(
 
 
 def _missing_since(last: Observation, monotonic: float) -> Mapping[GroupVersion, float]:
-    """A server that failed may have restarted, so the grace period begins anew after a failure."""
+    """The monotonic time since which each is missing: anew after a failure, since a server that failed may
+    have restarted."""
     return last.missing if last.failure is None else dict.fromkeys(last.missing, monotonic)
 
 

@@ -142,10 +142,12 @@ class Reader:
     async def close(self) -> None:
         if self._idle is not None:
             self._idle.cancel()
+        # A start that goes on would begin another process once this one is gone.
+        tasks = self._asked | ({self._starting} if self._starting is not None else set())
         self._starting = None
-        for task in list(self._asked):
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._asked, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         await self._worker.close()
 
     async def _start_process(self) -> None:

@@ -136,6 +136,7 @@ class WorkerProcess:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="worker")
         self._process: BaseProcess | None = None
         self._is_killed = False
+        self._ending: asyncio.Task[None] | None = None
         self._jobs, self._theirs = multiprocessing.Pipe()
         self.started = asyncio.create_task(self._wait_for_start(), name="start of a worker")
 
@@ -144,7 +145,12 @@ class WorkerProcess:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._ask, work)
 
     async def end(self) -> None:
-        """Kill it, and wait until it is gone."""
+        """Kill it, and wait until it is gone. All who call it wait for one end."""
+        if self._ending is None:
+            self._ending = asyncio.create_task(self._end(), name="end of a worker process")
+        await asyncio.shield(self._ending)
+
+    async def _end(self) -> None:
         self._kill()
         try:
             gone = asyncio.get_running_loop().run_in_executor(self._thread, self._join)

@@ -24,8 +24,9 @@ from pathlib import Path
 import pytest
 
 from specmux_aggregator.errors import NoWorker, WorkerFailed
+from specmux_aggregator.reader.process import Reader
 from specmux_aggregator.workers import worker as workers
-from specmux_aggregator.workers.worker import Worker
+from specmux_aggregator.workers.worker import Worker, WorkerProcess
 
 PATIENT = 30.0  # seconds: for builds that are meant to end by themselves
 
@@ -97,30 +98,22 @@ async def test_worker_that_dies_in_a_build_fails_that_build_alone() -> None:
     await worker.close()
 
 
-def busy(seconds: float) -> float:
-    """Use processor time, as a build does."""
+def busy(seconds: float, pause: float = 0.0) -> float:
+    """Use processor time, as a build does. ``pause``: seconds of rest after each twentieth of a second."""
     until = time.process_time() + seconds
-    while time.process_time() < until:
-        pass
+    while (now := time.process_time()) < until:
+        while time.process_time() < now + 0.05:
+            pass
+        time.sleep(pause)
     return seconds
 
 
 async def test_limit_of_a_build_is_processor_time() -> None:
     """A core that others use as well makes a build longer by the clock, not dearer."""
     worker = Worker(timeout=PATIENT)
-    pid = await worker.run(os.getpid)
+    await worker.start()
     worker._timeout = 4.0
-    stopped = asyncio.create_task(worker.run(busy, 1.0))
-    used = workers._processor_seconds(pid)
-    while not stopped.done():  # a fifth of a core, for longer than the limit
-        if workers._processor_seconds(pid) < used + 0.05:
-            await asyncio.sleep(0.01)
-            continue
-        os.kill(pid, signal.SIGSTOP)
-        await asyncio.sleep(0.2)
-        os.kill(pid, signal.SIGCONT)
-        used = workers._processor_seconds(pid)
-    assert await stopped == 1.0
+    assert await worker.run(busy, 1.0, 0.25) == 1.0  # a sixth of a core, for longer than the limit
     worker._timeout = 1.5
     with pytest.raises(WorkerFailed, match="not done after"):
         await worker.run(busy, 3600.0)
@@ -217,6 +210,25 @@ async def test_worker_closed_while_it_starts_leaves_no_process() -> None:
     with pytest.raises(EOFError):
         await process.started
     assert not is_alive_in(process)
+
+
+async def test_process_that_is_ended_twice_is_gone_once() -> None:
+    process = WorkerProcess()
+    await process.started
+    await asyncio.gather(process.end(), process.end())
+    await process.end()
+    assert not is_alive(process.pid)
+
+
+async def test_reader_closed_while_it_starts_begins_no_other_process() -> None:
+    reader = Reader()
+    start = asyncio.create_task(reader.start())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    await reader.close()
+    await asyncio.gather(start, return_exceptions=True)
+    await until_threads_end()
+    assert not [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
 
 
 @pytest.mark.parametrize("is_killed_before", [False, True])
@@ -404,8 +416,12 @@ def test_cycles_are_looked_for_rarely_and_among_what_is_new() -> None:
     assert frozen > 10_000
 
 
+OWN_PRELOADED = [name for name in workers.PRELOADED if name.startswith("specmux")]
+"""All but what a test adds."""
+
+
 def imported_once() -> set[str]:
-    program = f"import sys, {', '.join(workers.PRELOADED)}; print(*sys.modules)"
+    program = f"import sys, {', '.join(OWN_PRELOADED)}; print(*sys.modules)"
     found = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
     )
@@ -427,5 +443,5 @@ async def test_a_worker_imports_nothing_of_its_own_to_begin() -> None:
 def test_what_the_fork_server_imports_is_there_and_brings_no_client_of_http() -> None:
     """A name that is not there would be passed over without a word, and each worker would import it."""
     modules = imported_once()
-    assert set(workers.PRELOADED) < modules
+    assert set(OWN_PRELOADED) < modules
     assert modules.isdisjoint({"xml.sax.saxutils", "urllib.request", "http.client"})
