@@ -16,11 +16,14 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import shared_data
+from specmux_aggregator.workers.worker import PRELOADED
 
 TALLY = "tally: "
 
 # Else openapi-spec-validator takes jsonschema-rs where that is installed, which reads patterns as Rust does.
 os.environ.setdefault("OPENAPI_SPEC_VALIDATOR_SCHEMA_VALIDATOR_BACKEND", "jsonschema")
+
+PRELOADED.insert(0, "running.even_precedence")
 
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -6,6 +6,7 @@ The requests are compared with those measured of kubectl 1.32 against an apiserv
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import re
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -302,8 +303,11 @@ def old_swagger() -> bytes:
 async def old_apiserver(swagger: bytes) -> AsyncIterator[str]:
     """An apiserver of the time before v3, as it was captured: Protobuf at /openapi/v2 and nothing else."""
 
+    headers = {"Content-Type": PROTOBUF_V2, "ETag": f'"{hashlib.sha256(swagger).hexdigest()}"'}
+
     async def answer(request: web.Request) -> web.Response:
-        headers = {"Content-Type": PROTOBUF_V2}
+        if request.headers.get("If-None-Match") == headers["ETag"]:
+            return web.Response(status=304, headers=headers)
         return web.Response(body=swagger, headers=headers)
 
     application = web.Application()
