@@ -183,6 +183,12 @@ class StoreMachine(RuleBasedStateMachine):
                 assert used <= max(wanted, EMPTY_BYTES), f"{used} bytes are left, {wanted} were wanted"
             self._account_for(before - after, after, is_pressed=report.superseded + report.unused > 0)
 
+    @rule(handle=handles, times=st.integers(2, 4))
+    def leave_alone(self, handle: int, times: int) -> None:
+        """Nobody uses it, and it compacts day by day."""
+        for _ in range(times):
+            self.compact(handle, None, 30_000.0)
+
     @rule(handle=handles)
     def clear(self, handle: int) -> None:
         with self._doing(handle) as store:
