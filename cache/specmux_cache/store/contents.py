@@ -175,7 +175,7 @@ class Contents:
         """Record that the entry was used. Does not wait for a writer."""
         with self.index.database.transaction(wait=False):
             self.index.write_access(key_text(row.key), now=now)
-            self._rank(row.key, now)
+            self._rank(row.key)
 
     def drop(self, choose: Callable[[], Sequence[RawEntry | Victim]]) -> int:
         """Remove the chosen entries, and bodies that no other entry names; returns the number of entries.
@@ -359,11 +359,11 @@ class Contents:
         self.index.write_entry(text, sealed, digest=row.digest, data=data, now=row.accessed_at)
         if before is not None and (before != row.digest or data is not None):
             self._remove_unreferenced([before])
-        self._rank(row.key, row.accessed_at)
+        self._rank(row.key)
 
-    def _rank(self, key: Key, now: float) -> None:
+    def _rank(self, key: Key) -> None:
         low, high = key_range(key.server, key.partition, key.group_version, key.media_type)
-        self.index.rank(low, high, current=key_text(key), now=now, keep=self.limits.keep_superseded)
+        self.index.rank(low, high, current=key_text(key), keep=self.limits.keep_superseded)
 
     def _remove_unreferenced(self, digests: Iterable[str]) -> int:
         # Files first: on a full disk that makes room for the transaction.

@@ -120,14 +120,14 @@ class Index:
         """Change uses in the future to now."""
         self.database.execute("UPDATE Cache SET access_time = ? WHERE access_time > ?", (now, now))
 
-    def rank(self, low: str, high: str, *, current: str, now: float, keep: int) -> None:
+    def rank(self, low: str, high: str, *, current: str, keep: int) -> None:
         """Rank each revision of a document: ``current`` first, the others by their last use."""
         rows = self.database.execute(
-            # A clock that was ahead has left uses in the future, which would rank first.
+            # Not compared with the clock, which may be wrong now, or have been wrong then.
             "SELECT rowid, expire_time FROM Cache WHERE key >= ? AND key < ?"
             " AND (expire_time IS NOT ? OR key = ?)"
-            " ORDER BY key = ? DESC, min(access_time, ?) DESC, rowid DESC",
-            (low, high, RowStanding.OBSOLETE.value, current, current, now),
+            " ORDER BY key = ? DESC, access_time DESC, rowid DESC",
+            (low, high, RowStanding.OBSOLETE.value, current, current),
         )
         for place, (rowid, before) in enumerate(rows):
             after = (
