@@ -33,7 +33,9 @@ LIMITS: Final = StoreLimits(
     compact_interval=1e12,
 )
 STEP: Final = 100.0
-"""Seconds between two operations: more than those for which a use is not written down again."""
+"""Seconds between two operations."""
+UNRECORDED: Final = 60.0
+"""Seconds after a use in which another is not written down."""
 SLACK: Final = 400_000
 """Bytes of one body and the write-ahead log above the bound, until a compaction has made room."""
 
@@ -103,6 +105,8 @@ class StoreMachine(RuleBasedStateMachine):
         self.model = CacheModel()
         self.used: dict[Key, float] = {}
         """When each entry was used last."""
+        self.unsure: dict[Key, float] = {}
+        """When it was used before somebody died over its last use."""
         self.bodies: list[bytes] = []
         """What was put last."""
         self.is_whole = True
@@ -138,7 +142,7 @@ class StoreMachine(RuleBasedStateMachine):
         with self._doing(handle, pause) as store:
             store.put(key, body, metadata={"size": len(body)})
             self._note_put(key, body)
-            self.used[key] = self.now
+            self._note_use(key)
         self.bodies = [*self.bodies[-3:], body]
 
     @rule(handle=handles, key=keys, number=st.integers(0, 3))
@@ -157,7 +161,7 @@ class StoreMachine(RuleBasedStateMachine):
         with self._doing(handle) as store:
             if store.touch(key, metadata={"touched": True}):
                 assert key in self.model.entries, "an entry was touched that was never put"
-                self.used[key] = self.now
+                self._note_use(key)
             else:
                 # A row is there or not, whatever became of its body.
                 self.model.check(key, None)
@@ -246,9 +250,11 @@ class StoreMachine(RuleBasedStateMachine):
             case "put":
                 if self._in_a_child(point, lambda store: store.put(key, body, metadata={}), handle):
                     self.model.put_and_die(key, body)
+                    self.unsure.setdefault(key, self.used.get(key, self.now))
+                    self.used[key] = self.now
                 else:
                     self._note_put(key, body)
-                self.used[key] = self.now
+                    self._note_use(key)
             case "delete":
                 self.model.doubt([key])
                 if not self._in_a_child(point, lambda store: store.delete(key), handle):
@@ -356,12 +362,16 @@ class StoreMachine(RuleBasedStateMachine):
         if not self.is_index_sound:
             self.model.doubt([key])  # damage that no put met costs what was put after it, too
 
+    def _note_use(self, key: Key) -> None:
+        self.used[key] = self.now
+        self.unsure.pop(key, None)
+
     def _get(self, store: DiskStore, key: Key) -> None:
         found = store.get(key)
         self.model.check(key, None if found is None else found.body)
         if found is not None:
             assert found.row.key == key
-            self.used[key] = self.now
+            self._note_use(key)
 
     def _account_for(self, gone: set[Key], left: set[Key], *, is_pressed: bool) -> None:
         """Only what is old, superseded or used longest ago may go."""
@@ -372,14 +382,15 @@ class StoreMachine(RuleBasedStateMachine):
             if known is None or known.may_be_gone:
                 self.model.delete(key)
                 continue
-            is_aged = self.now - self.used[key] >= LIMITS.max_age
+            used = min(self.used[key], self.unsure.get(key, self.now)) - UNRECORDED
+            is_aged = self.now - used >= LIMITS.max_age
             others = [
                 other for other in self.model.entries if _document(other) == _document(key) and other != key
             ]
-            is_superseded = any(self.used[other] >= self.used[key] for other in others)
+            is_superseded = any(self.used[other] >= used for other in others)
             assert is_aged or is_superseded or is_pressed, f"{key} was removed, and is current and young"
             if not (is_aged or is_superseded):
-                newer = [each for each in left if self.used.get(each, 0.0) < self.used[key] - STEP]
+                newer = [each for each in left if self.used.get(each, 0.0) < used]
                 assert not newer, f"{key} was removed before {newer[0]}, which was used longer ago"
             self.model.delete(key)
         for key in left:
@@ -496,5 +507,38 @@ def test_what_is_put_into_a_damaged_index_goes_with_it() -> None:
         machine.put(body=b"", handle=0, key=key, pause=0.0)
         assert not machine.model.entries[key].may_be_gone
         machine.get(handle=0, key=key, pause=0.0)
+    finally:
+        machine.teardown()
+
+
+def test_what_a_clock_that_is_behind_puts_makes_no_other_revision_obsolete() -> None:
+    """Ranked by a clock that was behind, all uses were equal, and the revision used last went."""
+    machine = StoreMachine()
+    one, two, three = (
+        Key("https://one", "anonymous", "a/v1", number, "application/json") for number in "123"
+    )
+    try:
+        machine.begin(damaged="version")
+        machine.put(body=b"2", handle=0, key=two, pause=0.0)
+        machine.put(body=b"1", handle=0, key=one, pause=0.0)
+        machine.get(handle=0, key=two, pause=0.0)
+        machine.use_by_a_wrong_clock(handle=0, key=three, number=0, is_put=True, off=-1e7)
+        machine.compact(handle=0, pause=0.0, ratio=None)
+        machine.get(handle=0, key=two, pause=0.0)
+    finally:
+        machine.teardown()
+
+
+def test_what_nobody_could_put_again_keeps_its_age() -> None:
+    """The machine found it: a writer died, so the entry is as old as it was before."""
+    machine = StoreMachine()
+    key = Key("https://one", "anonymous", "a/v1", "1", "application/json")
+    try:
+        machine.begin(damaged="version")
+        machine.put(body=b"", handle=0, key=key, pause=0.0)
+        machine.use_by_a_wrong_clock(handle=0, key=key, number=0, is_put=True, off=-1e7)
+        machine.die(work="put", key=key, body=b"1", point=1, handle=0)
+        machine.compact(handle=0, pause=0.0, ratio=None)
+        assert key not in machine.model.entries
     finally:
         machine.teardown()
