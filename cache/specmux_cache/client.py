@@ -56,7 +56,7 @@ if TYPE_CHECKING:  # a client that is offline needs nothing of them
     from specmux_cache.http.transport import Transport
     from specmux_cache.reading.resources import KindResource
     from specmux_cache.store.compaction import CompactionReport
-    from specmux_converters.byte_bounded import ByteBounded
+    from specmux_converters.memory import ByteBounded
     from specmux_converters.resources import GroupVersionKind
 
 IS_OPEN: Final = "the cache is open already: it is closed before it is opened again"
@@ -153,7 +153,7 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
     @cached_property
     def _decoded(self) -> ByteBounded[str, Mapping[str, Any]]:
         """Decoded documents by digest, ``CacheOptions.decoded_max`` of them."""
-        from specmux_converters.byte_bounded import ByteBounded
+        from specmux_converters.memory import ByteBounded
 
         return ByteBounded(self.options.decoded_max, size=lambda _: 1)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from specmux_converters.lazy.names import lazy_names
+from specmux_converters.lazy import lazy_names
 
 if TYPE_CHECKING:  # type checkers and editors; at run time __getattr__ does it
     from specmux_converters.change_severity import ChangeSeverity
@@ -34,7 +34,7 @@ if TYPE_CHECKING:  # type checkers and editors; at run time __getattr__ does it
     )
     from specmux_converters.group_versions import GroupVersion as GroupVersion
     from specmux_converters.losses import Grade, Loss
-    from specmux_converters.merging.merge import ComponentRename, Conflict, MergeResult, merge
+    from specmux_converters.merging import ComponentRename, Conflict, MergeResult, merge
     from specmux_converters.outlines import DocumentPart, Outline
     from specmux_converters.resources import GroupVersionKind
 
@@ -75,7 +75,7 @@ _MODULES = {
     "codecs.object_envelope": "Envelope open_envelope",
     "losses": "Grade Loss",
     "group_versions": "GroupVersion",
-    "merging.merge": "ComponentRename Conflict MergeResult merge",
+    "merging": "ComponentRename Conflict MergeResult merge",
     "crd": "build",
 }
 

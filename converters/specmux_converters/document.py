@@ -26,7 +26,7 @@ from specmux_converters.json_text import (
 )
 from specmux_converters.json_values import within
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_converters.losses import Loss
+from specmux_converters.losses import Loss, pointer_to
 
 Document: TypeAlias = dict[str, Any]
 
@@ -149,9 +149,16 @@ def _too_deep(document: Document, limits: Limits) -> LimitExceeded:
     return LimitExceeded(f"nested more than {limits.max_depth} deep", pointer=pointer)
 
 
-def canonical(document: Document) -> bytes:
-    """The canonical JSON: keys sorted, no white space."""
-    return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
+def canonical(value: Any, *path: str | int) -> bytes:
+    """The canonical JSON: keys sorted, no white space. ``path``: the place of the value.
+
+    Raises InvalidDocument or LimitExceeded for a value that no parsed document contains.
+    """
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except orjson.JSONEncodeError as error:
+        kind = LimitExceeded if "Recursion" in str(error) else InvalidDocument
+        raise kind(f"not JSON: {error}", pointer=pointer_to(*path)) from error
 
 
 def canonical_pieces(document: Document, *, levels: int = 3) -> Iterator[bytes]:

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from specmux_converters.document import Document
 from specmux_converters.errors import InvalidDocument, InvalidSchemas, LimitExceeded
-from specmux_converters.go.printed_values import plain, with_types
+from specmux_converters.go.text import format_typed, format_value
 from specmux_converters.losses import pointer_to
 from specmux_converters.releases import NULLABLE, minor_release
 
@@ -43,7 +43,7 @@ def map_relationship(schema: Mapping[str, Any], report: Report) -> str | None:
         case "granular":
             return SEPARABLE
         case other:
-            report(f"unknown map type {plain(other)}")
+            report(f"unknown map type {format_value(other)}")
             return None
 
 
@@ -59,7 +59,7 @@ def list_relationship(schema: Mapping[str, Any], report: Report) -> ListRelation
         case "map":
             return ListRelationship(ASSOCIATIVE, _map_keys(schema, report))
         case other:
-            report(f"unknown list type {plain(other)}")
+            report(f"unknown list type {format_value(other)}")
     return ListRelationship(ATOMIC)
 
 
@@ -69,7 +69,7 @@ def _map_keys(schema: Mapping[str, Any], report: Report) -> tuple[str, ...]:
         return ()
     keys = schema["x-kubernetes-list-map-keys"]
     if not isinstance(keys, list):
-        report(f"uninterpreted map keys: {with_types(keys)}")
+        report(f"uninterpreted map keys: {format_typed(keys)}")
         return ()
     return tuple(key for key in keys if isinstance(key, str))
 
@@ -83,7 +83,7 @@ def _by_patch_strategy(schema: Mapping[str, Any], report: Report) -> ListRelatio
         case "retainKeys":
             pass
         case other:
-            report(f"unknown patch strategy {plain(other)}")
+            report(f"unknown patch strategy {format_value(other)}")
     return ListRelationship(ATOMIC)
 
 
@@ -93,7 +93,7 @@ def _merge_key(schema: Mapping[str, Any], report: Report) -> tuple[str, ...]:
     key = schema["x-kubernetes-patch-merge-key"]
     if isinstance(key, str):
         return (key,)
-    report(f"uninterpreted merge key: {with_types(key)}")
+    report(f"uninterpreted merge key: {format_typed(key)}")
     return ()
 
 

@@ -17,7 +17,7 @@ from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.losses import Loss
-from specmux_converters.own_memory import in_own_memory
+from specmux_converters.memory import in_own_memory
 
 ENTRY_COST = 64
 """Bytes of a component in a document beside its own JSON: its name and its place in a dict."""

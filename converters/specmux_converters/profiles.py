@@ -14,9 +14,7 @@ from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
-import orjson
-
-from specmux_converters.document import Document
+from specmux_converters.document import Document, canonical
 from specmux_converters.group_versions import group_version_of, split
 from specmux_converters.json_values import mapping, objects
 from specmux_converters.media_types import JSON, JSON_COMPONENTS, JSON_SCHEMAS, MediaType
@@ -86,14 +84,14 @@ def with_shared_components(document: Document) -> Document:
     paths = document.get("paths")
     if not isinstance(paths, dict):
         return document
-    counts = Counter((kind, _text(node)) for kind, _, node in _shareable(paths))
+    counts = Counter((kind, canonical(node)) for kind, _, node in _shareable(paths))
     known = mapping(document.get("components"))
     made: dict[str, dict[str, Any]] = {
         kind: dict(section) if isinstance(section := known.get(kind), dict) else {} for kind in _KINDS
     }
 
     def written(kind: str, label: str, node: Any) -> Any:
-        if not _is_inline(node) or counts[kind, text := _text(node)] < 2:
+        if not _is_inline(node) or counts[kind, text := canonical(node)] < 2:
             return node
         digest = urlsafe_b64encode(sha256(text).digest()[:6]).decode()
         name = f"{_NOT_IN_NAMES.sub('_', label)}-{digest}"
@@ -169,7 +167,3 @@ def _with_parameters(node: Document, write: _Write) -> Document:
 
 def _is_inline(node: Any) -> bool:
     return isinstance(node, dict) and "$ref" not in node
-
-
-def _text(node: Any) -> bytes:
-    return orjson.dumps(node, option=orjson.OPT_SORT_KEYS)

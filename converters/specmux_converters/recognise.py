@@ -8,11 +8,11 @@ from typing import Final
 from specmux_converters import media_types
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits, kind_of, parse
 from specmux_converters.document import DocumentKind as DocumentKind
-from specmux_converters.document_forms import FORMS
 from specmux_converters.errors import InvalidDocument, NoDocument, cut
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.losses import Loss
 from specmux_converters.lower_openapi31 import as_openapi_30, is_later_than_30
+from specmux_converters.media_types import FORMS
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _CRD: Final = "CustomResourceDefinition"

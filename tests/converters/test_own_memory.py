@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from specmux_converters.own_memory import in_own_memory
+from specmux_converters.memory import in_own_memory
 
 STATUS = Path("/proc/self/status")
 COUNT = 20_000

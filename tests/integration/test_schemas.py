@@ -19,7 +19,7 @@ from running.service import Client, backend, directory, service
 from specmux_aggregator.config.settings import AuthSettings, LogSettings, SchemaSettings
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.json_schema_files.tokens import PathTokens
-from specmux_converters.json_schema.tree import LAYOUTS
+from specmux_converters.json_schema.catalogue import LAYOUTS
 from specmux_tools.commands.schemas import schemas
 
 PATH = "/schemas/apps/thing_v1.json"

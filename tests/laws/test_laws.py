@@ -17,8 +17,8 @@ from specmux_aggregator.model.observation import Hash, Observation, Offer, Prove
 from specmux_converters import GroupVersion, convert_whole, merge
 from specmux_converters.codecs import decode, encode, protobuf_v2
 from specmux_converters.document import DEFAULT_LIMITS
-from specmux_converters.document_forms import FORMS
 from specmux_converters.from_swagger2.reading.source import Profile
+from specmux_converters.media_types import FORMS
 from specmux_converters.to_swagger2.conversion import convert_to_v2
 from specmux_converters.yaml import parse_yaml_stream, to_yaml
 from specmux_tools.differences import Comparison

@@ -12,7 +12,7 @@ import pytest
 from converters.crd.widgets import KEY, of_spec, widget
 from specmux_converters import releases as table
 from specmux_converters.crd import build, templates_for
-from specmux_converters.crd.bundled import _DATA as TEMPLATES
+from specmux_converters.crd.templates import _DATA as TEMPLATES
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.merge_types import to_merge_schema
 from specmux_converters.releases import (

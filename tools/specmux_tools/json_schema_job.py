@@ -22,7 +22,7 @@ from specmux_aggregator.workers.document_share import WHOLE_SHARE, DocumentShare
 from specmux_aggregator.workers.documents import REFUSALS
 from specmux_converters.document import Document, Limits, parse
 from specmux_converters.errors import LimitExceeded
-from specmux_converters.go.regexp_match import Pattern
+from specmux_converters.go.regexp import Pattern
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_schema import DocumentSchemas, Kind, Schema
 from specmux_converters.json_schema.catalogue import index, schema_of, store_catalog, text_of

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from specmux_aggregator.model.observation import Hash
-from specmux_converters.byte_bounded import ByteBounded
 from specmux_converters.group_versions import GroupVersion
+from specmux_converters.memory import ByteBounded
 
 
 class KeptDocuments:

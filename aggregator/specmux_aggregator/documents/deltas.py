@@ -43,10 +43,10 @@ from specmux_aggregator.mounts import NamedFunction
 from specmux_aggregator.workers.built import MadeDelta
 from specmux_aggregator.workers.worker import Worker
 from specmux_cache.reading.single_flight import SingleFlight
-from specmux_converters.byte_bounded import ByteBounded
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import MediaType
+from specmux_converters.memory import ByteBounded
 
 if TYPE_CHECKING:  # imported in the worker process alone
     from specmux_aggregator.workers.deltas import make_delta

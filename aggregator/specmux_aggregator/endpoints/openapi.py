@@ -32,9 +32,8 @@ from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.document_urls import REDIRECTED, ROOT_PATH
 from specmux_aggregator.model.observation import Hash
 from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
-from specmux_converters.document_forms import FORMS
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.media_types import JSON, MediaType
+from specmux_converters.media_types import FORMS, JSON, MediaType
 
 DOCUMENT_PREFIX: Final = "/openapi/v3/"
 

@@ -12,7 +12,7 @@ import zstandard
 from specmux_aggregator.http.messages import Coding
 from specmux_converters.errors import InvalidDocument, LimitExceeded
 from specmux_converters.gzip_coding import GZIP_WINDOW, gunzip
-from specmux_converters.own_memory import in_own_memory
+from specmux_converters.memory import in_own_memory
 
 GZIP_LEVEL: Final = 5
 """A third faster than level 6 for 4 % more bytes; a changed document waits for it."""

@@ -11,9 +11,9 @@ from functools import lru_cache
 from typing import Final, Protocol, TypeVar
 
 from specmux_aggregator.http.messages import Coding, Request
-from specmux_converters.document_forms import FORMS
 from specmux_converters.media_types import (
     ALIASES,
+    FORMS,
     JSON,
     JSON_COMPONENTS,
     JSON_SCHEMAS,

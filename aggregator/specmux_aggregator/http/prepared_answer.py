@@ -22,8 +22,7 @@ from typing import Final
 import orjson
 
 from specmux_aggregator.http.messages import REASONS, Coding, ETag, Request
-from specmux_converters.document_forms import FORMS
-from specmux_converters.media_types import JSON, JSON_COMPONENTS, JSON_SCHEMAS, PROTOBUF_V2
+from specmux_converters.media_types import FORMS, JSON, JSON_COMPONENTS, JSON_SCHEMAS, PROTOBUF_V2
 
 YEAR = 31_536_000  # seconds: max-age of an immutable answer, and the distance of its Expires
 TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+\Z")

@@ -46,8 +46,8 @@ from specmux_aggregator.reader.requests import (
     SiteParts,
     origin_from,
 )
-from specmux_converters.byte_bounded import ByteBounded
 from specmux_converters.group_versions import GroupVersion
+from specmux_converters.memory import ByteBounded
 
 _ASSETS: Final = "assets/"
 _OF_KINDS: Final = ("kind", "type", "compare")

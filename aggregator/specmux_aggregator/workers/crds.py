@@ -19,12 +19,12 @@ from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.observation import Hash, Offer, Provenance
 from specmux_aggregator.workers.built import BuiltDocument, GroupBuilt, ManifestObject, Owned, manifest_object
 from specmux_aggregator.workers.file_names import COMPRESSED
-from specmux_converters.byte_bounded import ByteBounded
 from specmux_converters.crd import BUNDLED, CRDBuild, CRDMemo, Problem, Templates, build
 from specmux_converters.document import Document, Limits, content_hash, parse
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.losses import Grade, Loss
+from specmux_converters.memory import ByteBounded
 from specmux_converters.recognise import DocumentKind, recognise
 from specmux_converters.resources import Resources
 from specmux_converters.synthesis import name_resources, names_of, synthesise

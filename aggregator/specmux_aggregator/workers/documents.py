@@ -26,7 +26,7 @@ from specmux_aggregator.workers.crds import GroupMemos, build_groups, group_memo
 from specmux_aggregator.workers.file_names import COMPRESSED, group_version_of_file
 from specmux_aggregator.workers.losses import Losses, losses_by_group_version, losses_of
 from specmux_converters import codecs
-from specmux_converters.codecs.fragments import Fragments
+from specmux_converters.codecs import Fragments
 from specmux_converters.crd import Templates
 from specmux_converters.document import Document, Limits, canonical, content_hash, parse
 from specmux_converters.errors import ConverterError, LimitExceeded, Unrepresentable, cut

@@ -10,9 +10,8 @@ from collections.abc import Callable
 from typing import Final
 
 from specmux_converters import media_types
-from specmux_converters.document_forms import FORMS
 from specmux_converters.lazy.patterns import pattern
-from specmux_converters.media_types import SELF_DESCRIBED_CBOR
+from specmux_converters.media_types import FORMS, SELF_DESCRIBED_CBOR
 
 JSON: Final[str] = media_types.JSON
 CBOR: Final[str] = media_types.CBOR

@@ -13,7 +13,7 @@ from specmux_cache.errors import MergeRefused
 from specmux_cache.reading.results import MergedDocument
 from specmux_converters.errors import ConverterError
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.merging.merge import merge
+from specmux_converters.merging import merge
 
 
 def merge_documents(documents: Mapping[str, Mapping[str, Any]]) -> MergedDocument:

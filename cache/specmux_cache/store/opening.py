@@ -18,7 +18,7 @@ from specmux_cache.store.disk_store import DiskStore
 from specmux_cache.store.keys import Key
 from specmux_cache.store.limits import StoreLimits
 from specmux_cache.store.rows import Digest, Metadata, Row, StoredEntry
-from specmux_converters.byte_bounded import ByteBounded
+from specmux_converters.memory import ByteBounded
 
 MEMORY_BYTES: Final = 32 * 1024 * 1024
 """Most bytes of bodies in a client without a directory."""

@@ -18,7 +18,7 @@ from typing import Any, Final, NoReturn, TypeAlias
 import cbor2
 import orjson
 
-from specmux_converters.codecs.fragments import Fragments
+from specmux_converters.codecs import Fragments
 from specmux_converters.document import Document, Limits
 from specmux_converters.errors import InvalidDocument, LimitExceeded, Unrepresentable, cut
 from specmux_converters.go.text import INT64_MAX
@@ -180,7 +180,7 @@ SELF_DESCRIBED: Final = SELF_DESCRIBED_CBOR
 _STRINGS: Final = (2, 3)
 """Major types whose argument is the number of bytes that follow (RFC 8949, section 3.1)."""
 
-_ARGUMENT_BYTES: Final = {24: 1, 25: 2, 26: 4, 27: 8}
+ARGUMENT_BYTES: Final = {24: 1, 25: 2, 26: 4, 27: 8}
 """Additional information -> bytes of the argument after the head (RFC 8949, section 3)."""
 
 DOUBLE_END: Final = 2**1023
@@ -286,7 +286,7 @@ def _has_more_items(data: bytes, most: int) -> bool:
     position = items = 0
     while position < len(data) and items <= most:
         major, info = data[position] >> 5, data[position] & 0x1F
-        after = position + 1 + _ARGUMENT_BYTES.get(info, 0)
+        after = position + 1 + ARGUMENT_BYTES.get(info, 0)
         if major in _STRINGS and info < 28:
             after += int.from_bytes(data[position + 1 : after], "big") if info > 23 else info
         position = after

@@ -48,10 +48,9 @@ class MessageField:
 Messages = Mapping[str, tuple[MessageField, ...]]
 
 
-def facts(version: str) -> Mapping[str, str]:
+def messages_of(version: str) -> Messages:
     """``version``: v2 or v3."""
-    found: Mapping[str, str] = orjson.loads(get_data(__package__, f"gnostic_{version}.json") or b"")
-    return found
+    return read_facts(orjson.loads(get_data(__package__, f"gnostic_{version}.json") or b""))
 
 
 def read_facts(facts: Mapping[str, str]) -> Messages:

@@ -8,11 +8,10 @@ else advances to the next multiple of four, and the indentation hint of a litera
 from __future__ import annotations
 
 import re
-from decimal import Decimal
 from typing import Any, Final
 
 from specmux_converters.go.scalars import UINT64_MAX, is_plain_string
-from specmux_converters.go.text import INT64_MAX
+from specmux_converters.go.text import INT64_MAX, float_text
 from specmux_converters.lazy.dataclasses import dataclass
 
 _STEP: Final = 4
@@ -130,13 +129,9 @@ def _float(value: float) -> str:
     """
     if value - value != 0:
         raise TypeError("a number that is not finite is not a JSON value")
-    size = abs(value)
-    if size != 0 and not 1e-6 <= size < 1e21:
-        mantissa, _, exponent = repr(value).partition("e")
-        return f"{mantissa}e{exponent[0]}{exponent[1:].lstrip('0')}"
-    digits = format(Decimal(repr(value)), "f")
+    text = float_text(value)
     is_beyond_integers = value >= 2**64 or value <= -(2**63)
-    return digits if "." in digits or is_beyond_integers else digits + ".0"
+    return text if "." in text or "e" in text or is_beyond_integers else f"{text}.0"
 
 
 def _string(text: str, indent: int) -> str:

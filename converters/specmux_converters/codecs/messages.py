@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from specmux_converters.codecs import protobuf_v2, protobuf_v3
-from specmux_converters.codecs.gnostic import MessageField, facts, read_facts
+from specmux_converters.codecs.gnostic import MessageField, messages_of
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
 from specmux_converters.errors import InvalidDocument, LimitExceeded, Unrepresentable
 
@@ -131,7 +131,7 @@ def descriptor_pool() -> DescriptorPool:
         path = f"openapi{version}/OpenAPI{version}.proto"
         file = FileDescriptorProto(name=path, package=package, syntax="proto3")
         builder = _FileBuilder(file)
-        for name, fields in read_facts(facts(version)).items():
+        for name, fields in messages_of(version).items():
             builder.add_message(name, fields)
         pool.Add(file)
     return pool

@@ -25,7 +25,6 @@ from specmux_converters.document import Limits
 from specmux_converters.errors import InvalidDocument, LimitExceeded, Unrepresentable, cut
 from specmux_converters.go.text import INT64_MAX, quote_text
 
-_ARGUMENT_BYTES: Final = {24: 1, 25: 2, 26: 4, 27: 8}
 _UNSIGNED, _BYTES, _TEXT, _ARRAY, _MAP = 0, 2, 3, 4, 5
 _INDEFINITE: Final = 31
 _BREAK: Final = 0xFF
@@ -227,7 +226,7 @@ class _Reader:
             return _SIMPLE[info]
         if info not in _FLOATS:
             self._refuse(f"the simple value {argument} is not taken")
-        number = struct.unpack(_FLOATS[info], argument.to_bytes(_ARGUMENT_BYTES[info], "big"))[0]
+        number = struct.unpack(_FLOATS[info], argument.to_bytes(cbor.ARGUMENT_BYTES[info], "big"))[0]
         return number if math.isfinite(number) else self._refuse("a number that is not finite")
 
     def _text(self, info: int, argument: int) -> str:
@@ -267,7 +266,7 @@ class _Reader:
             return major, info, info
         if info == _INDEFINITE and major in (_BYTES, _TEXT, _ARRAY, _MAP):
             return major, info, 0
-        size = _ARGUMENT_BYTES.get(info)
+        size = cbor.ARGUMENT_BYTES.get(info)
         if size is None:
             self._refuse(f"invalid additional information {info} for type {major}")
         start, self._at = self._at, self._at + size

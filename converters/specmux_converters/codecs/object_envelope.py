@@ -12,8 +12,7 @@ from typing import Any, Final
 
 from specmux_converters.codecs import object_cbor
 from specmux_converters.codecs.gnostic import read_facts
-from specmux_converters.codecs.protobuf_reader import compile_reader, read_message
-from specmux_converters.codecs.protobuf_scalars import Read
+from specmux_converters.codecs.protobuf_reader import Read, compile_reader, read_message
 from specmux_converters.document import DEFAULT_LIMITS, Limits, parse
 from specmux_converters.errors import InvalidDocument, cut
 from specmux_converters.gzip_coding import gunzip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import orjson
 
-from specmux_converters.codecs.fragments import Fragments
+from specmux_converters.codecs import Fragments
 from specmux_converters.document import Document, Limits, parse
 from specmux_converters.errors import Unrepresentable, cut
 

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable, Iterable, Set
 from typing import Any, Final, TypeAlias
 
-from specmux_converters.codecs.fragments import Fragments
+from specmux_converters.codecs import Fragments
 from specmux_converters.codecs.gnostic_any_writer import scalar_text, write_yaml
 from specmux_converters.codecs.wire import FIXED64, LENGTH, VARINT, key, varint, write_delimited
 from specmux_converters.errors import cut

@@ -6,11 +6,10 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Final, cast
 
-from specmux_converters.codecs.fragments import Fragments
-from specmux_converters.codecs.gnostic import facts, read_facts
+from specmux_converters.codecs import Fragments
+from specmux_converters.codecs.gnostic import messages_of
 from specmux_converters.codecs.protobuf_fields import NAME, RefusedError, Write, message_field, write_types
-from specmux_converters.codecs.protobuf_reader import compile_reader, read_message
-from specmux_converters.codecs.protobuf_scalars import Read
+from specmux_converters.codecs.protobuf_reader import document_reader, read_message
 from specmux_converters.codecs.protobuf_writer import MessageCompiler, boolean_or, write_message
 from specmux_converters.codecs.wire import LENGTH, key, write_delimited
 from specmux_converters.document import Document, Limits
@@ -36,14 +35,9 @@ Candidates = Callable[[dict[str, Any]], Sequence[str]]
 """The members of a oneof that may fit an object. gnostic tries all and keeps the last that fits."""
 
 
-def write_swagger(document: Document, fragments: Fragments) -> bytes:
-    """Raises Unrepresentable for values without a field in gnostic's messages."""
-    return write_message(_document_writer(), document, fragments)
-
-
 @functools.cache
 def _document_writer() -> Write:
-    return _CompilerV2(read_facts(facts("v2")), shared={}).writers["Document"]
+    return _CompilerV2(messages_of("v2"), shared={}).writers["Document"]
 
 
 def _schemes(node: dict[str, Any]) -> Sequence[str]:
@@ -98,14 +92,9 @@ class _CompilerV2(MessageCompiler):
 
 def encode(document: Document, *, fragments: Fragments | None = None) -> bytes:
     """Raises Unrepresentable for values without a field in gnostic's messages."""
-    return write_swagger(document, fragments or Fragments())
+    return write_message(_document_writer(), document, fragments or Fragments())
 
 
 def decode(data: bytes, *, limits: Limits) -> Document:
     """Raises InvalidDocument for malformed bytes, LimitExceeded past ``limits``."""
-    return cast("Document", read_message(data, _reader(), limits))
-
-
-@functools.cache
-def _reader() -> Read:
-    return compile_reader(read_facts(facts("v2")), "Document")
+    return cast("Document", read_message(data, document_reader("v2"), limits))

@@ -1,4 +1,4 @@
-"""Writes documents as gnostic openapi.v3 Protobuf, byte for byte as the Go reference does.
+"""Writes documents as gnostic's Protobuf, of either version, byte for byte as the Go reference does.
 
 The reference is kube-openapi's ``handler3.ToV3ProtoBinary``: gnostic reads the JSON as YAML nodes, and Go's
 protobuf library writes the result by ascending field number. Each message of the field table is compiled once
@@ -7,39 +7,19 @@ to a function from a JSON value to the message body.
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
+from specmux_converters.codecs import Fragments
 from specmux_converters.codecs import protobuf_fields as fields
-from specmux_converters.codecs.fragments import Fragments
-from specmux_converters.codecs.gnostic import MessageField, Messages, facts, read_facts
+from specmux_converters.codecs.gnostic import MessageField, Messages
 from specmux_converters.codecs.protobuf_fields import NAME, VALUE, RefusedError, Write, message_field, pairs
 from specmux_converters.codecs.wire import FIXED64, LENGTH, VARINT, key, write_delimited
 from specmux_converters.document import Document
 from specmux_converters.errors import Unrepresentable, cut
 from specmux_converters.losses import pointer_to
 from specmux_converters.media_types import PROTOBUF
-
-_SHARED: Final = {
-    (message, key): f"{message}.{key}"
-    for message, key in (
-        ("Components", "schemas"),
-        ("PathItem", "parameters"),
-        ("Operation", "parameters"),
-        ("Operation", "requestBody"),
-        ("Operation", "responses"),
-    )
-}
-"""Fields whose values are shared by documents, or by operations of one document; each value is written
-once. The name distinguishes them in ``Fragments``: another message has another field number before the
-same value."""
-
-
-def write_document(document: Document, fragments: Fragments) -> bytes:
-    """Raises Unrepresentable for values without a field in gnostic's messages."""
-    return write_message(_document_writer(), document, fragments)
 
 
 def write_message(write: Write, document: Document, fragments: Fragments) -> bytes:
@@ -54,11 +34,6 @@ def write_message(write: Write, document: Document, fragments: Fragments) -> byt
         raise Unrepresentable("Protobuf: not a tree of JSON values") from error
     except RecursionError as error:
         raise Unrepresentable("Protobuf: nested too deeply") from error
-
-
-@functools.cache
-def _document_writer() -> Write:
-    return _CompilerV3(read_facts(facts("v3")), shared=_SHARED).writers["Document"]
 
 
 class MessageCompiler:
@@ -134,15 +109,6 @@ class MessageCompiler:
             return write_delimited(NAME, write_message(value, fragments))
 
         return write
-
-
-class _CompilerV3(MessageCompiler):
-    by_hand = frozenset({"ItemsItem", "AdditionalPropertiesItem"})
-
-    def add_by_hand(self) -> None:
-        or_schema = self._or_reference("Schema")
-        self.writers["ItemsItem"] = message_field(NAME, or_schema)
-        self.writers["AdditionalPropertiesItem"] = boolean_or(message_field(NAME, or_schema))
 
 
 class _Object:

@@ -12,7 +12,6 @@ from dataclasses import replace
 from enum import Enum
 from typing import Any, ClassVar, Final, NoReturn, TypeAlias
 
-from specmux_converters.crd.bundled import EMBEDDED_FIELDS
 from specmux_converters.crd.keywords import (
     DEFINED_FIELDS,
     DESCRIBING,
@@ -32,7 +31,7 @@ from specmux_converters.crd.nested import (
     incompleteness,
     says_either,
 )
-from specmux_converters.crd.templates import BUNDLED, Templates
+from specmux_converters.crd.templates import BUNDLED, EMBEDDED_FIELDS, Templates
 from specmux_converters.document import Document
 from specmux_converters.errors import InvalidDocument
 from specmux_converters.go.regexp import pattern_fault

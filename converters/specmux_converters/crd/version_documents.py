@@ -8,11 +8,10 @@ from typing import Any, Final
 
 import orjson
 
-from specmux_converters.crd.bundled import CONVENTIONS, PREFIX, SCALE, reference
 from specmux_converters.crd.manifest import CRD, Problem, Version
 from specmux_converters.crd.structural import publish_schema
-from specmux_converters.crd.templates import BUNDLED, Templates
-from specmux_converters.document import Document
+from specmux_converters.crd.templates import BUNDLED, CONVENTIONS, PREFIX, SCALE, Templates, reference
+from specmux_converters.document import Document, canonical
 from specmux_converters.errors import InvalidDocument, LimitExceeded
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.losses import pointer_to
@@ -277,12 +276,17 @@ def make_edition(crd: CRD, version: Version, memo: CRDMemo, templates: Templates
 
 def _build(crd: CRD, version: Version, templates: Templates, digest: bytes) -> Edition:
     schema, problems = _schema(crd, version, templates)
-    pointer = pointer_to(*version.schema_path)
-    schemas = {
-        component_name(crd, version, crd.kind): _part(schema, pointer),
-        component_name(crd, version, crd.list_kind): _part(_list_schema(crd, version, templates), pointer),
+    made = {
+        component_name(crd, version, crd.kind): schema,
+        component_name(crd, version, crd.list_kind): _list_schema(crd, version, templates),
     }
-    paths = {path: _part(item, pointer) for path, item in paths_of(crd, version, templates).items()}
+    schemas, paths = (
+        {
+            name: DocumentPart(canonical(value, *version.schema_path), frozenset(), ())
+            for name, value in each.items()
+        }
+        for each in (made, paths_of(crd, version, templates))
+    )
     cost = sum([len(part.json) + ENTRY_COST for part in (*schemas.values(), *paths.values())])
     return Edition(digest, paths, schemas, version.has_scale, problems, cost)
 
@@ -346,14 +350,3 @@ def _extensions(crd: CRD, version: Version, kind: str, templates: Templates) -> 
         fields = [{"fieldPath": path} for path in version.selectable_fields]
         extensions["x-kubernetes-selectable-fields"] = fields
     return extensions
-
-
-def _part(value: Document, pointer: str) -> DocumentPart:
-    return DocumentPart(_encode(value, pointer), frozenset(), ())
-
-
-def _encode(value: Any, pointer: str) -> bytes:
-    try:
-        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-    except orjson.JSONEncodeError as error:
-        raise InvalidDocument(_NOT_JSON, pointer=pointer) from error

@@ -30,6 +30,7 @@ from dataclasses import field
 from functools import partial
 from typing import Any, Final, TypeAlias
 
+from specmux_converters.document import canonical
 from specmux_converters.from_swagger2.paths.bodies import (
     FormField,
     convert_body,
@@ -40,10 +41,9 @@ from specmux_converters.from_swagger2.paths.operations import convert_path_item
 from specmux_converters.from_swagger2.paths.parameters import LOCATIONS, convert_parameter
 from specmux_converters.from_swagger2.paths.references import ReferenceTarget, find, location_of
 from specmux_converters.from_swagger2.reading.component_names import are_allowed, is_allowed, reason_of_rename
-from specmux_converters.from_swagger2.reading.encoding import encode
 from specmux_converters.from_swagger2.reading.source import SwaggerSource
 from specmux_converters.from_swagger2.reading.trace import OutputBudget, Trace
-from specmux_converters.from_swagger2.schema.schemas import convert_schema
+from specmux_converters.from_swagger2.schemas import convert_schema
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.losses import tokens_of
 from specmux_converters.outlines import DocumentPart
@@ -223,12 +223,12 @@ class Context:
                 ["definitions", name], source.definitions[name], partial(convert_definition, name)
             )
         tokens, node = source.hoisted[name]
-        self.budget.spend(len(encode(node, *tokens)), *tokens)
+        self.budget.spend(len(canonical(node, *tokens)), *tokens)
         return self._make_part([*tokens], node, convert_component)
 
     def _make_part(self, path: list[str | int], node: Any, make: Make) -> DocumentPart:
         trace = Trace.begin(path, self.budget)
-        encoded = encode(make(node, self.source, trace), *path)
+        encoded = canonical(make(node, self.source, trace), *path)
         return DocumentPart(encoded, frozenset(trace.refs), tuple(trace.losses))
 
 

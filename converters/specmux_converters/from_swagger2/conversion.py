@@ -14,14 +14,13 @@ from typing import Any, Final
 
 import orjson
 
-from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
+from specmux_converters.document import DEFAULT_LIMITS, Document, Limits, canonical
 from specmux_converters.errors import LimitExceeded
 from specmux_converters.from_swagger2.context import Context
 from specmux_converters.from_swagger2.paths.operations import with_unique_ids
 from specmux_converters.from_swagger2.paths.path_templates import note_equal_templates, plain_templates
 from specmux_converters.from_swagger2.paths.security import convert_requirements, convert_security_schemes
 from specmux_converters.from_swagger2.paths.servers import convert_servers
-from specmux_converters.from_swagger2.reading.encoding import encode
 from specmux_converters.from_swagger2.reading.fields import (
     ARRAY,
     NO_OTHERS,
@@ -91,7 +90,7 @@ def _info(document: Document, trace: Trace) -> dict[str, Any]:
     version = node.get("version")
     if version.__class__ in NUMBER:
         trace.note("number", "a version is a string, and YAML made a number of it; written as one", "version")
-        node = {**node, "version": encode(version).decode()}
+        node = {**node, "version": canonical(version).decode()}
     result = keep_fields(node, _INFO, NO_OTHERS, trace)
     for key in ("title", "version"):
         if key not in result:
@@ -254,7 +253,7 @@ def _begin(given: Document | bytes | str, profile: Profile, limits: Limits) -> _
     if templates:  # deterministic for any key order, if several become one path
         paths = dict(sorted(paths.items(), key=lambda item: (item[0] in templates, item[0])))
     return _Draft(
-        frame=orjson.loads(encode(frame)),
+        frame=orjson.loads(canonical(frame)),
         paths=paths,
         templates=templates,
         context=Context(source, trace.budget),

@@ -141,6 +141,48 @@ def json_text(value: Any) -> str:
             return str(value)
 
 
+def format_value(value: Any, *, keeps_integers: bool = False) -> str:
+    """A decoded JSON value as by ``%v``. encoding/json decodes every number as a float, unless
+    ``keeps_integers``."""
+    match value:
+        case dict():
+            pairs = (
+                f"{key}:{format_value(value[key], keeps_integers=keeps_integers)}" for key in sorted(value)
+            )
+            return f"map[{' '.join(pairs)}]"
+        case list():
+            return f"[{' '.join(format_value(item, keeps_integers=keeps_integers) for item in value)}]"
+        case str():
+            return value
+        case None:
+            return "<nil>"
+        case bool():
+            return "true" if value else "false"
+        case int() if keeps_integers:
+            return str(value)
+        case _:
+            return general_text(float(value))
+
+
+def format_typed(value: Any, *, keeps_integers: bool = False) -> str:
+    """Likewise by ``%#v``."""
+
+    def inner(item: Any) -> str:
+        # nil has a type only within other values.
+        return "interface {}(nil)" if item is None else format_typed(item, keeps_integers=keeps_integers)
+
+    match value:
+        case dict():
+            pairs = (f"{quote_text(key)}:{inner(value[key])}" for key in sorted(value))
+            return f"map[string]interface {{}}{{{', '.join(pairs)}}}"
+        case list():
+            return f"[]interface {{}}{{{', '.join(map(inner, value))}}}"
+        case str():
+            return quote_text(value)
+        case _:
+            return format_value(value, keeps_integers=keeps_integers)
+
+
 def go_syntax(value: Any) -> str:
     """A decoded YAML value as by ``%#v``."""
     match value:

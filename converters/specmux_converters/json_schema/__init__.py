@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from specmux_converters.lazy.names import lazy_names
+from specmux_converters.lazy import lazy_names
 
 if TYPE_CHECKING:  # at run time __getattr__ imports them
     from specmux_converters.json_schema.document import DocumentSchemas

@@ -21,13 +21,12 @@ from specmux_converters.json_schema.document import DocumentSchemas
 from specmux_converters.json_schema.kinds import Kind
 from specmux_converters.json_values import mapping
 from specmux_converters.lazy.dataclasses import dataclass
+from specmux_converters.order import version_rank
 from specmux_converters.references import component_of
 
 _COLLECTION: Final = re.compile(
     r"/apis/[^/]+/[^/]+/(?P<namespaced>namespaces/\{namespace\}/)?(?P<plural>[a-z0-9-]+)"
 )
-_VERSION: Final = re.compile(r"v(?P<major>[0-9]+)(?:(?P<stage>alpha|beta)(?P<minor>[0-9]+))?")
-_STAGES: Final = {"alpha": 1, "beta": 2, None: 3}
 _ROOT_ONLY: Final = ("x-kubernetes-group-version-kind", "x-kubernetes-selectable-fields")
 
 
@@ -114,7 +113,7 @@ def _without_references(schema: Any) -> Any:
 
 
 def _definition(resource: _Resource) -> Document:
-    versions = sorted(resource.versions, key=_priority, reverse=True)
+    versions = sorted(resource.versions, key=version_rank)
     names = {
         "plural": resource.plural,
         "singular": resource.kind.lower(),
@@ -132,11 +131,3 @@ def _definition(resource: _Resource) -> Document:
             "versions": [{**resource.versions[name], "storage": name == versions[0]} for name in versions],
         },
     }
-
-
-def _priority(version: str) -> tuple[int, int, int, str]:
-    """The order of versions in apimachinery (pkg/version, CompareKubeAwareVersionStrings)."""
-    match = _VERSION.fullmatch(version)
-    if match is None:
-        return 0, 0, 0, version
-    return _STAGES[match["stage"]], int(match["major"]), int(match["minor"] or 0), version

@@ -21,9 +21,9 @@ from specmux_converters.json_schema.keywords import (
     format_of,
     plain_keywords,
     with_null,
+    with_unions,
 )
 from specmux_converters.json_schema.typed import TypedConverter
-from specmux_converters.json_schema.unions import with_unions
 from specmux_converters.json_values import mapping, within
 from specmux_converters.references import component_of
 

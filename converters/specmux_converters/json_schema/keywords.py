@@ -1,5 +1,5 @@
-"""Keywords that draft-07 and OpenAPI 3.0 share, or express differently, and the values that Kubernetes
-accepts for a string or number, by format and by component.
+"""Keywords that draft-07 and OpenAPI 3.0 share, or express differently; the values that Kubernetes accepts
+for a string or number, by format and by component; and unions.
 
 The patterns use the syntax common to RE2, ECMA-262, Python and Rust, and describe what Go accepts:
 ``resource.ParseQuantity``, ``encoding/base64`` (which ignores newlines), ``time.Parse``.
@@ -8,11 +8,13 @@ The patterns use the syntax common to RE2, ECMA-262, Python and Rust, and descri
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from specmux_converters.go.regexp_portable import portable
 from specmux_converters.json_schema.forms import Mode, Schema
+from specmux_converters.json_values import mapping
+from specmux_converters.unions import Member, Union, UnionForm, declared_unions
 
 _PLAIN: Final = frozenset(
     (
@@ -156,3 +158,49 @@ def _narrow_bounds(schema: Mapping[str, Any]) -> Schema:
     if not isinstance(most, int | float) or most > _INT32["maximum"]:
         written["maximum"] = _INT32["maximum"]
     return written
+
+
+_OF_KUBERNETES: Final = "io.k8s.api."
+"""Published values of other components may be names of Go fields: they count only if an enum lists them."""
+
+
+def with_unions(written: Schema, schema: Mapping[str, Any], component: str, mode: Mode) -> Schema:
+    """``written`` with the requirements of ``schema``'s unions, where they can be expressed exactly."""
+    if not mode.requires:
+        return written
+    clauses = [
+        clause
+        for union in declared_unions(schema, component).unions
+        if union.form is UnionForm.EXTENSION and _is_exact(union, schema, component)
+        for clause in _clauses(union)
+    ]
+    return {**written, "allOf": [*written.get("allOf", ()), *clauses]} if clauses else written
+
+
+def _is_exact(union: Union, schema: Mapping[str, Any], component: str) -> bool:
+    """False if a field has a default, since it is then always present."""
+    fields = mapping(schema.get("properties"))
+    named = (*union.fields, *(() if union.discriminator is None else (union.discriminator,)))
+    if any(isinstance(fields.get(name), dict) and fields[name].get("default") for name in named):
+        return False
+    is_known = component.startswith(_OF_KUBERNETES) or union.allowed is not None
+    return union.discriminator is None or is_known
+
+
+def _clauses(union: Union) -> Iterator[Schema]:
+    if union.discriminator is None:
+        yield {"oneOf": [_set(member.field) for member in union.members]}
+        return
+    for member in union.members:
+        yield _by_value(union.discriminator, member)
+
+
+def _by_value(discriminator: str, member: Member) -> Schema:
+    selects = {"required": [discriminator], "properties": {discriminator: {"enum": [member.value]}}}
+    unset = {"properties": {member.field: NULL}}
+    then = {} if member.is_optional else {"then": _set(member.field)}
+    return {"if": selects, **then, "else": unset}
+
+
+def _set(field: str) -> Schema:
+    return {"required": [field], "properties": {field: {"not": NULL}}}

@@ -25,9 +25,9 @@ from specmux_converters.json_schema.keywords import (
     with_null,
 )
 from specmux_converters.json_schema.kinds import Kind, kinds_in
-from specmux_converters.merging.short_names import short_names
 from specmux_converters.operations import GROUP_VERSION_KIND
 from specmux_converters.references import component_of, references, schemas_of
+from specmux_converters.short_names import short_names
 
 INT_OR_STRING: Final = "int-or-string"
 

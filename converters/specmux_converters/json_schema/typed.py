@@ -22,8 +22,8 @@ from specmux_converters.json_schema.keywords import (
     format_of,
     plain_keywords,
     with_null,
+    with_unions,
 )
-from specmux_converters.json_schema.unions import with_unions
 from specmux_converters.references import component_of
 
 NEVER_NULL: Final = ("apiVersion", "kind")

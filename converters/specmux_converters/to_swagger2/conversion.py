@@ -11,10 +11,9 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
+from specmux_converters.document import DEFAULT_LIMITS, Document, Limits, canonical
 from specmux_converters.errors import InvalidDocument, LimitExceeded, cut
 from specmux_converters.from_swagger2.paths.security import FLOWS
-from specmux_converters.from_swagger2.reading.encoding import encode
 from specmux_converters.from_swagger2.reading.source import Profile, check_profile
 from specmux_converters.from_swagger2.reading.trace import OutputBudget, Trace
 from specmux_converters.json_values import array, mapping
@@ -350,7 +349,7 @@ def _each(
 
 
 def _known_definition(name: str, node: Any, profile: Profile, trace: Trace, memo: ReleaseMemo) -> Document:
-    key = name, encode(node)
+    key = name, canonical(node)
     known = memo.definitions.get(key)
     if known is None:
         before = len(trace.losses)

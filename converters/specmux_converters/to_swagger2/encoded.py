@@ -9,8 +9,7 @@ from typing import Any
 
 import orjson
 
-from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
-from specmux_converters.from_swagger2.reading.encoding import encode
+from specmux_converters.document import DEFAULT_LIMITS, Document, Limits, canonical
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.to_swagger2.conversion import ReleaseMemo, join_pieces, one_definition, piece_of
 
@@ -79,7 +78,7 @@ _EMPTY = {"swagger": "2.0", "info": {"title": "", "version": ""}}
 
 
 def _member(name: str, value: Any) -> bytes:
-    return encode(name) + b":" + encode(value)
+    return canonical(name) + b":" + canonical(value)
 
 
 def _value(member: bytes, name: str) -> Document:
@@ -92,6 +91,6 @@ def _members(key: str, members: Mapping[str, bytes]) -> list[bytes]:
     texts = [members[name] for name in sorted(members)]
     if not texts:
         return [_member(key, {})]
-    texts[0] = encode(key) + b":{" + texts[0]
+    texts[0] = canonical(key) + b":{" + texts[0]
     texts[-1] += b"}"
     return texts

@@ -11,7 +11,7 @@ from specmux_converters.from_swagger2.paths.bodies import MULTIPART, URLENCODED,
 from specmux_converters.from_swagger2.paths.operations import COPIED, METHODS
 from specmux_converters.from_swagger2.paths.parameters import KEPT, LOCATIONS, SCHEMA_KEYS, STYLES
 from specmux_converters.from_swagger2.reading.trace import Trace
-from specmux_converters.from_swagger2.schema.keywords import TYPES
+from specmux_converters.from_swagger2.schemas import TYPES
 from specmux_converters.media_types import essence
 from specmux_converters.to_swagger2.schemas import publish_schema, valid_schema
 from specmux_converters.to_swagger2.source import OpenAPISource, items_of, list_of, lose_others

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from specmux_converters.from_swagger2.reading.trace import Trace
-from specmux_converters.from_swagger2.schema.schemas import CONVERTERS
+from specmux_converters.from_swagger2.schemas import CONVERTERS
 from specmux_converters.to_swagger2.source import items_of, lose_others, write_reference
 
 ONLY_V3: Final = ("oneOf", "anyOf", "not", "nullable", "writeOnly", "deprecated")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-from specmux_converters.codecs.gnostic import MessageField, facts, read_facts
+from specmux_converters.codecs.gnostic import MessageField, Messages, messages_of
 
 _SCALARS = {"double": 1, "int64": 3, "bool": 8, "string": 9}
 _MESSAGE = 11
@@ -17,18 +16,18 @@ _MESSAGE = 11
 @pytest.fixture(scope="session")
 def document_v3() -> Any:
     """The class of openapi.v3.Document; the field with number 1 is called f1."""
-    return _document_class("v3", facts("v3"))
+    return _document_class("v3", messages_of("v3"))
 
 
 @pytest.fixture(scope="session")
 def document_v2() -> Any:
-    return _document_class("v2", facts("v2"))
+    return _document_class("v2", messages_of("v2"))
 
 
-def _document_class(package: str, facts: Mapping[str, str]) -> Any:
+def _document_class(package: str, messages: Messages) -> Any:
     file = descriptor_pb2.FileDescriptorProto(name=f"{package}.proto", package=package, syntax="proto3")
     builder = _FileBuilder(file)
-    for name, fields in read_facts(facts).items():
+    for name, fields in messages.items():
         builder.add_message(name, fields)
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)

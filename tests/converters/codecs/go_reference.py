@@ -23,12 +23,12 @@ from typing import Any
 
 import orjson
 
-from specmux_converters.codecs.gnostic import MessageField, facts, read_facts
+from specmux_converters.codecs.gnostic import MessageField, messages_of
 
 RECORD = Path(__file__).with_name("go_reference.txt")
 YAML_RECORD = Path(__file__).with_name("go_yaml.jsonl")
 DOCUMENTS_RECORD = Path(__file__).with_name("go_documents.txt")
-MESSAGES = read_facts(facts("v3"))
+MESSAGES = messages_of("v3")
 
 VALUES: tuple[Any, ...] = (
     None, True, False, 0, -7, 2**64 - 1, 1.5, "", "text", [], ["text"], ["x-a", "b"], ["text", 1, None, 2.5],

@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared_data import DATA, files, load, needs
-from specmux_converters.codecs import cbor
-from specmux_converters.codecs.fragments import Fragments
+from specmux_converters.codecs import Fragments, cbor
 from specmux_converters.document import Limits
 from specmux_converters.errors import ConverterError, InvalidDocument, LimitExceeded, Unrepresentable
 

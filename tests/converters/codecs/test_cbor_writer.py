@@ -3,9 +3,9 @@ from __future__ import annotations
 import cbor2
 import pytest
 
+from specmux_converters.codecs import Fragments
 from specmux_converters.codecs import cbor as cbor_writer
 from specmux_converters.codecs.cbor import UnusualNumber, write_document
-from specmux_converters.codecs.fragments import Fragments
 
 
 def test_tables_of_texts_and_keys_stay_bounded_when_no_document_repeats_another() -> None:

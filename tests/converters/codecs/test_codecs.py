@@ -12,9 +12,8 @@ from shared_data import DATA, files, load, read
 from specmux_converters import codecs, media_types
 from specmux_converters.codecs import Fragments, protobuf_v2, recognise
 from specmux_converters.document import Limits
-from specmux_converters.document_forms import FORMS
 from specmux_converters.errors import ConverterError, InvalidDocument, LimitExceeded
-from specmux_converters.media_types import MediaType
+from specmux_converters.media_types import FORMS, MediaType
 
 LIMITS = Limits()
 DOCUMENT: dict[str, Any] = {

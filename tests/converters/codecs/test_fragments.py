@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from specmux_converters.codecs.fragments import Fragments
+from specmux_converters.codecs import Fragments
 
 
 class Encoder:

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from shared_data import SHARED, load
-from specmux_converters.codecs.gnostic import MessageField, facts, read_facts
+from specmux_converters.codecs.gnostic import MessageField, messages_of, read_facts
 
-FACTS = {"v2": facts("v2"), "v3": facts("v3")}
+MESSAGES = {"v2": messages_of("v2"), "v3": messages_of("v3")}
 
 
 def test_a_fact_is_a_field_when_read() -> None:
@@ -20,9 +20,9 @@ def test_a_fact_is_a_field_when_read() -> None:
     }
 
 
-@pytest.mark.parametrize("version", FACTS)
+@pytest.mark.parametrize("version", MESSAGES)
 def test_every_type_is_known_when_a_fact_names_it(version: str) -> None:
-    messages = read_facts(FACTS[version])
+    messages = MESSAGES[version]
     named = {field.type.strip("@[]{}") for fields in messages.values() for field in fields}
     assert named <= messages.keys() | {"string", "bool", "int64", "double"}
     for fields in messages.values():
@@ -30,10 +30,10 @@ def test_every_type_is_known_when_a_fact_names_it(version: str) -> None:
         assert len(numbers) == len(set(numbers))
 
 
-@pytest.mark.parametrize("version", FACTS)
+@pytest.mark.parametrize("version", MESSAGES)
 def test_the_facts_are_those_of_the_specification(version: str) -> None:
     specified = load(SHARED / "spec" / f"gnostic_{version}_fields.json")["messages"]
-    for name, fields in read_facts(FACTS[version]).items():
+    for name, fields in MESSAGES[version].items():
         expected = {field["number"]: field for field in specified[name]["fields"] if field["type"][0] != "g"}
         assert {field.number for field in fields} == expected.keys(), name
         for field in fields:

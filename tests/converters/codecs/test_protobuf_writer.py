@@ -10,9 +10,9 @@ import pytest
 from converters.codecs import go_reference
 from converters.codecs.go_reference import VALUES, digest, document
 from shared_data import NATIVE, documents, load
-from specmux_converters.codecs.fragments import Fragments
+from specmux_converters.codecs import Fragments
 from specmux_converters.codecs.gnostic import MessageField
-from specmux_converters.codecs.protobuf_writer import write_document
+from specmux_converters.codecs.protobuf_v3 import encode
 from specmux_converters.errors import ConverterError, Unrepresentable
 
 ANSWERS = {line.split()[0]: line.split()[1:] for line in go_reference.RECORD.read_text().splitlines()}
@@ -25,7 +25,7 @@ def with_schema(schema: Any) -> dict[str, Any]:
 
 def ours(value: dict[str, Any], fragments: Fragments | None = None) -> bytes | None:
     try:
-        return write_document(value, fragments or Fragments())
+        return encode(value, fragments=fragments)
     except ConverterError:
         return None
 
@@ -65,7 +65,7 @@ def test_bytes_are_what_protobuf_itself_would_write_when_they_are_read(
     paths = documents(release).values()
     assert paths
     for path in paths:
-        data = write_document(load(path), fragments)
+        data = encode(load(path), fragments=fragments)
         assert document_v3.FromString(data).SerializeToString(deterministic=True) == data, path
 
 
@@ -86,16 +86,16 @@ def test_bytes_are_what_protobuf_itself_would_write_when_they_are_read(
 )
 def test_default_is_one_scalar_or_empty_when_written(default: Any, wire: bytes) -> None:
     field = b"\x8a\x02" + bytes([len(wire)]) + wire
-    assert field in write_document(with_schema({"default": default}), Fragments())
+    assert field in encode(with_schema({"default": default}))
 
 
 def test_zero_values_vanish_when_the_field_is_no_oneof() -> None:
     zeros = {"minimum": 0, "maximum": 0.0, "maxLength": 0, "nullable": False, "title": "", "pattern": None}
-    assert write_document(with_schema(zeros), Fragments()) == write_document(with_schema({}), Fragments())
+    assert encode(with_schema(zeros)) == encode(with_schema({}))
 
 
 def test_negative_zero_stays_when_it_is_a_float() -> None:
-    assert struct.pack("<d", -0.0) in write_document(with_schema({"minimum": -0.0}), Fragments())
+    assert struct.pack("<d", -0.0) in encode(with_schema({"minimum": -0.0}))
     assert math.copysign(1, -0.0) == -1
 
 
@@ -119,7 +119,7 @@ def test_negative_zero_stays_when_it_is_a_float() -> None:
 )
 def test_a_document_is_refused_with_its_place_when_protobuf_has_no_form(schema: Any, pointer: str) -> None:
     with pytest.raises(Unrepresentable) as refused:
-        write_document(with_schema(schema), Fragments())
+        encode(with_schema(schema))
     assert refused.value.pointer == pointer
 
 
@@ -127,21 +127,21 @@ def test_a_document_is_refused_with_its_place_when_protobuf_has_no_form(schema: 
 def test_a_document_is_refused_when_a_key_is_not_text(key: Any) -> None:
     for value in ({key: 1}, {"properties": {key: {}}}, {"x-a": {key: 1}}):
         with pytest.raises(Unrepresentable):
-            write_document(with_schema(value), Fragments())
+            encode(with_schema(value))
 
 
 def test_a_request_body_is_refused_when_it_is_empty() -> None:
     operation = {"requestBody": {}, "responses": {}}
     broken = with_schema({}) | {"paths": {"/a": {"post": operation}}}
     with pytest.raises(Unrepresentable, match="content required") as refused:
-        write_document(broken, Fragments())
+        encode(broken)
     assert refused.value.pointer == "/paths/~1a/post/requestBody"
 
 
 def test_a_callback_has_a_path_of_that_name_when_its_ref_is_no_reference() -> None:
     broken = with_schema({})
     broken["components"]["callbacks"] = {"C": {"$ref": {}}}
-    assert b"\x0a\x08\x0a\x04$ref\x12\x00" in write_document(broken, Fragments())
+    assert b"\x0a\x08\x0a\x04$ref\x12\x00" in encode(broken)
 
 
 def nested(keyword: str, levels: int) -> dict[str, Any]:
@@ -153,13 +153,13 @@ def nested(keyword: str, levels: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("keyword", "levels"), [("properties", 95), ("items", 190)])
 def test_nesting_is_written_when_it_is_within_the_limits_of_a_document(keyword: str, levels: int) -> None:
-    assert len(write_document(nested(keyword, levels), Fragments())) > levels
+    assert len(encode(nested(keyword, levels))) > levels
 
 
 @pytest.mark.parametrize("keyword", ["properties", "items", "not"])
 def test_nesting_is_refused_when_it_is_beyond_all_bounds(keyword: str) -> None:
     with pytest.raises(Unrepresentable):
-        write_document(nested(keyword, 50_000), Fragments())
+        encode(nested(keyword, 50_000))
 
 
 def test_the_same_value_differs_when_its_field_has_another_number() -> None:
@@ -168,20 +168,20 @@ def test_the_same_value_differs_when_its_field_has_another_number() -> None:
     operation = {"parameters": parameters, "responses": {}}
     both = with_schema({}) | {"paths": {"/a": {"parameters": parameters, "get": operation}}}
     fragments = Fragments()
-    assert write_document(both, fragments) == write_document(both, fragments)
-    assert b"\x6a\x0c\x0a\x0a\x0a\x01a\x12\x05query" in write_document(both, fragments)
-    assert b"\x32\x0c\x0a\x0a\x0a\x01a\x12\x05query" in write_document(both, fragments)
+    assert encode(both, fragments=fragments) == encode(both, fragments=fragments)
+    assert b"\x6a\x0c\x0a\x0a\x0a\x01a\x12\x05query" in encode(both, fragments=fragments)
+    assert b"\x32\x0c\x0a\x0a\x0a\x01a\x12\x05query" in encode(both, fragments=fragments)
 
 
 def test_key_order_of_objects_does_not_count_when_fields_have_numbers() -> None:
     one, other = {"type": "string", "format": "date"}, {"format": "date", "type": "string"}
-    assert write_document(with_schema(one), Fragments()) == write_document(with_schema(other), Fragments())
+    assert encode(with_schema(one)) == encode(with_schema(other))
     ab, ba = {"properties": {"a": {}, "b": {}}}, {"properties": {"b": {}, "a": {}}}
-    assert write_document(with_schema(ab), Fragments()) != write_document(with_schema(ba), Fragments())
+    assert encode(with_schema(ab)) != encode(with_schema(ba))
 
 
 def test_the_document_is_as_it_was_when_it_has_been_written() -> None:
     value = nested("properties", 3)
     before = orjson.dumps(value)
-    write_document(value, Fragments())
+    encode(value)
     assert orjson.dumps(value) == before

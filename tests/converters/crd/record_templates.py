@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from specmux_converters.crd import templates
-from specmux_converters.crd.bundled import DELETE_OPTIONS
+from specmux_converters.crd.templates import DELETE_OPTIONS
 from specmux_converters.operations import GROUP_VERSION_KIND
 from specmux_converters.releases import minor_release
 

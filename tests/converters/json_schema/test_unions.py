@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specmux_converters.json_schema.forms import Mode
-from specmux_converters.json_schema.unions import with_unions
+from specmux_converters.json_schema.keywords import with_unions
 from specmux_tools.unions import unions_of, validate
 
 STRICT = Mode(is_strict=True, requires=True)

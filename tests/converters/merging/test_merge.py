@@ -9,7 +9,7 @@ from openapi_spec_validator import OpenAPIV30SpecValidator
 
 from shared_data import NATIVE, documents, load
 from specmux_converters.errors import InvalidDocument
-from specmux_converters.merging.merge import ComponentRename, Conflict, MergeResult, merge
+from specmux_converters.merging import ComponentRename, Conflict, MergeResult, merge
 
 OLDEST = NATIVE[0]
 

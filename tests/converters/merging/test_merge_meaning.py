@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from shared_data import NATIVE, documents, load
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.losses import pointer_to
-from specmux_converters.merging.merge import MergeResult, merge
+from specmux_converters.merging import MergeResult, merge
 
 NAMES = ("A", "A_v2", "B", "a/b", "~1", "%41")
 DEPTH = 5

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 
 from shared_data import documents, load
-from specmux_converters.merging.merge import merge
-from specmux_converters.merging.short_names import short_names, with_short_names
+from specmux_converters.merging import merge
 from specmux_converters.references import name_in, references, rewrite
+from specmux_converters.short_names import short_names, with_short_names
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from specmux_converters import convert_whole
 from specmux_converters.from_swagger2.paths.operations import COPIED
 from specmux_converters.from_swagger2.paths.parameters import KEPT, LOCATIONS, SCHEMA_KEYS
 from specmux_converters.from_swagger2.paths.security import FLOWS
-from specmux_converters.from_swagger2.schema.schemas import CONVERTERS
+from specmux_converters.from_swagger2.schemas import CONVERTERS
 from specmux_converters.losses import pointer_to
 from specmux_converters.to_swagger2.conversion import convert_to_v2
 from specmux_converters.to_swagger2.schemas import ONLY_V3

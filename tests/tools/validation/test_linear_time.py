@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import specmux_tools.validation
-from specmux_converters.go.regexp_match import Pattern
+from specmux_converters.go.regexp import Pattern
 from specmux_tools.validation.schema.formats import StringFormat, registered_formats
 from specmux_tools.validation.schema.scalars import quantity_fault
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specmux_converters.go.regexp_match import Pattern, UndecidedMatch
+from specmux_converters.go.regexp import Pattern, UndecidedMatch
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,10 @@ from specmux_converters.document import Document, canonical_pieces
 from specmux_converters.errors import cut
 from specmux_converters.from_swagger2.conversion import convert
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.merging.merge import MergeResult
-from specmux_converters.merging.merge import merge as merge_documents
-from specmux_converters.merging.short_names import NameCollision, with_short_names
+from specmux_converters.merging import MergeResult
+from specmux_converters.merging import merge as merge_documents
 from specmux_converters.recognise import DocumentKind
+from specmux_converters.short_names import NameCollision, with_short_names
 from specmux_converters.yaml import to_yaml
 from specmux_tools.command_line.output_files import output_file_option, write_out
 from specmux_tools.command_line.report_output import count_losses

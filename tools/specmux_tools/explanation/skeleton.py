@@ -221,7 +221,7 @@ def _fits(said: Schema, text: str) -> bool:
         return False
     if not isinstance(pattern, str):
         return True
-    from specmux_converters.go.regexp_match import Pattern, UndecidedMatch  # explain starts without it
+    from specmux_converters.go.regexp import Pattern, UndecidedMatch  # explain starts without it
 
     try:
         return Pattern(pattern).matches(text)

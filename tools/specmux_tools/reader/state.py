@@ -15,10 +15,10 @@ from typing import Any, Final, TypeVar
 
 from specmux_aggregator.reader.requests import JobFault
 from specmux_aggregator.workers.document_share import WHOLE_SHARE, DocumentShare
-from specmux_converters.byte_bounded import ByteBounded
 from specmux_converters.document import Document, parse
 from specmux_converters.errors import ConverterError
 from specmux_converters.group_versions import GroupVersion
+from specmux_converters.memory import ByteBounded
 from specmux_tools.processor_time import QueryTooLong, limited_time
 from specmux_tools.search_index.index import FieldIndex
 

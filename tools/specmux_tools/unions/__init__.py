@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from specmux_converters.lazy.names import lazy_names
+from specmux_converters.lazy import lazy_names
 from specmux_converters.unions import DeclaredUnions, Member, Union, UnionForm
 from specmux_tools.unions.seed import read_unions, union_text, unions_of
 

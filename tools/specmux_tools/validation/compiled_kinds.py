@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from specmux_converters.crd.bundled import META_SCHEMAS, PREFIX, reference
 from specmux_converters.crd.keywords import PRESERVE_UNKNOWN_FIELDS
+from specmux_converters.crd.templates import META_SCHEMAS, PREFIX, reference
 from specmux_converters.document import Document, is_of_custom_resources
 from specmux_converters.group_versions import join_group_version
 from specmux_converters.lazy.dataclasses import dataclass

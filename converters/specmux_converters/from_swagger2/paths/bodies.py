@@ -20,7 +20,7 @@ from specmux_converters.from_swagger2.paths.parameters import (
 from specmux_converters.from_swagger2.reading.fields import DESCRIPTION, FLAG, TEXT, keep_fields
 from specmux_converters.from_swagger2.reading.source import SwaggerSource, object_at
 from specmux_converters.from_swagger2.reading.trace import Trace
-from specmux_converters.from_swagger2.schema.schemas import convert_schema
+from specmux_converters.from_swagger2.schemas import convert_schema
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.media_types import essence
 

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import orjson
 
+from specmux_converters.document import canonical
 from specmux_converters.errors import cut
 from specmux_converters.from_swagger2.paths.bodies import (
     FormField,
@@ -23,7 +24,6 @@ from specmux_converters.from_swagger2.paths.references import ReferenceTarget, f
 from specmux_converters.from_swagger2.paths.repeats import Json, convert_repeated, encoding
 from specmux_converters.from_swagger2.paths.security import convert_requirements
 from specmux_converters.from_swagger2.paths.servers import operation_servers
-from specmux_converters.from_swagger2.reading.encoding import encode
 from specmux_converters.from_swagger2.reading.fields import (
     ARRAY,
     FLAG,
@@ -115,7 +115,7 @@ def _list_operations(
         trace.path.pop()
     trace.path.pop()
     listed = tuple(plain.values())
-    plain_json = orjson.Fragment(encode(listed, *trace.path, "parameters")) if listed else None
+    plain_json = orjson.Fragment(canonical(listed, *trace.path, "parameters")) if listed else None
     return Parameters(listed, plain_json, in_path), tuple(in_body)
 
 
@@ -414,4 +414,4 @@ def _without_ids(
         del item[method]["operationId"]
         place = (method, "operationId") if method in node else ("$ref",)
         trace.lose("operationId", f"{cut(found)} is another operation's; left out", *place)
-    return DocumentPart(encode(item, *trace.path), part.refs, (*part.losses, *trace.losses))
+    return DocumentPart(canonical(item, *trace.path), part.refs, (*part.losses, *trace.losses))

@@ -16,8 +16,7 @@ from specmux_converters.from_swagger2.reading.fields import (
 )
 from specmux_converters.from_swagger2.reading.source import SwaggerSource
 from specmux_converters.from_swagger2.reading.trace import Trace
-from specmux_converters.from_swagger2.schema.keywords import TYPES
-from specmux_converters.from_swagger2.schema.schemas import convert_schema
+from specmux_converters.from_swagger2.schemas import TYPES, convert_schema
 
 LOCATIONS: Final = frozenset({"query", "header", "path"})
 """Locations that remain parameters; "body" and "formData" become request bodies."""

@@ -11,10 +11,10 @@ from typing import Any, TypeAlias, TypeVar
 
 import orjson
 
-from specmux_converters.from_swagger2.reading.encoding import encode
+from specmux_converters.document import canonical
 from specmux_converters.from_swagger2.reading.source import SwaggerSource
 from specmux_converters.from_swagger2.reading.trace import Trace
-from specmux_converters.own_memory import in_own_memory
+from specmux_converters.memory import in_own_memory
 
 T = TypeVar("T")
 D = TypeVar("D", bound=Hashable)
@@ -29,7 +29,7 @@ def encoding(make: Make[D, Any]) -> Make[D, orjson.Fragment]:
     """``make`` with its result as canonical JSON, so that repeated output is encoded once."""
 
     def made(node: Any, depends_on: D, source: SwaggerSource, trace: Trace) -> orjson.Fragment:
-        text = encode(make(node, depends_on, source, trace), *trace.path)
+        text = canonical(make(node, depends_on, source, trace), *trace.path)
         return orjson.Fragment(in_own_memory(text))
 
     return made

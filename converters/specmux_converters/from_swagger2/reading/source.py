@@ -12,10 +12,9 @@ from urllib.parse import unquote
 
 from orjson import Fragment
 
-from specmux_converters.document import SWAGGER_VERSIONS, Document, Limits
+from specmux_converters.document import SWAGGER_VERSIONS, Document, Limits, canonical
 from specmux_converters.errors import InvalidArgument, InvalidDocument, cut
 from specmux_converters.from_swagger2.reading.component_names import ComponentNames, choose_names
-from specmux_converters.from_swagger2.reading.encoding import encode
 from specmux_converters.from_swagger2.reading.fields import texts
 from specmux_converters.from_swagger2.reading.trace import Trace
 from specmux_converters.lazy.dataclasses import dataclass
@@ -112,13 +111,13 @@ class SwaggerSource:
         """The cost of expanding the target of ``ref``, in bytes of JSON."""
         size = self.sizes.get(ref)
         if size is None:
-            size = self.sizes[ref] = len(encode(target, *tokens_of(ref)))
+            size = self.sizes[ref] = len(canonical(target, *tokens_of(ref)))
         return size
 
     def content(self, offered: Sequence[str], media: dict[str, Any], trace: Trace) -> dict[str, Any]:
         """``media`` under each media type; under any if there is none."""
         if len(offered) > FEW_MEDIA_TYPES:
-            trace.spend(len(offered) * len(encode(media, *trace.path)))
+            trace.spend(len(offered) * len(canonical(media, *trace.path)))
         return dict.fromkeys(offered or (ANY_MEDIA_TYPE,), media)
 
     def media_types_at(self, node: Mapping[str, Any], key: str, trace: Trace) -> tuple[str, ...] | None:

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import field
 from typing import Any, Final, NoReturn, Self
 
-from specmux_converters.document import Document, Limits
+from specmux_converters.document import Document, Limits, canonical
 from specmux_converters.errors import InvalidDocument, LimitExceeded
-from specmux_converters.from_swagger2.reading.encoding import encode
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.losses import Grade, Loss, Steps, pointer_to
 
@@ -51,7 +50,7 @@ class OutputBudget:
         """``EXPANSION`` times the document beyond the free bytes, within the limits."""
         left = min(FREE_BYTES, limits.max_expanded_bytes)
         rest = limits.max_expanded_bytes - left
-        return cls(left, more=lambda: min(rest, EXPANSION * len(encode(document))))
+        return cls(left, more=lambda: min(rest, EXPANSION * len(canonical(document))))
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
-from specmux_converters.crd.bundled import META_SCHEMAS, PREFIX
+from specmux_converters.crd.templates import META_SCHEMAS, PREFIX
 from specmux_converters.go.text import INT64_MAX, Number, float_text
 from specmux_converters.json_values import mapping
 from specmux_converters.lazy.dataclasses import dataclass

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from specmux_converters.go.printed_values import plain
+from specmux_converters.go.text import format_value
 from specmux_tools.validation.errors import PatchError
 
 _DIRECTIVE: Final = "$patch"
@@ -91,7 +91,7 @@ class ListOrder:
         if not isinstance(item, dict):
             raise PatchError(f"expected a map[string]interface {{}}, but received a {type(item).__name__}")
         if self._key not in item:
-            shown = plain(item, keeps_integers=True)
+            shown = format_value(item, keeps_integers=True)
             raise PatchError(f"map: {shown} does not contain declared merge key: {self._key}")
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import orjson
 
-from specmux_converters.go.printed_values import plain
+from specmux_converters.go.text import format_value
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.references import reference_to, schemas_of
 from specmux_tools.kinds import KindSchema
@@ -194,7 +194,7 @@ def _by_strategic_patch(
         value = strategic.strategic_merge(old, patch or {}, schema)
     except PatchError as error:
         raise PatchRefusal(error.text, _strategic_status(error.text)) from error
-    shown = plain(patch, keeps_integers=True)
+    shown = format_value(patch, keeps_integers=True)
     try:
         strict += strict_errors_of_converted(value, node)
     except Undecodable as error:

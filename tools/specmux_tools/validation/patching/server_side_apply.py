@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 from specmux_converters.document import Document
-from specmux_converters.go.printed_values import plain, with_types
-from specmux_converters.go.text import general_text, quote_text
+from specmux_converters.go.text import format_typed, format_value, general_text, quote_text
 from specmux_converters.json_values import array, mapping
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.merge_types import to_merge_schema
@@ -203,7 +202,7 @@ class _Walk:
         if value is None:
             return []
         if not isinstance(value, dict):
-            return [TypeFault("", f"expected map, got &{{{plain(value, keeps_integers=True)}}}")]
+            return [TypeFault("", f"expected map, got &{{{format_value(value, keeps_integers=True)}}}")]
         fields = {each["name"]: each["type"] for each in fields_of(map_type)}
         others = map_type.get("elementType")
         found: list[TypeFault] = []
@@ -219,7 +218,7 @@ class _Walk:
         if value is None:
             return []
         if not isinstance(value, list):
-            return [TypeFault("", f"expected list, got &{{{plain(value, keeps_integers=True)}}}")]
+            return [TypeFault("", f"expected list, got &{{{format_value(value, keeps_integers=True)}}}")]
         is_associative = list_type.get("elementRelationship") == ASSOCIATIVE
         seen = set()
         found: list[TypeFault] = []
@@ -248,12 +247,12 @@ def _scalar(kind: str, value: Any) -> list[TypeFault]:
         case "string" if not isinstance(value, str):
             text = (
                 "expected string, got &value.valueUnstructured{Value:"
-                f"{with_types(value, keeps_integers=True)}}}"
+                f"{format_typed(value, keeps_integers=True)}}}"
             )
         case "boolean" if not isinstance(value, bool):
-            text = f"expected boolean, got &{{{plain(value, keeps_integers=True)}}}"
+            text = f"expected boolean, got &{{{format_value(value, keeps_integers=True)}}}"
         case "untyped" if isinstance(value, dict | list):
-            text = f"expected any scalar, got &{{{plain(value, keeps_integers=True)}}}"
+            text = f"expected any scalar, got &{{{format_value(value, keeps_integers=True)}}}"
         case _:
             return []
     return [TypeFault("", text)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final, TypeAlias
 
-from specmux_converters.go.printed_values import plain
+from specmux_converters.go.text import format_value
 from specmux_tools.validation.errors import PatchError
 from specmux_tools.validation.patching.element_order import ListOrder, same, value_key
 from specmux_tools.validation.patching.patch_schemas import PatchField, PatchSchema
@@ -130,8 +130,8 @@ def _check_order(patched: list[Any], order: list[Any], merge_key: str) -> None:
         found += 1
     if at < len(kept) and found >= len(order):
         raise PatchError(
-            f"The order in patch list:\n{plain(patched, keeps_integers=True)}\n "
-            f"doesn't match {_ORDER_PREFIX} list:\n{plain(order, keeps_integers=True)}\n"
+            f"The order in patch list:\n{format_value(patched, keeps_integers=True)}\n "
+            f"doesn't match {_ORDER_PREFIX} list:\n{format_value(order, keeps_integers=True)}\n"
         )
 
 
@@ -273,7 +273,7 @@ def _element_type(*lists: list[Any]) -> type:
     if types[0] is list:
         raise PatchError(NO_LIST_OF_LISTS)
     if any(each is not types[0] for each in types):
-        shown = plain(list(lists), keeps_integers=True)
+        shown = format_value(list(lists), keeps_integers=True)
         raise PatchError(f"list element types are not identical: {shown}")
     return types[0]
 
@@ -321,13 +321,13 @@ def _type(value: Any) -> type:
 
 
 def _no_key(item: _Object, key: str) -> PatchError:
-    shown = plain(item, keeps_integers=True)
+    shown = format_value(item, keeps_integers=True)
     return PatchError(f"map: {shown} does not contain declared merge key: {key}")
 
 
 def _bad_directive(directive: Any, item: _Object) -> PatchError:
-    shown = plain(directive, keeps_integers=True)
-    return PatchError(f"unknown patch type: {shown} in map: {plain(item, keeps_integers=True)}")
+    shown = format_value(directive, keeps_integers=True)
+    return PatchError(f"unknown patch type: {shown} in map: {format_value(item, keeps_integers=True)}")
 
 
 _GO_TYPES: Final = {

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from specmux_converters.crd.keywords import DEFINED_FIELDS, EMBEDDED_RESOURCE, INT_OR_STRING
 from specmux_converters.crd.nested import EITHER
-from specmux_converters.go.regexp_match import Pattern
+from specmux_converters.go.regexp import Pattern
 from specmux_converters.json_values import mapping
 from specmux_converters.references import resolve_schema
 from specmux_converters.releases import LEAST_TYPED, NEWEST, NUMERIC_FORMATS

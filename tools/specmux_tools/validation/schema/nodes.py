@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, TypeAlias
 
-from specmux_converters.go.regexp_match import Pattern, UndecidedMatch
+from specmux_converters.go.regexp import Pattern, UndecidedMatch
 from specmux_converters.go.text import INT64_MAX, json_text
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.validation.report import MOST_VIOLATIONS

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any, Final
 
-from specmux_converters.go.regexp import pattern_fault
-from specmux_converters.go.regexp_match import Pattern, UndecidedMatch
+from specmux_converters.go.regexp import Pattern, UndecidedMatch, pattern_fault
 from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, Overload, member
 from specmux_tools.validation.rules.cel.checking.types import DYN, INT, STRING, list_of
 from specmux_tools.validation.rules.cel.libraries.formatting import formatted

@@ -1,4 +1,4 @@
-"""ByteBounded: a cache bounded by the sum of its values' sizes; evicts the least recently used."""
+"""Memory of what is kept: a cache bounded by the sum of its values' sizes, and bytes without spare room."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ V = TypeVar("V")
 
 
 class ByteBounded(Generic[K, V]):
-    """Not thread-safe."""
+    """Evicts the least recently used. Not thread-safe."""
 
     __slots__ = ("_dropped", "_max_bytes", "_max_each", "_size", "_values", "bytes")
 
@@ -77,3 +77,13 @@ class ByteBounded(Generic[K, V]):
     def clear(self) -> None:
         self._values.clear()
         self.bytes = 0
+
+
+def in_own_memory(text: bytes) -> bytes:
+    """A copy of ``text`` that occupies no more memory than its length.
+
+    ``orjson.dumps`` truncates its buffer in place, and the allocator cannot reuse the rest: each small text
+    that is kept costs 4 KiB. A hundred thousand of them take 400 MB for 10 MB of JSON.
+    """
+    # The cheapest call that copies: a join of one part returns it.
+    return b"".join((text, b""))

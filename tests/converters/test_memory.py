@@ -7,7 +7,7 @@ from collections import OrderedDict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specmux_converters.byte_bounded import ByteBounded
+from specmux_converters.memory import ByteBounded
 
 
 def test_the_least_recently_used_go_first() -> None:

@@ -36,9 +36,7 @@ from itertools import islice
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
-import orjson
-
-from specmux_converters.document import Document
+from specmux_converters.document import Document, canonical
 from specmux_converters.errors import InvalidArgument, InvalidDocument, cut
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_values import mapping
@@ -116,7 +114,7 @@ def _classes(nodes: Mapping[Component, Any]) -> dict[Component, int]:
         for other in edges[component]:
             if other is not None:
                 users.setdefault(other, []).append(component)
-        members.setdefault((component.kind, component.name, content(node)), set()).add(component)
+        members.setdefault((component.kind, component.name, canonical(node)), set()).add(component)
     classes = list(members.values())
     number = {component: index for index, each in enumerate(classes) for component in each}
     waiting = set(nodes)
@@ -148,14 +146,6 @@ def _edges(component: Component, node: Any, nodes: Mapping[Component, Any]) -> l
     equally many, in the same order."""
     refs = sorted(references(node, KINDS.get(component.kind, "")))
     return [component_of(ref, component.group_version, nodes) for ref in refs]
-
-
-def content(node: Any) -> bytes:
-    """Equal for equivalent values. Python's own comparison treats 1, 1.0 and true as equal."""
-    try:
-        return orjson.dumps(node, option=orjson.OPT_SORT_KEYS)
-    except orjson.JSONEncodeError as error:
-        raise InvalidDocument(f"not JSON: {error}") from error
 
 
 _INHERITED: Final = ("security", "servers")
@@ -268,10 +258,10 @@ class _Merging:
     def _tags(self, key: GroupVersion, kept: list[Any], new: list[Any]) -> list[Any]:
         if kept is new:
             return kept
-        known = {content(_tag_name(tag)): tag for tag in reversed(kept)}
+        known = {canonical(_tag_name(tag)): tag for tag in reversed(kept)}
         count = len(known)
         for index, tag in enumerate(new):
-            if not _is_same(known.setdefault(content(_tag_name(tag)), tag), tag):
+            if not _is_same(known.setdefault(canonical(_tag_name(tag)), tag), tag):
                 self._conflict(key, "another document says it differently", "tags", str(index))
         return [*kept, *islice(known.values(), count, None)]
 
@@ -369,7 +359,7 @@ def _operation_ids(document: Document) -> Iterator[tuple[str, Any]]:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    return one is other or content(one) == content(other)
+    return one is other or canonical(one) == canonical(other)
 
 
 def _tag_name(tag: Any) -> Any:

@@ -20,7 +20,7 @@ from typing import Any, Final
 from specmux_converters.from_swagger2.reading.fields import identity
 from specmux_converters.from_swagger2.reading.source import SwaggerSource
 from specmux_converters.from_swagger2.reading.trace import Trace
-from specmux_converters.go.regexp_match import Pattern, UndecidedMatch
+from specmux_converters.go.regexp import Pattern, UndecidedMatch
 from specmux_converters.losses import tokens_of
 
 _DATE: Final = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
