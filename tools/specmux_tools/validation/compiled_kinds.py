@@ -1,9 +1,9 @@
-"""Compiled kinds, created on demand and cached."""
+"""Compiled kinds, created on demand and cached, and those whose definition an apiserver rejects."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from specmux_converters.crd.keywords import PRESERVE_UNKNOWN_FIELDS
 from specmux_converters.crd.templates import META_SCHEMAS, PREFIX, reference
@@ -15,6 +15,7 @@ from specmux_converters.releases import NEWEST
 from specmux_converters.resources import APIResource, GroupVersionKind, Resources
 from specmux_converters.synthesis import synthesise
 from specmux_tools.kinds import DocumentSet, KindSchema
+from specmux_tools.validation.decoding.manifests import defined_kind
 from specmux_tools.validation.decoding.typed_nodes import Node
 from specmux_tools.validation.decoding.typed_schemas import TypedSchemas
 from specmux_tools.validation.definitions.definition_fault import DEFINITION
@@ -85,11 +86,20 @@ class CustomKind:
         return restricts or self.schema.branches is not None or reads_metadata(self.rules)
 
 
+CompiledKind: TypeAlias = TypedKind | CustomKind
+
+
 class Kinds:
-    """``preserving``: kinds whose definitions have ``spec.preserveUnknownFields: true``."""
+    """``preserving``: kinds whose definitions have ``spec.preserveUnknownFields: true``. ``definitions``:
+    each is checked when the first object of its kind is validated."""
 
     def __init__(
-        self, documents: DocumentSet, preserving: frozenset[GroupVersionKind], *, minor: int = NEWEST
+        self,
+        documents: DocumentSet,
+        preserving: frozenset[GroupVersionKind],
+        definitions: Iterable[Document] = (),
+        *,
+        minor: int = NEWEST,
     ) -> None:
         self._documents = documents
         self._preserving = preserving
@@ -98,13 +108,15 @@ class Kinds:
         self._typed: dict[int, TypedSchemas] = {}
         self._compilers: dict[int, SchemaCompiler] = {}
         self._resources: dict[int, Resources] = {}
-        self._found: dict[GroupVersionKind, TypedKind | CustomKind | None] = {}
+        self._found: dict[GroupVersionKind, CompiledKind | None] = {}
+        self._unchecked = {kind: each for each in definitions if (kind := defined_kind(each)) is not None}
+        self._refusals: dict[tuple[str, str], str] = {}
 
     def describe(self, kind: GroupVersionKind) -> KindSchema | None:
         """The kind's schema in a document, or what is known of it without one."""
         return self._documents.find(kind) or _UNDESCRIBED.get(kind)
 
-    def find(self, kind: GroupVersionKind) -> TypedKind | CustomKind | None:
+    def find(self, kind: GroupVersionKind) -> CompiledKind | None:
         if kind not in self._found:
             described = self.describe(kind)
             if described is None:
@@ -116,7 +128,21 @@ class Kinds:
                 self._found[kind] = self._compile(described)
         return self._found[kind]
 
-    def _compile(self, described: KindSchema) -> TypedKind | CustomKind:
+    def refusal(self, kind: GroupVersionKind) -> str | None:
+        """Why objects of the kind are not validated; None if they can be."""
+        key = (kind.group, kind.kind)
+        if self._documents.is_built_in(kind):
+            return None
+        if key in self._unchecked:
+            from specmux_tools.validation.definitions.faults import definition_faults
+
+            faults = definition_faults(self._unchecked.pop(key), minor=self._minor)
+            if faults:
+                more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+                self._refusals[key] = f"not checked: its definition is refused: {faults[0].text}{more}"
+        return self._refusals.get(key)
+
+    def _compile(self, described: KindSchema) -> CompiledKind:
         resource = self._resource(described)
         plural = resource.name if resource is not None else ""
         if not is_of_custom_resources(described.document):
@@ -137,19 +163,18 @@ class Kinds:
         )
 
     def _typed_schemas(self, described: KindSchema) -> TypedSchemas:
-        found = self._typed.get(id(described.document))
-        if found is None:
-            found = self._typed[id(described.document)] = TypedSchemas(described.document)
-        return found
+        key = id(described.document)
+        if key not in self._typed:
+            self._typed[key] = TypedSchemas(described.document)
+        return self._typed[key]
 
     def _compiler(self, described: KindSchema) -> SchemaCompiler:
-        found = self._compilers.get(id(described.document))
-        if found is None:
+        key = id(described.document)
+        if key not in self._compilers:
             from specmux_tools.validation.schema.compiling import SchemaCompiler
 
-            compiler = SchemaCompiler(schemas_of(described.document), minor=self._minor)
-            found = self._compilers[id(described.document)] = compiler
-        return found
+            self._compilers[key] = SchemaCompiler(schemas_of(described.document), minor=self._minor)
+        return self._compilers[key]
 
     def _resource(self, described: KindSchema) -> APIResource | None:
         key = id(described.document)

@@ -11,15 +11,14 @@ from heapq import nsmallest
 from typing import Any
 
 from specmux_converters.go.text import quote_text
-from specmux_converters.group_versions import api_version
 from specmux_converters.lazy.dataclasses import dataclass
+from specmux_converters.resources import GroupVersionKind
 from specmux_tools.validation.compiled_kinds import CustomKind, TypedKind
 from specmux_tools.validation.decoding import embedded
 from specmux_tools.validation.decoding.body import Body
 from specmux_tools.validation.decoding.cbor_reader import unknown_field_text
 from specmux_tools.validation.decoding.decoding_state import Decoding, StrictError, duplicate_field
 from specmux_tools.validation.decoding.structural_values import prune
-from specmux_tools.validation.decoding.type_meta import TypeMeta
 from specmux_tools.validation.decoding.typed_nodes import decode_untyped, mismatch_text
 from specmux_tools.validation.decoding.yaml_reader import strict_yaml_error
 from specmux_tools.validation.errors import Undecodable
@@ -117,7 +116,6 @@ def _finish(body: Body, decoded: DecodedObject) -> DecodedObject:
     return decoded
 
 
-def unregistered(found: TypeMeta) -> str:
+def name_unregistered(kind: GroupVersionKind) -> str:
     """The message about a kind that no schema describes; an apiserver adds the place of its scheme."""
-    version = api_version(found.group, found.version)
-    return f"no kind {quote_text(found.kind)} is registered for version {quote_text(version)}"
+    return f"no kind {quote_text(kind.kind)} is registered for version {quote_text(kind.api_version)}"

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Final
 
-from specmux_tools.validation.compiled_kinds import CustomKind, TypedKind
+from specmux_tools.validation.compiled_kinds import CompiledKind, TypedKind
 from specmux_tools.validation.decoding.typed_nodes import List, Map, Node, Struct
 from specmux_tools.validation.report import Path
 from specmux_tools.validation.schema.structural import Structural
@@ -14,7 +14,7 @@ from specmux_tools.validation.schema.structural import Structural
 _LIKENESS: Final = 0.7
 
 
-def hint_for(kind: TypedKind | CustomKind, path: Path) -> str | None:
+def hint_for(kind: CompiledKind, path: Path) -> str | None:
     """A field beside ``path`` with a name similar to its last part; None if there is none."""
     name = path[-1]
     if not isinstance(name, str):

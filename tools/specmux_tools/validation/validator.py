@@ -14,15 +14,19 @@ from specmux_converters.releases import PREVIEW, minor_release
 from specmux_converters.resources import GroupVersionKind
 from specmux_tools.kinds import DocumentSet, KindSchema
 from specmux_tools.validation.built_in_kind import check_typed
-from specmux_tools.validation.compiled_kinds import LIST, CustomKind, Kinds, TypedKind
-from specmux_tools.validation.decoded_object import DecodedObject, decode_custom, decode_typed, unregistered
+from specmux_tools.validation.compiled_kinds import LIST, CompiledKind, CustomKind, Kinds, TypedKind
+from specmux_tools.validation.decoded_object import (
+    DecodedObject,
+    decode_custom,
+    decode_typed,
+    name_unregistered,
+)
 from specmux_tools.validation.decoding.body import TOO_DEEP, Body, flattened, is_list, is_too_deep
 from specmux_tools.validation.decoding.decoding_state import StrictError
 from specmux_tools.validation.decoding.structural_values import prune, settled
-from specmux_tools.validation.decoding.type_meta import TypeMeta, read_type_meta
+from specmux_tools.validation.decoding.type_meta import read_type_meta
 from specmux_tools.validation.decoding.typed_nodes import known_fields
 from specmux_tools.validation.definitions.definition_fault import DEFINITION
-from specmux_tools.validation.definitions.refusals import RefusedDefinitions
 from specmux_tools.validation.errors import Undecodable
 from specmux_tools.validation.hints import hint_for
 from specmux_tools.validation.messages import BLOCKED, bad_request, conflict_status
@@ -81,8 +85,7 @@ class Validator:
         self._ratchets = ratchets
         self._keeps_objects = keeps_objects
         self._minor = minor_release(release, newest=PREVIEW)
-        self._refused = RefusedDefinitions(definitions, minor=self._minor)
-        self._kinds = Kinds(documents, frozenset(preserving), minor=self._minor)
+        self._kinds = Kinds(documents, frozenset(preserving), definitions, minor=self._minor)
         self._apply_types: dict[tuple[int, bool], ApplyTypes] = {}
 
     def validate(
@@ -158,17 +161,17 @@ class Validator:
             from specmux_tools.validation.patching.patch_report import judge_patch
 
             return judge_patch(self, body.data, operation.patch, operation)
-        found: TypeMeta | None = None
+        found: GroupVersionKind | None = None
         try:
             if is_too_deep(body):
                 raise Undecodable(TOO_DEEP, path=("items",))
             found, wanted = self._wanted(body, operation.kind)
-            refusal = self._refusal(found.as_kind())
+            refusal = self._kinds.refusal(found)
             if refusal is not None:
                 note = Violation(Severity.NOTE, Check.NOT_CHECKED, (), refusal)
                 return _report(body, operation, found, body.located([note]))
             if wanted is None:
-                error = Undecodable(unregistered(found), path=("kind",))
+                error = Undecodable(name_unregistered(found), path=("kind",))
                 return replace(_fatal(error, body, operation, found), is_known=False)
             decoded = self._decode(body, found, wanted)
         except Undecodable as error:
@@ -186,8 +189,7 @@ class Validator:
             return replace(self.judge(body, operation), is_list=kind is not None)
         wanted = self._kinds.find(LIST)
         assert isinstance(wanted, TypedKind)
-        meta = TypeMeta(kind.group, kind.version, kind.kind)
-        report = self._judge_decoded(body, operation, meta, wanted, decode_typed(body, wanted))
+        report = self._judge_decoded(body, operation, kind, wanted, decode_typed(body, wanted))
         around = tuple(each for each in report.violations if each.path[:1] != ("items",))
         told = report.strict_errors if len(around) == len(report.violations) else ()
         return replace(report, violations=around, strict_errors=told, is_list=True)
@@ -203,30 +205,19 @@ class Validator:
     def documents(self) -> DocumentSet:
         return self._documents
 
-    def described(self, body: Body) -> tuple[TypeMeta, KindSchema | None]:
-        """The kind that the body says, and its schema; None for a kind that is not known, or refused.
+    def describe(self, body: Body) -> tuple[KindSchema, CompiledKind] | None:
+        """The schema of the kind that the body says; None for a kind that is not known, or refused.
         Raises Undecodable."""
-        found = body.type_meta()
-        kind = found.as_kind()
-        if self._refusal(kind) is not None or self._kinds.find(kind) is None:
-            return found, None
-        return found, self._kinds.describe(kind) if kind != LIST else None
+        kind = body.type_meta()
+        described, compiled = self._kinds.describe(kind), self._kinds.find(kind)
+        if kind == LIST or self._kinds.refusal(kind) is not None or described is None or compiled is None:
+            return None
+        return described, compiled
 
-    def _refusal(self, kind: GroupVersionKind) -> str | None:
-        return None if self._documents.is_built_in(kind) else self._refused.reason(kind)
-
-    def kind(self, found: TypeMeta) -> TypedKind | CustomKind:
-        """The compiled kind. Raises Undecodable for one that is not described."""
-        kind = self._kinds.find(found.as_kind())
-        if kind is None:
-            raise Undecodable(unregistered(found))
-        return kind
-
-    def apply_types(self, described: KindSchema) -> ApplyTypes:
+    def apply_types(self, described: KindSchema, kind: CompiledKind) -> ApplyTypes:
         """The types of the kind's document, made once. Raises ConverterError."""
         from specmux_tools.validation.patching.server_side_apply import ApplyTypes
 
-        kind = self._kinds.find(described.kind)
         preserves = isinstance(kind, CustomKind) and kind.preserves_unknown
         key = (id(described.document), preserves)
         if key not in self._apply_types:
@@ -235,7 +226,7 @@ class Validator:
 
     def _wanted(
         self, body: Body, kind: GroupVersionKind | None
-    ) -> tuple[TypeMeta, TypedKind | CustomKind | None]:
+    ) -> tuple[GroupVersionKind, CompiledKind | None]:
         """The kind that the body says, and the one it is decoded as. Raises Undecodable."""
         wanted = self._kinds.find(kind) if kind is not None else None
         if isinstance(wanted, CustomKind) and body.fault is None:
@@ -244,14 +235,14 @@ class Validator:
             found = found if found.kind else body.type_meta()
         else:
             found = body.type_meta()
-            wanted = self._kinds.find(found.as_kind())
+            wanted = self._kinds.find(found)
         # ``kind`` has its name in lower case: a custom resource is decoded without a type, and so is not
         # found as Go finds fields.
         if isinstance(wanted, CustomKind) and not body.value.get("kind"):
             raise Undecodable(f"Object 'Kind' is missing in '{body.shown()}'")
         return found, wanted
 
-    def _decode(self, body: Body, found: TypeMeta, wanted: TypedKind | CustomKind) -> DecodedObject:
+    def _decode(self, body: Body, found: GroupVersionKind, wanted: CompiledKind) -> DecodedObject:
         if isinstance(wanted, TypedKind):
             return decode_typed(body, wanted)
         version = body.value.get("apiVersion", "")
@@ -261,15 +252,15 @@ class Validator:
         # An apiVersion in another case is none to what prunes: the object is of no known group there.
         if not version or (found.group, found.kind) != (wanted.kind.group, wanted.kind.kind):
             return decode_custom(body, wanted, None)
-        same = wanted if found.version == wanted.kind.version else self._kinds.find(found.as_kind())
+        same = wanted if found.version == wanted.kind.version else self._kinds.find(found)
         return decode_custom(body, wanted, same.structural if isinstance(same, CustomKind) else None)
 
     def _judge_decoded(
         self,
         body: Body,
         operation: Operation,
-        found: TypeMeta,
-        wanted: TypedKind | CustomKind,
+        found: GroupVersionKind,
+        wanted: CompiledKind,
         decoded: DecodedObject,
     ) -> ValidationReport:
         directive = operation.directive
@@ -300,7 +291,11 @@ class Validator:
         )
 
     def _object(
-        self, operation: Operation, found: TypeMeta, wanted: TypedKind | CustomKind, decoded: DecodedObject
+        self,
+        operation: Operation,
+        found: GroupVersionKind,
+        wanted: CompiledKind,
+        decoded: DecodedObject,
     ) -> Iterable[Violation]:
         """Violations of an object that could be decoded."""
         old = operation.stored
@@ -309,7 +304,7 @@ class Validator:
             if self._keeps_objects:
                 decoded.stored = known_fields(value, wanted.node)
             return chain(check_typed(decoded.value, wanted, old, minor=self._minor), unions)
-        described = self._kinds.find(found.as_kind())
+        described = self._kinds.find(found)
         if not isinstance(described, CustomKind):
             return ()
         from specmux_tools.validation.custom_resource import check_custom
@@ -330,7 +325,7 @@ class Validator:
         return judge_with_names(metadata_of(decoded.value), judge, reads_name=described.reads_name)
 
     def _unions_of(
-        self, kind: TypedKind | CustomKind, value: Any, old: dict[str, Any] | None
+        self, kind: CompiledKind, value: Any, old: dict[str, Any] | None
     ) -> tuple[Mapping[str, Any], list[Violation]]:
         if self._unions is UnionAlgorithm.OFF:
             return value, []
@@ -371,7 +366,7 @@ def with_refused_match(report: ValidationReport, match: StoredMatch) -> Validati
 
 
 def _refusals(
-    value: Any, old: dict[str, Any] | None, kind: TypedKind | CustomKind
+    value: Any, old: dict[str, Any] | None, kind: CompiledKind
 ) -> tuple[dict[str, Any] | None, list[Violation]]:
     """Why an apiserver does not look at the object of an update at all."""
     if old is None:
@@ -392,7 +387,7 @@ def _refusals(
     ]
 
 
-def _strict(errors: list[StrictError], directive: Directive, kind: TypedKind | CustomKind) -> list[Violation]:
+def _strict(errors: list[StrictError], directive: Directive, kind: CompiledKind) -> list[Violation]:
     severity = _SEVERITIES.get(directive)
     if severity is None:
         return []
@@ -415,16 +410,21 @@ def _store(old: dict[str, Any], kind: CustomKind) -> dict[str, Any]:
 
 
 def _report(
-    body: Body, operation: Operation, found: TypeMeta | None, violations: tuple[Violation, ...], **more: Any
+    body: Body,
+    operation: Operation,
+    found: GroupVersionKind | None,
+    violations: tuple[Violation, ...],
+    **more: Any,
 ) -> ValidationReport:
     metadata = mapping(mapping(body.value).get("metadata"))
     names = (metadata.get("name") or metadata.get("generateName"), metadata.get("namespace"))
     name, namespace = (each if isinstance(each, str) else "" for each in names)
-    kind = found.as_kind() if found is not None else None
-    return ValidationReport(kind, operation.directive, violations, name=name, namespace=namespace, **more)
+    return ValidationReport(found, operation.directive, violations, name=name, namespace=namespace, **more)
 
 
-def _fatal(error: Undecodable, body: Body, operation: Operation, found: TypeMeta | None) -> ValidationReport:
+def _fatal(
+    error: Undecodable, body: Body, operation: Operation, found: GroupVersionKind | None
+) -> ValidationReport:
     violation = Violation(
         Severity.ERROR, Check.DECODING, error.path, error.text, line=error.line, column=error.column
     )

@@ -23,7 +23,7 @@ from specmux_converters.resources import GroupVersionKind
 from specmux_tools.validation.decoding.cbor_reader import read_cbor
 from specmux_tools.validation.decoding.json_reader import Repeats, pairs_of, read_json, read_plain
 from specmux_tools.validation.decoding.positions import Places, line_and_column
-from specmux_tools.validation.decoding.type_meta import TypeMeta, json_error, read_type_meta
+from specmux_tools.validation.decoding.type_meta import json_error, read_type_meta
 from specmux_tools.validation.decoding.yaml_reader import read_yaml
 from specmux_tools.validation.errors import Undecodable
 from specmux_tools.validation.report import Check, Path, Violation
@@ -88,7 +88,7 @@ class Body:
             if each.path[:size] == self.prefix
         )
 
-    def type_meta(self) -> TypeMeta:
+    def type_meta(self) -> GroupVersionKind:
         """Raises Undecodable where the body cannot be read, or does not say its kind and version."""
         if self.fault is not None:
             raise self.fault
@@ -102,7 +102,7 @@ class Body:
     def kind(self) -> GroupVersionKind | None:
         """None where ``type_meta`` raises."""
         try:
-            return self.type_meta().as_kind()
+            return self.type_meta()
         except Undecodable:
             return None
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from specmux_converters.lazy.dataclasses import dataclass
-from specmux_converters.resources import GroupVersionKind
+from specmux_converters.resources import NO_KIND, GroupVersionKind
 from specmux_tools.validation.decoding.json_reader import pairs_of
 from specmux_tools.validation.errors import Undecodable
 
@@ -16,31 +15,19 @@ _PREFIX: Final = "couldn't get version/kind; json parse error: "
 _FIELDS: Final = {"apiversion": "apiVersion", "kind": "kind"}
 
 
-@dataclass(frozen=True, slots=True)
-class TypeMeta:
-    """The kind stated by a body; "" for absent fields."""
-
-    group: str
-    version: str
-    kind: str
-
-    def as_kind(self) -> GroupVersionKind:
-        return GroupVersionKind(self.group, self.version, self.kind)
-
-
 def json_error(text: str) -> str:
     """The complete message for a body that is not JSON."""
     return _PREFIX + text
 
 
-def read_type_meta(value: Any) -> TypeMeta:
-    """Raises Undecodable for a value that is not an object, and for an apiVersion or kind that is not a
-    string.
+def read_type_meta(value: Any) -> GroupVersionKind:
+    """The kind that a body states, "" for absent fields. Raises Undecodable for a value that is not an
+    object, and for an apiVersion or kind that is not a string.
 
     Field names are matched ignoring case, only here: this part uses Go's own decoder.
     """
     if value is None:
-        return TypeMeta("", "", "")
+        return NO_KIND
     if not isinstance(value, dict):
         raise Undecodable(
             _PREFIX + f"json: cannot unmarshal {kind_of(value)} into Go value of type {_STRUCT}"
@@ -58,8 +45,7 @@ def read_type_meta(value: Any) -> TypeMeta:
             fault = Undecodable(_PREFIX + text, path=(key,))
     if fault is not None:
         raise fault
-    group, version = parse_group_version(found["apiVersion"])
-    return TypeMeta(group, version, found["kind"])
+    return GroupVersionKind(*parse_group_version(found["apiVersion"]), found["kind"])
 
 
 def parse_group_version(text: str) -> tuple[str, str]:

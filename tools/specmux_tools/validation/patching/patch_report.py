@@ -9,11 +9,12 @@ from typing import Any, Final, Protocol
 import orjson
 
 from specmux_converters.errors import ConverterError
+from specmux_converters.json_values import mapping
 from specmux_converters.resources import GroupVersionKind
 from specmux_tools.kinds import KindSchema
-from specmux_tools.validation.compiled_kinds import CustomKind, TypedKind
+from specmux_tools.validation.compiled_kinds import CompiledKind
 from specmux_tools.validation.decoding.body import Body
-from specmux_tools.validation.decoding.type_meta import TypeMeta, read_type_meta
+from specmux_tools.validation.decoding.type_meta import read_type_meta
 from specmux_tools.validation.errors import Undecodable
 from specmux_tools.validation.messages import (
     bad_request,
@@ -42,11 +43,9 @@ _SEVERITIES: Final = {Directive.STRICT: Severity.ERROR, Directive.WARN: Severity
 class ObjectValidator(Protocol):
     """The part of Validator that patches need."""
 
-    def described(self, source: Body) -> tuple[TypeMeta, KindSchema | None]: ...
+    def describe(self, body: Body) -> tuple[KindSchema, CompiledKind] | None: ...
 
-    def kind(self, found: TypeMeta) -> TypedKind | CustomKind: ...
-
-    def apply_types(self, described: KindSchema) -> ApplyTypes: ...
+    def apply_types(self, described: KindSchema, kind: CompiledKind) -> ApplyTypes: ...
 
     def judge(self, body: Body, operation: Operation) -> ValidationReport: ...
 
@@ -61,41 +60,37 @@ def judge_patch(
     source = None
     try:
         source = read_applied(body, form) if form in APPLIES else None
-        stored = source if source is not None else _as_body(old)
         if source is not None and old is not None:
             _check_kind(source, old)
-        found, described = validator.described(stored)
-        if described is None:
+        stored = source or _as_body(old)
+        found = validator.describe(stored)
+        if found is None:
             return validator.judge(stored, Operation(directive))
-        made = _made(validator, old, body, form, source, found, described)
+        if source is None:
+            made = patched(old or {}, body, form, *found)
+        else:
+            made = _apply(validator, old, source, *found)
     except Undecodable as error:
-        refused = _refuse(error.text, bad_request(error.text), directive, old)
-        return replace(refused, is_update=old is not None)
+        return _refuse(error.text, bad_request(error.text), operation, old)
     except PatchRefusal as refusal:
-        about = old if old is not None else source.value if source is not None else None
-        refused = _refuse(refusal.text, refusal.status, directive, about)
-        return replace(refused, is_update=old is not None)
+        about = old if old is not None else source and source.value
+        return _refuse(refusal.text, refusal.status, operation, about)
     return _judge(validator, old, made, form, directive)
 
 
-def _made(
+def _apply(
     validator: ObjectValidator,
     old: dict[str, Any] | None,
-    body: bytes,
-    form: PatchType,
-    source: Body | None,
-    found: TypeMeta,
+    source: Body,
     described: KindSchema,
+    kind: CompiledKind,
 ) -> PatchedObject:
-    if source is None:
-        kind = validator.kind(found)
-        return patched(old or {}, body, form, kind, described)
     try:
-        types = validator.apply_types(described)
+        types = validator.apply_types(described, kind)
     except ConverterError as error:
         text = f"the schema for server-side apply cannot be made: {error.reason}"
         return PatchedObject(source.value, unread=text)
-    return applied(old, source, found, types, described)
+    return applied(old, source, types, described)
 
 
 def _check_kind(source: Body, old: dict[str, Any]) -> None:
@@ -173,18 +168,16 @@ def _strict_violation(text: str, directive: Directive) -> Violation:
     return Violation(_SEVERITIES[directive], check, (), text)
 
 
-def _refuse(text: str, status: Mapping[str, Any], directive: Directive, value: Any) -> ValidationReport:
-    key = key_of(value) if isinstance(value, dict) else None
-    violation = Violation(Severity.ERROR, Check.DECODING, (), text)
-    if key is None:
-        return ValidationReport(None, directive, (violation,), status=status)
-    version = str(value.get("apiVersion")).rpartition("/")[2]
+def _refuse(text: str, status: Mapping[str, Any], operation: Operation, value: Any) -> ValidationReport:
+    key = key_of(mapping(value))
+    version = str(mapping(value).get("apiVersion")).rpartition("/")[2]
     return ValidationReport(
-        GroupVersionKind(key.group, version, key.kind),
-        directive,
-        (violation,),
+        GroupVersionKind(key.group, version, key.kind) if isinstance(value, dict) else None,
+        operation.directive,
+        (Violation(Severity.ERROR, Check.DECODING, (), text),),
         name=key.name,
         namespace=key.namespace,
+        is_update=operation.stored is not None,
         status=status,
     )
 

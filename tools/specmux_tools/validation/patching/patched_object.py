@@ -13,12 +13,13 @@ import orjson
 from specmux_converters.go.text import format_value
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.references import reference_to, schemas_of
+from specmux_converters.resources import GroupVersionKind
 from specmux_tools.kinds import KindSchema
-from specmux_tools.validation.compiled_kinds import CustomKind, TypedKind
+from specmux_tools.validation.compiled_kinds import CompiledKind, CustomKind
 from specmux_tools.validation.decoding.body import Body, read
 from specmux_tools.validation.decoding.json_reader import read_json
 from specmux_tools.validation.decoding.json_syntax import syntax_error
-from specmux_tools.validation.decoding.type_meta import TypeMeta, kind_of
+from specmux_tools.validation.decoding.type_meta import kind_of
 from specmux_tools.validation.decoding.typed_nodes import Interface, Node
 from specmux_tools.validation.decoding.yaml_reader import strict_yaml_error
 from specmux_tools.validation.errors import PatchError, Undecodable
@@ -122,8 +123,8 @@ def patched(
     old: dict[str, Any],
     body: bytes,
     form: PatchType,
-    kind: TypedKind | CustomKind,
     described: KindSchema,
+    kind: CompiledKind,
 ) -> PatchedObject:
     """The stored object with a patch applied that is no apply. Raises PatchRefusal."""
     node = None if isinstance(kind, CustomKind) else kind.node
@@ -211,7 +212,7 @@ def _strategic_status(text: str) -> dict[str, Any]:
 
 
 def applied(
-    old: dict[str, Any] | None, source: Body, found: TypeMeta, types: ApplyTypes, described: KindSchema
+    old: dict[str, Any] | None, source: Body, types: ApplyTypes, described: KindSchema
 ) -> PatchedObject:
     """Merge the applied object into the stored one, if there is one. Raises PatchRefusal."""
     value = source.value
@@ -219,13 +220,13 @@ def applied(
         raise _bad_request("metadata.managedFields must be nil")
     faults = type_faults(types, described.component, value)
     if faults:
-        text = f"failed to create typed patch object ({named(value, found)}): {faults_text(faults)}"
+        text = f"failed to create typed patch object ({named(value, described.kind)}): {faults_text(faults)}"
         raise PatchRefusal(text, unclassified(text))
     unread = ""
     if old is not None:
         faults = type_faults(types, described.component, old, allows_duplicates=True)
         if faults:
-            text = f"failed to create typed live object ({named(old, found)}): {faults_text(faults)}"
+            text = f"failed to create typed live object ({named(old, described.kind)}): {faults_text(faults)}"
             raise PatchRefusal(text, unclassified(text))
         value = merged(types, described.component, old, value)
         if metadata_of(old).get("managedFields"):
@@ -238,12 +239,12 @@ def applied(
     return PatchedObject(value, strict, unread=unread)
 
 
-def kind_text(found: TypeMeta) -> str:
+def kind_text(found: GroupVersionKind) -> str:
     """GroupVersionKind.String."""
     return f"{found.group}/{found.version}, Kind={found.kind}"
 
 
-def named(value: Any, found: TypeMeta) -> str:
+def named(value: Any, found: GroupVersionKind) -> str:
     metadata = metadata_of(value)
     return f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}; {kind_text(found)}"
 
