@@ -58,7 +58,7 @@ def answer(task: str, release: str | None, asked: dict[str, Any]) -> dict[str, A
         case "define":
             return verdict(each.text for each in definition_faults(asked["definition"], old=asked.get("old")))
         case "metadata":
-            return verdict(each.text for each in metadata_errors(asked["metadata"], is_namespaced=True))
+            return verdict(each.text for each in metadata_errors(asked["metadata"]))
         case "scalar":
             fault = SCALARS[asked["type"]](asked["text"])
             return verdict([] if fault is None else [fault])

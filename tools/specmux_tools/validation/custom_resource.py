@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from operator import attrgetter
 from typing import Any, Final, TypeVar
 
 from specmux_converters.go.text import json_text, quote_text
@@ -21,7 +22,7 @@ from specmux_tools.validation.report import Check, Path, Severity, Violation
 from specmux_tools.validation.schema.errors import SchemaError
 from specmux_tools.validation.schema.nodes import Walk
 from specmux_tools.validation.schema.ratcheting import Correlation, lies_in_unchanged
-from specmux_tools.validation.schema.structural import Structural
+from specmux_tools.validation.schema.structural import Structural, walk
 
 _Error = TypeVar("_Error")
 
@@ -38,9 +39,9 @@ class CustomResourceCheck:
     violations: tuple[Violation, ...]
     blocks_rules: bool
     correlation: Correlation | None = None
+    """With the stored object, where errors are left alone in what an update does not change."""
     left_out: int = 0
     """Errors that are not listed."""
-    """With the stored object, where errors are left alone in what an update does not change."""
 
 
 def check_custom(
@@ -58,11 +59,11 @@ def check_custom(
     value = settled(without_empty_metadata(value, kind.structural), kind.structural)
     is_ratcheted = old is not None and ratchets
     # Remove errors in what the update does not change.
-    walk = Walk(most=sys.maxsize) if is_ratcheted else Walk()
+    checked = Walk(most=sys.maxsize) if is_ratcheted else Walk()
     judged = {**value, "metadata": {**value["metadata"], "name": name}} if name else value
-    kind.schema.check(judged, walk)
+    kind.schema.check(judged, checked)
     correlation = Correlation(value, old, kind.structural) if is_ratcheted else None
-    schema_errors = _once(_left(walk.found, correlation), lambda error: error.detail)
+    schema_errors = _once(_left(checked.found, correlation), lambda error: error.detail)
     metadata = value.get("metadata")
     around = [
         *_violations(Check.METADATA, embedded_errors(value, kind.structural)),
@@ -76,12 +77,12 @@ def check_custom(
         *_finalizer_warnings(metadata),
         *(
             Violation(Severity.NOTE, Check.NOT_CHECKED, path, reason)
-            for path, reason in dict.fromkeys(walk.undecided)
+            for path, reason in dict.fromkeys(checked.undecided)
         ),
     )
     blocks = any(error.blocks_rules for error in schema_errors) or any(map(_blocks_rules, (*own, *around)))
     found = tuple(_once(violations, lambda violation: violation.message))
-    return CustomResourceCheck(value, judged, found, blocks, correlation, walk.left_out)
+    return CustomResourceCheck(value, judged, found, blocks, correlation, checked.left_out)
 
 
 def _left(found: list[SchemaError], correlation: Correlation | None) -> list[SchemaError]:
@@ -154,25 +155,12 @@ def _once(errors: Iterable[_Error], key: Callable[[_Error], str]) -> list[_Error
 
 
 def list_errors(value: Mapping[str, Any], schema: Structural) -> list[FieldError]:
-    return list(_object(value, schema, (), "")) if schema.has_lists else []
-
-
-def _object(value: Mapping[str, Any], schema: Structural, path: Path, place: str) -> Iterator[FieldError]:
-    for key, item in value.items():
-        if schema.additional is not None:
-            yield from _inner(item, schema.additional, (*path, key), f"{place}[{key}]")
-        inner = schema.properties.get(key)
-        if inner is not None:
-            yield from _inner(item, inner, (*path, key), f"{place}.{key}" if place else key)
-
-
-def _inner(value: Any, schema: Structural, path: Path, place: str) -> Iterator[FieldError]:
-    if not schema.has_lists:
-        return
-    if isinstance(value, dict):
-        yield from _object(value, schema, path, place)
-    elif isinstance(value, list):
-        yield from _list(value, schema, path, place)
+    return [
+        error
+        for found, inner, path, place in walk(value, schema, attrgetter("has_lists"))
+        if isinstance(found, list)
+        for error in _list(found, inner, path, place)
+    ]
 
 
 def _list(value: list[Any], schema: Structural, path: Path, place: str) -> Iterator[FieldError]:
@@ -181,9 +169,6 @@ def _list(value: list[Any], schema: Structural, path: Path, place: str) -> Itera
             yield FieldError((*path, index), duplicate(f"{place}[{index}]", value[index]))
     elif schema.list_type == "map":
         yield from _map(value, schema.list_keys, path, place)
-    if schema.items is not None:
-        for index, item in enumerate(value):
-            yield from _inner(item, schema.items, (*path, index), f"{place}[{index}]")
 
 
 def _map(value: list[Any], names: tuple[str, ...], path: Path, place: str) -> Iterator[FieldError]:

@@ -14,15 +14,20 @@ from specmux_converters.go.text import quote_text
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.resources import GroupVersionKind
 from specmux_tools.validation.compiled_kinds import CustomKind, TypedKind
-from specmux_tools.validation.decoding import embedded
 from specmux_tools.validation.decoding.body import Body
 from specmux_tools.validation.decoding.cbor_reader import unknown_field_text
-from specmux_tools.validation.decoding.decoding_state import Decoding, StrictError, duplicate_field
+from specmux_tools.validation.decoding.decoding_state import (
+    Decoding,
+    StrictError,
+    strict_error,
+    unknown_field,
+)
+from specmux_tools.validation.decoding.embedded import unknown_in_embedded, unknown_in_metadata
 from specmux_tools.validation.decoding.structural_values import prune
 from specmux_tools.validation.decoding.typed_nodes import decode_untyped, mismatch_text
 from specmux_tools.validation.decoding.yaml_reader import strict_yaml_error
 from specmux_tools.validation.errors import Undecodable
-from specmux_tools.validation.report import MOST_VIOLATIONS, Check, Path, Severity, Violation, path_text
+from specmux_tools.validation.report import MOST_VIOLATIONS, Check, Severity, Violation, path_text
 from specmux_tools.validation.requests import BodyFormat
 from specmux_tools.validation.schema.structural import Structural
 
@@ -79,8 +84,7 @@ def decode_custom(body: Body, kind: CustomKind, schema: Structural | None) -> De
             text = f"json: cannot unmarshal {state.mismatch.value} into Go value of type float64"
             raise Undecodable(text, path=state.mismatch.path)
     value = body.value
-    unknown = embedded.unknown_in_metadata(value["metadata"]) if "metadata" in value else []
-    errors = [*state.strict, *(_unknown(each.path, each.place) for each in unknown)]
+    errors = [*state.strict, *(unknown_in_metadata(value["metadata"]) if "metadata" in value else ())]
     left_out = 0
     if schema is not None:
         if not kind.preserves_unknown:
@@ -88,17 +92,12 @@ def decode_custom(body: Body, kind: CustomKind, schema: Structural | None) -> De
             if body.is_plain and (errors or pruned):
                 return decode_custom(body.exact(), kind, schema)
             texts = nsmallest(MOST_VIOLATIONS, ((f'{path_text(path)}"', path) for path in pruned))
-            errors += [_unknown(path, text[:-1]) for text, path in texts]
+            errors += [unknown_field(path, text[:-1]) for text, path in texts]
             left_out = len(pruned) - len(texts)
-        errors += (_unknown(each.path, each.place) for each in embedded.unknown_in_embedded(value, schema))
+        errors += unknown_in_embedded(value, schema)
     if body.is_plain and errors:
         return decode_custom(body.exact(), kind, schema)
     return _finish(body, DecodedObject(value, errors, strict_left_out=left_out))
-
-
-def _unknown(path: Path, place: str) -> StrictError:
-    """Here nothing is escaped (customresource_handler.go)."""
-    return StrictError(Check.UNKNOWN_FIELD, path, f'unknown field "{place}"')
 
 
 def _finish(body: Body, decoded: DecodedObject) -> DecodedObject:
@@ -109,7 +108,7 @@ def _finish(body: Body, decoded: DecodedObject) -> DecodedObject:
         listed = duplicates[:MOST_VIOLATIONS]
         decoded.strict_left_out += len(duplicates) - len(listed)
         # Told as those of JSON are, which name the field; go-yaml's words are in ``strict_errors``.
-        repeated = [duplicate_field(each.path) for each in listed]
+        repeated = (strict_error(Check.DUPLICATE_FIELD, each.path) for each in listed)
         decoded.strict = [*repeated, *decoded.strict]
         texts = [strict_yaml_error(listed), *texts]
     decoded.strict_errors = texts

@@ -38,11 +38,13 @@ def required(path: Path, detail: str = "") -> str:
     return f"{field_path(path)}: Required value{': ' if detail else ''}{detail}"
 
 
-def not_supported(path: Path | str, value: Any, choices: Iterable[Any]) -> str:
-    """``choices``: in the order to list them."""
-    place = path if isinstance(path, str) else field_path(path)
-    listed = ", ".join(quote_text(choice) if isinstance(choice, str) else shown(choice) for choice in choices)
-    return f"{place}: Unsupported value: {shown(value)}: supported values: {listed}"
+def not_supported(path: Path, value: Any, choices: Iterable[Any]) -> str:
+    return f"{field_path(path)}: {unsupported(value, choices)}"
+
+
+def unsupported(value: Any, choices: Iterable[Any]) -> str:
+    """The text behind a path. ``choices``: in the order to list them."""
+    return f"Unsupported value: {shown(value)}: supported values: {', '.join(map(shown, choices))}"
 
 
 def shown(value: Any) -> str:

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from specmux_tools.validation.compiled_kinds import CompiledKind, TypedKind
-from specmux_tools.validation.decoding.typed_nodes import List, Map, Node, Struct
+from specmux_tools.validation.decoding.typed_nodes import Node, Struct, below
 from specmux_tools.validation.report import Path
 from specmux_tools.validation.schema.structural import Structural
 
@@ -34,13 +34,7 @@ def hint_for(kind: CompiledKind, path: Path) -> str | None:
 def _typed_fields(node: Node, path: Path) -> Iterable[str]:
     found: Node | None = node
     for part in path:
-        match found:
-            case Struct():
-                found = found.fields.get(str(part))
-            case List():
-                found = found.item
-            case Map():
-                found = found.value
+        found = below(found, part)
     return found.fields if isinstance(found, Struct) else ()
 
 

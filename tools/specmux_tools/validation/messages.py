@@ -13,6 +13,7 @@ from specmux_converters.go.text import quote_text
 from specmux_converters.lazy.patterns import pattern
 from specmux_converters.resources import GroupVersionKind
 from specmux_tools.validation.errors import InvalidDirective
+from specmux_tools.validation.field_errors import not_supported
 from specmux_tools.validation.report import Check, Directive, Severity, ValidationReport
 
 MOST_RUNES: Final = 4096
@@ -41,13 +42,12 @@ def parse_directive(text: str, options_kind: str = "CreateOptions") -> Directive
     try:
         return Directive(text)
     except ValueError as error:
-        status = _invalid(GroupVersionKind(_OPTIONS_GROUP, "", options_kind), "", [_unsupported(text)])
+        status = _invalid(
+            GroupVersionKind(_OPTIONS_GROUP, "", options_kind),
+            "",
+            [not_supported(("fieldValidation",), text, _DIRECTIVES)],
+        )
         raise InvalidDirective(status["message"], status=status) from error
-
-
-def _unsupported(text: str) -> str:
-    supported = ", ".join(quote_text(each) for each in _DIRECTIVES)
-    return f"fieldValidation: Unsupported value: {quote_text(text)}: supported values: {supported}"
 
 
 def strict_message(strict_errors: Iterable[str]) -> str:
@@ -132,7 +132,7 @@ def status_of(report: ValidationReport) -> dict[str, Any] | None:
             if kind.kind
             else ""
         )
-        return _status(400, "BadRequest", shown + reason)
+        return generic_status(400, "BadRequest", shown + reason)
     errors = [each for each in report.violations if each.severity is Severity.ERROR]
     if not errors:
         return None
@@ -143,20 +143,16 @@ def status_of(report: ValidationReport) -> dict[str, Any] | None:
 
 
 def bad_request(message: str) -> dict[str, Any]:
-    return _status(400, "BadRequest", message)
+    return generic_status(400, "BadRequest", message)
 
 
 UNPROCESSABLE: Final = "the server rejected our request due to an error in our request"
 """An apiserver's entire message about a patch that cannot be applied (NewGenericServerResponse)."""
 
 
-def generic_status(code: int, reason: str, message: str) -> dict[str, Any]:
-    return _status(code, reason, message)
-
-
 def unclassified(message: str) -> dict[str, Any]:
     """The Status of an error that has none of its own."""
-    status = _status(500, "", message)
+    status = generic_status(500, "", message)
     del status["reason"]
     return status
 
@@ -171,7 +167,7 @@ def patch_status(shown: str, detail: str) -> dict[str, Any]:
 def conflict_status(resource: str, group: str, name: str, message: str) -> dict[str, Any]:
     """``resource``: the plural name."""
     shown = f"{resource}.{group}" if group else resource
-    status = _status(
+    status = generic_status(
         409, "Conflict", f"Operation cannot be fulfilled on {shown} {quote_text(name)}: {message}"
     )
     status["details"] = {"name": name, **({"group": group} if group else {}), "kind": resource}
@@ -185,7 +181,7 @@ def _invalid(kind: GroupVersionKind, name: str, messages: list[str]) -> dict[str
     for message in messages:
         field, _, text = message.partition(": ")
         causes.append({"reason": _reason(field, text), "message": text, "field": field})
-    status = _status(422, "Invalid", f"{shown} {quote_text(name)} is invalid: {listed}")
+    status = generic_status(422, "Invalid", f"{shown} {quote_text(name)} is invalid: {listed}")
     named = {"name": name, "group": kind.group, "kind": kind.kind}
     status["details"] = {**{key: value for key, value in named.items() if value}, "causes": causes}
     return status
@@ -211,7 +207,7 @@ def _reason(field: str, text: str) -> str:
     return _REASONS.get(text.partition(":")[0], "FieldValueInvalid")
 
 
-def _status(code: int, reason: str, message: str) -> dict[str, Any]:
+def generic_status(code: int, reason: str, message: str) -> dict[str, Any]:
     return {
         "kind": "Status",
         "apiVersion": "v1",

@@ -71,7 +71,7 @@ class Decoding:
     def _save(self, check: Check, key: str) -> None:
         if len(self.strict) >= MOST_STRICT_ERRORS:
             return
-        error = _strict_error(check, (*self.path, key))
+        error = strict_error(check, (*self.path, key))
         if error.text not in self._seen:
             self._seen.add(error.text)
             self.strict.append(error)
@@ -87,12 +87,13 @@ class Mismatch:
     go_type: str
 
 
-def duplicate_field(path: Path) -> StrictError:
-    return _strict_error(Check.DUPLICATE_FIELD, path)
-
-
-def _strict_error(check: Check, path: Path) -> StrictError:
+def strict_error(check: Check, path: Path) -> StrictError:
     return StrictError(check, path, f"{_WORDS[check]} {quote_text(path_text(path))}")
+
+
+def unknown_field(path: Path, place: str) -> StrictError:
+    """The error of a custom resource, in which nothing is escaped (customresource_handler.go)."""
+    return StrictError(Check.UNKNOWN_FIELD, path, f'unknown field "{place}"')
 
 
 _WORDS: Final = {Check.UNKNOWN_FIELD: "unknown field", Check.DUPLICATE_FIELD: "duplicate field"}

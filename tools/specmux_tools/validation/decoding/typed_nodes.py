@@ -7,7 +7,9 @@ changes of sigs.k8s.io/json: null is taken everywhere, an unknown value is not l
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator
 from dataclasses import field
+from math import inf
 from typing import Any, Final, Protocol
 
 from specmux_converters.go.text import INT64_MAX, Number, number_text
@@ -29,7 +31,6 @@ ALIASES: Final = {
     "UserInfo.uid": "string",
 }
 """Fields whose Go type is a named string, which OpenAPI shows as "string". Those of every kind."""
-_INFINITE = float("inf")
 
 
 def go_type(component: str) -> str:
@@ -52,10 +53,10 @@ class Node(Protocol):
     def decode(self, value: Any, state: Decoding) -> None: ...
 
 
-def _mismatch(state: Decoding, value: Any, go_type: str, *, with_text: bool = False) -> None:
-    """``with_text``: a number is shown, where a number is wanted."""
+def _shown(value: Any) -> str:
+    """A value where a number is wanted."""
     kind = kind_of(value)
-    state.mismatched(f"number {number_text(value)}" if with_text and kind == "number" else kind, go_type)
+    return f"number {number_text(value)}" if kind == "number" else kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ class Text:
             if self.choices and value and value not in self.choices and state.has_room(state.schema):
                 _schema(state, not_supported(tuple(state.path), value, sorted(self.choices)))
         elif value is not None:
-            _mismatch(state, value, self.go_type)
+            state.mismatched(kind_of(value), self.go_type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ class Boolean:
 
     def decode(self, value: Any, state: Decoding) -> None:
         if value is not None and type(value) is not bool:
-            _mismatch(state, value, self.go_type)
+            state.mismatched(kind_of(value), self.go_type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,7 @@ class Integer:
             return
         if type(value) is Number and value.text == "-0" and self.least < 0:
             return
-        _mismatch(state, value, self.go_type, with_text=True)
+        state.mismatched(_shown(value), self.go_type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +122,9 @@ class Float:
 
     def decode(self, value: Any, state: Decoding) -> None:
         if isinstance(value, bool) or not isinstance(value, int | float | None):
-            _mismatch(state, value, self.go_type)
-        elif value is not None and abs(value) == float("inf"):
-            _mismatch(state, value, self.go_type, with_text=True)
+            state.mismatched(kind_of(value), self.go_type)
+        elif value is not None and abs(value) == inf:
+            state.mismatched(_shown(value), self.go_type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,7 @@ class Bytes:
                 _BYTE.decode(item, state)
                 state.path.pop()
         elif value is not None:
-            _mismatch(state, value, self.go_type)
+            state.mismatched(kind_of(value), self.go_type)
 
 
 _BYTE: Final = Integer("uint8", 0, 255)
@@ -197,8 +198,7 @@ class IntOrString:
             return
         if type(value) is Number and value.text == "-0":
             return
-        kind = kind_of(value)
-        state.stop(f"number {number_text(value)}" if kind == "number" else kind, "int32")
+        state.stop(_shown(value), "int32")
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +212,7 @@ class List:
     def decode(self, value: Any, state: Decoding) -> None:
         if type(value) is not list:
             if value is not None:
-                _mismatch(state, value, self.go_type)
+                state.mismatched(kind_of(value), self.go_type)
             return
         decode, path = self.item.decode, state.path
         for index, item in enumerate(value):
@@ -234,26 +234,13 @@ class Map:
     def decode(self, value: Any, state: Decoding) -> None:
         if not isinstance(value, dict):
             if value is not None:
-                _mismatch(state, value, self.go_type)
-            return
-        if type(value) is Repeats:
-            self._decode_repeats(value, state)
+                state.mismatched(kind_of(value), self.go_type)
             return
         decode, path = self.value.decode, state.path
-        for key, item in value.items():
+        for key, item in value.items() if type(value) is not Repeats else _repeated(value, state):
             path.append(key)
             decode(item, state)
             path.pop()
-
-    def _decode_repeats(self, value: Repeats, state: Decoding) -> None:
-        seen: set[str] = set()
-        for key, item in value.pairs:
-            if key in seen:
-                state.duplicate(key)
-            seen.add(key)
-            state.path.append(key)
-            self.value.decode(item, state)
-            state.path.pop()
 
 
 @dataclass(slots=True, eq=False)
@@ -270,42 +257,46 @@ class Struct:
     def decode(self, value: Any, state: Decoding) -> None:
         if not isinstance(value, dict):
             if value is not None:
-                _mismatch(state, value, self.go_type)
+                state.mismatched(kind_of(value), self.go_type)
             return
-        if type(value) is Repeats:
-            self._decode_repeats(value, state)
-        else:
-            fields, path = self.fields, state.path
-            for key, item in value.items():
-                node = fields.get(key)
-                if node is not None:
-                    path.append(key)
-                    node.decode(item, state)
-                    path.pop()
-                elif not self.is_open:
-                    state.unknown(key)
+        fields, path = self.fields, state.path
+        for key, item in value.items() if type(value) is not Repeats else _repeated(value, state, fields):
+            node = fields.get(key)
+            if node is not None:
+                path.append(key)
+                node.decode(item, state)
+                path.pop()
+            elif not self.is_open:
+                state.unknown(key)
         for name in self.required:
             if value.get(name) is None and state.has_room(state.schema):
                 _schema(state, required((*state.path, name)))
 
-    def _decode_repeats(self, value: Repeats, state: Decoding) -> None:
-        seen: set[str] = set()
-        for key, item in value.pairs:
-            node = self.fields.get(key)
-            if node is None:
-                if not self.is_open:
-                    state.unknown(key)
-                continue
-            if key in seen:
-                state.duplicate(key)
-            seen.add(key)
-            state.path.append(key)
-            node.decode(item, state)
-            state.path.pop()
+
+def _repeated(
+    value: Repeats, state: Decoding, known: Container[str] | None = None
+) -> Iterator[tuple[str, Any]]:
+    """The pairs as they were written. A key of ``known`` ones that came before is noted."""
+    seen: set[str] = set()
+    for key, item in value.pairs:
+        if key in seen and (known is None or key in known):
+            state.duplicate(key)
+        seen.add(key)
+        yield key, item
 
 
 INT32: Final = Integer("int32", -(2**31), 2**31 - 1)
 INT64: Final = Integer("int64", -INT64_MAX - 1, INT64_MAX)
+
+
+def below(node: Node | None, part: str | int) -> Node | None:
+    """The type of a field, of an item or of a map's values."""
+    match node:
+        case Struct(fields=fields):
+            return fields.get(str(part))
+        case Map(value=inner) | List(item=inner):
+            return inner
+    return None
 
 
 def context(root: Node, path: tuple[str | int, ...]) -> tuple[str, str]:
@@ -317,13 +308,7 @@ def context(root: Node, path: tuple[str | int, ...]) -> tuple[str, str]:
         if isinstance(node, Struct):
             struct = node.name
             fields.append(str(part))
-            node = node.fields.get(str(part))
-        elif isinstance(node, Map):
-            node = node.value
-        elif isinstance(node, List):
-            node = node.item
-        else:
-            node = None
+        node = below(node, part)
     return struct, ".".join(fields)
 
 
@@ -332,9 +317,7 @@ def mismatch_text(root: Node, mismatch: Mismatch) -> str:
     if not mismatch.go_type:
         return mismatch.value
     struct, fields = context(root, mismatch.path)
-    if not struct and not fields:
-        return f"json: cannot unmarshal {mismatch.value} into Go value of type {mismatch.go_type}"
-    place = f"Go struct field {struct}.{fields}"
+    place = f"Go struct field {struct}.{fields}" if struct or fields else "Go value"
     return f"json: cannot unmarshal {mismatch.value} into {place} of type {mismatch.go_type}"
 
 
@@ -362,20 +345,13 @@ def known_fields(value: Any, node: Node) -> Any:
 def decode_untyped(value: Any, state: Decoding) -> None:
     """Into ``interface{}``; an infinite number is recorded as a mismatch."""
     match value:
-        case Repeats():
-            seen: set[str] = set()
-            for key, item in value.pairs:
-                if key in seen:
-                    state.duplicate(key)
-                seen.add(key)
-                _inside(key, item, state)
         case dict():
-            for key, item in value.items():
+            for key, item in value.items() if type(value) is not Repeats else _repeated(value, state):
                 _inside(key, item, state)
         case list():
             for index, item in enumerate(value):
                 _inside(index, item, state)
-        case Number() if abs(value) == _INFINITE:
+        case Number() if abs(value) == inf:
             state.mismatched(f"number {value.text}", "float64")
 
 

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from specmux_converters.go.text import quote_text
+from specmux_converters.json_values import mapping
 from specmux_tools.validation.definitions.definition_fault import DefinitionFault, fault
-from specmux_tools.validation.field_errors import shown
+from specmux_tools.validation.field_errors import shown, unsupported
 from specmux_tools.validation.metadata.names import label_1035_faults, subdomain_faults
 from specmux_tools.validation.report import Path
 from specmux_tools.validation.rules.cel.libraries.urls import BadUrl, read_url
@@ -45,9 +46,9 @@ _FIELDS: Final = (
 def conversion_faults(
     spec: Mapping[str, Any], *, needs_known_review: bool = True, takes_any_bundle: bool = True
 ) -> Iterator[DefinitionFault]:
-    conversion = spec.get("conversion")
-    if not isinstance(conversion, Mapping):
+    if not isinstance(spec.get("conversion"), dict):
         return
+    conversion = mapping(spec["conversion"])
     strategy = conversion.get("strategy") or ""
     if strategy != "None" and spec.get("preserveUnknownFields") is True:
         words = "must be None if spec.preserveUnknownFields is true"
@@ -55,12 +56,8 @@ def conversion_faults(
     if not strategy:
         yield fault((*_PATH, "strategy"), "Required value")
     elif strategy not in _CONVERTERS:
-        choices = ", ".join(map(quote_text, _CONVERTERS))
-        yield fault(
-            (*_PATH, "strategy"), f"Unsupported value: {shown(strategy)}: supported values: {choices}"
-        )
-    webhook = conversion.get("webhook")
-    webhook = webhook if isinstance(webhook, Mapping) else {}
+        yield fault((*_PATH, "strategy"), unsupported(strategy, _CONVERTERS))
+    webhook = mapping(conversion.get("webhook"))
     client, reviews = webhook.get("clientConfig"), webhook.get("conversionReviewVersions") or []
     if strategy == _WEBHOOK:
         yield from _client_faults(client, takes_any_bundle=takes_any_bundle)
@@ -101,8 +98,7 @@ def _client_faults(client: Any, *, takes_any_bundle: bool) -> Iterator[Definitio
     bundle = client.get("caBundle")
     if not isinstance(bundle, str) or not bundle or takes_any_bundle:
         return
-    unread = bundle_fault(bundle)
-    if unread:
+    if unread := bundle_fault(bundle):
         words = f"unable to load root certificates: {unread}"
         yield _in_webhook("clientConfig", f"Invalid value: {quote_text(bundle)}: {words}", "caBundle")
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any, Final
 
+from specmux_converters.json_values import array, mapping
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.resources import GroupVersionKind
 from specmux_tools.validation.field_errors import field_path
@@ -31,7 +32,7 @@ def fault(path: Path, text: str) -> DefinitionFault:
 
 def objects(value: Any) -> list[Mapping[str, Any]]:
     """The objects of a list; null counts as an empty object, as in Go."""
-    return [each if isinstance(each, Mapping) else {} for each in value] if isinstance(value, list) else []
+    return [mapping(each) for each in array(value)]
 
 
 class FaultFamily(Enum):

@@ -8,7 +8,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from specmux_converters.go.text import quote_text
-from specmux_converters.json_values import array, mapping, text
+from specmux_converters.json_values import array, mapping, text, within
 from specmux_converters.releases import NEWEST
 from specmux_tools.validation.definitions.conversions import conversion_faults
 from specmux_tools.validation.definitions.definition_fault import (
@@ -30,6 +30,7 @@ from specmux_tools.validation.definitions.version_fields import (
     schema_of,
     selectable_faults,
 )
+from specmux_tools.validation.field_errors import unsupported
 from specmux_tools.validation.metadata.names import (
     label_1035_faults,
     subdomain_faults,
@@ -48,16 +49,13 @@ def metadata_faults(
     manifest: Mapping[str, Any], spec: Mapping[str, Any], old: Mapping[str, Any] | None = None
 ) -> Iterator[DefinitionFault]:
     """An update cannot change the name and may keep an invalid approval."""
-    metadata = manifest.get("metadata")
-    metadata = metadata if isinstance(metadata, Mapping) else {}
+    metadata, group = mapping(manifest.get("metadata")), text(spec.get("group"))
     if old is not None:
-        before = old.get("metadata")
-        is_left = _approval_state(before if isinstance(before, Mapping) else {}) == _approval_state(metadata)
-        yield from () if is_left else _approval_faults(metadata, text(spec.get("group")))
+        is_left = _approval_state(mapping(old.get("metadata"))) == _approval_state(metadata)
+        yield from () if is_left else _approval_faults(metadata, group)
         return
     prefix, name = text(metadata.get("generateName")), text(metadata.get("name"))
-    names = spec.get("names")
-    wanted = f"{text(mapping(names).get('plural'))}.{text(spec.get('group'))}"
+    wanted = f"{text(within(spec, 'names').get('plural'))}.{group}"
     checks = (("generateName", prefix, without_trailing_dash(prefix)), ("name", name, name))
     for key, value, checked in checks:
         faults = subdomain_faults(checked) if value else []
@@ -67,7 +65,7 @@ def metadata_faults(
             yield fault(("metadata", key), f"Invalid value: {quote_text(value)}: {each}")
     if not name and not prefix:
         yield fault(("metadata", "name"), "Required value: name or generateName is required")
-    yield from _approval_faults(metadata, text(spec.get("group")))
+    yield from _approval_faults(metadata, group)
 
 
 def _approval_faults(metadata: Mapping[str, Any], group: str) -> Iterator[DefinitionFault]:
@@ -86,8 +84,7 @@ def _approval_faults(metadata: Mapping[str, Any], group: str) -> Iterator[Defini
 
 
 def _approval(metadata: Mapping[str, Any]) -> str:
-    annotations = metadata.get("annotations")
-    return text(mapping(annotations).get(_APPROVAL))
+    return text(within(metadata, "annotations").get(_APPROVAL))
 
 
 def _approval_state(metadata: Mapping[str, Any]) -> str:
@@ -116,8 +113,7 @@ def spec_name_faults(spec: Mapping[str, Any]) -> Iterator[DefinitionFault]:
     if not scope:
         yield fault(("spec", "scope"), "Required value")
     elif scope not in _SCOPES:
-        choices = ", ".join(map(quote_text, _SCOPES))
-        yield fault(("spec", "scope"), f"Unsupported value: {quote_text(scope)}: supported values: {choices}")
+        yield fault(("spec", "scope"), unsupported(scope, _SCOPES))
 
 
 def name_faults(names: Mapping[str, Any]) -> Iterator[DefinitionFault]:
@@ -148,11 +144,10 @@ def name_faults(names: Mapping[str, Any]) -> Iterator[DefinitionFault]:
 
 def _label_faults(names: Mapping[str, Any], key: str) -> Iterator[DefinitionFault]:
     for index, value in enumerate(array(names.get(key))):
-        text = value if isinstance(value, str) else ""
-        faults = label_1035_faults(text)
+        faults = label_1035_faults(text(value))
         if faults:
             words = ",".join(faults)
-            yield fault(("spec", "names", key, index), f"Invalid value: {quote_text(text)}: {words}")
+            yield fault(("spec", "names", key, index), f"Invalid value: {quote_text(text(value))}: {words}")
 
 
 _LIFTED: Final = {
@@ -171,8 +166,7 @@ def definition_faults(
     release of Kubernetes, for its CEL. ``old`` is the stored definition, with its status, of an update."""
     if manifest.get("apiVersion") != f"{DEFINITION.group}/{DEFINITION.version}":
         return []
-    spec = manifest.get("spec")
-    spec = spec if isinstance(spec, Mapping) else {}
+    spec = mapping(manifest.get("spec"))
     allowances = NO_ALLOWANCES if old is None else allowances_of(spec, old, minor=minor)
     return [
         *metadata_faults(manifest, spec, old),
@@ -193,8 +187,7 @@ def _preserving_faults(spec: Mapping[str, Any], old: Mapping[str, Any] | None) -
     path = ("spec", "preserveUnknownFields")
     if any(has_keyword(schema_of(each), ("default",)) for each in objects(spec.get("versions"))):
         yield fault(path, "Invalid value: true: must be false in order to use defaults in the schema")
-    before = (old or {}).get("spec")
-    if not (isinstance(before, Mapping) and before.get("preserveUnknownFields") is True):
+    if within(old, "spec").get("preserveUnknownFields") is not True:
         words = "set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
         yield fault(path, f"Invalid value: true: cannot set to true, {words}")
 
@@ -222,8 +215,7 @@ class _Versions:
             yield from deprecation_faults(version, place)
             yield from self._fields(index, version, is_lifted=False)
         yield from self._count()
-        names = self._spec.get("names")
-        yield from name_faults(names if isinstance(names, Mapping) else {})
+        yield from name_faults(mapping(self._spec.get("names")))
         if self._versions:
             yield from self._fields(0, self._versions[0], is_lifted=True)
 
@@ -239,14 +231,13 @@ class _Versions:
                 yield fault(path, "Required value: because otherwise all fields are pruned")
 
     def _name(self, index: int, version: Mapping[str, Any]) -> Iterator[DefinitionFault]:
-        name = version.get("name")
-        name = name if isinstance(name, str) else ""
+        name = text(version.get("name"))
         faults = label_1035_faults(name)
         if faults:
-            text = f"Invalid value: {quote_text(name)}: {','.join(faults)}"
-            yield fault(("spec", "versions", index, "name"), text)
+            words = f"Invalid value: {quote_text(name)}: {','.join(faults)}"
+            yield fault(("spec", "versions", index, "name"), words)
             if index == 0 and name:  # the spec has its name, too
-                yield DefinitionFault(("spec", "versions", 0, "name"), f"spec.version: {text}")
+                yield DefinitionFault(("spec", "versions", 0, "name"), f"spec.version: {words}")
 
     def _count(self) -> Iterator[DefinitionFault]:
         names = [each.get("name") for each in self._versions]
@@ -272,7 +263,6 @@ class _Versions:
             yield from scale_faults(version, path, text)
         if ("additionalPrinterColumns" in self._lifted) is is_lifted:
             yield from column_faults(version, path, text)
-
         if ("selectableFields" in self._lifted) is is_lifted and version.get("selectableFields"):
             yield from self._selectable(version, path, text, is_lifted=is_lifted)
 
@@ -316,5 +306,4 @@ class _Versions:
 
 
 def _has_status(version: Mapping[str, Any]) -> bool:
-    subresources = version.get("subresources")
-    return isinstance(subresources, Mapping) and subresources.get("status") is not None
+    return within(version, "subresources").get("status") is not None

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from specmux_converters.go.text import json_text
-from specmux_converters.json_values import array, text
+from specmux_converters.json_values import mapping, text
+from specmux_tools.validation.schema.ratcheting import is_same
 
 
 class GoStruct(dict[str, Any]):
@@ -32,8 +33,7 @@ def same(left: Any, right: Any) -> bool:
     if isinstance(left, GoStruct) and isinstance(right, GoStruct):
         # Values behind pointers must be equal JSON.
         return all(
-            _is_same_json(left[key], right[key]) if key in _POINTED else same(left[key], right[key])
-            for key in left
+            is_same(left[key], right[key]) if key in _POINTED else same(left[key], right[key]) for key in left
         )
     if isinstance(left, GoStruct) or isinstance(right, GoStruct):
         return False
@@ -46,26 +46,17 @@ def same(left: Any, right: Any) -> bool:
     )
 
 
-def _is_same_json(left: Any, right: Any) -> bool:
-    if type(left) is not type(right):
-        return False
-    if isinstance(left, dict):
-        return left.keys() == right.keys() and all(_is_same_json(left[key], right[key]) for key in left)
-    if isinstance(left, list):
-        return len(left) == len(right) and all(map(_is_same_json, left, right))
-    return bool(left == right)
-
-
 def version_in_memory(version: Mapping[str, Any]) -> GoStruct:
     holder = version.get("schema")
-    schema = holder.get("openAPIV3Schema") if isinstance(holder, Mapping) else None
     return GoStruct(
         Name=text(version.get("name")),
         Served=version.get("served") is True,
         Storage=version.get("storage") is True,
         Deprecated=version.get("deprecated") is True,
         DeprecationWarning=version.get("deprecationWarning"),
-        Schema=GoStruct(OpenAPIV3Schema=_one(schema)) if isinstance(holder, Mapping) else None,
+        Schema=GoStruct(OpenAPIV3Schema=_one(holder.get("openAPIV3Schema")))
+        if isinstance(holder, dict)
+        else None,
         Subresources=_subresources(version.get("subresources")),
         AdditionalPrinterColumns=_structs(version.get("additionalPrinterColumns"), _column),
         SelectableFields=_structs(
@@ -78,11 +69,11 @@ def _subresources(value: Any) -> GoStruct | None:
     if not isinstance(value, Mapping):
         return None
     scale = value.get("scale")
-    paths = ("specReplicasPath", "statusReplicasPath")
     return GoStruct(
         Status=GoStruct() if isinstance(value.get("status"), Mapping) else None,
         Scale=GoStruct(
-            {each[0].upper() + each[1:]: text(scale.get(each)) for each in paths},
+            SpecReplicasPath=text(scale.get("specReplicasPath")),
+            StatusReplicasPath=text(scale.get("statusReplicasPath")),
             LabelSelectorPath=scale.get("labelSelectorPath"),
         )
         if isinstance(scale, Mapping)
@@ -100,12 +91,10 @@ def schema_in_memory(schema: Mapping[str, Any]) -> GoStruct:
 
 
 def rule_in_memory(rule: Mapping[str, Any]) -> GoStruct:
-    texts = {
-        f"{each[0].upper()}{each[1:]}": text(rule.get(each))
-        for each in ("rule", "message", "messageExpression")
-    }
     return GoStruct(
-        texts,
+        Rule=text(rule.get("rule")),
+        Message=text(rule.get("message")),
+        MessageExpression=text(rule.get("messageExpression")),
         Reason=rule.get("reason"),
         FieldPath=text(rule.get("fieldPath")),
         OptionalOldSelf=rule.get("optionalOldSelf"),
@@ -126,9 +115,7 @@ def _one(value: Any) -> GoStruct | None:
 
 def _structs(value: Any, read: Callable[[Mapping[str, Any]], GoStruct]) -> list[GoStruct] | None:
     """Null items count as empty structs."""
-    items: Iterable[Any] = array(value)
-    found = [read(each if isinstance(each, Mapping) else {}) for each in items]
-    return found if isinstance(value, list) else None
+    return [read(mapping(each)) for each in value] if isinstance(value, list) else None
 
 
 def _many(value: Any) -> list[GoStruct] | None:
@@ -136,11 +123,9 @@ def _many(value: Any) -> list[GoStruct] | None:
 
 
 def _name(value: Any) -> dict[str, Any] | None:
-    return (
-        {key: schema_in_memory(each or {}) for key, each in value.items()}
-        if isinstance(value, Mapping)
-        else None
-    )
+    if not isinstance(value, dict):
+        return None
+    return {key: schema_in_memory(each or {}) for key, each in value.items()}
 
 
 def items_in_memory(value: Any) -> GoStruct | None:
@@ -224,11 +209,7 @@ def said(schema: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
     """Yields the keywords that differ from Go's zero values, with Go's names and values, in Go's order."""
     for key, name, read in _FIELDS:
         value = read(schema.get(key))
-        if (
-            value is not None
-            and not (value == "" and read is text)
-            and not (value is False and read is _flag)
-        ):
+        if value is not None and (read, value) not in ((text, ""), (_flag, False)):
             yield key, name, value
 
 

@@ -10,11 +10,11 @@ from typing import Any, Final
 from specmux_converters.crd.keywords import EMBEDDED_RESOURCE, PRESERVE_UNKNOWN_FIELDS, TYPES
 from specmux_converters.crd.nested import JUNCTORS
 from specmux_converters.go.text import json_text
-from specmux_converters.json_values import array
+from specmux_converters.json_values import array, mapping
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.validation.definitions.definition_fault import DefinitionFault
 from specmux_tools.validation.definitions.internal_version import items_in_memory, written
-from specmux_tools.validation.field_errors import not_supported, shown
+from specmux_tools.validation.field_errors import shown, unsupported
 from specmux_tools.validation.report import Path
 from specmux_tools.validation.rules.rule_faults import BAD_PATH, RULES, rule_faults
 from specmux_tools.validation.rules.rule_tree import rule_tree
@@ -43,16 +43,11 @@ class _SchemaNode:
     """Why no default may be set; "" if one may."""
 
     def below(self, schema: Any, *path: str | int) -> _SchemaNode:
-        inner = schema if isinstance(schema, Mapping) else {}
-        return replace(self, schema=inner, path=(*self.path, *path), is_root=False)
+        return replace(self, schema=mapping(schema), path=(*self.path, *path), is_root=False)
 
     def fault(self, text: str, *path: str | int) -> DefinitionFault:
         found = (*self.path, *path)
         return DefinitionFault(found, f"{schema_place(self.prefix, found)}: {text}", self.path)
-
-    def mapping(self, key: str) -> Mapping[str, Any]:
-        value = self.schema.get(key)
-        return value if isinstance(value, Mapping) else {}
 
 
 def keyword_faults(schema: Mapping[str, Any], prefix: str) -> Iterator[DefinitionFault]:
@@ -109,13 +104,13 @@ def _inner(node: _SchemaNode) -> Iterator[_SchemaNode]:
         inner = node.below(schema["additionalProperties"], "additionalProperties")
         reason = "inside additionalProperties applying to object metadata"
         yield replace(inner, no_default=reason) if node.is_in_metadata else inner
-    for name, property_schema in node.mapping("properties").items():
+    for name, property_schema in mapping(node.schema.get("properties")).items():
         inner = node.below(property_schema, "properties", name)
         if (node.is_root or schema.get(EMBEDDED_RESOURCE) is True) and name in _META_FIELDS:
             reason = f"in top-level {name}" if node.is_root else node.no_default
             inner = replace(inner, is_in_metadata=True, no_default=reason)
         yield inner
-    if node.mapping("not"):
+    if mapping(node.schema.get("not")):
         yield node.below(schema["not"], "not")
     for key in JUNCTORS:
         for index, clause in enumerate(array(schema.get(key))):
@@ -126,7 +121,7 @@ def _inner(node: _SchemaNode) -> Iterator[_SchemaNode]:
     for index, item in enumerate(array(items)):
         yield node.below(item, "items", index)
     for key in ("definitions", "dependencies"):
-        for name, inner_schema in node.mapping(key).items():
+        for name, inner_schema in mapping(node.schema.get(key)).items():
             if isinstance(inner_schema, Mapping):
                 yield node.below(inner_schema, key, name)
 
@@ -135,7 +130,7 @@ def _of_keywords(node: _SchemaNode) -> Iterator[DefinitionFault]:
     schema = node.schema
     kind = schema.get("type")
     if kind and kind not in [*TYPES]:  # an undecoded manifest may contain anything
-        text = not_supported("", kind, sorted(TYPES)).removeprefix(": ")
+        text = unsupported(kind, sorted(TYPES))
         yield node.fault(text, "type")
     if schema.get("default") is not None and node.no_default:
         yield node.fault(f"Forbidden: must not be set {node.no_default}", "default")
@@ -153,7 +148,7 @@ def _of_keywords(node: _SchemaNode) -> Iterator[DefinitionFault]:
     if schema.get("uniqueItems") is True:
         words = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
         yield node.fault(f"Forbidden: {words}", "uniqueItems")
-    if node.mapping("properties") and schema.get("additionalProperties") not in (None, True):
+    if mapping(node.schema.get("properties")) and schema.get("additionalProperties") not in (None, True):
         words = "Forbidden: additionalProperties and properties are mutual exclusive"
         yield node.fault(words, "additionalProperties")
 
@@ -165,7 +160,7 @@ def _of_map_type(node: _SchemaNode) -> Iterator[DefinitionFault]:
     if kind != "object":
         yield node.fault(f"{_wrong(kind)}: must be object if {MAP_TYPE} is specified", "type")
     if map_type not in _MAP_TYPES:
-        yield node.fault(not_supported("", map_type, _MAP_TYPES).removeprefix(": "), MAP_TYPE)
+        yield node.fault(unsupported(map_type, _MAP_TYPES), MAP_TYPE)
 
 
 def _of_list_type(node: _SchemaNode) -> Iterator[DefinitionFault]:
@@ -182,7 +177,7 @@ def _of_list_type(node: _SchemaNode) -> Iterator[DefinitionFault]:
             text = f"Invalid value: {json_text(item.get(LIST_TYPE))}: {_IN_SET}"
             yield node.fault(text, "items", MAP_TYPE)
     if list_type is not None and list_type not in _LIST_TYPES:
-        text = not_supported("", list_type, _LIST_TYPES).removeprefix(": ")
+        text = unsupported(list_type, _LIST_TYPES)
         yield node.fault(text, LIST_TYPE)
     found = node.schema.get(LIST_KEYS)
     keys = [each if isinstance(each, str) else "" for each in found] if isinstance(found, list) else []
@@ -215,7 +210,7 @@ def _of_map(node: _SchemaNode, item: Mapping[str, Any] | None, keys: list[str]) 
         text = f"{wrong}: must be object if parent array's {LIST_TYPE} is map"
         yield node.fault(text, "items", "type")
         return
-    properties = node.below(item, "items").mapping("properties")
+    properties = mapping(item.get("properties"))
     for index, key in enumerate(keys):
         if key not in properties:
             words = "entries must all be names of item properties"
@@ -231,7 +226,7 @@ def _of_keys(item: _SchemaNode, keys: list[str]) -> Iterator[DefinitionFault]:
     """Every item must have the keys, or the keys must have defaults."""
     words = f"this property is in {LIST_KEYS}, so it"
     required = item.schema.get("required")
-    properties = item.mapping("properties")
+    properties = mapping(item.schema.get("properties"))
     for key in keys:
         inner = properties.get(key)
         if not isinstance(inner, Mapping):

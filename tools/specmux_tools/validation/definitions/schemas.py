@@ -14,6 +14,7 @@ from specmux_converters.crd.keywords import EMBEDDED_RESOURCE
 from specmux_converters.crd.nested import NESTING, UNSTRUCTURED
 from specmux_converters.crd.structural import structural_faults
 from specmux_converters.errors import InvalidDocument
+from specmux_converters.json_values import mapping, members
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.losses import tokens_of
 from specmux_tools.validation.decoding.embedded import unknown_in_embedded
@@ -54,20 +55,16 @@ class _DefaultPlace:
     is_in_metadata: bool = False
 
 
-def default_faults(
-    schema: Mapping[str, Any], prefix: str, *, minor: int, takes_unknown: bool = False
-) -> Iterator[DefinitionFault]:
-    """Paths lead into the structural schema at ``prefix``. ``takes_unknown``: unknown fields in a default are
-    no fault."""
+def default_faults(schema: Mapping[str, Any], prefix: str, *, minor: int) -> Iterator[DefinitionFault]:
+    """Paths lead into the structural schema at ``prefix``."""
     root = {**schema, EMBEDDED_RESOURCE: True}
-    yield from _Defaults(minor, takes_unknown=takes_unknown).faults(root, _DefaultPlace((), prefix, root))
+    yield from _Defaults(minor).faults(root, _DefaultPlace((), prefix, root))
 
 
 class _Defaults:
-    def __init__(self, minor: int, *, takes_unknown: bool) -> None:
+    def __init__(self, minor: int) -> None:
         self._rules = RuleCompiler(minor)
         self._schemas = SchemaCompiler({}, minor=minor, is_published=False)
-        self._takes_unknown = takes_unknown
 
     def faults(self, schema: Mapping[str, Any], place: _DefaultPlace) -> Iterator[DefinitionFault]:
         """Like upstream, skips schemas in additionalProperties."""
@@ -82,25 +79,22 @@ class _Defaults:
         if isinstance(items, Mapping):
             path, text = (*place.path, "items"), f"{place.text}.items"
             yield from self.faults(items, replace(place, path=path, text=text, steps=(*place.steps, 0)))
-        properties = schema.get("properties")
-        for name, inner in properties.items() if isinstance(properties, Mapping) else ():
-            if isinstance(inner, Mapping):
-                is_meta = schema.get(EMBEDDED_RESOURCE) is True and name in META_FIELDS
-                below = _DefaultPlace(
-                    (*place.path, "properties", name),
-                    f"{place.text}.properties[{name}]",
-                    place.root,
-                    (*place.steps, name),
-                    place.is_in_metadata or is_meta,
-                )
-                yield from self.faults(inner, below)
+        for name, inner in members(schema.get("properties")):
+            is_meta = schema.get(EMBEDDED_RESOURCE) is True and name in META_FIELDS
+            below = _DefaultPlace(
+                (*place.path, "properties", name),
+                f"{place.text}.properties[{name}]",
+                place.root,
+                (*place.steps, name),
+                place.is_in_metadata or is_meta,
+            )
+            yield from self.faults(inner, below)
 
     def _alone(self, default: Any, schema: Mapping[str, Any], place: _DefaultPlace) -> Iterator[str]:
         prefix, structure = f"{place.text}.default", structural(schema, {}, depth=1)
-        if not self._takes_unknown:
-            pruned = prune(default, structure, is_object=structure.is_embedded)[0]
-            if not is_same(pruned, default):
-                yield f"{prefix}: Invalid value: {shown(default)}: must not have unknown fields"
+        pruned = prune(default, structure, is_object=structure.is_embedded)[0]
+        if not is_same(pruned, default):
+            yield f"{prefix}: Invalid value: {shown(default)}: must not have unknown fields"
         wrong = _metadata_faults(default, structure)
         if wrong:
             yield from (_join(prefix, text) for text in wrong)
@@ -146,8 +140,7 @@ def _metadata_faults(value: Any, structure: Structural) -> list[str]:
 
 def _text(error: SchemaError, schema: Mapping[str, Any], prefix: str) -> str:
     text, nowhere = error.text, field_path(())
-    properties = schema.get("properties")
-    is_field = isinstance(properties, Mapping) and bool(error.path) and error.path[0] in properties
+    is_field = bool(error.path) and error.path[0] in mapping(schema.get("properties"))
     if error.path and isinstance(error.path[0], str) and not is_field and text.endswith(error.detail):
         # Upstream appends a dot to a map's name before the key.
         quote = '"' if error.detail.startswith('"') else ""
@@ -201,10 +194,10 @@ def schema_faults(
     if is_sound and not defaults:
         places = [each.path if each.schema_path is None else each.schema_path for each in keywords]
         broken = frozenset(each[:end] for each in places for end in range(len(each) + 1))
-        rules = compile_rules(
+        wrong = compile_rules(
             schema, prefix, minor=minor, known=allowances.rules, takes_cost=takes_cost, broken=broken
         )
-        found += [DefinitionFault(rule.path, rule.text) for rule in rules]
+        found += (DefinitionFault(each.path, each.text) for each in wrong)
     return found
 
 

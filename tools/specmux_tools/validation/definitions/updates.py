@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from specmux_converters.crd.keywords import EMBEDDED_RESOURCE, INT_OR_STRING, PRESERVE_UNKNOWN_FIELDS
 from specmux_converters.go.text import json_text, quote_text
+from specmux_converters.json_values import texts, within
 from specmux_tools.validation.definitions.conversions import bundle_fault, is_known_review
 from specmux_tools.validation.definitions.definition_fault import (
     Allowances,
@@ -34,7 +35,7 @@ _IMMUTABLE_SINCE_SERVED: Final[tuple[tuple[str, ...], ...]] = (("scope",), ("nam
 
 def allowances_of(spec: Mapping[str, Any], old: Mapping[str, Any], *, minor: int) -> Allowances:
     """``old`` is the whole stored definition."""
-    before = _inside(old, "spec")
+    before = within(old, "spec")
     versions = {str(each.get("name")): each for each in objects(before.get("versions"))}
     schemas = [schema for each in versions.values() if (schema := schema_of(each)) is not None]
     faults = [each for schema in schemas for each in schema_faults(schema, "", minor=minor)]
@@ -50,9 +51,9 @@ def allowances_of(spec: Mapping[str, Any], old: Mapping[str, Any], *, minor: int
         fields = then["SelectableFields"] or ()
         if len(fields) > SELECTABLE_MAX and same(now["SelectableFields"], fields):
             selectable |= {name, ""}
-    webhook = _inside(_inside(before, "conversion"), "webhook")
+    webhook = within(before, "conversion", "webhook")
     reviews = webhook.get("conversionReviewVersions") or []
-    bundle = _inside(webhook, "clientConfig").get("caBundle")
+    bundle = within(webhook, "clientConfig").get("caBundle")
     return Allowances(
         frozenset(families),
         frozenset(text for schema in schemas for text in _rules(schema)),
@@ -66,9 +67,9 @@ def allowances_of(spec: Mapping[str, Any], old: Mapping[str, Any], *, minor: int
 
 
 def immutable_faults(spec: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[DefinitionFault]:
-    before = _inside(old, "spec")
+    before = within(old, "spec")
     for path in (*(_IMMUTABLE_SINCE_SERVED if _is_established(old) else ()), *_IMMUTABLE):
-        now, then = (_inside(each, *path[:-1]).get(path[-1]) or "" for each in (spec, before))
+        now, then = (within(each, *path[:-1]).get(path[-1]) or "" for each in (spec, before))
         if now != then:
             yield fault(("spec", *path), f"Invalid value: {shown(now)}: field is immutable")
 
@@ -77,10 +78,9 @@ def storage_faults(spec: Mapping[str, Any], old: Mapping[str, Any] | None) -> It
     """Checks stored versions: an apiserver adds the first version with ``storage: true``."""
     versions = objects(spec.get("versions"))
     names = _stored_in(spec)
-    found = _inside(old or {}, "status").get("storedVersions")
-    stored = [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
+    stored = [*texts(within(old, "status").get("storedVersions"))]
     if not stored and old is not None:  # a manifest has no status: assume its storage version
-        stored = _stored_in(_inside(old, "spec"))[:1]
+        stored = _stored_in(within(old, "spec"))[:1]
     stored += [name for name in names[:1] if name not in stored]
     path: Path = ("spec", "versions")
     place = "status.storedVersions"
@@ -116,7 +116,7 @@ def _takes_any_structure(spec: Mapping[str, Any]) -> bool:
 
 
 def _is_established(old: Mapping[str, Any]) -> bool:
-    conditions = objects(_inside(old, "status").get("conditions"))
+    conditions = objects(within(old, "status").get("conditions"))
     return any(each.get("type") == "Established" and each.get("status") == "True" for each in conditions)
 
 
@@ -129,10 +129,3 @@ def _rules(value: Any) -> Iterator[str]:
     elif isinstance(value, list):
         for inner in value:
             yield from _rules(inner)
-
-
-def _inside(value: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
-    for name in names:
-        found = value.get(name)
-        value = found if isinstance(found, Mapping) else {}
-    return value

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from specmux_converters.go.text import json_text, quote_text, size_of
+from specmux_converters.json_values import within
 from specmux_tools.validation.definitions.definition_fault import DefinitionFault, fault, objects
 from specmux_tools.validation.report import Path
 from specmux_tools.validation.rules.rule_tree import BadFieldPath, RuleNode, follow_field_path, rule_tree
@@ -23,9 +24,8 @@ _WRONG_KIND: Final = (
 
 
 def schema_of(version: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    holder = version.get("schema")
-    schema = holder.get("openAPIV3Schema") if isinstance(holder, Mapping) else None
-    return schema if isinstance(schema, Mapping) else None
+    schema = within(version, "schema").get("openAPIV3Schema")
+    return schema if isinstance(schema, dict) else None
 
 
 def deprecation_faults(version: Mapping[str, Any], path: Path) -> Iterator[DefinitionFault]:
@@ -77,9 +77,8 @@ def _column(column: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
 
 
 def scale_faults(version: Mapping[str, Any], path: Path, place: str) -> Iterator[DefinitionFault]:
-    subresources = version.get("subresources")
-    scale = subresources.get("scale") if isinstance(subresources, Mapping) else None
-    if not isinstance(scale, Mapping):
+    scale = within(version, "subresources").get("scale")
+    if not isinstance(scale, dict):
         return
     checks = (
         ("specReplicasPath", (".spec.",), "under .spec"),

@@ -3,13 +3,14 @@ that of embedded objects of a custom resource (apiextensions, pkg/apiserver/sche
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from operator import attrgetter
 from typing import Any, Final
 
 from specmux_converters.go.text import json_text, size_of
 from specmux_tools.validation.decoding.type_meta import parse_group_version
 from specmux_tools.validation.errors import Undecodable
-from specmux_tools.validation.field_errors import FieldError, field_path, invalid, shown
+from specmux_tools.validation.field_errors import FieldError, field_path, invalid, shown, unsupported
 from specmux_tools.validation.metadata.names import (
     NameRule,
     label_1035_faults,
@@ -19,7 +20,7 @@ from specmux_tools.validation.metadata.names import (
     qualified_name_faults,
 )
 from specmux_tools.validation.report import Path
-from specmux_tools.validation.schema.structural import Structural
+from specmux_tools.validation.schema.structural import Structural, walk
 
 MOST_ANNOTATIONS: Final = 256 * 1024
 """Bytes of all keys and values."""
@@ -33,27 +34,20 @@ _EVENT_OWNS: Final = "/v1, Kind=Event is disallowed from being an owner"
 _OWNER_TEXTS: Final = ("kind", "name", "uid")
 
 
-Faults = Callable[[str], list[str]]
-
-
 def metadata_errors(
     metadata: Mapping[str, Any],
     path: Path = ("metadata",),
     place: str = "metadata",
     *,
-    is_namespaced: bool | None = None,
     needs_name: bool = True,
     rule: NameRule | None = NameRule.SUBDOMAIN,
 ) -> Iterator[FieldError]:
     """Check metadata that was decoded as ObjectMeta; ``place`` is how messages call ``path``.
-
-    ``is_namespaced`` is None where the scope is not known: then a namespace may be there or not.
-    ``rule`` is that of the name; None for no check.
-    """
+    ``rule`` is that of the name; None for no check."""
     checks = _Checks(metadata, path, place)
     if rule is not None:
         yield from checks.names(rule, needs_name=needs_name)
-    yield from checks.namespace(is_namespaced)
+    yield from checks.namespace()
     yield from checks.generation()
     yield from checks.labels()
     yield from checks.annotations()
@@ -82,14 +76,11 @@ class _Checks:
         if name:
             yield from self._invalid(("name",), name, name_faults(rule, name))
         elif not prefix and needs_name:
-            detail = "Required value: name or generateName is required"
-            yield self._error(("name",), detail)
+            yield self._error(("name",), "Required value: name or generateName is required")
 
-    def namespace(self, is_namespaced: bool | None) -> Iterator[FieldError]:
+    def namespace(self) -> Iterator[FieldError]:
         namespace = self._text("namespace")
-        if is_namespaced is False and namespace:
-            yield self._error(("namespace",), "Forbidden: not allowed on this type")
-        elif namespace:
+        if namespace:
             yield from self._invalid(("namespace",), namespace, label_faults(namespace))
 
     def generation(self) -> Iterator[FieldError]:
@@ -123,7 +114,7 @@ class _Checks:
                 if len(controllers) > 1:
                     names = f"{controllers[0]} and {controllers[-1]}"
                     detail = f'{_ONE_CONTROLLER}. Found "true" in references for {names}'
-                    yield self._invalid_owners(f"[{listed}]", detail)
+                    yield self._error(("ownerReferences",), f"Invalid value: [{listed}]: {detail}")
 
     def _owner(self, owner: Mapping[str, Any], place: Path) -> Iterator[FieldError]:
         text = owner.get("apiVersion") or ""
@@ -139,9 +130,6 @@ class _Checks:
         if (group, version, owner.get("kind")) == ("", "v1", "Event"):
             yield self._error(place, f"Invalid value: {_owner_text(owner)}: {_EVENT_OWNS}")
 
-    def _invalid_owners(self, owners: str, detail: str) -> FieldError:
-        return self._error(("ownerReferences",), f"Invalid value: {owners}: {detail}")
-
     def finalizers(self) -> Iterator[FieldError]:
         listed = self._metadata.get("finalizers")
         finalizers = [each or "" for each in listed] if isinstance(listed, list) else []
@@ -153,12 +141,12 @@ class _Checks:
 
     def managed_fields(self) -> Iterator[FieldError]:
         for index, entry in enumerate(self._objects("managedFields")):
-            yield from self._managed(("managedFields", index), entry)
+            yield from self._entry(("managedFields", index), entry)
 
-    def _managed(self, place: Path, entry: Mapping[str, Any]) -> Iterator[FieldError]:
+    def _entry(self, place: Path, entry: Mapping[str, Any]) -> Iterator[FieldError]:
         operation = entry.get("operation") or ""
         if operation not in ("Apply", "Update"):
-            supported = f'Unsupported value: {shown(operation)}: supported values: "Apply", "Update"'
+            supported = unsupported(operation, ("Apply", "Update"))
             detail = supported if operation else "Required value: must not be empty"
             yield self._error((*place, "operation"), detail)
         kind = entry.get("fieldsType") or ""
@@ -207,25 +195,12 @@ def _owner_text(owner: Mapping[str, Any]) -> str:
 
 
 def embedded_errors(value: Any, schema: Structural) -> list[FieldError]:
-    return list(_walk(value, schema, (), "")) if schema.has_embedded else []
-
-
-def _walk(value: Any, schema: Structural | None, path: Path, place: str) -> Iterator[FieldError]:
-    """``place``: the path in the form of messages, with keys of maps in brackets."""
-    if schema is None or not schema.has_embedded:
-        return
-    if isinstance(value, dict):
-        if schema.is_embedded:
-            yield from _embed(value, path, place)
-        for key, item in value.items():
-            inner = schema.properties.get(key)
-            if inner is not None:
-                yield from _walk(item, inner, (*path, key), f"{place}.{key}" if place else key)
-            else:
-                yield from _walk(item, schema.additional, (*path, key), f"{place}[{key}]")
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _walk(item, schema.items, (*path, index), f"{place}[{index}]")
+    return [
+        error
+        for found, inner, path, place in walk(value, schema, attrgetter("has_embedded"))
+        if inner.is_embedded and isinstance(found, dict)
+        for error in _embed(found, path, place)
+    ]
 
 
 def _embed(value: dict[str, Any], path: Path, place: str) -> Iterator[FieldError]:
@@ -239,12 +214,10 @@ def _embed(value: dict[str, Any], path: Path, place: str) -> Iterator[FieldError
                 yield FieldError((*path, name), invalid(f"{prefix}{name}", value[name], detail))
     metadata = value.get("metadata")
     if isinstance(metadata, dict):
-        is_namespaced = True if metadata.get("namespace") else None
         yield from metadata_errors(
             metadata,
             (*path, "metadata"),
             f"{prefix}metadata",
-            is_namespaced=is_namespaced,
             needs_name=False,
             rule=NameRule.PATH_SEGMENT,
         )

@@ -13,7 +13,7 @@ from typing import Any, Final
 from specmux_converters.go.text import json_text, quote_text
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.releases import NEWEST
-from specmux_tools.validation.field_errors import shown
+from specmux_tools.validation.field_errors import FieldError, shown, unsupported
 from specmux_tools.validation.report import Path
 from specmux_tools.validation.rules.cel.compiling import CompiledExpression
 from specmux_tools.validation.rules.cel.costs.call_estimates import MOST, Range
@@ -71,14 +71,6 @@ _MOST_NAMED: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class RuleFault:
-    path: Path
-    """Into the schema."""
-    text: str
-    """With the whole path, as an apiserver writes it."""
-
-
-@dataclass(frozen=True, slots=True)
 class _Place:
     path: Path
     text: str
@@ -123,7 +115,7 @@ def compile_rules(
     known: frozenset[str] = frozenset(),
     takes_cost: bool = False,
     broken: frozenset[Path] = frozenset(),
-) -> list[RuleFault]:
+) -> list[FieldError]:
     """Faults of an ``openAPIV3Schema``; ``prefix`` is its place. ``known``: texts of rules that were in
     the definition before. ``takes_cost``: they may cost too much, each. ``broken``: places at fault, and all
     above them, whose rules are not compiled."""
@@ -143,24 +135,24 @@ class _Definition:
         self._total = 0
         self._costs: list[tuple[int, Path, str]] = []
 
-    def faults(self, tree: RuleNode) -> list[RuleFault]:
+    def faults(self, tree: RuleNode) -> list[FieldError]:
         root = _Place((), self._prefix, 1)
         found = list(self._compile(tree, tree, root))
         if self._total > DEFINITION_LIMIT:
             self._costs.sort(key=lambda each: -each[0])
             for _, path, place in self._costs[:_MOST_NAMED]:
                 words = "contributed to estimated rule cost total exceeding cost limit"
-                found.append(RuleFault(path, f"{place}: Forbidden: {words} for entire OpenAPIv3 schema"))
+                found.append(FieldError(path, f"{place}: Forbidden: {words} for entire OpenAPIv3 schema"))
             name = f"{RULES} estimated rule cost total for entire OpenAPIv3 schema"
             words = _over_limit(name, self._total, DEFINITION_LIMIT)
-            found.append(RuleFault((), f"{self._prefix}: Forbidden: {words}"))
+            found.append(FieldError((), f"{self._prefix}: Forbidden: {words}"))
         return found
 
-    def _compile(self, node: RuleNode, typed: RuleNode, place: _Place) -> Iterator[RuleFault]:
+    def _compile(self, node: RuleNode, typed: RuleNode, place: _Place) -> Iterator[FieldError]:
         declared = self._compiler.declarations.of(typed) if place.is_in_scope or node.rules else None
         is_typed = declared is not None and not place.is_untyped
         if node.rules and place.path not in self._broken and not is_typed:
-            yield RuleFault((*place.path, RULES), f"{place.text}.{RULES}: Internal error: {_UNTYPED}")
+            yield FieldError((*place.path, RULES), f"{place.text}.{RULES}: Internal error: {_UNTYPED}")
         elif node.rules and place.path not in self._broken:
             for index, rule in enumerate(self._compiler.rules(node, typed)):
                 if rule.rule.text in self._known:
@@ -205,9 +197,9 @@ class _Definition:
             path = (*place.path, RULES, index, name)
             self._costs.append((cost, path, f"{place.text}.{RULES}[{index}].{name}"))
 
-    def _fault(self, place: _Place, index: int, name: str, text: str) -> RuleFault:
+    def _fault(self, place: _Place, index: int, name: str, text: str) -> FieldError:
         path = (*place.path, RULES, index, name)
-        return RuleFault(path, f"{place.text}.{RULES}[{index}].{name}: {text}")
+        return FieldError(path, f"{place.text}.{RULES}[{index}].{name}: {text}")
 
 
 def _below(node: RuleNode, typed: RuleNode, place: _Place) -> Iterator[tuple[RuleNode, RuleNode, _Place]]:
@@ -243,8 +235,7 @@ def rule_faults(rule: ValidationRule, typed: RuleNode) -> Iterator[tuple[str, st
     if rule.message_expression and not rule.message_expression.strip():
         yield "messageExpression", "Required value: messageExpression must be non-empty if specified"
     if rule.reason and rule.reason not in _REASONS:
-        choices = ", ".join(map(quote_text, _REASONS))
-        yield "reason", f"Unsupported value: {quote_text(rule.reason)}: supported values: {choices}"
+        yield "reason", unsupported(rule.reason, _REASONS)
     yield from _field_path_faults(rule.field_path, typed)
 
 

@@ -65,7 +65,7 @@ def missing(path: Path, name: str) -> SchemaError:
 
 def not_in_enum(path: Path, value: Any, choices: Sequence[Any]) -> SchemaError:
     texts = [choice if isinstance(choice, str) else json_text(choice) for choice in choices]
-    text = not_supported(field_path(path), value, texts)
+    text = not_supported(path, value, texts)
     listed = " ".join(map(json_text, choices))
     return SchemaError(path, text, f"{name_of(path)} in body should be one of [{listed}]", blocks_rules=True)
 

@@ -5,7 +5,7 @@ As in apiextensions' structural schemas, allOf, anyOf, oneOf and not contribute 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from typing import Any, Final
 
@@ -13,6 +13,7 @@ from specmux_converters.crd.keywords import DEFINED_FIELDS, EMBEDDED_RESOURCE, P
 from specmux_converters.json_values import mapping, text, texts
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.references import resolve_schema
+from specmux_tools.validation.report import Path
 
 MOST_DEPTH: Final = 100
 """Levels of a schema, whose references may be circular. Deeper ones accept anything."""
@@ -86,3 +87,27 @@ def structural(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> Struc
     node.has_lists = node.list_type in ("set", "map") or any(each.has_lists for each in inner)
     node.has_defaults = node.default is not NO_DEFAULT or any(each.has_defaults for each in inner)
     return node
+
+
+def walk(
+    value: Any,
+    schema: Structural | None,
+    leads: Callable[[Structural], bool],
+    path: Path = (),
+    place: str = "",
+) -> Iterator[tuple[Any, Structural, Path, str]]:
+    """The values whose schema ``leads`` to what is looked for, from the outside in. ``place``: the path as
+    messages write it, with keys of maps in brackets."""
+    if schema is None or not leads(schema):
+        return
+    yield value, schema, path, place
+    if isinstance(value, dict):
+        for key, item in value.items():
+            inner = schema.properties.get(key)
+            if inner is not None:
+                yield from walk(item, inner, leads, (*path, key), f"{place}.{key}" if place else key)
+            else:
+                yield from walk(item, schema.additional, leads, (*path, key), f"{place}[{key}]")
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from walk(item, schema.items, leads, (*path, index), f"{place}[{index}]")
