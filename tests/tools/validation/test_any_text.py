@@ -18,7 +18,7 @@ from specmux_converters.resources import GroupVersionKind
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.validation import Validator
 from specmux_tools.validation.decoding.json_reader import read_json
-from specmux_tools.validation.schema.formats import registered_formats
+from specmux_tools.validation.schema.formats import FORMATS
 from specmux_tools.validation.schema.scalars import QUANTITY_FORMAT
 
 TEXTS = st.text(st.characters(codec=None), max_size=6)
@@ -29,7 +29,7 @@ SPEC = {
         "map": {"type": "object", "additionalProperties": {"type": "integer"}},
         "set": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
         "port": {"x-kubernetes-int-or-string": True},
-        **{each.name: {"type": "string", "format": each.name} for each in registered_formats()},
+        **{name: {"type": "string", "format": name} for name in FORMATS},
     },
 }
 DEFINITION = {

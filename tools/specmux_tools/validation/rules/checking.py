@@ -29,7 +29,7 @@ from specmux_tools.validation.rules.compiled_rule import (
     CompiledRule,
     RuleCompiler,
 )
-from specmux_tools.validation.rules.data import value_of
+from specmux_tools.validation.rules.data import converter
 from specmux_tools.validation.rules.rule_tree import RuleNode
 from specmux_tools.validation.schema.ratcheting import Correlation, Standing
 
@@ -255,7 +255,7 @@ class _Walk:
 def _convert(variables: dict[str, Any], name: str, raw: Any, node: RuleNode) -> str | None:
     """Why it does not fit its schema."""
     try:
-        variables[name] = value_of(raw, node)
+        variables[name] = converter(node)(raw)
     except CelError as error:
         return str(error)
     return None

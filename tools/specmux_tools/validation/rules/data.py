@@ -24,7 +24,7 @@ from specmux_tools.validation.rules.cel.values.values import (
     no_such_overload,
 )
 from specmux_tools.validation.rules.rule_tree import RuleNode, escaped_name, unescaped_name
-from specmux_tools.validation.schema.formats import find_format
+from specmux_tools.validation.schema.formats import FORMATS, read_long_duration
 from specmux_tools.validation.schema.scalars import base64_fault
 
 Convert = Callable[[Any], Any]
@@ -39,13 +39,8 @@ _GO_KINDS: Final[dict[type, str]] = {
 }
 
 
-def value_of(raw: Any, node: RuleNode) -> Any:
-    """Raises CelError."""
-    return converter(node)(raw)
-
-
 def converter(node: RuleNode) -> Convert:
-    """Kept with the node."""
+    """Makes a value of a document one of CEL, or raises CelError. Kept with the node."""
     found: Convert | None = node.__dict__.get("convert")
     if found is None:
         found = node.__dict__["convert"] = _nullable(node, _converter(node))
@@ -162,23 +157,15 @@ def _duration(raw: Any) -> Duration:
     text = _text(raw)
     nanos = read_duration(text)
     if nanos is None:
-        nanos = _long_duration(text)
+        nanos = read_long_duration(text)
     if nanos is None:
         raise CelError(f"Invalid duration {text}: time: invalid duration {quote_text(text)}")
     return Duration(nanos)
 
 
-def _long_duration(text: str) -> int | None:
-    """A duration in kube-openapi's own units, such as days and weeks."""
-    from specmux_tools.validation.rules.long_durations import read_long_duration
-
-    return read_long_duration(text)
-
-
 def _date(raw: Any) -> Timestamp:
     text = _text(raw)
-    form = find_format("date")
-    found = any_timestamp(f"{text}T00:00:00Z") if form is not None and form.accepts(text) else None
+    found = any_timestamp(f"{text}T00:00:00Z") if FORMATS["date"](text) else None
     if found is None:
         fault = f'parsing time {quote_text(text)} as "2006-01-02": cannot parse {quote_text(text)} as "2006"'
         raise CelError(f"Invalid date formatted string {text}: {fault}")
@@ -189,8 +176,7 @@ def _date_time(raw: Any) -> Timestamp:
     text = _text(raw)
     if not text:
         return Timestamp(0)
-    form = find_format("date-time")
-    found = any_timestamp(text) if form is not None and form.accepts(text) else None
+    found = any_timestamp(text) if FORMATS["datetime"](text) else None
     if found is None:
         raise CelError(f"Invalid date-time formatted string {text}: cannot parse it as a time")
     return found

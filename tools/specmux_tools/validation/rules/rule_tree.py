@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from specmux_converters.crd.keywords import DEFINED_FIELDS
-from specmux_converters.json_values import mapping, text, texts
+from specmux_converters.json_values import mapping, objects, text, texts
 from specmux_converters.references import resolve_schema
 from specmux_tools.validation.report import Path
 from specmux_tools.validation.rules.cel.parsing.syntax import RESERVED
@@ -111,7 +111,7 @@ def rule_tree(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> RuleNo
     node = RuleNode(
         kind=text(schema.get("type")),
         form=text(schema["format"]) if "format" in schema else "",
-        rules=tuple(_rule(each) for each in _objects(schema.get("x-kubernetes-validations"))),
+        rules=tuple(_rule(each) for each in objects(schema.get("x-kubernetes-validations"))),
         properties={
             name: RuleNode("object")
             if is_resource and name == "metadata" and not _names_itself(inner)
@@ -121,7 +121,7 @@ def rule_tree(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> RuleNo
         additional=rule_tree(values, schemas, depth + 1) if isinstance(values, Mapping) else None,
         says_additional=values is not None,
         items=rule_tree(items, schemas, depth + 1) if isinstance(items, Mapping) else None,
-        nested=tuple(rule_tree(each, schemas, depth + 1) for each in _objects(schema.get("allOf"))),
+        nested=tuple(rule_tree(each, schemas, depth + 1) for each in objects(schema.get("allOf"))),
         list_type=text(schema[LIST_TYPE]) if LIST_TYPE in schema else "",
         list_keys=texts(schema[MAP_KEYS]) if MAP_KEYS in schema else (),
         map_type=schema.get("x-kubernetes-map-type"),
@@ -212,10 +212,6 @@ def _rule(value: Mapping[str, Any]) -> ValidationRule:
 
 def _count(value: Any) -> int | None:
     return max(int(value), 0) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def _objects(value: Any) -> list[Mapping[str, Any]]:
-    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
 
 
 _PART: Final = re.compile(r"'(?:[^']|(?<=\\)')*'|[.\[\]]|[^.\[\]']++[^.\[\]]*+")

@@ -34,17 +34,12 @@ class StringFormat:
     """None if every release checks it."""
 
 
-def registered_formats() -> tuple[StringFormat, ...]:
-    """All that are checked."""
-    return tuple(StringFormat(name, accepts) for name, accepts in _FORMATS.items())
-
-
 def find_format(name: Any) -> StringFormat | None:
     """None for what is not checked."""
     if not isinstance(name, str):
         return None
     normalized = name.replace("-", "")
-    accepts = _FORMATS.get(normalized)
+    accepts = FORMATS.get(normalized)
     return None if accepts is None else StringFormat(name, accepts, _SINCE.get(normalized))
 
 
@@ -58,9 +53,19 @@ _TIME: Final = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0
 _GO_DURATION: Final = re.compile(r"[-+]?(?:0|(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)")
 # Digits are read from their first on: what does not match there does not match within them.
 _DURATION_PART: Final = re.compile(r"(?<![0-9])([0-9]++)[\t\n\f\r ]*+([A-Za-zµ]++)")
-_UNITS: Final = frozenset(["ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk"])
+_SECOND: Final = 1_000_000_000
+_UNITS: Final[tuple[tuple[frozenset[str], str, int], ...]] = (
+    (frozenset(("ns",)), "nano", 1),
+    (frozenset(("us", "µs")), "micro", 1_000),
+    (frozenset(("ms",)), "milli", 1_000_000),
+    (frozenset(("s",)), "sec", _SECOND),
+    (frozenset(("m",)), "min", 60 * _SECOND),
+    (frozenset(("h", "hr")), "hour", 3_600 * _SECOND),
+    (frozenset(("d",)), "day", 86_400 * _SECOND),
+    (frozenset(("w", "wk")), "week", 7 * 86_400 * _SECOND),
+)
+"""Short names, the beginning of long ones, and nanoseconds."""
 _INT64_DIGITS: Final = 18
-_LONG_UNITS: Final = ("nano", "micro", "milli", "sec", "min", "hour", "day", "week")
 _LABEL: Final = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
 _URI: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
@@ -87,15 +92,21 @@ def _is_date_time(text: str) -> bool:
 
 
 def _is_duration(text: str) -> bool:
-    if _GO_DURATION.fullmatch(text):
-        return True
-    is_known = False
+    return _GO_DURATION.fullmatch(text) is not None or read_long_duration(text) is not None
+
+
+def read_long_duration(text: str) -> int | None:
+    """Nanoseconds in units that Go does not have: days, weeks, and words for all of them. What is no part is
+    skipped; None where no part is a duration, or one has a number beyond 64 bits."""
+    total: int | None = None
     for part in _DURATION_PART.finditer(text):
         if len(part[1].lstrip("0")) > _INT64_DIGITS:
-            return False
+            return None
         unit = part[2].lower()
-        is_known = is_known or unit in _UNITS or unit.startswith(_LONG_UNITS)
-    return is_known
+        size = next((size for short, long, size in _UNITS if unit in short or unit.startswith(long)), None)
+        if size is not None:
+            total = (total or 0) + int(part[1]) * size
+    return total
 
 
 def _is_ip(text: str, mark: str, others: str = "") -> bool:
@@ -237,7 +248,7 @@ _SHORT_NAME: Final = _matching(_LABEL)
 _LONG_NAME: Final = _matching(rf"{_LABEL}(?:\.{_LABEL})*")
 _ANY4: Final = f"{_HEX}{{4}}"
 _VARIANT: Final = f"[89abAB]{_HEX}{{3}}"
-_FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
+FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
     "bsonobjectid": _matching(f"{_HEX}{{24}}"),
     "uri": _is_uri,
     "email": lambda text: is_mail_address(text),

@@ -161,7 +161,7 @@ def checked_expression(
 ) -> CheckedExpression:
     """Raises InvalidExpression."""
     try:
-        root = parse(text, environment.macros, takes_optional=environment.takes_optional)
+        root = parse(text, environment.macros)
         checked, issues = check(root, environment, variables, structs)
         issues = issues or literal_issues(checked)
     except RecursionError as error:

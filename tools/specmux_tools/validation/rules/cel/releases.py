@@ -40,7 +40,7 @@ from specmux_tools.validation.rules.cel.libraries.lists import (
     SETS,
 )
 from specmux_tools.validation.rules.cel.libraries.messages import WELL_KNOWN
-from specmux_tools.validation.rules.cel.libraries.named_formats import named_formats
+from specmux_tools.validation.rules.cel.libraries.named_formats import NAMED_FORMATS
 from specmux_tools.validation.rules.cel.libraries.optional import OPTIONAL, OPTIONAL_LISTS
 from specmux_tools.validation.rules.cel.libraries.quantities import QUANTITIES
 from specmux_tools.validation.rules.cel.libraries.standard import STANDARD, TWO_VARIABLES
@@ -60,6 +60,7 @@ _SINCE: Final = (
     (CEL_EXTENDED_LISTS, EXTENDED_LISTS),
     (CEL_INCLUDES, INCLUDES),
     (CEL_MASKS, MASKS),
+    (CEL_FORMATS, NAMED_FORMATS),
 )
 _WITH_CEL_GO: Final = (
     (CEL_OPTIONAL_LISTS, OPTIONAL_LISTS),
@@ -75,7 +76,6 @@ def environment(minor: int = NEWEST, *, is_new: bool = False) -> Environment:
     """``is_new``: for what a definition may say for the first time."""
     known = minor - 1 if is_new else minor
     added = [library for since, library in _SINCE if since.is_in(known)]
-    added += [named_formats()] * CEL_FORMATS.is_in(known)
     added += [library for since, library in _WITH_CEL_GO if since.is_in(minor)]
     return Environment(
         [*_ALWAYS, *added],

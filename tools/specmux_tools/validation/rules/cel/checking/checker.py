@@ -88,35 +88,29 @@ class CheckedExpression:
 def check(
     root: Expression, environment: Environment, variables: Mapping[str, CelType], structs: Structs
 ) -> tuple[CheckedExpression, list[Issue]]:
-    checker = _Checker(environment, variables, structs)
-    checker.check(root)
     checked = CheckedExpression(
-        root,
-        checker.types,
-        checker.overloads,
-        checker.messages,
-        environment.constants,
-        checker.names,
-        environment.bounds_equality,
+        root, constants=environment.constants, bounds_equality=environment.bounds_equality
     )
+    checker = _Checker(environment, variables, structs, checked)
+    checker.check(root)
     final = checker.bindings
-    checked.types = {key: final.resolved(of, is_final=True) for key, of in checker.types.items()}
+    checked.types = {key: final.resolved(of, is_final=True) for key, of in checked.types.items()}
     return checked, checker.issues
 
 
 class _Checker:
-    def __init__(self, environment: Environment, variables: Mapping[str, CelType], structs: Structs) -> None:
+    def __init__(
+        self,
+        environment: Environment,
+        variables: Mapping[str, CelType],
+        structs: Structs,
+        checked: CheckedExpression,
+    ) -> None:
         self.issues: list[Issue] = []
-        self.types: dict[int, CelType] = {}
-        self.overloads: dict[int, tuple[Overload, ...]] = {}
-        self.messages: dict[int, Message] = {}
-        self.names: dict[int, str] = {}
         self.bindings = Bindings()
-        self._functions = environment.functions
-        self._type_names = environment.types
-        self._selects_keywords = environment.selects_keywords
-        self._messages = environment.messages
-        self._constants = environment.constants
+        self._checked = checked
+        self._types = checked.types
+        self._environment = environment
         self._structs = structs
         self._scopes: list[dict[str, CelType]] = [dict(variables)]
 
@@ -138,7 +132,7 @@ class _Checker:
                 found = self._structure(expression)
             case Comprehension():
                 found = self._comprehension(expression)
-        self.types[id(expression)] = found
+        self._types[id(expression)] = found
         return found
 
     def _report(self, expression: Expression | MapEntry, message: str) -> None:
@@ -150,9 +144,9 @@ class _Checker:
         for scope in reversed(scopes):
             if name in scope:
                 return scope[name]
-        if name in self._constants:
+        if name in self._environment.constants:
             return INT
-        found = self._type_names.get(name)
+        found = self._environment.types.get(name)
         return None if found is None else type_of(found)
 
     def _identifier(self, expression: Identifier) -> CelType:
@@ -160,27 +154,27 @@ class _Checker:
         if found is None:
             self._report(expression, f"undeclared reference to '{expression.name}' (in container '')")
             return ERROR
-        self.names[id(expression)] = expression.name.removeprefix(".")
+        self._checked.names[id(expression)] = expression.name.removeprefix(".")
         return found
 
     def _select(self, expression: Select) -> CelType:
         name = qualified_name(expression)
         found = None if name is None else self._lookup(name)
         if found is not None and name is not None:
-            self.names[id(expression)] = name.removeprefix(".")
+            self._checked.names[id(expression)] = name.removeprefix(".")
             return found
         selected = self._field(expression, expression.operand, expression.name, is_optional=False)
         return BOOL if expression.is_test else self.bindings.resolved(selected)
 
     def _field(self, at: Expression, operand: Expression, name: str, *, is_optional: bool) -> CelType:
         self.check(operand)
-        target, was_optional = unwrapped(self.bindings.resolved(self.types[id(operand)]))
+        target, was_optional = unwrapped(self.bindings.resolved(self._types[id(operand)]))
         found = DYN
         if target.kind == MAP_KIND:
             found = target.params[1]
         elif target.kind == STRUCT_KIND:
             fields = self._structs.get(target.name, {})
-            is_keyword = self._selects_keywords and name in RESERVED
+            is_keyword = self._environment.selects_keywords and name in RESERVED
             found = fields.get(name) or (fields.get(f"__{name}__") if is_keyword else None) or ERROR
             if found is ERROR:
                 self._report(at, f"undefined field '{name}'")
@@ -194,7 +188,7 @@ class _Checker:
         if call.function == "_?._":
             name = call.arguments[1]
             assert isinstance(name, Literal)
-            self.types[id(name)] = STRING
+            self._types[id(name)] = STRING
             return self.bindings.resolved(self._field(call, call.arguments[0], name.value, is_optional=True))
         for argument in call.arguments:
             self.check(argument)
@@ -203,19 +197,19 @@ class _Checker:
         prefix = qualified_name(call.target)
         if prefix is not None:
             full_name = f"{prefix}.{call.function}".removeprefix(".")
-            if full_name in self._functions:
+            if full_name in self._environment.functions:
                 call.function, call.target = full_name, None
                 return self._resolve(call, full_name, is_member=False)
         self.check(call.target)
         return self._resolve(call, call.function, is_member=True)
 
     def _resolve(self, call: Call, name: str, *, is_member: bool) -> CelType:
-        overloads = self._functions.get(name)
+        overloads = self._environment.functions.get(name)
         if overloads is None:
             self._report(call, f"undeclared reference to '{call.function}' (in container '')")
             return ERROR
         parts = [*([call.target] if call.target is not None else ()), *call.arguments]
-        given = tuple(self.types[id(part)] for part in parts)
+        given = tuple(self._types[id(part)] for part in parts)
         if name in ("_&&_", "_||_"):
             return self._logical(call, overloads)
         found: list[Overload] = []
@@ -238,14 +232,14 @@ class _Checker:
             )
             self._report(call, f"found no matching overload for '{name}' applied to '{shown}'")
             return ERROR
-        self.overloads[id(call)] = tuple(found)
+        self._checked.overloads[id(call)] = tuple(found)
         return result
 
     def _logical(self, call: Call, overloads: tuple[Overload, ...]) -> CelType:
-        self.overloads[id(call)] = overloads
+        self._checked.overloads[id(call)] = overloads
         result = BOOL
         for argument in call.arguments:
-            of = self.types[id(argument)]
+            of = self._types[id(argument)]
             if not self.bindings.fits(of, BOOL):
                 self._report(argument, f"expected type 'bool' but found '{of}'")
                 result = ERROR
@@ -287,9 +281,9 @@ class _Checker:
 
     def _structure(self, expression: StructLiteral) -> CelType:
         name = expression.name.removeprefix(".")
-        message, of = self._messages.get(name), self._type_names.get(name)
+        message, of = self._environment.messages.get(name), self._environment.types.get(name)
         if message is not None:
-            self.messages[id(expression)] = message
+            self._checked.messages[id(expression)] = message
         elif of is not None:
             self._report(expression, f"'{of.name}' is not a message type")
         else:
@@ -314,7 +308,7 @@ class _Checker:
     def _comprehension(self, loop: Comprehension) -> CelType:
         self.check(loop.over)
         start = self.check(loop.start)
-        over = self.bindings.resolved(self.types[id(loop.over)])
+        over = self.bindings.resolved(self._types[id(loop.over)])
         first: CelType
         if over.kind == LIST_KIND:
             first, second = (INT, over.params[0]) if len(loop.variables) == 2 else (over.params[0], DYN)

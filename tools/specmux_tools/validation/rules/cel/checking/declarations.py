@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Final
 
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_tools.validation.rules.cel.checking.types import PARAM_KIND, CelType
+from specmux_tools.validation.rules.cel.checking.types import BOOL, INT, PARAM_KIND, CelType
 from specmux_tools.validation.rules.cel.parsing.macros import Macro
 
 Apply = Callable[..., Any]
@@ -59,6 +59,20 @@ class CelLibrary:
 member: Final = partial(Overload, is_member=True)
 
 
+def orders(prefix: str, of: CelType, compare: Callable[[Any, Any], int]) -> dict[str, tuple[Overload, ...]]:
+    """The functions by which values of a library are ordered."""
+    both = (of, of)
+    return {
+        "isGreaterThan": (
+            member(f"{prefix}_is_greater_than", both, BOOL, lambda one, other: compare(one, other) > 0),
+        ),
+        "isLessThan": (
+            member(f"{prefix}_is_less_than", both, BOOL, lambda one, other: compare(one, other) < 0),
+        ),
+        "compareTo": (member(f"{prefix}_compare_to", both, INT, compare),),
+    }
+
+
 class Environment:
     """Libraries as one. Later ones add overloads to functions, or replace those of the same id."""
 
@@ -66,7 +80,6 @@ class Environment:
         self,
         libraries: Iterable[CelLibrary],
         *,
-        is_optional: bool = True,
         opens_typed: bool = True,
         selects_keywords: bool = True,
         bounds_equality: bool = True,
@@ -76,7 +89,6 @@ class Environment:
         self.types: dict[str, CelType] = {}
         self.messages: dict[str, Message] = {}
         self.constants: dict[str, int] = {}
-        self.takes_optional = is_optional
         self.opens_typed = opens_typed
         """A field of an optional is one of a typed value, not of what the document has."""
         self.selects_keywords = selects_keywords

@@ -162,7 +162,7 @@ class _Planner:
         return self.slots - 1
 
     def _name(self, expression: Expression, name: str) -> _Part:
-        slot = next((scope[name] for scope in reversed(self._scopes) if name in scope), None)
+        slot = self._loop_slot(name)
         name = name.removeprefix(".")  # with a dot it is no variable of a loop
         if slot is None:
             of = self._checked.type(expression)
@@ -176,6 +176,9 @@ class _Planner:
             if slot is None:
                 slot = self.names[name] = self._slot()
         return _Part(variable(slot))
+
+    def _loop_slot(self, name: str) -> int | None:
+        return next((scope[name] for scope in reversed(self._scopes) if name in scope), None)
 
     def _attribute(self, expression: Expression, rest: tuple[Qualifier, ...]) -> _Part:
         """A chain of selections, read from its end."""
@@ -202,10 +205,7 @@ class _Planner:
         if isinstance(expression, Identifier):
             part = self._name(expression, expression.name)
             if part.constant is MISSING:
-                slot = next(
-                    (scope[expression.name] for scope in reversed(self._scopes) if expression.name in scope),
-                    None,
-                )
+                slot = self._loop_slot(expression.name)
                 wanted = self.names[expression.name.removeprefix(".")] if slot is None else slot
                 return lambda frame: frame.values[wanted]
         return self._run(expression)
@@ -327,8 +327,6 @@ class _Planner:
         overloads = self._checked.overloads[id(call)]
         cost = call_cost("@in", overloads[0].id if len(overloads) == 1 else "")
         apply = bound("@in", overloads)
-        if over.constant is MISSING:
-            return _Part(applied(apply, [item, over.run], cost))
         members = over.constant
         if type(members) is not tuple:
             return _Part(applied(apply, [item, over.run], cost))
@@ -365,11 +363,8 @@ class _Planner:
             key.constant is not MISSING and value.constant is not MISSING and not entry.is_optional
             for key, value, entry in entries
         )
-        runs = [(key.run, value.run, entry.is_optional) for key, value, entry in entries]
-        run = map_maker(runs)
-        if is_constant:
-            return _constant(run(Frame(0, 1_000_000)))
-        return _Part(run)
+        run = map_maker([(key.run, value.run, entry.is_optional) for key, value, entry in entries])
+        return _constant(run(Frame(0, 1_000_000))) if is_constant else _Part(run)
 
     def _structure(self, expression: StructLiteral) -> _Part:
         message = self._checked.messages[id(expression)]

@@ -12,7 +12,7 @@ from specmux_converters.go.text import quote_text
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, Overload, member
 from specmux_tools.validation.rules.cel.checking.types import BOOL, INT, STRING, opaque
-from specmux_tools.validation.rules.cel.values.values import CelError, Opaque, no_such_overload
+from specmux_tools.validation.rules.cel.values.values import CelError, Opaque, no_such_overload, takes
 
 IP: Final = opaque("net.IP")
 CIDR: Final = opaque("net.CIDR")
@@ -29,11 +29,6 @@ class IpValue(Opaque):
     def __len__(self) -> int:
         return self.address.max_prefixlen // 8
 
-    def same(self, other: Any) -> bool:
-        if not isinstance(other, IpValue):
-            raise no_such_overload()
-        return self.address == other.address
-
 
 @dataclass(frozen=True, slots=True)
 class CidrValue(Opaque):
@@ -43,11 +38,6 @@ class CidrValue(Opaque):
 
     def __len__(self) -> int:
         return ceil(self.bits / 8)
-
-    def same(self, other: Any) -> bool:
-        if not isinstance(other, CidrValue):
-            raise no_such_overload()
-        return (self.address, self.bits) == (other.address, other.bits)
 
     def contains(self, address: Address, bits: int | None = None) -> bool:
         """``bits`` of a prefix: all of them for an address."""
@@ -92,17 +82,6 @@ def _contains_text(net: CidrValue, text: str) -> bool:
         return net.contains(_ip(text).address)
     except CelError as error:
         raise no_such_overload() from error
-
-
-def _is(read: Callable[[str], Any]) -> Callable[[str], bool]:
-    def accepts(text: str) -> bool:
-        try:
-            read(text)
-        except CelError:
-            return False
-        return True
-
-    return accepts
 
 
 def _cidr_text(value: CidrValue) -> str:
@@ -154,7 +133,7 @@ ADDRESSES: Final = CelLibrary(
             Overload("string_to_ip", (STRING,), IP, _ip),
             member("cidr_ip", (CIDR,), IP, lambda value: IpValue(value.address)),
         ),
-        "isIP": (Overload("is_ip", (STRING,), BOOL, _is(_ip)),),
+        "isIP": (Overload("is_ip", (STRING,), BOOL, takes(_ip)),),
         "ip.isCanonical": (
             Overload("ip_is_canonical", (STRING,), BOOL, lambda text: str(_ip(text).address) == text),
         ),
@@ -165,7 +144,7 @@ ADDRESSES: Final = CelLibrary(
         "isLinkLocalUnicast": _test("ip_is_link_local_unicast", _is_link_local_unicast),
         "isGlobalUnicast": _test("ip_is_global_unicast", _is_global_unicast),
         "cidr": (Overload("string_to_cidr", (STRING,), CIDR, _cidr),),
-        "isCIDR": (Overload("is_cidr", (STRING,), BOOL, _is(_cidr)),),
+        "isCIDR": (Overload("is_cidr", (STRING,), BOOL, takes(_cidr)),),
         "containsIP": (
             member("cidr_contains_ip_string", (CIDR, STRING), BOOL, _contains_text),
             member("cidr_contains_ip_ip", (CIDR, IP), BOOL, lambda net, ip: net.contains(ip.address)),

@@ -121,11 +121,11 @@ def _unfit(value: Any, native: str) -> CelError:
     return CelError(f"type conversion error from '{of}' to '{native}'")
 
 
-def _plain(*kinds: type) -> Callable[[Any, str], Any]:
+def _plain(kind: type) -> Callable[[Any, str], Any]:
     def convert(value: Any, native: str) -> Any:
         if type(value) is Optional and value.value is not MISSING:
             return convert(value.value, native)
-        if type(value) not in kinds:
+        if type(value) is not kind:
             raise _unfit(value, native)
         return value
 
@@ -165,17 +165,10 @@ def _entries(value: Any, native: str) -> LiteralMap:
     return LiteralMap((_plain(str)(key, "string"), _json(value.at_key(key), native)) for key in value)
 
 
-def _made_here(convert: Callable[[Any, str], Any], *kinds: type) -> Callable[[Any, str], Any]:
+def _made_here(convert: Callable[[Any, str], Any], kind: type) -> Callable[[Any, str], Any]:
     """A list or map that an expression made: lists and maps of documents are not taken."""
-
-    def converted(value: Any, native: str) -> Any:
-        if type(value) is Optional and value.value is not MISSING:
-            return converted(value.value, native)
-        if type(value) not in kinds:
-            raise _unfit(value, native)
-        return convert(value, _VALUE)
-
-    return converted
+    plain = _plain(kind)
+    return lambda value, native: convert(plain(value, native), _VALUE)
 
 
 def _json(value: Any, native: str) -> Any:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from dataclasses import field
+from typing import Final
 
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.validation.metadata.names import (
@@ -17,8 +18,8 @@ from specmux_tools.validation.metadata.names import (
 from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, Overload, member
 from specmux_tools.validation.rules.cel.checking.types import STRING, list_of, optional_of, struct
 from specmux_tools.validation.rules.cel.libraries.urls import url_fault
-from specmux_tools.validation.rules.cel.values.values import NONE, Opaque, Optional, no_such_overload
-from specmux_tools.validation.schema.formats import find_format
+from specmux_tools.validation.rules.cel.values.values import NONE, Opaque, Optional
+from specmux_tools.validation.schema.formats import FORMATS
 
 FORMAT: Final = struct("kubernetes.NamedFormat")
 Faults = Callable[[str], list[str]]
@@ -27,15 +28,10 @@ Faults = Callable[[str], list[str]]
 @dataclass(frozen=True, slots=True)
 class FormatValue(Opaque):
     name: str
-    faults: Faults
+    faults: Faults = field(compare=False)
     pattern_size: int
     """The length of the pattern that it stands for, as cost counts it."""
     type_name = FORMAT.name
-
-    def same(self, other: Any) -> bool:
-        if not isinstance(other, FormatValue):
-            raise no_such_overload()
-        return self.name == other.name
 
 
 def _prefix(faults: Faults) -> Faults:
@@ -43,10 +39,7 @@ def _prefix(faults: Faults) -> Faults:
 
 
 def _of_format(name: str, fault: str) -> Faults:
-    form = find_format(name)
-    if form is None:
-        raise LookupError(name)
-    accepts = form.accepts
+    accepts = FORMATS[name]
     return lambda text: [] if accepts(text) else [fault]
 
 
@@ -58,25 +51,22 @@ def _uri_faults(text: str) -> list[str]:
 _TIME_SIZE: Final = 71
 
 
-def _formats() -> dict[str, FormatValue]:
-    return {
-        name: FormatValue(name, faults, size)
-        for name, faults, size in (
-            ("dns1123Label", label_faults, 30),
-            ("dns1123Subdomain", subdomain_faults, 60),
-            ("dns1035Label", label_1035_faults, 30),
-            ("qualifiedName", qualified_name_faults, 60),
-            ("dns1123LabelPrefix", _prefix(label_faults), 30),
-            ("dns1123SubdomainPrefix", _prefix(subdomain_faults), 60),
-            ("dns1035LabelPrefix", _prefix(label_1035_faults), 30),
-            ("labelValue", label_value_faults, 40),
-            ("uri", _uri_faults, 1_103),
-            ("uuid", _of_format("uuid", "does not match the UUID format"), 70),
-            ("byte", _of_format("byte", "invalid base64"), 84),
-            ("date", _of_format("date", "invalid date"), _TIME_SIZE),
-            ("datetime", _of_format("datetime", "invalid datetime"), _TIME_SIZE),
-        )
-    }
+_FORMATS: Final = (
+    FormatValue("dns1123Label", label_faults, 30),
+    FormatValue("dns1123Subdomain", subdomain_faults, 60),
+    FormatValue("dns1035Label", label_1035_faults, 30),
+    FormatValue("qualifiedName", qualified_name_faults, 60),
+    FormatValue("dns1123LabelPrefix", _prefix(label_faults), 30),
+    FormatValue("dns1123SubdomainPrefix", _prefix(subdomain_faults), 60),
+    FormatValue("dns1035LabelPrefix", _prefix(label_1035_faults), 30),
+    FormatValue("labelValue", label_value_faults, 40),
+    FormatValue("uri", _uri_faults, 1_103),
+    FormatValue("uuid", _of_format("uuid", "does not match the UUID format"), 70),
+    FormatValue("byte", _of_format("byte", "invalid base64"), 84),
+    FormatValue("date", _of_format("date", "invalid date"), _TIME_SIZE),
+    FormatValue("datetime", _of_format("datetime", "invalid datetime"), _TIME_SIZE),
+)
+_OPTIONS: Final = {form.name: Optional(form) for form in _FORMATS}
 
 
 def _validate(form: FormatValue, text: str) -> Optional:
@@ -84,21 +74,16 @@ def _validate(form: FormatValue, text: str) -> Optional:
     return Optional(tuple(faults)) if faults else NONE
 
 
-def _constant(form: FormatValue) -> Callable[[], FormatValue]:
-    return lambda: form
+def _constant(form: FormatValue) -> tuple[Overload, ...]:
+    return (Overload(f"format.{form.name}", (), FORMAT, lambda: form),)
 
 
-def named_formats() -> CelLibrary:
-    formats = _formats()
-
-    def named(name: str) -> Optional:
-        found = formats.get(name)
-        return NONE if found is None else Optional(found)
-
-    functions = {
-        f"format.{name}": (Overload(f"format.{name}", (), FORMAT, _constant(form)),)
-        for name, form in formats.items()
+NAMED_FORMATS: Final = CelLibrary(
+    {
+        **{f"format.{form.name}": _constant(form) for form in _FORMATS},
+        "format.named": (
+            Overload("format-named", (STRING,), optional_of(FORMAT), lambda name: _OPTIONS.get(name, NONE)),
+        ),
+        "validate": (member("format-validate", (FORMAT, STRING), optional_of(list_of(STRING)), _validate),),
     }
-    functions["format.named"] = (Overload("format-named", (STRING,), optional_of(FORMAT), named),)
-    validate = member("format-validate", (FORMAT, STRING), optional_of(list_of(STRING)), _validate)
-    return CelLibrary({**functions, "validate": (validate,)})
+)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
 from typing import Any, Final
 
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, Overload, member
+from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, Overload, member, orders
 from specmux_tools.validation.rules.cel.checking.types import BOOL, DOUBLE, INT, STRING, struct
 from specmux_tools.validation.rules.cel.values.values import (
     INT_MAX,
@@ -17,6 +16,7 @@ from specmux_tools.validation.rules.cel.values.values import (
     Opaque,
     bounded_int,
     no_such_overload,
+    takes,
 )
 
 QUANTITY: Final = struct("kubernetes.Quantity")
@@ -174,29 +174,15 @@ def _as_float(value: QuantityValue) -> float:
     return base * (math.inf if value.scale > 308 else float(f"1e{value.scale}"))
 
 
-def _is_quantity(text: str) -> bool:
-    try:
-        read_quantity(text)
-    except CelError:
-        return False
-    return True
-
-
-def _order(test: Callable[[int], Any]) -> Callable[[QuantityValue, QuantityValue], Any]:
-    return lambda left, right: test(compared(left, right))
-
-
 _TWO: Final = (QUANTITY, QUANTITY)
 QUANTITIES: Final = CelLibrary(
     {
         "quantity": (Overload("string_to_quantity", (STRING,), QUANTITY, read_quantity),),
-        "isQuantity": (Overload("is_quantity_string", (STRING,), BOOL, _is_quantity),),
+        "isQuantity": (Overload("is_quantity_string", (STRING,), BOOL, takes(read_quantity)),),
         "sign": (
             Overload("quantity_sign", (QUANTITY,), INT, lambda value: (value.value > 0) - (value.value < 0)),
         ),
-        "isGreaterThan": (member("quantity_is_greater_than", _TWO, BOOL, _order(lambda order: order > 0)),),
-        "isLessThan": (member("quantity_is_less_than", _TWO, BOOL, _order(lambda order: order < 0)),),
-        "compareTo": (member("quantity_compare_to", _TWO, INT, compared),),
+        **orders("quantity", QUANTITY, compared),
         "asApproximateFloat": (member("quantity_get_float", (QUANTITY,), DOUBLE, _as_float),),
         "asInteger": (member("quantity_get_int", (QUANTITY,), INT, _as_integer),),
         "isInteger": (

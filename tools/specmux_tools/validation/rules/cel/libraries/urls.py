@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Final
 
 from specmux_converters.go.text import quote_text
@@ -11,7 +12,7 @@ from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, Overload, member
 from specmux_tools.validation.rules.cel.checking.types import BOOL, STRING, list_of, map_of, struct
 from specmux_tools.validation.rules.cel.values.comparison import LiteralMap
-from specmux_tools.validation.rules.cel.values.values import CelError, Opaque, no_such_overload
+from specmux_tools.validation.rules.cel.values.values import CelError, Opaque
 
 URL: Final = struct("kubernetes.URL")
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
@@ -30,11 +31,6 @@ _PATH_AS_WRITTEN: Final = _PATH | frozenset(b"!'()*[]%")
 class UrlValue(Opaque):
     url: GoUrl
     type_name = URL.name
-
-    def same(self, other: Any) -> bool:
-        if not isinstance(other, UrlValue):
-            raise no_such_overload()
-        return self.url == other.url
 
 
 def _url(text: str) -> UrlValue:
@@ -134,11 +130,7 @@ def read_url(text: str) -> GoUrl:
     whole, mark, fragment = text.partition("#")
     found = _read(whole, is_request=False)
     _unescape(fragment)
-    return found if not mark else GoUrl(*_fields(found), fragment)
-
-
-def _fields(of: GoUrl) -> tuple[str, str, str, str, str, str, bool]:
-    return of.scheme, of.opaque, of.user, of.host, of.path, of.query, of.has_query_mark
+    return replace(found, fragment=fragment) if mark else found
 
 
 def _read(text: str, *, is_request: bool) -> GoUrl:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from specmux_converters.go.text import quote_text
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, Overload, member
+from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, Overload, member, orders
 from specmux_tools.validation.rules.cel.checking.types import BOOL, INT, STRING, struct
 from specmux_tools.validation.rules.cel.values.values import (
     INT_MAX,
@@ -16,7 +16,7 @@ from specmux_tools.validation.rules.cel.values.values import (
     CelError,
     Opaque,
     bounded_int,
-    no_such_overload,
+    takes,
 )
 
 SEMVER: Final = struct("kubernetes.Semver")
@@ -31,11 +31,6 @@ class SemverValue(Opaque):
     before: tuple[int | str, ...] = ()
     """Identifiers of a pre-release."""
     type_name = SEMVER.name
-
-    def same(self, other: Any) -> bool:
-        if not isinstance(other, SemverValue):
-            raise no_such_overload()
-        return compared(self, other) == 0
 
 
 def read_version(text: str) -> SemverValue:
@@ -104,29 +99,14 @@ def _semver(text: str, normalises: bool = False) -> SemverValue:
     return read_version(_normalise(text) if normalises else text)
 
 
-def _is_semver(text: str, normalises: bool = False) -> bool:
-    try:
-        _semver(text, normalises)
-    except CelError:
-        return False
-    return True
-
-
 def _key(value: SemverValue) -> tuple[Any, ...]:
-    words = tuple(
-        (isinstance(each, str), 0, each) if isinstance(each, str) else (False, each, "")
-        for each in value.before
-    )
+    words = tuple((True, 0, each) if isinstance(each, str) else (False, each, "") for each in value.before)
     return value.numbers, not value.before, words
 
 
 def compared(left: SemverValue, right: SemverValue) -> int:
     one, other = _key(left), _key(right)
     return (one > other) - (one < other)
-
-
-def _order(test: Callable[[int], bool]) -> Callable[[SemverValue, SemverValue], bool]:
-    return lambda left, right: test(compared(left, right))
 
 
 def _part(index: int) -> Callable[[SemverValue], int]:
@@ -137,7 +117,6 @@ def _part(index: int) -> Callable[[SemverValue], int]:
     return get
 
 
-_TWO: Final = (SEMVER, SEMVER)
 VERSIONS: Final = CelLibrary(
     {
         "semver": (
@@ -145,12 +124,10 @@ VERSIONS: Final = CelLibrary(
             Overload("string_bool_to_semver", (STRING, BOOL), SEMVER, _semver),
         ),
         "isSemver": (
-            Overload("is_semver_string", (STRING,), BOOL, _is_semver),
-            Overload("is_semver_string_bool", (STRING, BOOL), BOOL, _is_semver),
+            Overload("is_semver_string", (STRING,), BOOL, takes(_semver)),
+            Overload("is_semver_string_bool", (STRING, BOOL), BOOL, takes(_semver)),
         ),
-        "isGreaterThan": (member("semver_is_greater_than", _TWO, BOOL, _order(lambda order: order > 0)),),
-        "isLessThan": (member("semver_is_less_than", _TWO, BOOL, _order(lambda order: order < 0)),),
-        "compareTo": (member("semver_compare_to", _TWO, INT, compared),),
+        **orders("semver", SEMVER, compared),
         "major": (member("semver_major", (SEMVER,), INT, _part(0)),),
         "minor": (member("semver_minor", (SEMVER,), INT, _part(1)),),
         "patch": (member("semver_patch", (SEMVER,), INT, _part(2)),),

@@ -61,29 +61,28 @@ def loop_exists_one(at: int, target: Expression | None, arguments: list[Expressi
 
 def loop_filter(at: int, target: Expression | None, arguments: list[Expression]) -> Expression:
     name = _variable(arguments[0], "argument is not an identifier")
-    return _collect("filter", at, target, (name,), [arguments[1], arguments[0]], has_filter=True)
+    return _collect_list("filter", at, target, (name,), [arguments[1], arguments[0]])
 
 
 def loop_map(at: int, target: Expression | None, arguments: list[Expression]) -> Expression:
     name = _variable(arguments[0], "argument is not an identifier")
-    return _collect("map", at, target, (name,), arguments[1:], has_filter=len(arguments) == 3)
+    return _collect_list("map", at, target, (name,), arguments[1:])
 
 
 def transform_list(at: int, target: Expression | None, arguments: list[Expression]) -> Expression:
-    names = _two_variables(arguments)
-    return _collect("map", at, target, names, arguments[2:], has_filter=len(arguments) == 4)
+    return _collect_list("map", at, target, _two_variables(arguments), arguments[2:])
 
 
 def transform_map(at: int, target: Expression | None, arguments: list[Expression]) -> Expression:
     names = _two_variables(arguments)
     step = Call(at, "cel.@mapInsert", [_accumulator(at), Identifier(at, names[0]), arguments[-1]])
-    return _insert("transform_map", at, target, names, arguments[2:], step)
+    return _collect("transform_map", at, target, names, arguments[2:], MapLiteral(at, []), step)
 
 
 def transform_map_entry(at: int, target: Expression | None, arguments: list[Expression]) -> Expression:
-    names = _two_variables(arguments)
     step = Call(at, "cel.@mapInsert", [_accumulator(at), arguments[-1]])
-    return _insert("transform_map_entry", at, target, names, arguments[2:], step)
+    names, start = _two_variables(arguments), MapLiteral(at, [])
+    return _collect("transform_map_entry", at, target, names, arguments[2:], start, step)
 
 
 def opt_map(at: int, target: Expression | None, arguments: list[Expression]) -> Expression:
@@ -97,11 +96,8 @@ def opt_flat_map(at: int, target: Expression | None, arguments: list[Expression]
 
 def sort_by(at: int, target: Expression | None, arguments: list[Expression]) -> Expression:
     if not isinstance(target, ListLiteral | Select | Identifier | Comprehension | Call):
-        place = at if target is None else target.at
-        raise BadMacro(
-            place,
-            "sortBy can only be applied to a list, identifier, comprehension, call or select expression",
-        )
+        fault = "sortBy can only be applied to a list, identifier, comprehension, call or select expression"
+        raise BadMacro(at if target is None else target.at, fault)
     keys = loop_map(at, Identifier(at, SORTED), arguments)
     return bind(at, SORTED, target, Call(at, "@sortByAssociatedKeys", [keys], Identifier(at, SORTED)))
 
@@ -147,30 +143,22 @@ def _collect(
     target: Expression | None,
     names: tuple[str, ...],
     body: list[Expression],
-    *,
-    has_filter: bool,
-) -> Expression:
-    assert target is not None
-    step: Expression = Call(at, "_+_", [_accumulator(at), ListLiteral(at, [body[-1]])])
-    if has_filter:
-        step = Call(at, "_?_:_", [body[0], step, _accumulator(at)])
-    start, condition = ListLiteral(at, []), Literal(at, True)
-    return Comprehension(at, loop, target, names, ACCUMULATOR, start, condition, step, _accumulator(at), body)
-
-
-def _insert(
-    loop: str,
-    at: int,
-    target: Expression | None,
-    names: tuple[str, ...],
-    body: list[Expression],
+    start: Expression,
     step: Expression,
 ) -> Expression:
+    """``body``: the transformation, which ``step`` adds, behind a predicate, if there is one."""
     assert target is not None
     if len(body) == 2:
         step = Call(at, "_?_:_", [body[0], step, _accumulator(at)])
-    start, condition = MapLiteral(at, []), Literal(at, True)
+    condition = Literal(at, True)
     return Comprehension(at, loop, target, names, ACCUMULATOR, start, condition, step, _accumulator(at), body)
+
+
+def _collect_list(
+    loop: str, at: int, target: Expression | None, names: tuple[str, ...], body: list[Expression]
+) -> Expression:
+    step = Call(at, "_+_", [_accumulator(at), ListLiteral(at, [body[-1]])])
+    return _collect(loop, at, target, names, body, ListLiteral(at, []), step)
 
 
 def _bound_value(macro: str, at: int, target: Expression | None, arguments: list[Expression]) -> Expression:

@@ -59,15 +59,13 @@ _OPTIONAL: Final = _EXPRESSION | {"?"}
 _FIELD: Final = frozenset(("name", "escaped"))
 
 
-def parse(
-    text: str, macros: Mapping[tuple[str, int, bool], Macro], *, takes_optional: bool = True
-) -> Expression:
+def parse(text: str, macros: Mapping[tuple[str, int, bool], Macro]) -> Expression:
     """``macros`` by name, count of arguments and whether they are members. Raises InvalidExpression."""
     if len(text) > MOST_CHARACTERS:
         fault = f"expression code point size exceeds limit: size: {len(text)}, limit {MOST_CHARACTERS}"
         raise InvalidExpression(text, [Issue(-1, fault)])
     issues: list[Issue] = []
-    parser = _Parser(tokens(text, issues), macros, takes_optional, issues)
+    parser = _Parser(tokens(text, issues), macros, issues)
     found: Expression | None = None
     try:
         found = parser.whole()
@@ -85,12 +83,10 @@ class _Parser(TokenReader):
         self,
         found: list[Token],
         macros: Mapping[tuple[str, int, bool], Macro],
-        takes_optional: bool,
         issues: list[Issue],
     ) -> None:
         super().__init__(found, issues)
         self._macros = macros
-        self._takes_optional = takes_optional
         self._depth = 0
 
     def whole(self) -> Expression:
@@ -195,19 +191,13 @@ class _Parser(TokenReader):
 
     def _index(self, operand: Expression, bracket: Token) -> Expression:
         self._sync("index", _OPTIONAL)
-        is_optional = self._optional_mark(bracket, "[?")
+        is_optional = self._take("?") is not None
         index = self._within(frozenset(("]",)))
         self._want("]", "index end", self._after())
         return Call(bracket.at, "_[?_]" if is_optional else "_[_]", [operand, index])
 
-    def _optional_mark(self, before: Token, syntax: str) -> bool:
-        mark = self._take("?")
-        if mark is not None and not self._takes_optional:
-            self._fault(before.at, f"unsupported syntax '{syntax}'")
-        return mark is not None
-
     def _select(self, operand: Expression, dot: Token) -> Expression:
-        if self._optional_mark(dot, ".?"):
+        if self._take("?"):
             at = self._token.at
             name = self._field_name()
             if name is None:
@@ -338,7 +328,7 @@ class _Parser(TokenReader):
         optional: set[int] = set()
         self._sync("list", _OPTIONAL | {",", "]"})
         while self._token.kind in _OPTIONAL:
-            if self._optional_mark(self._token, "?"):
+            if self._take("?"):
                 optional.add(len(items))
             items.append(self._within(frozenset((",", "]")), MEMBERS))
             if self._token.kind != "," or self._next() not in _OPTIONAL:
@@ -372,7 +362,7 @@ class _Parser(TokenReader):
         self._sync(place, first | {",", "}"})
         try:
             while self._token.kind in first:
-                is_optional = self._optional_mark(self._token, "?")
+                is_optional = self._take("?") is not None
                 entries.append(self._entry(key(), is_optional))
                 if self._token.kind != "," or self._next() not in first:
                     break

@@ -5,7 +5,7 @@ Lists and maps of documents are subclasses of ListValue and MapValue (``rules.da
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from specmux_converters.lazy.dataclasses import dataclass
@@ -90,7 +90,10 @@ class Opaque:
     type_name = "unknown"
 
     def same(self, other: Any) -> bool:
-        return type(other) is type(self) and bool(self == other)
+        """Raises CelError for a value of another type, as what each library compares with."""
+        if type(other) is not type(self):
+            raise no_such_overload()
+        return bool(self == other)
 
 
 class ListValue:
@@ -227,6 +230,19 @@ def go_type(value: Any) -> str:
     name = type_name(value)
     package, _, bare = name.rpartition(".")
     return _GO_TYPES.get(name) or (f"cel.{bare}" if package else f"types.{name.title()}")
+
+
+def takes(read: Callable[..., Any]) -> Callable[..., bool]:
+    """Whether a function has a value for its arguments."""
+
+    def has_value(*arguments: Any) -> bool:
+        try:
+            read(*arguments)
+        except CelError:
+            return False
+        return True
+
+    return has_value
 
 
 def no_such_overload() -> CelError:
