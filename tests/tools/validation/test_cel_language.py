@@ -31,7 +31,6 @@ from specmux_tools.validation.rules.cel.values.arithmetic import (
     negate,
     subtract,
 )
-from specmux_tools.validation.rules.cel.values.comparison import LiteralMap, compare, equal
 from specmux_tools.validation.rules.cel.values.values import (
     INT_MAX,
     INT_MIN,
@@ -39,8 +38,11 @@ from specmux_tools.validation.rules.cel.values.values import (
     CelError,
     CostExceeded,
     Duration,
+    LiteralMap,
     UInt,
     UndecidedRule,
+    compare,
+    equal,
 )
 
 LIMIT = 1_000_000

@@ -14,9 +14,10 @@ from specmux_tools.validation.field_errors import FieldError, field_path, invali
 from specmux_tools.validation.metadata.names import generated_name, length_faults, name_rule
 from specmux_tools.validation.metadata.object_metadata import (
     metadata_errors,
+    metadata_of,
     template_errors,
+    update_errors,
 )
-from specmux_tools.validation.metadata.updated_metadata import metadata_of, update_errors
 from specmux_tools.validation.report import Check, Path, Severity, Violation
 
 _POD_TEMPLATE: Final = "PodTemplateSpec"
@@ -47,9 +48,9 @@ def check_typed(
         needs_name=kind.needs_name,
         rule=None if kind.kind == DEFINITION else name_rule(kind.kind.group, kind.kind.kind, minor),
     )
-    for error in (*errors, *(update_errors(metadata, metadata_of(old)) if old is not None else ())):
-        yield Violation(Severity.ERROR, Check.METADATA, error.path, error.text)
     for error in (
+        *errors,
+        *(update_errors(metadata, metadata_of(old)) if old is not None else ()),
         *_finalizer_errors(metadata, kind),
         *_template_errors(value, node),
         *(_length_errors(metadata, kind) if old is None else ()),

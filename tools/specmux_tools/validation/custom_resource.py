@@ -16,10 +16,13 @@ from specmux_tools.validation.decoding.embedded import marshalled, without_empty
 from specmux_tools.validation.decoding.structural_values import settled
 from specmux_tools.validation.field_errors import FieldError, duplicate, invalid
 from specmux_tools.validation.metadata.names import qualified_name_faults
-from specmux_tools.validation.metadata.object_metadata import embedded_errors, metadata_errors
-from specmux_tools.validation.metadata.updated_metadata import metadata_of, update_errors
+from specmux_tools.validation.metadata.object_metadata import (
+    embedded_errors,
+    metadata_errors,
+    metadata_of,
+    update_errors,
+)
 from specmux_tools.validation.report import Check, Path, Severity, Violation
-from specmux_tools.validation.schema.errors import SchemaError
 from specmux_tools.validation.schema.nodes import Walk
 from specmux_tools.validation.schema.ratcheting import Correlation, lies_in_unchanged
 from specmux_tools.validation.schema.structural import Structural, walk
@@ -58,12 +61,13 @@ def check_custom(
     value = _with_metadata(_with_stored_status(value, kind, old))
     value = settled(without_empty_metadata(value, kind.structural), kind.structural)
     is_ratcheted = old is not None and ratchets
-    # Remove errors in what the update does not change.
     checked = Walk(most=sys.maxsize) if is_ratcheted else Walk()
     judged = {**value, "metadata": {**value["metadata"], "name": name}} if name else value
     kind.schema.check(judged, checked)
     correlation = Correlation(value, old, kind.structural) if is_ratcheted else None
-    schema_errors = _once(_left(checked.found, correlation), lambda error: error.detail)
+    # Errors in what the update does not change are left out (apiserver/validation/ratcheting.go).
+    left = (e for e in checked.found if correlation is None or not lies_in_unchanged(correlation, e.place))
+    schema_errors = _once(left, lambda error: error.detail)
     metadata = value.get("metadata")
     around = [
         *_violations(Check.METADATA, embedded_errors(value, kind.structural)),
@@ -83,13 +87,6 @@ def check_custom(
     blocks = any(error.blocks_rules for error in schema_errors) or any(map(_blocks_rules, (*own, *around)))
     found = tuple(_once(violations, lambda violation: violation.message))
     return CustomResourceCheck(value, judged, found, blocks, correlation, checked.left_out)
-
-
-def _left(found: list[SchemaError], correlation: Correlation | None) -> list[SchemaError]:
-    """Without errors in what the update does not change (apiserver/validation/ratcheting.go)."""
-    if correlation is None:
-        return found
-    return [error for error in found if not lies_in_unchanged(correlation, error.place)]
 
 
 def _list_errors(value: dict[str, Any], old: dict[str, Any] | None, schema: Structural) -> list[FieldError]:

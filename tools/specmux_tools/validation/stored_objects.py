@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.validation.decoding.body import objects_in
-from specmux_tools.validation.metadata.updated_metadata import metadata_of
+from specmux_tools.validation.metadata.object_metadata import metadata_of
 
 
 class ObjectKey(NamedTuple):

@@ -31,7 +31,7 @@ from specmux_tools.validation.errors import Undecodable
 from specmux_tools.validation.hints import hint_for
 from specmux_tools.validation.messages import BLOCKED, bad_request, conflict_status
 from specmux_tools.validation.metadata.names import judge_with_names
-from specmux_tools.validation.metadata.updated_metadata import (
+from specmux_tools.validation.metadata.object_metadata import (
     address_fault,
     conflict,
     metadata_of,

@@ -60,9 +60,6 @@ class Places:
     def read_json(self, text: str, *, repeats: bool = False) -> None:
         """Read valid JSON. ``repeats``: whether paths may occur several times."""
         starts = [0, *(match.end() for match in re.finditer("\n", text))]
-        self._read_json(text, starts, repeats=repeats)
-
-    def _read_json(self, text: str, starts: list[int], *, repeats: bool) -> None:
         stack: list[tuple[bool, TextPlace | None, int]] = []
         current: TextPlace | None = self.root
         awaits_key = False
@@ -108,16 +105,15 @@ class Places:
                 above.wanted -= gone
         return self.root.wanted <= 0
 
-    def read_yaml(self, events: list[Any], line: int = 0) -> None:
-        """Read the events of one document; ``line``: number of lines before its text."""
+    def read_yaml(self, events: list[Any]) -> None:
+        """Read the events of one document."""
         if events:
-            _EventWalk(events, line).value(0, self.root)
+            _EventWalk(events).value(0, self.root)
 
 
 class _EventWalk:
-    def __init__(self, events: list[Any], line: int) -> None:
+    def __init__(self, events: list[Any]) -> None:
         self._events = events
-        self._line = line
 
     def value(self, at: int, place: TextPlace | None) -> int:
         """Skip a value; returns the start of the next."""
@@ -153,7 +149,7 @@ class _EventWalk:
 
     def _note(self, place: TextPlace, event: Any) -> None:
         mark = event.start_mark
-        place.found.append((mark.line + 1 + self._line, mark.column + 1))
+        place.found.append((mark.line + 1, mark.column + 1))
 
 
 def line_and_column(text: str, offset: int) -> tuple[int, int]:

@@ -73,3 +73,18 @@ def kind_of(value: Any) -> str:
             return "null"
         case _:
             return "number"
+
+
+def go_type_of(value: Any) -> str:
+    """The Go type of a decoded JSON value. A number that keeps its text is a float."""
+    return next((name for kind, name in _GO_TYPES.items() if isinstance(value, kind)), "%!s(<nil>)")
+
+
+_GO_TYPES: Final = {
+    dict: "map[string]interface {}",
+    list: "[]interface {}",
+    str: "string",
+    bool: "bool",
+    int: "int64",
+    float: "float64",
+}

@@ -257,13 +257,10 @@ def name_faults(rule: NameRule, value: str, *, is_prefix: bool = False) -> list[
             return label_1035_faults(value)
 
 
-def _rules() -> Mapping[tuple[str, str], NameRule]:
-    found = {}
-    for line in _TABLE.strip().splitlines():
-        rule, group, *kinds = line.split()
-        for kind in kinds:
-            found[group.replace("core", ""), kind] = NameRule(rule)
-    return MappingProxyType(found)
-
-
-_RULES: Final = _rules()
+_RULES: Final = MappingProxyType(
+    {
+        (group.replace("core", ""), kind): NameRule(rule)
+        for rule, group, *kinds in map(str.split, _TABLE.strip().splitlines())
+        for kind in kinds
+    }
+)

@@ -7,7 +7,8 @@ end.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 import orjson
@@ -66,14 +67,14 @@ class _Target:
 def _add(target: _Target, fields: Mapping[str, Any]) -> None:
     path = _pointer(fields, "path", "add operation failed to decode path")
     container, key = target.parent(path, f'add operation does not apply: doc is missing path: "{path}"')
-    with _Within(f"error in add for path: '{path}'"):
+    with _within(f"error in add for path: '{path}'"):
         _insert(container, key, fields.get("value"))
 
 
 def _remove(target: _Target, fields: Mapping[str, Any]) -> None:
     path = _pointer(fields, "path", "remove operation failed to decode path")
     container, key = target.parent(path, f'remove operation does not apply: doc is missing path: "{path}"')
-    with _Within(f"error in remove for path: '{path}'"):
+    with _within(f"error in remove for path: '{path}'"):
         _delete(container, key)
 
 
@@ -102,14 +103,14 @@ def _move(target: _Target, fields: Mapping[str, Any]) -> None:
     container, key = target.parent(
         source, f"move operation does not apply: doc is missing from path: {source}"
     )
-    with _Within(f"error in move for path: '{key}'"):
+    with _within(f"error in move for path: '{key}'"):
         value = _get(container, key)
         _delete(container, key)
     path = _pointer(fields, "path", "move operation failed to decode path: operation missing path field")
     container, key = target.parent(
         path, f"move operation does not apply: doc is missing destination path: {path}"
     )
-    with _Within(f"error in move for path: '{path}'"):
+    with _within(f"error in move for path: '{path}'"):
         _insert(container, key, value)
 
 
@@ -118,7 +119,7 @@ def _copy(target: _Target, fields: Mapping[str, Any]) -> None:
     container, key = target.parent(
         source, f"copy operation does not apply: doc is missing from path: {source}"
     )
-    with _Within(f"error in copy for from: '{source}'"):
+    with _within(f"error in copy for from: '{source}'"):
         value = _get(container, key)
     path = _pointer(fields, "path", "copy operation failed to decode path")
     container, key = target.parent(
@@ -134,7 +135,7 @@ def _copy(target: _Target, fields: Mapping[str, Any]) -> None:
             f"Unable to complete the copy, the accumulated size increase of copy is {target.copied}, "
             f"exceeding the limit {MOST_COPIED}"
         )
-    with _Within("error while adding value during copy"):
+    with _within("error while adding value during copy"):
         _insert(container, key, orjson.loads(written))
 
 
@@ -144,7 +145,7 @@ def _test(target: _Target, fields: Mapping[str, Any]) -> None:
         value = target.root
     else:
         container, key = target.parent(path, f"test operation does not apply: is missing path: {path}")
-        with _Within(f"error in test for path: '{path}'"):
+        with _within(f"error in test for path: '{path}'"):
             value = _get(container, key)
     if not is_same(value, fields.get("value")):
         raise PatchError(f"testing value {path} failed: test failed")
@@ -160,18 +161,13 @@ _OPERATIONS: Final[Mapping[str, Callable[[_Target, Mapping[str, Any]], None]]] =
 }
 
 
-class _Within:
+@contextmanager
+def _within(place: str) -> Iterator[None]:
     """Adds the place to an error raised inside."""
-
-    def __init__(self, place: str) -> None:
-        self._place = place
-
-    def __enter__(self) -> None:
-        return
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        if isinstance(error, PatchError):
-            raise PatchError(f"{self._place}: {error.text}") from error
+    try:
+        yield
+    except PatchError as error:
+        raise PatchError(f"{place}: {error.text}") from error
 
 
 def _pointer(fields: Mapping[str, Any], name: str, fault: str) -> str:

@@ -30,7 +30,7 @@ from specmux_tools.validation.messages import (
     patch_status,
     unclassified,
 )
-from specmux_tools.validation.metadata.updated_metadata import metadata_of
+from specmux_tools.validation.metadata.object_metadata import metadata_of
 from specmux_tools.validation.patching import strategic_merge as strategic
 from specmux_tools.validation.patching.json_patch import MOST_OPERATIONS, apply_json_patch
 from specmux_tools.validation.patching.patch_schemas import PatchSchema
@@ -107,16 +107,13 @@ def read_applied(body: bytes, form: PatchType) -> Body:
     try:
         source = read(body, format_)
     except Undecodable as error:
-        raise _bad_request(_unread(error.text, form)) from error
+        doing = "decoding" if form is PatchType.APPLY_CBOR else "encoding"
+        raise _bad_request(f"error {doing} patch: {error.text}") from error
     if not isinstance(source.value, dict):
         text = f"cannot unmarshal {kind_of(source.value)} into Go value of type map[string]interface {{}}"
         where = "error unmarshaling JSON: while decoding JSON"
         raise _bad_request(f"error decoding patch: {where}: json: {text}")
     return source
-
-
-def _unread(text: str, form: PatchType) -> str:
-    return f"error {'decoding' if form is PatchType.APPLY_CBOR else 'encoding'} patch: {text}"
 
 
 def patched(

@@ -15,6 +15,7 @@ from specmux_converters.go.text import format_typed, format_value, general_text,
 from specmux_converters.json_values import array, mapping
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.merge_types import to_merge_schema
+from specmux_tools.validation.decoding.type_meta import go_type_of
 from specmux_tools.validation.report import Path
 
 Atom: TypeAlias = Mapping[str, Any]
@@ -139,16 +140,6 @@ def _identity(value: Any) -> Any:
     return (isinstance(value, bool), value)
 
 
-_GO_TYPES: Final = {
-    dict: "map[string]interface {}",
-    list: "[]interface {}",
-    str: "string",
-    bool: "bool",
-    int: "int64",
-    float: "float64",
-}
-
-
 @dataclass(frozen=True, slots=True)
 class TypeFault:
     """``place``: the path in structured-merge-diff's form: ``.spec.ports[port=80]``."""
@@ -243,7 +234,7 @@ def _scalar(kind: str, value: Any) -> list[TypeFault]:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     match kind:
         case "numeric" if not is_number:
-            text = f"expected numeric (int or float), got {_go_type(value)}"
+            text = f"expected numeric (int or float), got {go_type_of(value)}"
         case "string" if not isinstance(value, str):
             text = (
                 "expected string, got &value.valueUnstructured{Value:"
@@ -256,10 +247,6 @@ def _scalar(kind: str, value: Any) -> list[TypeFault]:
         case _:
             return []
     return [TypeFault("", text)]
-
-
-def _go_type(value: Any) -> str:
-    return next(name for kind, name in _GO_TYPES.items() if type(value) is kind or isinstance(value, kind))
 
 
 _ABSENT: Final = object()

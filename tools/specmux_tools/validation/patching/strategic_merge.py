@@ -1,16 +1,16 @@
 """Applies strategic merge patches like apimachinery (pkg/util/strategicpatch/patch.go).
 
 Lists are merged by key or as sets, if the schema says so. Directives: ``$patch``, ``$retainKeys``,
-``$deleteFromPrimitiveList/<field>``, ``$setElementOrder/<field>``. Modifies the original and the patch.
-"""
+``$deleteFromPrimitiveList/<field>``, ``$setElementOrder/<field>``. Modifies the original and the patch. The
+order of a merged list is the patch's and the stored one, interleaved (normalizeElementOrder)."""
 
 from __future__ import annotations
 
 from typing import Any, Final, TypeAlias
 
 from specmux_converters.go.text import format_value
+from specmux_tools.validation.decoding.type_meta import go_type_of
 from specmux_tools.validation.errors import PatchError
-from specmux_tools.validation.patching.element_order import ListOrder, same, value_key
 from specmux_tools.validation.patching.patch_schemas import PatchField, PatchSchema
 
 _DIRECTIVE: Final = "$patch"
@@ -106,7 +106,7 @@ def _merge_ordered(original: _Object, patch: _Object, schema: PatchSchema) -> No
             continue
         patch_items, server_items = _partition(merged, order, field.merge_key)
         is_map = _element_type(stored or [], patched or []) is dict
-        lists = ListOrder(field.merge_key, is_map=is_map)
+        lists = _ListOrder(field.merge_key, is_map=is_map)
         original[key] = lists.normalized(patch_items, server_items, order, stored or [])
         patch.pop(key, None)
 
@@ -137,14 +137,14 @@ def _check_order(patched: list[Any], order: list[Any], merge_key: str) -> None:
 
 def _equal(item: Any, other: Any, merge_key: str) -> bool:
     if not merge_key:
-        return same(item, other)
+        return _same(item, other)
     for each in (item, other):
         if not isinstance(each, dict):
             raise _bad_type("map[string]interface {}", each)
     for each in (item, other):
         if merge_key not in each:
             raise _no_key(each, merge_key)
-    return same(item[merge_key], other[merge_key])
+    return _same(item[merge_key], other[merge_key])
 
 
 def _merge_lists(original: list[Any], patch: list[Any], field: PatchField, *, is_deletion: bool) -> list[Any]:
@@ -156,8 +156,8 @@ def _merge_lists(original: list[Any], patch: list[Any], field: PatchField, *, is
     is_map = _element_type(original, patch) is dict
     if not is_map:
         if is_deletion:
-            dropped = {value_key(each) for each in patch}
-            return [each for each in original if value_key(each) not in dropped]
+            dropped = {_value_key(each) for each in patch}
+            return [each for each in original if _value_key(each) not in dropped]
         merged = _deduplicate([*original, *patch])
     else:
         if not merge_key:
@@ -166,7 +166,7 @@ def _merge_lists(original: list[Any], patch: list[Any], field: PatchField, *, is
         original, patch = _without_special(original, patch, merge_key)
         merged = _merge_maps(original, patch, field, stored)
     patch_items, server_items = _partition(merged, patch, merge_key)
-    return ListOrder(merge_key, is_map=is_map).normalized(patch_items, server_items, patch, original)
+    return _ListOrder(merge_key, is_map=is_map).normalized(patch_items, server_items, patch, original)
 
 
 def _without_special(original: list[Any], patch: list[Any], merge_key: str) -> tuple[list[Any], list[Any]]:
@@ -199,16 +199,16 @@ def _merge_maps(original: list[Any], patch: list[Any], field: PatchField, stored
     places: dict[Any, int] = {}
     for index, each in enumerate(original):
         if merge_key in each:
-            places.setdefault(value_key(each[merge_key]), index)
+            places.setdefault(_value_key(each[merge_key]), index)
     merged = list(original)
     for item in patch:
         if merge_key not in item:
             raise _no_key(item, merge_key)
-        found = places.get(value_key(item[merge_key]))
+        found = places.get(_value_key(item[merge_key]))
         if found is not None:
             merged[found] = strategic_merge(merged[found], item, field.type)
         else:
-            places[value_key(item[merge_key])] = len(merged)
+            places[_value_key(item[merge_key])] = len(merged)
             if original is not stored and len(merged) < len(stored):
                 stored[len(merged)] = item
             merged.append(item)
@@ -220,7 +220,7 @@ def _without(items: list[Any], stored: list[Any], merge_key: str, value: Any) ->
     kept = list(items)
     at = 0
     while at < len(kept):
-        if merge_key in kept[at] and same(kept[at][merge_key], value):
+        if merge_key in kept[at] and _same(kept[at][merge_key], value):
             del kept[at]
             stored[: len(kept)] = kept
         else:
@@ -231,26 +231,23 @@ def _without(items: list[Any], stored: list[Any], merge_key: str, value: Any) ->
 def _partition(items: list[Any], by: list[Any], merge_key: str) -> tuple[list[Any], list[Any]]:
     """The elements that ``by`` contains, and the others."""
     if not merge_key:
-        known = {value_key(each) for each in by}
-        keys = [value_key(each) for each in items]
+        known = {_value_key(each) for each in by}
+        keys = [_value_key(each) for each in items]
     else:
         for item in items:
-            if not isinstance(item, dict):
-                raise _bad_type("map[string]interface {}", item)
-            if merge_key not in item:
-                raise _no_key(item, merge_key)
+            _require_key(item, merge_key)
         for index, each in enumerate(by if items else []):
             if not isinstance(each, dict):
                 raise PatchError(f"value for key {index} is not a map")
-        known = {value_key(each[merge_key]) for each in by if isinstance(each, dict) and merge_key in each}
-        keys = [value_key(item[merge_key]) for item in items]
+        known = {_value_key(each[merge_key]) for each in by if isinstance(each, dict) and merge_key in each}
+        keys = [_value_key(item[merge_key]) for item in items]
     pairs = list(zip(items, keys, strict=True))
     return [item for item, key in pairs if key in known], [item for item, key in pairs if key not in known]
 
 
 def _deduplicate(items: list[Any]) -> list[Any]:
     """Keeps the last of repeated elements (deduplicateScalars)."""
-    keys = [value_key(each) for each in items]
+    keys = [_value_key(each) for each in items]
     if len(set(keys)) == len(keys):
         return items
     first = 0
@@ -330,16 +327,94 @@ def _bad_directive(directive: Any, item: _Object) -> PatchError:
     return PatchError(f"unknown patch type: {shown} in map: {format_value(item, keeps_integers=True)}")
 
 
-_GO_TYPES: Final = {
-    dict: "map[string]interface {}",
-    list: "[]interface {}",
-    str: "string",
-    bool: "bool",
-    int: "int64",
-    float: "float64",
-}
-
-
 def _bad_type(expected: str, actual: Any) -> PatchError:
-    shown = _GO_TYPES.get(_type(actual), "%!s(<nil>)")
-    return PatchError(f"expected a {expected}, but received a {shown}")
+    return PatchError(f"expected a {expected}, but received a {go_type_of(actual)}")
+
+
+def _require_key(item: Any, key: str) -> None:
+    """Raises PatchError."""
+    if not isinstance(item, dict):
+        raise _bad_type("map[string]interface {}", item)
+    if key not in item:
+        raise _no_key(item, key)
+
+
+def _value_key(value: Any) -> Any:
+    """A key for a scalar: equal if Go's interfaces are equal in type and value."""
+    if isinstance(value, dict | list):
+        return (type(value), id(value))
+    return (float if isinstance(value, float) else type(value), value)
+
+
+def _same(value: Any, other: Any) -> bool:
+    return bool(_value_key(value) == _value_key(other))
+
+
+class _ListOrder:
+    """The order of elements that are identified by ``merge_key``, or by value."""
+
+    __slots__ = ("_is_map", "_key")
+
+    def __init__(self, merge_key: str, *, is_map: bool) -> None:
+        self._key = merge_key
+        self._is_map = is_map
+
+    def normalized(
+        self, patched: list[Any], stored: list[Any], patch_order: list[Any], stored_order: list[Any]
+    ) -> list[Any]:
+        """``patched`` are the elements in the patch, ``stored`` those that are not."""
+        patched = self._sort(patched, patch_order)
+        stored = self._sort(stored, stored_order)
+        return self._interleave(stored, patched, self._ranks(stored_order))
+
+    def _sort(self, items: list[Any], order: list[Any]) -> list[Any]:
+        deleted: list[Any] = []
+        if self._is_map:
+            for each in (*items, *order):
+                _require_key(each, self._key)
+            deleted = [each for each in items if each.get(_DIRECTIVE) == "delete"]
+            items = [each for each in items if each.get(_DIRECTIVE) != "delete"]
+        ranks = self._ranks(order)
+        found = [ranks.get(self._identity(each), -1) for each in items]
+        if -1 not in found:
+            pairs = sorted(zip(found, range(len(items)), strict=True))
+            return [items[index] for _, index in pairs] + deleted
+        return self._insert(items, found) + deleted
+
+    def _insert(self, items: list[Any], ranks: list[int]) -> list[Any]:
+        """Sorts like Go's SliceStable for up to 20 elements, with an order that lacks some of them."""
+        pairs = list(zip(items, ranks, strict=True))
+        for end in range(1, len(pairs)):
+            at = end
+            while at > 0 and _is_less(pairs[at][1], pairs[at - 1][1]):
+                pairs[at - 1], pairs[at] = pairs[at], pairs[at - 1]
+                at -= 1
+        return [item for item, _ in pairs]
+
+    def _interleave(self, stored: list[Any], patched: list[Any], ranks: dict[Any, int]) -> list[Any]:
+        merged: list[Any] = []
+        left = right = 0
+        while left < len(stored) and right < len(patched):
+            ours, theirs = (ranks.get(self._identity(each), -1) for each in (stored[left], patched[right]))
+            if 0 <= ours < theirs:
+                merged.append(stored[left])
+                left += 1
+            else:
+                merged.append(patched[right])
+                right += 1
+        return [*merged, *stored[left:], *patched[right:]]
+
+    def _ranks(self, order: list[Any]) -> dict[Any, int]:
+        ranks: dict[Any, int] = {}
+        for index, each in enumerate(order):
+            ranks.setdefault(self._identity(each), index)
+        return ranks
+
+    def _identity(self, item: Any) -> Any:
+        if not self._is_map:
+            return _value_key(item)
+        return _value_key(item.get(self._key)) if isinstance(item, dict) else _value_key(None)
+
+
+def _is_less(rank: int, other: int) -> bool:
+    return rank < other if rank >= 0 and other >= 0 else True

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from specmux_converters.go.text import quote_text
+from specmux_tools.validation.decoding.type_meta import go_type_of
 from specmux_tools.validation.rules.cel.libraries.times import any_timestamp, read_duration
-from specmux_tools.validation.rules.cel.values.comparison import equal
 from specmux_tools.validation.rules.cel.values.values import (
     MISSING,
     CelError,
@@ -20,6 +20,7 @@ from specmux_tools.validation.rules.cel.values.values import (
     MapValue,
     Opaque,
     Timestamp,
+    equal,
     native,
     no_such_overload,
 )
@@ -29,14 +30,6 @@ from specmux_tools.validation.schema.scalars import base64_fault
 
 Convert = Callable[[Any], Any]
 _FROM_URL: Final = str.maketrans("-_+/", "+/!!")
-_GO_KINDS: Final[dict[type, str]] = {
-    str: "string",
-    bool: "bool",
-    int: "int64",
-    float: "float64",
-    list: "[]interface {}",
-    dict: "map[string]interface {}",
-}
 
 
 def converter(node: RuleNode) -> Convert:
@@ -91,8 +84,7 @@ def _refusing(fault: str) -> Convert:
 
 
 def _got(wanted: str, raw: Any) -> CelError:
-    kind = next((kind for kind in (float, str) if isinstance(raw, kind)), type(raw))
-    return CelError(f"invalid data, expected {wanted}, got {_GO_KINDS.get(kind, kind.__name__)}")
+    return CelError(f"invalid data, expected {wanted}, got {go_type_of(raw)}")
 
 
 def _int_or_string(raw: Any) -> Any:

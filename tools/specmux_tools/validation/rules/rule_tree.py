@@ -216,17 +216,7 @@ def _count(value: Any) -> int | None:
 
 _PART: Final = re.compile(r"'(?:[^']|(?<=\\)')*'|[.\[\]]|[^.\[\]']++[^.\[\]]*+")
 _ESCAPED_CHARACTER: Final = re.compile(r"\\(.)", re.DOTALL)
-_ESCAPED_CHARACTERS: Final = {
-    "a": "\a",
-    "b": "\b",
-    "f": "\f",
-    "n": "\n",
-    "r": "\r",
-    "t": "\t",
-    "v": "\v",
-    "'": "'",
-    "\\": "\\",
-}
+_ESCAPED_CHARACTERS: Final = dict(zip("abfnrtv'\\", "\a\b\f\n\r\t\v'\\", strict=True))
 
 
 class BadFieldPath(Exception):

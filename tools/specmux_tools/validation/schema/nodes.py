@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from typing import Any, TypeAlias
+from typing import Any
 
 from specmux_converters.go.regexp import Pattern, UndecidedMatch
 from specmux_converters.go.text import INT64_MAX, json_text
@@ -19,15 +19,13 @@ from specmux_tools.validation.schema.errors import SchemaError
 from specmux_tools.validation.schema.formats import StringFormat
 from specmux_tools.validation.schema.numeric_formats import IsWhole, NumericType, is_whole
 
-Found: TypeAlias = list[SchemaError]
-
 
 @dataclass(slots=True)
 class Walk:
     """``path`` is the current place; ``undecided`` are patterns that could not be matched."""
 
     path: list[str | int] = field(default_factory=list)
-    found: Found = field(default_factory=list)
+    found: list[SchemaError] = field(default_factory=list)
     undecided: list[tuple[tuple[str | int, ...], str]] = field(default_factory=list)
     most: int = MOST_VIOLATIONS
     left_out: int = 0

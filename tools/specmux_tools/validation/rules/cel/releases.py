@@ -9,25 +9,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from specmux_converters.releases import (
-    CEL_ADDRESSES,
-    CEL_DURATIONS_OF_INTS,
-    CEL_EMPTY_PARTS,
-    CEL_EXTENDED_LISTS,
-    CEL_FORMATS,
-    CEL_INCLUDES,
-    CEL_KEYWORD_FIELDS,
-    CEL_MASKS,
-    CEL_OPTIONAL_LISTS,
-    CEL_OPTIONAL_VALUES,
-    CEL_RANGE_SIZES,
-    CEL_TWO_VARIABLES,
-    CEL_VALUE_EQUALITY,
-    CEL_VERSIONS,
-    NEWEST,
-    OLDEST,
-    PREVIEW,
-)
+from specmux_converters import releases
+from specmux_converters.releases import NEWEST, OLDEST, PREVIEW
 from specmux_tools.validation.rules.cel.checking.declarations import Environment
 from specmux_tools.validation.rules.cel.libraries.addresses import ADDRESSES, MASKS
 from specmux_tools.validation.rules.cel.libraries.authorization import AUTHORIZATION
@@ -54,19 +37,19 @@ _ALWAYS: Final = [
     *(STRINGS, SETS),
 ]
 _SINCE: Final = (
-    (CEL_ADDRESSES, ADDRESSES),
-    (CEL_TWO_VARIABLES, TWO_VARIABLES),
-    (CEL_VERSIONS, VERSIONS),
-    (CEL_EXTENDED_LISTS, EXTENDED_LISTS),
-    (CEL_INCLUDES, INCLUDES),
-    (CEL_MASKS, MASKS),
-    (CEL_FORMATS, NAMED_FORMATS),
+    (releases.CEL_ADDRESSES, ADDRESSES),
+    (releases.CEL_TWO_VARIABLES, TWO_VARIABLES),
+    (releases.CEL_VERSIONS, VERSIONS),
+    (releases.CEL_EXTENDED_LISTS, EXTENDED_LISTS),
+    (releases.CEL_INCLUDES, INCLUDES),
+    (releases.CEL_MASKS, MASKS),
+    (releases.CEL_FORMATS, NAMED_FORMATS),
 )
 _WITH_CEL_GO: Final = (
-    (CEL_OPTIONAL_LISTS, OPTIONAL_LISTS),
-    (CEL_EMPTY_PARTS, EMPTY_PARTS),
-    (CEL_DURATIONS_OF_INTS, DURATIONS_OF_INTS),
-    (CEL_RANGE_SIZES, RANGE_SIZES),
+    (releases.CEL_OPTIONAL_LISTS, OPTIONAL_LISTS),
+    (releases.CEL_EMPTY_PARTS, EMPTY_PARTS),
+    (releases.CEL_DURATIONS_OF_INTS, DURATIONS_OF_INTS),
+    (releases.CEL_RANGE_SIZES, RANGE_SIZES),
 )
 """Libraries that came with the version of cel-go that a release is built of."""
 
@@ -79,7 +62,7 @@ def environment(minor: int = NEWEST, *, is_new: bool = False) -> Environment:
     added += [library for since, library in _WITH_CEL_GO if since.is_in(minor)]
     return Environment(
         [*_ALWAYS, *added],
-        opens_typed=CEL_OPTIONAL_VALUES.is_in(minor),
-        selects_keywords=CEL_KEYWORD_FIELDS.is_in(known),
-        bounds_equality=CEL_VALUE_EQUALITY.is_in(minor),
+        opens_typed=releases.CEL_OPTIONAL_VALUES.is_in(minor),
+        selects_keywords=releases.CEL_KEYWORD_FIELDS.is_in(known),
+        bounds_equality=releases.CEL_VALUE_EQUALITY.is_in(minor),
     )

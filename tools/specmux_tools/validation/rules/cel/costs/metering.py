@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from math import ceil
 from typing import Any, Final, TypeAlias
 
-from specmux_tools.validation.rules.cel.values.comparison import is_ordered
 from specmux_tools.validation.rules.cel.values.values import (
     CelPanic,
     MapValue,
     Opaque,
     go_type,
     is_list,
+    is_ordered,
     size_of,
 )
 

@@ -10,12 +10,12 @@ from typing import Any, Final, TypeAlias
 from specmux_tools.validation.rules.cel.checking.declarations import Apply, Overload
 from specmux_tools.validation.rules.cel.checking.types import DYN_KIND, LIST_KIND, PARAM_KIND, CelType
 from specmux_tools.validation.rules.cel.costs.metering import CallCost
-from specmux_tools.validation.rules.cel.values.comparison import LiteralMap
 from specmux_tools.validation.rules.cel.values.values import (
     MISSING,
     CelError,
     CelPanic,
     CostExceeded,
+    LiteralMap,
     Optional,
     no_such_overload,
     type_name,

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from specmux_tools.validation.rules.cel.evaluation.closures import Frame, Run
-from specmux_tools.validation.rules.cel.values.comparison import LiteralMap
 from specmux_tools.validation.rules.cel.values.values import (
     CelError,
+    LiteralMap,
     MapValue,
     go_type,
     is_list,

@@ -50,7 +50,6 @@ from specmux_tools.validation.rules.cel.parsing.syntax import (
     Select,
     StructLiteral,
 )
-from specmux_tools.validation.rules.cel.values.comparison import compare, equal, is_ordered
 from specmux_tools.validation.rules.cel.values.values import (
     MISSING,
     CelError,
@@ -58,6 +57,9 @@ from specmux_tools.validation.rules.cel.values.values import (
     CostExceeded,
     Optional,
     TypeValue,
+    compare,
+    equal,
+    is_ordered,
 )
 
 _CONVERSIONS: Final = frozenset(

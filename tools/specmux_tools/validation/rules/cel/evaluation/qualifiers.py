@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.validation.rules.cel.evaluation.closures import Frame, Run
-from specmux_tools.validation.rules.cel.values.comparison import equal
 from specmux_tools.validation.rules.cel.values.values import (
     MISSING,
     NONE,
@@ -16,6 +15,7 @@ from specmux_tools.validation.rules.cel.values.values import (
     MapValue,
     Optional,
     UInt,
+    equal,
     go_type,
     native,
     shown,

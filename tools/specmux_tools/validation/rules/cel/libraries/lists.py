@@ -24,13 +24,15 @@ from specmux_tools.validation.rules.cel.checking.types import (
 from specmux_tools.validation.rules.cel.libraries.standard import contained
 from specmux_tools.validation.rules.cel.parsing import macros
 from specmux_tools.validation.rules.cel.values.arithmetic import add
-from specmux_tools.validation.rules.cel.values.comparison import compare, is_ordered, is_same
 from specmux_tools.validation.rules.cel.values.values import (
     CelError,
     CostExceeded,
     Duration,
     UInt,
+    compare,
     is_list,
+    is_ordered,
+    is_same,
     no_such_overload,
     type_name,
 )

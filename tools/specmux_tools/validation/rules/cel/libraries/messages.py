@@ -29,7 +29,6 @@ from specmux_tools.validation.rules.cel.checking.types import (
     wrapper_of,
 )
 from specmux_tools.validation.rules.cel.libraries.times import duration_text, timestamp_text
-from specmux_tools.validation.rules.cel.values.comparison import LiteralMap
 from specmux_tools.validation.rules.cel.values.values import (
     INT_MAX,
     INT_MIN,
@@ -37,6 +36,7 @@ from specmux_tools.validation.rules.cel.values.values import (
     NANOS,
     CelError,
     Duration,
+    LiteralMap,
     MapValue,
     Opaque,
     Optional,

@@ -17,12 +17,12 @@ from specmux_tools.validation.rules.cel.checking.types import (
 )
 from specmux_tools.validation.rules.cel.evaluation.qualifiers import at
 from specmux_tools.validation.rules.cel.parsing import macros
-from specmux_tools.validation.rules.cel.values.comparison import LiteralMap
 from specmux_tools.validation.rules.cel.values.values import (
     MISSING,
     NONE,
     CelError,
     Duration,
+    LiteralMap,
     Optional,
     Timestamp,
     UInt,

@@ -26,12 +26,13 @@ from specmux_tools.validation.rules.cel.checking.types import (
 from specmux_tools.validation.rules.cel.libraries.strings import matches
 from specmux_tools.validation.rules.cel.parsing import macros
 from specmux_tools.validation.rules.cel.values import arithmetic
-from specmux_tools.validation.rules.cel.values.comparison import equal, is_same
 from specmux_tools.validation.rules.cel.values.values import (
     MISSING,
     CelError,
     ListValue,
     MapValue,
+    equal,
+    is_same,
     no_such_overload,
 )
 

@@ -9,6 +9,7 @@ from functools import lru_cache, partial
 from typing import Any, Final
 
 from specmux_converters.go.regexp import Pattern, UndecidedMatch, pattern_fault
+from specmux_converters.go.text import SPACES
 from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, Overload, member
 from specmux_tools.validation.rules.cel.checking.types import DYN, INT, STRING, list_of
 from specmux_tools.validation.rules.cel.libraries.formatting import formatted
@@ -68,25 +69,11 @@ REGEX: Final = CelLibrary(
 
 
 _TEXTS: Final = list_of(STRING)
-_SPACE: Final = (
-    "\t\n\v\f\r \u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
-    "\u2028\u2029\u202f\u205f\u3000"
-)
 _LOWER: Final = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 _UPPER: Final = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
-_QUOTED: Final = str.maketrans(
-    {
-        "\a": "\\a",
-        "\b": "\\b",
-        "\f": "\\f",
-        "\n": "\\n",
-        "\r": "\\r",
-        "\t": "\\t",
-        "\v": "\\v",
-        "\\": "\\\\",
-        '"': '\\"',
-    }
-)
+_QUOTED: Final = {
+    ord(mark): f"\\{letter}" for mark, letter in zip('\a\b\f\n\r\t\v\\"', 'abfnrtv\\"', strict=True)
+}
 
 
 def _out_of_range(index: int) -> CelError:
@@ -191,7 +178,7 @@ STRINGS: Final = CelLibrary(
             member("string_substring_int", (STRING, INT), STRING, _substring),
             member("string_substring_int_int", (STRING, INT, INT), STRING, _substring),
         ),
-        "trim": (member("string_trim", (STRING,), STRING, lambda text: text.strip(_SPACE)),),
+        "trim": (member("string_trim", (STRING,), STRING, lambda text: text.strip(SPACES)),),
         "format": (member("string_format", (STRING, list_of(DYN)), STRING, formatted),),
         "strings.quote": (Overload("strings_quote", (STRING,), STRING, quote),),
         "join": (

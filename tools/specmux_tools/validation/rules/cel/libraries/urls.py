@@ -11,8 +11,7 @@ from specmux_converters.go.text import quote_text
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, Overload, member
 from specmux_tools.validation.rules.cel.checking.types import BOOL, STRING, list_of, map_of, struct
-from specmux_tools.validation.rules.cel.values.comparison import LiteralMap
-from specmux_tools.validation.rules.cel.values.values import CelError, Opaque
+from specmux_tools.validation.rules.cel.values.values import CelError, LiteralMap, Opaque
 
 URL: Final = struct("kubernetes.URL")
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")

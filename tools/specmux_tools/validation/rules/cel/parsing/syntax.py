@@ -93,21 +93,8 @@ Expression: TypeAlias = (
 
 RESERVED: Final = frozenset(
     (
-        *(
-            "as",
-            "break",
-            "const",
-            "continue",
-            "else",
-            "false",
-            "for",
-            "function",
-            "if",
-            "import",
-            "in",
-            "let",
-        ),
-        *("loop", "namespace", "null", "package", "return", "true", "var", "void", "while"),
+        *("as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in"),
+        *("let", "loop", "namespace", "null", "package", "return", "true", "var", "void", "while"),
     )
 )
 """Words that are no names of variables."""
