@@ -100,7 +100,7 @@ def report_library(rounds: int) -> None:
     apps = GroupVersion("apis/apps/v1")
     validator = Validator(DocumentSet({apps: load(documents("1.35")[apps])}))
     body = orjson.dumps(deployment())
-    parsed = Body.sent(body, BodyFormat.JSON)
+    parsed = Body.receive(body, BodyFormat.JSON)
     text = yaml.safe_dump(deployment()).encode()
     calls: dict[str, Callable[[], ValidationReport]] = {
         f"{len(body)} bytes of JSON, parsed": lambda: validator.judge(parsed, Operation()),

@@ -29,7 +29,12 @@ from specmux_tools.validation.errors import PatchError, Undecodable
 from specmux_tools.validation.metadata.object_metadata import metadata_errors
 from specmux_tools.validation.patching.json_patch import apply_json_patch
 from specmux_tools.validation.patching.patch_schemas import PatchSchema
-from specmux_tools.validation.patching.server_side_apply import ApplyTypes, faults_text, merged, type_faults
+from specmux_tools.validation.patching.server_side_apply import (
+    ApplyTypes,
+    faults_text,
+    merge_applied,
+    type_faults,
+)
 from specmux_tools.validation.patching.strategic_merge import strategic_merge
 from specmux_tools.validation.rules.checking import MISSING, check_rules
 from specmux_tools.validation.rules.compiled_rule import RuleCompiler
@@ -199,7 +204,7 @@ def patched(task: str, release: str | None, asked: dict[str, Any]) -> dict[str, 
             faults := type_faults(types, found.component, value, allows_duplicates=is_live)
         ):
             return verdict([faults_text(faults)])
-    return {"output": patch if old is None else merged(types, found.component, old, patch)}
+    return {"output": patch if old is None else merge_applied(types, found.component, old, patch)}
 
 
 def described(release: str | None, api_version: str, kind: str) -> KindSchema:

@@ -79,7 +79,7 @@ def validate(
     known = _document_set(documents).documents
     validator = validator_beside(parts, lambda own: DocumentSet(known, own=own), release=release)
     return [
-        report.moved(part.line)
+        report.move_lines(part.line)
         for part in parts
         for report in validator.validate_all(part.data, f"application/{part.format}")
     ]

@@ -88,7 +88,7 @@ class UpgradeJudge:
     ) -> Iterator[Violation]:
         assert now.kind is not None
         if not now.is_known:
-            yield from body.located([self._report_removed_kind(now.kind, is_known=was.is_known)])
+            yield from body.locate([self._report_removed_kind(now.kind, is_known=was.is_known)])
             return
         told = {_without_bounds(each) for each in was.violations} if was.is_known else set()
         yield from (
@@ -96,8 +96,8 @@ class UpgradeJudge:
             for each in now.violations
             if each.severity is Severity.ERROR and _without_bounds(each) not in told
         )
-        yield from body.located(_leaving(now.kind))
-        yield from body.located([*self._differing(body.value, now.kind)])
+        yield from body.locate(_leaving(now.kind))
+        yield from body.locate([*self._differing(body.value, now.kind)])
 
     def _report_removed_kind(self, kind: GroupVersionKind, *, is_known: bool) -> Violation:
         version = kind.api_version

@@ -14,7 +14,7 @@ from specmux_tools.validation import Check, Directive, Severity, Validator, Viol
 from specmux_tools.validation.decoding.body import read
 from specmux_tools.validation.decoding.positions import Places
 from specmux_tools.validation.messages import status_of
-from specmux_tools.validation.report import MOST_VIOLATIONS, bounded
+from specmux_tools.validation.report import MOST_VIOLATIONS, bound_violations
 from specmux_tools.validation.requests import BodyFormat, Operation
 
 ITEM = {"type": "integer", "oneOf": [{"minimum": 5}, {"maximum": 0}]}
@@ -130,7 +130,7 @@ def test_memory_is_bounded_too(validator: Validator) -> None:
 def test_verdict_counts_what_is_not_listed() -> None:
     warnings = [Violation(Severity.WARNING, Check.METADATA, (index,), "a warning") for index in range(1000)]
     error = Violation(Severity.ERROR, Check.METADATA, (), "an error")
-    kept = bounded([*warnings, error])
+    kept = bound_violations([*warnings, error])
     assert error in kept
     assert len(kept) == MOST_VIOLATIONS + 1
     assert kept[-1].message == f"and {1001 - MOST_VIOLATIONS} more"

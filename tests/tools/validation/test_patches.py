@@ -29,7 +29,12 @@ from specmux_tools.validation.errors import PatchError
 from specmux_tools.validation.messages import report_warnings, status_of
 from specmux_tools.validation.patching.json_patch import MOST_COPIED, apply_json_patch
 from specmux_tools.validation.patching.patch_schemas import PatchSchema
-from specmux_tools.validation.patching.server_side_apply import ApplyTypes, faults_text, merged, type_faults
+from specmux_tools.validation.patching.server_side_apply import (
+    ApplyTypes,
+    faults_text,
+    merge_applied,
+    type_faults,
+)
 from specmux_tools.validation.patching.strategic_merge import strategic_merge
 
 JSON_PATCH = "application/json-patch+json"
@@ -117,7 +122,7 @@ def applied_answer(types: ApplyTypes, component: str, applied: Any, old: Any) ->
     faults = type_faults(types, component, old, allows_duplicates=True)
     if faults:
         return {"error": f"live: {faults_text(faults)}"}
-    return {"result": merged(types, component, old, applied)}
+    return {"result": merge_applied(types, component, old, applied)}
 
 
 def test_json_patches_are_those_of_the_library_that_apiservers_use(tally: Callable[[str, int], None]) -> None:

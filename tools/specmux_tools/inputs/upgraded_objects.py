@@ -29,7 +29,7 @@ from specmux_tools.upgrades import (
     resources_of,
 )
 from specmux_tools.validation import Check, Directive, Severity, ValidationReport, Violation
-from specmux_tools.validation.decoding.body import Body, flattened, is_list, is_too_deep
+from specmux_tools.validation.decoding.body import Body, flatten, is_list, is_too_deep
 from specmux_tools.validation.decoding.manifests import definitions_in, group_versions_in, is_local_config
 from specmux_tools.validation.decoding.streams import parts_of
 from specmux_tools.validation.requests import body_format
@@ -145,21 +145,21 @@ class Upgrade:
             for data, media_type in stored_objects(cluster, self._before.side):
                 judged += (
                     UpgradedObject(CLUSTER, 1, each)
-                    for each in _verdicts(Body.sent(data, body_format(media_type)), judge)
+                    for each in _verdicts(Body.receive(data, body_format(media_type)), judge)
                 )
         return judged
 
 
 def _of_input(item: Manifest, judge: UpgradeJudge) -> Iterator[UpgradedObject]:
     part = item.part
-    for verdict in _verdicts(Body.sent(part.data, part.format), judge):
-        moved = replace(verdict, report=verdict.report.moved(part.line))
+    for verdict in _verdicts(Body.receive(part.data, part.format), judge):
+        moved = replace(verdict, report=verdict.report.move_lines(part.line))
         yield UpgradedObject(item.file, part.line + 1, moved)
 
 
 def _verdicts(body: Body, judge: UpgradeJudge, *, is_embedded: bool = False) -> Iterator[UpgradeVerdict]:
     """The verdict on an object, or on each in a list."""
-    for each in flattened(body):
+    for each in flatten(body):
         if not is_list(each.value) or is_too_deep(each):
             yield judge.verdict(each)
             if not is_embedded:
@@ -174,7 +174,7 @@ def _within(body: Body, judge: UpgradeJudge) -> Iterator[UpgradeVerdict]:
             report = replace(ValidationReport(None, Directive.STRICT), violations=(fault,))
             yield _place(UpgradeVerdict(UpgradeOutcome.NOT_CHECKED, report), embedded)
         for part in parts_of(embedded.data):
-            found = Body.sent(part.data, part.format)
+            found = Body.receive(part.data, part.format)
             yield from (_place(each, embedded) for each in _verdicts(found, judge, is_embedded=True))
 
 

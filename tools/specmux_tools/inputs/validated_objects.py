@@ -28,7 +28,7 @@ from specmux_tools.sources.listing import MANIFESTS, inputs_at, without_kustomiz
 from specmux_tools.sources.options import STDIN
 from specmux_tools.sources.source import FileRefused
 from specmux_tools.validation import Directive, Severity, UnionAlgorithm, ValidationReport, Validator
-from specmux_tools.validation.decoding.body import Body, flattened, is_list, objects_in, read
+from specmux_tools.validation.decoding.body import Body, flatten, is_list, objects_in, read
 from specmux_tools.validation.decoding.json_syntax import syntax_error
 from specmux_tools.validation.decoding.manifests import (
     group_versions_in,
@@ -211,11 +211,11 @@ def check(item: Manifest, validator: Validator, rules: VerdictOptions) -> list[V
 
 def _reports(item: Manifest, validator: Validator, rules: VerdictOptions) -> Iterable[ValidationReport]:
     # Read plainly it would be read again for its errors, with the ignored fields.
-    body = Body.sent(item.part.data, item.part.format, plainly=not rules.ignored)
+    body = Body.receive(item.part.data, item.part.format, plainly=not rules.ignored)
     if rules.patch is None:
         return [
             validator.judge_beside(without_fields(each, rules.ignored), rules.directive, rules.stored)
-            for each in flattened(body)
+            for each in flatten(body)
         ]
     if rules.patch.type is PatchType.APPLY:
         if not is_list(body.value):
@@ -256,7 +256,7 @@ def _is_of_chart(folder: Path) -> bool:
 
 def _check(item: Manifest, report: ValidationReport, rules: VerdictOptions) -> ValidatedObject:
     part = item.part
-    moved = report.moved(part.line)
+    moved = report.move_lines(part.line)
     return ValidatedObject(item.file, part.line + 1, part.source, _outcome(report, rules), moved)
 
 

@@ -40,7 +40,7 @@ from specmux_tools.validation import (
     Validator,
 )
 from specmux_tools.validation.compiled_kinds import LIST
-from specmux_tools.validation.decoding.body import Body, flattened, is_list, is_too_deep, protobuf_text
+from specmux_tools.validation.decoding.body import Body, flatten, is_list, is_too_deep, protobuf_text
 from specmux_tools.validation.decoding.streams import parts_of
 from specmux_tools.validation.messages import (
     BLOCKED,
@@ -98,10 +98,10 @@ def questions_in(body: bytes, form: BodyFormat, directive: Directive) -> tuple[l
 
 
 def _of_part(data: bytes, form: BodyFormat, directive: Directive) -> tuple[list[ObjectQuestion], bool]:
-    body = Body.sent(data, form)
+    body = Body.receive(data, form)
     if body.kind == REVIEW:
         return [_review(body, directive)], False
-    objects = [each for each in flattened(body) if is_too_deep(each) or not is_list(each.value)]
+    objects = [each for each in flatten(body) if is_too_deep(each) or not is_list(each.value)]
     operation = Operation(directive)
     return [ObjectQuestion(each, operation, each.kind) for each in objects], is_list(body.value)
 
@@ -126,7 +126,7 @@ def _review(body: Body, directive: Directive) -> ObjectQuestion:
         raise BadReview(f"ValidationReview: {wrong}")
     if operation == "PATCH":
         return _patch(review, directive)
-    inside = body.inside("object")
+    inside = body.enter("object")
     return ObjectQuestion(inside, Operation(directive, review.get("oldObject")), inside.kind)
 
 
@@ -235,7 +235,7 @@ def _answer(
     question: ObjectQuestion, judge: Validator | QuestionRefusal | Wants
 ) -> ValidationReport | QuestionRefusal:
     if isinstance(judge, Validator):
-        return judge.judge(question.body, question.operation).moved(question.lines)
+        return judge.judge(question.body, question.operation).move_lines(question.lines)
     return judge if isinstance(judge, QuestionRefusal) else QuestionRefusal(503, "no document is there")
 
 

@@ -34,7 +34,7 @@ LIST: Final = GroupVersionKind("", "v1", "List")
 _OPEN: Final[Document] = {PRESERVE_UNKNOWN_FIELDS: True}
 
 
-def _known(kind: GroupVersionKind, metadata: str, **fields: Document) -> KindSchema:
+def _describe_known(kind: GroupVersionKind, metadata: str, **fields: Document) -> KindSchema:
     type_meta: Document = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
     schema: Document = {
         "type": "object",
@@ -45,8 +45,8 @@ def _known(kind: GroupVersionKind, metadata: str, **fields: Document) -> KindSch
 
 
 _UNDESCRIBED: Final[Mapping[GroupVersionKind, KindSchema]] = {
-    LIST: _known(LIST, "ListMeta", items={"type": "array", "items": {}}),
-    DEFINITION: _known(DEFINITION, "ObjectMeta", spec=_OPEN, status=_OPEN),
+    LIST: _describe_known(LIST, "ListMeta", items={"type": "array", "items": {}}),
+    DEFINITION: _describe_known(DEFINITION, "ObjectMeta", spec=_OPEN, status=_OPEN),
 }
 """Kinds that are judged where no document describes them, too: what is wrong with a definition is known
 without its types, and none of its lists is merged by a key."""

@@ -12,8 +12,8 @@ from specmux_converters.go.text import json_text, quote_text
 from specmux_converters.json_values import mapping
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.validation.compiled_kinds import CustomKind
-from specmux_tools.validation.decoding.embedded import marshalled, without_empty_metadata
-from specmux_tools.validation.decoding.structural_values import settled
+from specmux_tools.validation.decoding.embedded import marshal, without_empty_metadata
+from specmux_tools.validation.decoding.structural_values import apply_defaults
 from specmux_tools.validation.field_errors import FieldError, duplicate, invalid
 from specmux_tools.validation.metadata.names import qualified_name_faults
 from specmux_tools.validation.metadata.object_metadata import (
@@ -59,7 +59,7 @@ def check_custom(
     ignore errors in what an update does not change (KEP-4008). ``name``: one that is generated for an object
     that has none."""
     value = _with_metadata(_with_stored_status(value, kind, old))
-    value = settled(without_empty_metadata(value, kind.structural), kind.structural)
+    value = apply_defaults(without_empty_metadata(value, kind.structural), kind.structural)
     is_ratcheted = old is not None and ratchets
     checked = Walk(most=sys.maxsize) if is_ratcheted else Walk()
     judged = {**value, "metadata": {**value["metadata"], "name": name}} if name else value
@@ -134,7 +134,7 @@ def _with_metadata(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _metadata_errors(metadata: Any, old: dict[str, Any] | None) -> list[FieldError]:
-    decoded = marshalled(metadata) if isinstance(metadata, dict) else {}
+    decoded = marshal(metadata) if isinstance(metadata, dict) else {}
     found = list(metadata_errors(decoded))
     return found if old is None else [*found, *update_errors(decoded, metadata_of(old))]
 

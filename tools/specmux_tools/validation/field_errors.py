@@ -27,11 +27,11 @@ def field_path(path: Path) -> str:
 
 
 def invalid(path: str, value: Any, detail: str) -> str:
-    return f"{path}: Invalid value: {shown(value)}{': ' if detail else ''}{detail}"
+    return f"{path}: Invalid value: {show_value(value)}{': ' if detail else ''}{detail}"
 
 
 def duplicate(path: str, value: Any) -> str:
-    return f"{path}: Duplicate value: {shown(value)}"
+    return f"{path}: Duplicate value: {show_value(value)}"
 
 
 def required(path: Path, detail: str = "") -> str:
@@ -44,10 +44,10 @@ def not_supported(path: Path, value: Any, choices: Iterable[Any]) -> str:
 
 def unsupported(value: Any, choices: Iterable[Any]) -> str:
     """The text behind a path. ``choices``: in the order to list them."""
-    return f"Unsupported value: {shown(value)}: supported values: {', '.join(map(shown, choices))}"
+    return f"Unsupported value: {show_value(value)}: supported values: {', '.join(map(show_value, choices))}"
 
 
-def shown(value: Any) -> str:
+def show_value(value: Any) -> str:
     """A bad value: strings quoted, scalars plain, others as JSON."""
     if isinstance(value, str):
         return quote_text(value)

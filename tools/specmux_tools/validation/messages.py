@@ -150,7 +150,7 @@ UNPROCESSABLE: Final = "the server rejected our request due to an error in our r
 """An apiserver's entire message about a patch that cannot be applied (NewGenericServerResponse)."""
 
 
-def unclassified(message: str) -> dict[str, Any]:
+def unclassified_status(message: str) -> dict[str, Any]:
     """The Status of an error that has none of its own."""
     status = generic_status(500, "", message)
     del status["reason"]

@@ -143,7 +143,7 @@ class ValidationReport:
         kind = self.kind
         return f"{kind.kind}@{kind.group or 'core'}/{kind.version}" if kind else "unknown"
 
-    def moved(self, lines: int) -> ValidationReport:
+    def move_lines(self, lines: int) -> ValidationReport:
         """The report with line numbers increased by the number of preceding lines."""
         if not lines:
             return self
@@ -167,7 +167,7 @@ class ValidationReport:
         }
 
 
-def bounded(violations: Iterable[Violation], left_out: int = 0) -> list[Violation]:
+def bound_violations(violations: Iterable[Violation], left_out: int = 0) -> list[Violation]:
     """The first MOST_VIOLATIONS, errors first, in order; then one that counts the rest. ``left_out``: errors
     that were never listed."""
     kept: list[Violation] = []

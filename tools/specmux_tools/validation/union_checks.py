@@ -30,7 +30,7 @@ from specmux_tools.validation.field_errors import (
     invalid,
     not_supported,
     required,
-    shown,
+    show_value,
 )
 from specmux_tools.validation.report import Check, Path, Severity, UnionAlgorithm, Violation
 
@@ -113,7 +113,7 @@ def _keys_of(schema: Mapping[str, Any], item: Any) -> tuple[str, ...]:
     names = schema.get("x-kubernetes-list-map-keys")
     if not isinstance(names, list) or not isinstance(item, dict):
         return ()
-    return tuple(shown(item.get(name)) for name in names if isinstance(name, str))
+    return tuple(show_value(item.get(name)) for name in names if isinstance(name, str))
 
 
 def _seed(
@@ -121,7 +121,9 @@ def _seed(
 ) -> tuple[_Object, list[Violation]]:
     for union in unions:
         new = normalize(union, old, new)
-    return new, [_told(union, fault, new, path) for union in unions for fault in validate(union, new, old)]
+    return new, [
+        _violation(union, fault, new, path) for union in unions for fault in validate(union, new, old)
+    ]
 
 
 def _legacy(
@@ -136,7 +138,7 @@ def _legacy(
         return new, [Violation(Severity.ERROR, Check.UNION, path, text)]
 
 
-def _told(union: Union, fault: Fault, value: _Object, path: Path) -> Violation:
+def _violation(union: Union, fault: Fault, value: _Object, path: Path) -> Violation:
     """The faults as field errors, like Kubernetes' declarative validation."""
     place = (*path, fault.field) if fault.field else path
     match fault.reason:

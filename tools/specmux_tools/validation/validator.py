@@ -21,9 +21,9 @@ from specmux_tools.validation.decoded_object import (
     decode_typed,
     name_unregistered,
 )
-from specmux_tools.validation.decoding.body import TOO_DEEP, Body, flattened, is_list, is_too_deep
+from specmux_tools.validation.decoding.body import TOO_DEEP, Body, flatten, is_list, is_too_deep
 from specmux_tools.validation.decoding.decoding_state import StrictError
-from specmux_tools.validation.decoding.structural_values import prune, settled
+from specmux_tools.validation.decoding.structural_values import apply_defaults, prune
 from specmux_tools.validation.decoding.type_meta import read_type_meta
 from specmux_tools.validation.decoding.typed_nodes import known_fields
 from specmux_tools.validation.definitions.definition_fault import DEFINITION
@@ -44,7 +44,7 @@ from specmux_tools.validation.report import (
     UnionAlgorithm,
     ValidationReport,
     Violation,
-    bounded,
+    bound_violations,
 )
 from specmux_tools.validation.requests import BodyFormat, Operation, body_format, patch_type
 from specmux_tools.validation.stored_objects import StoredMatch, StoredObjects
@@ -102,7 +102,7 @@ class Validator:
         ``old`` is the object as it is stored: then this is an update. ``kind`` is what an endpoint takes,
         where it is known; else the body's own counts. Raises UnsupportedMediaType.
         """
-        return self.judge(Body.sent(body, body_format(media_type)), Operation(directive, old, kind))
+        return self.judge(Body.receive(body, body_format(media_type)), Operation(directive, old, kind))
 
     def update(
         self,
@@ -140,8 +140,8 @@ class Validator:
     ) -> list[ValidationReport]:
         """The reports on an object and, of a list, on the objects in it, which may be lists: updates of
         those that are ``stored``."""
-        sent = Body.sent(body, body_format(media_type))
-        return [self.judge_beside(each, directive, stored) for each in flattened(sent)]
+        sent = Body.receive(body, body_format(media_type))
+        return [self.judge_beside(each, directive, stored) for each in flatten(sent)]
 
     def judge_beside(
         self, body: Body, directive: Directive, stored: StoredObjects | None
@@ -165,11 +165,11 @@ class Validator:
         try:
             if is_too_deep(body):
                 raise Undecodable(TOO_DEEP, path=("items",))
-            found, wanted = self._wanted(body, operation.kind)
+            found, wanted = self._find_wanted(body, operation.kind)
             refusal = self._kinds.refusal(found)
             if refusal is not None:
                 note = Violation(Severity.NOTE, Check.NOT_CHECKED, (), refusal)
-                return _report(body, operation, found, body.located([note]))
+                return _report(body, operation, found, body.locate([note]))
             if wanted is None:
                 error = Undecodable(name_unregistered(found), path=("kind",))
                 return replace(_fatal(error, body, operation, found), is_known=False)
@@ -224,7 +224,7 @@ class Validator:
             self._apply_types[key] = ApplyTypes(described.document, preserve_unknown_fields=preserves)
         return self._apply_types[key]
 
-    def _wanted(
+    def _find_wanted(
         self, body: Body, kind: GroupVersionKind | None
     ) -> tuple[GroupVersionKind, CompiledKind | None]:
         """The kind that the body says, and the one it is decoded as. Raises Undecodable."""
@@ -239,7 +239,7 @@ class Validator:
         # ``kind`` has its name in lower case: a custom resource is decoded without a type, and so is not
         # found as Go finds fields.
         if isinstance(wanted, CustomKind) and not body.value.get("kind"):
-            raise Undecodable(f"Object 'Kind' is missing in '{body.shown()}'")
+            raise Undecodable(f"Object 'Kind' is missing in '{body.excerpt()}'")
         return found, wanted
 
     def _decode(self, body: Body, found: GroupVersionKind, wanted: CompiledKind) -> DecodedObject:
@@ -276,7 +276,7 @@ class Validator:
         )
         is_strict = directive is not Directive.IGNORE
         left_out = decoded.left_out + (decoded.strict_left_out if is_strict else 0)
-        listed = body.located(bounded(violations, left_out))  # judges the object
+        listed = body.locate(bound_violations(violations, left_out))  # judges the object
         return _report(
             body,
             operation,
@@ -333,7 +333,7 @@ class Validator:
 
         is_custom = isinstance(kind, CustomKind)
         if isinstance(kind, CustomKind) and old is not None:
-            old = settled(old, kind.structural)
+            old = apply_defaults(old, kind.structural)
         described = self._documents.find(kind.kind)
         if described is None:
             return value, []
@@ -405,7 +405,7 @@ def _store(old: dict[str, Any], kind: CustomKind) -> dict[str, Any]:
     """Read the stored object as an apiserver does: pruned, with defaults."""
     if not kind.preserves_unknown:
         old = prune(old, kind.structural)[0]
-    found: dict[str, Any] = settled(old, kind.structural)
+    found: dict[str, Any] = apply_defaults(old, kind.structural)
     return found
 
 
@@ -429,5 +429,5 @@ def _fatal(
         Severity.ERROR, Check.DECODING, error.path, error.text, line=error.line, column=error.column
     )
     others = [Violation(Severity.ERROR, Check.DECODING, path, text) for text, path in error.others]
-    listed = body.located(bounded([violation, *others]), offset=error.offset)
+    listed = body.locate(bound_violations([violation, *others]), offset=error.offset)
     return _report(body, operation, found, listed, fatal=error.text)

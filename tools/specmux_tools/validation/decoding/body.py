@@ -55,7 +55,7 @@ class Body:
     """Why it cannot be read."""
 
     @classmethod
-    def sent(cls, data: bytes, form: BodyFormat, *, plainly: bool = True) -> Body:
+    def receive(cls, data: bytes, form: BodyFormat, *, plainly: bool = True) -> Body:
         """The body as ``read`` reads it, else its fault."""
         try:
             return read(data, form, plainly=plainly)
@@ -68,10 +68,10 @@ class Body:
             return self
         whole = read(self.data, self.format, plainly=False)
         for part in self.prefix:
-            whole = whole.inside(part)
+            whole = whole.enter(part)
         return replace(whole, value=with_head(whole.value, self.head), head=self.head)
 
-    def inside(self, part: str | int, *, head: Head = ()) -> Body:
+    def enter(self, part: str | int, *, head: Head = ()) -> Body:
         """The object at a key or an index, which is there."""
         value = with_head(self.value[part], head)
         return replace(self, value=value, prefix=(*self.prefix, part), head=head)
@@ -95,7 +95,7 @@ class Body:
         found = read_type_meta(self.value)
         if not found.kind or not found.version:
             name = "apiVersion" if found.kind else "Kind"
-            raise Undecodable(f"Object '{name}' is missing in '{self.shown()}'")
+            raise Undecodable(f"Object '{name}' is missing in '{self.excerpt()}'")
         return found
 
     @property
@@ -106,14 +106,14 @@ class Body:
         except Undecodable:
             return None
 
-    def shown(self) -> str:
+    def excerpt(self) -> str:
         """The text in a message. An apiserver shows all of it; here the end of a long one is left out."""
         if self.prefix:
             return _cut(json_text(self.value))
         is_text = self.format is not BodyFormat.CBOR
         return _cut(self.data.decode("utf-8", "replace") if is_text else self.data.hex())
 
-    def located(self, violations: Sequence[Violation], *, offset: int | None = None) -> tuple[Violation, ...]:
+    def locate(self, violations: Sequence[Violation], *, offset: int | None = None) -> tuple[Violation, ...]:
         """The violations with lines and columns, which CBOR has not. ``offset``: byte at which a text stops
         being JSON."""
         if not violations or self.format is BodyFormat.CBOR:
@@ -209,13 +209,13 @@ def is_list(value: Any) -> bool:
     return (isinstance(kind, str) and kind.endswith("List")) or (bool(items) and all(map(_has_type, items)))
 
 
-def flattened(body: Body) -> Iterator[Body]:
+def flatten(body: Body) -> Iterator[Body]:
     """The body, or a list and its items, in their order. A list that is nested too deeply stays closed."""
     yield body
     if is_list(body.value) and not is_too_deep(body):
-        inside = body.inside("items")
+        inside = body.enter("items")
         for index, item in enumerate(inside.value):
-            yield from flattened(inside.inside(index, head=_missing_head(item, body.value)))
+            yield from flatten(inside.enter(index, head=_missing_head(item, body.value)))
 
 
 def is_too_deep(body: Body) -> bool:

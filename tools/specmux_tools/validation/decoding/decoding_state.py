@@ -45,14 +45,14 @@ class Decoding:
         """The mismatch that decoding fails with."""
         return self.stopped or (self.mismatches[0] if self.mismatches else None)
 
-    def mismatched(self, value: str, go_type: str) -> None:
+    def note_mismatch(self, value: str, go_type: str) -> None:
         """A value of a wrong type, or, without a type, a text of its own."""
         if self.has_room(self.mismatches):
             self.mismatches.append(Mismatch(tuple(self.path), value, go_type))
 
     def stop(self, value: str, go_type: str = "") -> None:
         """Record a mismatch of a type's own UnmarshalJSON: Go goes no further."""
-        self.mismatched(value, go_type)
+        self.note_mismatch(value, go_type)
         self.stopped = self.stopped or Mismatch(tuple(self.path), value, go_type)
 
     def has_room(self, found: Sized) -> bool:
@@ -62,10 +62,10 @@ class Decoding:
         self.left_out += 1
         return False
 
-    def unknown(self, key: str) -> None:
+    def note_unknown(self, key: str) -> None:
         self._save(Check.UNKNOWN_FIELD, key)
 
-    def duplicate(self, key: str) -> None:
+    def note_duplicate(self, key: str) -> None:
         self._save(Check.DUPLICATE_FIELD, key)
 
     def _save(self, check: Check, key: str) -> None:

@@ -34,7 +34,7 @@ def unknown_in_metadata(
     again."""
     node = object_meta()
     state = Decoding()
-    value = marshalled(metadata)
+    value = marshal(metadata)
     node.decode(value, state)
     fault = state.mismatch
     if fault is not None:
@@ -94,12 +94,12 @@ def _unknown_in_object(value: dict[str, Any], path: Path, place: str) -> list[St
         raise Undecodable(text, path=error.path, others=error.others) from error
 
 
-def marshalled(value: Any) -> Any:
+def marshal(value: Any) -> Any:
     """The value after serialization and parsing in Go: keys sorted, whole floats as integers."""
     if isinstance(value, dict):
-        return {key: marshalled(value[key]) for key in sorted(value)}
+        return {key: marshal(value[key]) for key in sorted(value)}
     if type(value) is list:
-        return [marshalled(item) for item in value]
+        return [marshal(item) for item in value]
     if isinstance(value, float):
         text = float_text(float(value))
         is_integer = "." not in text and "e" not in text and -INT64_MAX - 1 <= float(value) < INT64_MAX

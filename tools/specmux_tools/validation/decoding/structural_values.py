@@ -90,7 +90,7 @@ class _Pruner:
         return value
 
 
-def settled(value: Any, schema: Structural) -> Any:
+def apply_defaults(value: Any, schema: Structural) -> Any:
     """The object as validated: a copy if anything was dropped or filled in."""
     return _fill_default(_without_nulls(value, schema), schema)
 

@@ -53,7 +53,7 @@ class Node(Protocol):
     def decode(self, value: Any, state: Decoding) -> None: ...
 
 
-def _shown(value: Any) -> str:
+def _name_value(value: Any) -> str:
     """A value where a number is wanted."""
     kind = kind_of(value)
     return f"number {number_text(value)}" if kind == "number" else kind
@@ -90,7 +90,7 @@ class Text:
             if self.choices and value and value not in self.choices and state.has_room(state.schema):
                 _schema(state, not_supported(tuple(state.path), value, sorted(self.choices)))
         elif value is not None:
-            state.mismatched(kind_of(value), self.go_type)
+            state.note_mismatch(kind_of(value), self.go_type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class Boolean:
 
     def decode(self, value: Any, state: Decoding) -> None:
         if value is not None and type(value) is not bool:
-            state.mismatched(kind_of(value), self.go_type)
+            state.note_mismatch(kind_of(value), self.go_type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class Integer:
             return
         if type(value) is Number and value.text == "-0" and self.least < 0:
             return
-        state.mismatched(_shown(value), self.go_type)
+        state.note_mismatch(_name_value(value), self.go_type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +122,9 @@ class Float:
 
     def decode(self, value: Any, state: Decoding) -> None:
         if isinstance(value, bool) or not isinstance(value, int | float | None):
-            state.mismatched(kind_of(value), self.go_type)
+            state.note_mismatch(kind_of(value), self.go_type)
         elif value is not None and abs(value) == inf:
-            state.mismatched(_shown(value), self.go_type)
+            state.note_mismatch(_name_value(value), self.go_type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +137,14 @@ class Bytes:
         if isinstance(value, str):
             fault = base64_fault(value)
             if fault is not None:
-                state.mismatched(fault, "")
+                state.note_mismatch(fault, "")
         elif type(value) is list:
             for index, item in enumerate(value):
                 state.path.append(index)
                 _BYTE.decode(item, state)
                 state.path.pop()
         elif value is not None:
-            state.mismatched(kind_of(value), self.go_type)
+            state.note_mismatch(kind_of(value), self.go_type)
 
 
 _BYTE: Final = Integer("uint8", 0, 255)
@@ -198,7 +198,7 @@ class IntOrString:
             return
         if type(value) is Number and value.text == "-0":
             return
-        state.stop(_shown(value), "int32")
+        state.stop(_name_value(value), "int32")
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +212,7 @@ class List:
     def decode(self, value: Any, state: Decoding) -> None:
         if type(value) is not list:
             if value is not None:
-                state.mismatched(kind_of(value), self.go_type)
+                state.note_mismatch(kind_of(value), self.go_type)
             return
         decode, path = self.item.decode, state.path
         for index, item in enumerate(value):
@@ -234,10 +234,10 @@ class Map:
     def decode(self, value: Any, state: Decoding) -> None:
         if not isinstance(value, dict):
             if value is not None:
-                state.mismatched(kind_of(value), self.go_type)
+                state.note_mismatch(kind_of(value), self.go_type)
             return
         decode, path = self.value.decode, state.path
-        for key, item in value.items() if type(value) is not Repeats else _repeated(value, state):
+        for key, item in value.items() if type(value) is not Repeats else _note_repeats(value, state):
             path.append(key)
             decode(item, state)
             path.pop()
@@ -257,30 +257,30 @@ class Struct:
     def decode(self, value: Any, state: Decoding) -> None:
         if not isinstance(value, dict):
             if value is not None:
-                state.mismatched(kind_of(value), self.go_type)
+                state.note_mismatch(kind_of(value), self.go_type)
             return
         fields, path = self.fields, state.path
-        for key, item in value.items() if type(value) is not Repeats else _repeated(value, state, fields):
+        for key, item in value.items() if type(value) is not Repeats else _note_repeats(value, state, fields):
             node = fields.get(key)
             if node is not None:
                 path.append(key)
                 node.decode(item, state)
                 path.pop()
             elif not self.is_open:
-                state.unknown(key)
+                state.note_unknown(key)
         for name in self.required:
             if value.get(name) is None and state.has_room(state.schema):
                 _schema(state, required((*state.path, name)))
 
 
-def _repeated(
+def _note_repeats(
     value: Repeats, state: Decoding, known: Container[str] | None = None
 ) -> Iterator[tuple[str, Any]]:
     """The pairs as they were written. A key of ``known`` ones that came before is noted."""
     seen: set[str] = set()
     for key, item in value.pairs:
         if key in seen and (known is None or key in known):
-            state.duplicate(key)
+            state.note_duplicate(key)
         seen.add(key)
         yield key, item
 
@@ -346,16 +346,16 @@ def decode_untyped(value: Any, state: Decoding) -> None:
     """Into ``interface{}``; an infinite number is recorded as a mismatch."""
     match value:
         case dict():
-            for key, item in value.items() if type(value) is not Repeats else _repeated(value, state):
-                _inside(key, item, state)
+            for key, item in value.items() if type(value) is not Repeats else _note_repeats(value, state):
+                _decode_inside(key, item, state)
         case list():
             for index, item in enumerate(value):
-                _inside(index, item, state)
+                _decode_inside(index, item, state)
         case Number() if abs(value) == inf:
-            state.mismatched(f"number {value.text}", "float64")
+            state.note_mismatch(f"number {value.text}", "float64")
 
 
-def _inside(part: str | int, item: Any, state: Decoding) -> None:
+def _decode_inside(part: str | int, item: Any, state: Decoding) -> None:
     if isinstance(item, dict | list | Number):
         state.path.append(part)
         decode_untyped(item, state)

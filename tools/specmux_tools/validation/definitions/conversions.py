@@ -15,7 +15,7 @@ from typing import Any, Final
 from specmux_converters.go.text import quote_text
 from specmux_converters.json_values import mapping
 from specmux_tools.validation.definitions.definition_fault import DefinitionFault, fault
-from specmux_tools.validation.field_errors import shown, unsupported
+from specmux_tools.validation.field_errors import show_value, unsupported
 from specmux_tools.validation.metadata.names import label_1035_faults, subdomain_faults
 from specmux_tools.validation.report import Path
 from specmux_tools.validation.rules.cel.libraries.urls import BadUrl, read_url
@@ -52,7 +52,7 @@ def conversion_faults(
     strategy = conversion.get("strategy") or ""
     if strategy != "None" and spec.get("preserveUnknownFields") is True:
         words = "must be None if spec.preserveUnknownFields is true"
-        yield fault((*_PATH, "strategy"), f"Invalid value: {shown(strategy)}: {words}")
+        yield fault((*_PATH, "strategy"), f"Invalid value: {show_value(strategy)}: {words}")
     if not strategy:
         yield fault((*_PATH, "strategy"), "Required value")
     elif strategy not in _CONVERTERS:
@@ -156,13 +156,13 @@ def _review_faults(reviews: Any, *, needs_known: bool) -> Iterator[DefinitionFau
         return
     for index, version in enumerate(reviews):
         if version in reviews[:index]:
-            yield _in_webhook(key, f"Invalid value: {shown(version)}: duplicate version", index)
+            yield _in_webhook(key, f"Invalid value: {show_value(version)}: duplicate version", index)
         elif isinstance(version, str):
             for each in label_1035_faults(version):
                 yield _in_webhook(key, f"Invalid value: {quote_text(version)}: {each}", index)
     if needs_known and not is_known_review(reviews):
         words = f"must include at least one of {', '.join(_REVIEWS)}"
-        yield _in_webhook(key, f"Invalid value: {shown(reviews)}: {words}")
+        yield _in_webhook(key, f"Invalid value: {show_value(reviews)}: {words}")
 
 
 class _MalformedElement(ValueError):

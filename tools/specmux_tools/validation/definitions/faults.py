@@ -19,8 +19,8 @@ from specmux_tools.validation.definitions.definition_fault import (
     fault,
     objects,
 )
-from specmux_tools.validation.definitions.internal_version import same, version_in_memory, written
-from specmux_tools.validation.definitions.keywords import has_keyword, unconverted
+from specmux_tools.validation.definitions.internal_version import are_equal, version_in_memory, write_in_go
+from specmux_tools.validation.definitions.keywords import has_keyword, structure_fault
 from specmux_tools.validation.definitions.schemas import schema_faults, status_faults
 from specmux_tools.validation.definitions.updates import allowances_of, immutable_faults, storage_faults
 from specmux_tools.validation.definitions.version_fields import (
@@ -202,7 +202,7 @@ class _Versions:
         self._lifted = {
             key
             for key, name in _LIFTED.items()
-            if self._held and all(same(each[name], self._held[0][name]) for each in self._held)
+            if self._held and all(are_equal(each[name], self._held[0][name]) for each in self._held)
         }
         for held in self._held:
             held.update(dict.fromkeys(map(_LIFTED.__getitem__, self._lifted)))
@@ -248,7 +248,7 @@ class _Versions:
             yield self._of_all("must have exactly one version marked as storage version")
 
     def _of_all(self, words: str) -> DefinitionFault:
-        value = written(self._held) if isinstance(self._spec.get("versions"), list) else "null"
+        value = write_in_go(self._held) if isinstance(self._spec.get("versions"), list) else "null"
         return fault(("spec", "versions"), f"Invalid value: {value}: {words}")
 
     def _fields(
@@ -277,7 +277,7 @@ class _Versions:
                 path, f'{place}: Invalid value: "": may only be set when {others[not is_lifted]}'
             )
             return
-        unread = unconverted(schema)
+        unread = structure_fault(schema)
         if unread:
             yield DefinitionFault(path, f'{text}.schema.openAPIV3Schema: Invalid value: "": {unread}')
         name = "" if is_lifted else str(version.get("name"))

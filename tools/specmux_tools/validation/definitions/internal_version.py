@@ -18,29 +18,30 @@ class GoStruct(dict[str, Any]):
 _POINTED: Final = ("Default", "Example")
 
 
-def written(value: Any) -> str:
+def write_in_go(value: Any) -> str:
     """Serialized like encoding/json."""
     if isinstance(value, GoStruct):
-        return "{" + ",".join(f"{json_text(key)}:{written(each)}" for key, each in value.items()) + "}"
+        return "{" + ",".join(f"{json_text(key)}:{write_in_go(each)}" for key, each in value.items()) + "}"
     if isinstance(value, dict):
-        return "{" + ",".join(f"{json_text(key)}:{written(value[key])}" for key in sorted(value)) + "}"
-    return f"[{','.join(map(written, value))}]" if isinstance(value, list) else json_text(value)
+        return "{" + ",".join(f"{json_text(key)}:{write_in_go(value[key])}" for key in sorted(value)) + "}"
+    return f"[{','.join(map(write_in_go, value))}]" if isinstance(value, list) else json_text(value)
 
 
-def same(left: Any, right: Any) -> bool:
+def are_equal(left: Any, right: Any) -> bool:
     """Equality of apimachinery's Semantic.DeepEqual: nil, an empty list and an empty map are equal; structs
     are compared by field."""
     if isinstance(left, GoStruct) and isinstance(right, GoStruct):
         # Values behind pointers must be equal JSON.
         return all(
-            is_same(left[key], right[key]) if key in _POINTED else same(left[key], right[key]) for key in left
+            is_same(left[key], right[key]) if key in _POINTED else are_equal(left[key], right[key])
+            for key in left
         )
     if isinstance(left, GoStruct) or isinstance(right, GoStruct):
         return False
     if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
+        return left.keys() == right.keys() and all(are_equal(left[key], right[key]) for key in left)
     if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(same, left, right))
+        return len(left) == len(right) and all(map(are_equal, left, right))
     return (left in (None, [], {}) and right in (None, [], {})) or (
         type(left) is type(right) and bool(left == right)
     )
@@ -205,7 +206,7 @@ _FIELDS: Final[tuple[tuple[str, str, Callable[[Any], Any]], ...]] = (
 )
 
 
-def said(schema: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+def list_keywords(schema: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
     """Yields the keywords that differ from Go's zero values, with Go's names and values, in Go's order."""
     for key, name, read in _FIELDS:
         value = read(schema.get(key))

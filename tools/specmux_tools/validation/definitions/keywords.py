@@ -13,8 +13,8 @@ from specmux_converters.go.text import json_text
 from specmux_converters.json_values import array, mapping
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.validation.definitions.definition_fault import DefinitionFault
-from specmux_tools.validation.definitions.internal_version import items_in_memory, written
-from specmux_tools.validation.field_errors import shown, unsupported
+from specmux_tools.validation.definitions.internal_version import items_in_memory, write_in_go
+from specmux_tools.validation.field_errors import show_value, unsupported
 from specmux_tools.validation.report import Path
 from specmux_tools.validation.rules.rule_faults import BAD_PATH, RULES, rule_faults
 from specmux_tools.validation.rules.rule_tree import rule_tree
@@ -71,7 +71,7 @@ def has_keyword(schema: Any, keys: Collection[str]) -> bool:
     return any(has_keyword(each, keys) for each in inner)
 
 
-def unconverted(schema: Mapping[str, Any]) -> str:
+def structure_fault(schema: Mapping[str, Any]) -> str:
     """Why upstream's NewStructural rejects the schema, in its words; "" if it accepts it."""
     key = next((each for each in _UNSUPPORTED if has_keyword(schema, (each,))), "")
     return f"OpenAPIV3Schema '{key}' is not supported" if key else ""
@@ -182,7 +182,7 @@ def _of_list_type(node: _SchemaNode) -> Iterator[DefinitionFault]:
     found = node.schema.get(LIST_KEYS)
     keys = [each if isinstance(each, str) else "" for each in found] if isinstance(found, list) else []
     if keys and list_type != "map":
-        wrong = "Required value" if list_type is None else f"Invalid value: {shown(list_type)}"
+        wrong = "Required value" if list_type is None else f"Invalid value: {show_value(list_type)}"
         yield node.fault(f"{wrong}: must be map if {LIST_KEYS} is non-empty", LIST_TYPE)
     if list_type == "map":
         yield from _of_map(node, item, keys)
@@ -203,10 +203,10 @@ def _of_map(node: _SchemaNode, item: Mapping[str, Any] | None, keys: list[str]) 
             yield node.fault(f"Required value: must have a schema if {LIST_TYPE} is map", "items")
         else:
             words = f"must only have a single schema if {LIST_TYPE} is map"
-            yield node.fault(f"Invalid value: {written(held)}: {words}", "items")
+            yield node.fault(f"Invalid value: {write_in_go(held)}: {words}", "items")
         return
     if item.get("type") != "object":
-        wrong = f"Invalid value: {shown(item.get('type') or '')}"
+        wrong = f"Invalid value: {show_value(item.get('type') or '')}"
         text = f"{wrong}: must be object if parent array's {LIST_TYPE} is map"
         yield node.fault(text, "items", "type")
         return
@@ -214,12 +214,14 @@ def _of_map(node: _SchemaNode, item: Mapping[str, Any] | None, keys: list[str]) 
     for index, key in enumerate(keys):
         if key not in properties:
             words = "entries must all be names of item properties"
-            yield node.fault(f"Invalid value: {shown(keys)}: {words}", LIST_KEYS)
+            yield node.fault(f"Invalid value: {show_value(keys)}: {words}", LIST_KEYS)
         elif isinstance(properties[key], Mapping) and properties[key].get("type") in ("array", "object"):
             words = f"must be a scalar type if parent array's {LIST_TYPE} is map"
             yield node.fault(f'Invalid value: "object": {words}', "items", "properties", key, "type")
         if key in keys[:index]:
-            yield node.fault(f"Invalid value: {shown(keys)}: must not contain duplicate entries", LIST_KEYS)
+            yield node.fault(
+                f"Invalid value: {show_value(keys)}: must not contain duplicate entries", LIST_KEYS
+            )
 
 
 def _of_keys(item: _SchemaNode, keys: list[str]) -> Iterator[DefinitionFault]:
@@ -248,4 +250,4 @@ def _of_rules(node: _SchemaNode) -> Iterator[DefinitionFault]:
 
 
 def _wrong(kind: Any) -> str:
-    return f"Invalid value: {shown(kind)}" if kind else "Required value"
+    return f"Invalid value: {show_value(kind)}" if kind else "Required value"

@@ -25,10 +25,15 @@ from specmux_tools.validation.definitions.definition_fault import (
     DefinitionFault,
     FaultFamily,
 )
-from specmux_tools.validation.definitions.internal_version import GO_NAMES, said, schema_in_memory, written
+from specmux_tools.validation.definitions.internal_version import (
+    GO_NAMES,
+    list_keywords,
+    schema_in_memory,
+    write_in_go,
+)
 from specmux_tools.validation.definitions.keywords import UNCONVERTED, keyword_faults, schema_place
 from specmux_tools.validation.errors import Undecodable
-from specmux_tools.validation.field_errors import field_path, shown
+from specmux_tools.validation.field_errors import field_path, show_value
 from specmux_tools.validation.metadata.object_metadata import embedded_errors
 from specmux_tools.validation.report import Path, Severity
 from specmux_tools.validation.rules.checking import MISSING, check_rules
@@ -94,7 +99,7 @@ class _Defaults:
         prefix, structure = f"{place.text}.default", structural(schema, {}, depth=1)
         pruned = prune(default, structure, is_object=structure.is_embedded)[0]
         if not is_same(pruned, default):
-            yield f"{prefix}: Invalid value: {shown(default)}: must not have unknown fields"
+            yield f"{prefix}: Invalid value: {show_value(default)}: must not have unknown fields"
         wrong = _metadata_faults(default, structure)
         if wrong:
             yield from (_join(prefix, text) for text in wrong)
@@ -108,7 +113,7 @@ class _Defaults:
         wrong = _metadata_faults({**_TYPE, **value}, structural(place.root, {}))
         if wrong:
             said = wrong[0] if len(wrong) == 1 else f"[{', '.join(dict.fromkeys(wrong))}]"
-            yield f"{prefix}: Invalid value: {shown(default)}: must result in valid metadata: {said}"
+            yield f"{prefix}: Invalid value: {show_value(default)}: must result in valid metadata: {said}"
         else:
             yield from self._values(default, schema, prefix)
 
@@ -212,16 +217,16 @@ def _is_converted(keywords: list[DefinitionFault]) -> bool:
 
 def status_faults(schema: Mapping[str, Any], path: Path, prefix: str) -> Iterator[DefinitionFault]:
     """Checks a root schema beside a status subresource: the status is read from ``properties`` alone."""
-    for key, name, value in said(schema):
+    for key, name, value in list_keywords(schema):
         if name == "Type" and value != "object":
             words = 'only "object" is allowed as the type at the root of the schema'
-            text = f"{prefix}.type: Invalid value: {shown(value)}: {words}"
+            text = f"{prefix}.type: Invalid value: {show_value(value)}: {words}"
             yield DefinitionFault((*path, key), f"{text} {_WITH_STATUS}")
             return
         if key not in _AT_ROOT:
             names = " ".join(GO_NAMES[each] for each in _AT_ROOT)
             words = f"only [{names}] fields are allowed at the root of the schema"
-            text = f"{prefix}: Invalid value: {written(schema_in_memory(schema))}: {words}"
+            text = f"{prefix}: Invalid value: {write_in_go(schema_in_memory(schema))}: {words}"
             yield DefinitionFault((*path, key), f"{text} {_WITH_STATUS}")
             return
 

@@ -18,11 +18,11 @@ from specmux_tools.validation.definitions.definition_fault import (
     fault,
     objects,
 )
-from specmux_tools.validation.definitions.internal_version import same, version_in_memory
+from specmux_tools.validation.definitions.internal_version import are_equal, version_in_memory
 from specmux_tools.validation.definitions.keywords import LIST_KEYS, LIST_TYPE, has_keyword
 from specmux_tools.validation.definitions.schemas import schema_faults, unsound
 from specmux_tools.validation.definitions.version_fields import SELECTABLE_MAX, schema_of
-from specmux_tools.validation.field_errors import shown
+from specmux_tools.validation.field_errors import show_value
 from specmux_tools.validation.report import Path
 
 _STRUCTURAL_KEYWORDS: Final = (
@@ -46,10 +46,10 @@ def allowances_of(spec: Mapping[str, Any], old: Mapping[str, Any], *, minor: int
     for version in objects(spec.get("versions")):
         name = str(version.get("name"))
         now, then = version_in_memory(version), version_in_memory(versions.get(name, {}))
-        if name in versions and same(now["Schema"], then["Schema"]):
+        if name in versions and are_equal(now["Schema"], then["Schema"]):
             unchanged.add(name)
         fields = then["SelectableFields"] or ()
-        if len(fields) > SELECTABLE_MAX and same(now["SelectableFields"], fields):
+        if len(fields) > SELECTABLE_MAX and are_equal(now["SelectableFields"], fields):
             selectable |= {name, ""}
     webhook = within(before, "conversion", "webhook")
     reviews = webhook.get("conversionReviewVersions") or []
@@ -71,7 +71,7 @@ def immutable_faults(spec: Mapping[str, Any], old: Mapping[str, Any]) -> Iterato
     for path in (*(_IMMUTABLE_SINCE_SERVED if _is_established(old) else ()), *_IMMUTABLE):
         now, then = (within(each, *path[:-1]).get(path[-1]) or "" for each in (spec, before))
         if now != then:
-            yield fault(("spec", *path), f"Invalid value: {shown(now)}: field is immutable")
+            yield fault(("spec", *path), f"Invalid value: {show_value(now)}: field is immutable")
 
 
 def storage_faults(spec: Mapping[str, Any], old: Mapping[str, Any] | None) -> Iterator[DefinitionFault]:

@@ -12,7 +12,7 @@ from specmux_converters.go.text import json_text, quote_text, size_of
 from specmux_converters.json_values import text, texts, within
 from specmux_tools.validation.decoding.type_meta import parse_group_version
 from specmux_tools.validation.errors import Undecodable
-from specmux_tools.validation.field_errors import FieldError, field_path, invalid, shown, unsupported
+from specmux_tools.validation.field_errors import FieldError, field_path, invalid, show_value, unsupported
 from specmux_tools.validation.metadata.names import (
     NameRule,
     label_1035_faults,
@@ -169,7 +169,7 @@ class _Checks:
     ) -> Iterator[FieldError]:
         """``at`` is the key below the field that is meant; the message does not name it."""
         for fault in faults:
-            yield self._error(field, f"Invalid value: {shown(value)}: {fault}", at)
+            yield self._error(field, f"Invalid value: {show_value(value)}: {fault}", at)
 
     def _error(self, field: Path, text: str, at: str | None = None) -> FieldError:
         path = (*self._path, *field) if at is None else (*self._path, *field, at)

@@ -20,16 +20,16 @@ from specmux_tools.validation.messages import (
     bad_request,
     patch_status,
     strict_message,
-    unclassified,
+    unclassified_status,
     warning_texts,
 )
 from specmux_tools.validation.patching.patched_object import (
     PatchedObject,
     PatchRefusal,
-    applied,
+    apply_configuration,
+    apply_patch,
     kind_text,
-    named,
-    patched,
+    name_object,
     read_applied,
 )
 from specmux_tools.validation.patching.server_side_apply import ApplyTypes
@@ -67,7 +67,7 @@ def judge_patch(
         if found is None:
             return validator.judge(stored, Operation(directive))
         if source is None:
-            made = patched(old or {}, body, form, *found)
+            made = apply_patch(old or {}, body, form, *found)
         else:
             made = _apply(validator, old, source, *found)
     except Undecodable as error:
@@ -90,7 +90,7 @@ def _apply(
     except ConverterError as error:
         text = f"the schema for server-side apply cannot be made: {error.reason}"
         return PatchedObject(source.value, unread=text)
-    return applied(old, source, types, described)
+    return apply_configuration(old, source, types, described)
 
 
 def _check_kind(source: Body, old: dict[str, Any]) -> None:
@@ -155,8 +155,8 @@ def _status(
 def _list_unconverted(value: Any, fatal: str) -> dict[str, Any]:
     """The result for an applied object that its schema accepts and its Go type does not."""
     found = read_type_meta(value)
-    place, kind = named(value, found), kind_text(found)
-    return unclassified(
+    place, kind = name_object(value, found), kind_text(found)
+    return unclassified_status(
         f"failed to convert new object ({place}) to proper version: "
         f"unable to convert unstructured object to {kind}: error decoding from json: {fatal}"
     )

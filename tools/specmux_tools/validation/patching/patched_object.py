@@ -28,13 +28,18 @@ from specmux_tools.validation.messages import (
     bad_request,
     generic_status,
     patch_status,
-    unclassified,
+    unclassified_status,
 )
 from specmux_tools.validation.metadata.object_metadata import metadata_of
 from specmux_tools.validation.patching import strategic_merge as strategic
 from specmux_tools.validation.patching.json_patch import MOST_OPERATIONS, apply_json_patch
 from specmux_tools.validation.patching.patch_schemas import PatchSchema
-from specmux_tools.validation.patching.server_side_apply import ApplyTypes, faults_text, merged, type_faults
+from specmux_tools.validation.patching.server_side_apply import (
+    ApplyTypes,
+    faults_text,
+    merge_applied,
+    type_faults,
+)
 from specmux_tools.validation.patching.strict import (
     strict_errors_of_converted,
     strict_errors_of_json_patch,
@@ -116,7 +121,7 @@ def read_applied(body: bytes, form: PatchType) -> Body:
     return source
 
 
-def patched(
+def apply_patch(
     old: dict[str, Any],
     body: bytes,
     form: PatchType,
@@ -205,27 +210,21 @@ def _strategic_status(text: str) -> dict[str, Any]:
         return bad_request(text)
     if text == strategic.NO_LIST_OF_LISTS:
         return generic_status(422, "Invalid", UNPROCESSABLE)
-    return unclassified(text)
+    return unclassified_status(text)
 
 
-def applied(
+def apply_configuration(
     old: dict[str, Any] | None, source: Body, types: ApplyTypes, described: KindSchema
 ) -> PatchedObject:
     """Merge the applied object into the stored one, if there is one. Raises PatchRefusal."""
     value = source.value
     if metadata_of(value).get("managedFields") is not None:
         raise _bad_request("metadata.managedFields must be nil")
-    faults = type_faults(types, described.component, value)
-    if faults:
-        text = f"failed to create typed patch object ({named(value, described.kind)}): {faults_text(faults)}"
-        raise PatchRefusal(text, unclassified(text))
+    _require_type(types, described, value, "patch")
     unread = ""
     if old is not None:
-        faults = type_faults(types, described.component, old, allows_duplicates=True)
-        if faults:
-            text = f"failed to create typed live object ({named(old, described.kind)}): {faults_text(faults)}"
-            raise PatchRefusal(text, unclassified(text))
-        value = merged(types, described.component, old, value)
+        _require_type(types, described, old, "live")
+        value = merge_applied(types, described.component, old, value)
         if metadata_of(old).get("managedFields"):
             unread = (
                 "managedFields of the stored object are not read: conflicts with other managers, and fields "
@@ -236,12 +235,21 @@ def applied(
     return PatchedObject(value, strict, unread=unread)
 
 
+def _require_type(types: ApplyTypes, described: KindSchema, value: Any, what: str) -> None:
+    """``what``: the "live" object, whose lists may have equal items, or the "patch". Raises PatchRefusal."""
+    faults = type_faults(types, described.component, value, allows_duplicates=what == "live")
+    if faults:
+        name = name_object(value, described.kind)
+        text = f"failed to create typed {what} object ({name}): {faults_text(faults)}"
+        raise PatchRefusal(text, unclassified_status(text))
+
+
 def kind_text(found: GroupVersionKind) -> str:
     """GroupVersionKind.String."""
     return f"{found.group}/{found.version}, Kind={found.kind}"
 
 
-def named(value: Any, found: GroupVersionKind) -> str:
+def name_object(value: Any, found: GroupVersionKind) -> str:
     metadata = metadata_of(value)
     return f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}; {kind_text(found)}"
 

@@ -96,7 +96,7 @@ def fields_of(map_type: Mapping[str, Any]) -> list[dict[str, Any]]:
     return array(map_type.get("fields"))
 
 
-def deduced(atom: Atom, value: Any) -> Atom:
+def deduce_atom(atom: Atom, value: Any) -> Atom:
     """The atom restricted to the value's form; the whole atom if none matches."""
     part = "map" if isinstance(value, dict) else "list" if isinstance(value, list) else "scalar"
     return {part: atom[part]} if value is not None and part in atom else atom
@@ -179,7 +179,7 @@ class _Walk:
         if atom is None:
             name = reference.get("namedType", "inlined type")
             return [TypeFault("", f"schema error: no type found matching: {name}")]
-        atom = deduced(atom, value)
+        atom = deduce_atom(atom, value)
         if "map" in atom:
             return self._map(atom["map"], value)
         if "scalar" in atom:
@@ -252,7 +252,7 @@ def _scalar(kind: str, value: Any) -> list[TypeFault]:
 _ABSENT: Final = object()
 
 
-def merged(types: ApplyTypes, component: str, stored: Any, applied: Any) -> Any:
+def merge_applied(types: ApplyTypes, component: str, stored: Any, applied: Any) -> Any:
     """Both must have the type; lists of the stored object may contain equal items."""
     found = _Merge(types).value({"namedType": component}, stored, applied)
     return {} if found is _ABSENT else found
@@ -264,7 +264,7 @@ class _Merge:
 
     def value(self, reference: Atom, stored: Any, applied: Any) -> Any:
         atom = self._types.resolve(reference) or {}
-        shape = deduced(atom, stored if applied is _ABSENT else applied)
+        shape = deduce_atom(atom, stored if applied is _ABSENT else applied)
         if "map" in shape:
             return self._map(shape["map"], stored, applied)
         if "list" in shape and "scalar" not in shape:

@@ -107,7 +107,7 @@ def _merge_ordered(original: _Object, patch: _Object, schema: PatchSchema) -> No
         patch_items, server_items = _partition(merged, order, field.merge_key)
         is_map = _element_type(stored or [], patched or []) is dict
         lists = _ListOrder(field.merge_key, is_map=is_map)
-        original[key] = lists.normalized(patch_items, server_items, order, stored or [])
+        original[key] = lists.normalize(patch_items, server_items, order, stored or [])
         patch.pop(key, None)
 
 
@@ -166,7 +166,7 @@ def _merge_lists(original: list[Any], patch: list[Any], field: PatchField, *, is
         original, patch = _without_special(original, patch, merge_key)
         merged = _merge_maps(original, patch, field, stored)
     patch_items, server_items = _partition(merged, patch, merge_key)
-    return _ListOrder(merge_key, is_map=is_map).normalized(patch_items, server_items, patch, original)
+    return _ListOrder(merge_key, is_map=is_map).normalize(patch_items, server_items, patch, original)
 
 
 def _without_special(original: list[Any], patch: list[Any], merge_key: str) -> tuple[list[Any], list[Any]]:
@@ -359,7 +359,7 @@ class _ListOrder:
         self._key = merge_key
         self._is_map = is_map
 
-    def normalized(
+    def normalize(
         self, patched: list[Any], stored: list[Any], patch_order: list[Any], stored_order: list[Any]
     ) -> list[Any]:
         """``patched`` are the elements in the patch, ``stored`` those that are not."""

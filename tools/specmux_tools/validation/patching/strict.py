@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from specmux_tools.validation.decoding.decoding_state import Decoding
-from specmux_tools.validation.decoding.embedded import marshalled
+from specmux_tools.validation.decoding.embedded import marshal
 from specmux_tools.validation.decoding.json_reader import read_json
 from specmux_tools.validation.decoding.type_meta import kind_of
 from specmux_tools.validation.decoding.typed_nodes import (
@@ -65,7 +65,7 @@ def strict_errors_of_converted(value: Any, node: Node) -> list[str]:
     Sorted by text; paths contain no map keys. Raises Undecodable.
     """
     found: list[str] = []
-    _convert(marshalled(value), node, (), found)
+    _convert(marshal(value), node, (), found)
     return sorted(found)
 
 

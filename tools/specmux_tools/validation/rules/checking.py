@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_tools.validation.field_errors import shown
+from specmux_tools.validation.field_errors import show_value
 from specmux_tools.validation.report import Check, Path, Severity, Violation
 from specmux_tools.validation.rules.cel.costs.metering import OBJECT_BUDGET, PER_CALL_LIMIT
 from specmux_tools.validation.rules.cel.values.values import (
@@ -80,8 +80,8 @@ class _Place:
     def item(self, index: int) -> _Place:
         return _Place((*self.path, index), f"{self.text}[{index}]", self.standing.child(index))
 
-    def nested(self) -> _Place:
-        return replace(self, standing=self.standing.nested())
+    def nest(self) -> _Place:
+        return replace(self, standing=self.standing.nest())
 
     @property
     def shown(self) -> str:
@@ -108,7 +108,7 @@ class _Walk:
         if node.rules:
             self._rules(value, old, node, typed, place)
         for each in node.nested:
-            self.node(value, old, each, typed, place.nested())
+            self.node(value, old, each, typed, place.nest())
         if isinstance(value, dict):
             self._fields(value, old, node, typed, place)
         elif isinstance(value, list) and node.items is not None and typed.items is not None:
@@ -143,12 +143,12 @@ class _Walk:
             elif (rule.fault or rule.message_fault) and rule not in self._noted:
                 self._noted.add(rule)
                 if rule.fault:
-                    self._add(Severity.NOTE, Check.NOT_CHECKED, place, _refused(rule))
+                    self._add(Severity.NOTE, Check.NOT_CHECKED, place, _refusal_text(rule))
                 else:  # the rule is checked; only its words are not there
                     # One that compiles ends as one that fails when it runs: the rule's own words are there.
                     is_compiled = rule.message_fault.startswith(NOT_INSTANTIATED)
                     severity = Severity.WARNING if is_compiled else Severity.NOTE
-                    self._add(severity, Check.DEFINITION, place, _refused(rule))
+                    self._add(severity, Check.DEFINITION, place, _refusal_text(rule))
             if rule.expression is None or (rule.uses_old and is_new and not rule.rule.takes_missing_old):
                 continue
             if fault is not None and SELF in rule.expression.names:
@@ -218,7 +218,7 @@ class _Walk:
         except UndecidedRule:
             return rule.rule.default_message
         except CostExceeded:
-            text = f"{_TOO_COSTLY} messageExpression: {shown(rule.rule.message_expression)}"
+            text = f"{_TOO_COSTLY} messageExpression: {show_value(rule.rule.message_expression)}"
             self._add(severity, Check.RULE, place, f'{place.shown}: Invalid value: "{typed.kind}": {text}')
             raise _BudgetSpent from None
         if cost > self._budget:
@@ -268,7 +268,7 @@ def _error_text(error: str, rule: CompiledRule) -> str:
     return f"{error} evaluating rule: {rule.rule.shown}"
 
 
-def _refused(rule: CompiledRule) -> str:
+def _refusal_text(rule: CompiledRule) -> str:
     said = "is not checked" if rule.fault else "has a messageExpression that is not used"
     refused = f"an apiserver refuses the definition: {rule.fault or rule.message_fault}"
     return f"the rule {rule.rule.text.strip()!r} {said}: {refused}"
@@ -276,7 +276,7 @@ def _refused(rule: CompiledRule) -> str:
 
 def _shown_value(value: Any, typed: RuleNode) -> str:
     """ "" where it is left out."""
-    return "" if typed.kind in ("object", "array") or typed.is_resource else shown(value)
+    return "" if typed.kind in ("object", "array") or typed.is_resource else show_value(value)
 
 
 def _older_item(item: Any, old: Any, typed: RuleNode) -> Any:

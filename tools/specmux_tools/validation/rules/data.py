@@ -73,10 +73,10 @@ def _converter(node: RuleNode) -> Convert:
         "invalid type, expected object, array, number, integer, boolean or string, or no type with "
         "x-kubernetes-int-or-string or x-kubernetes-preserve-unknown-fields is true, got "
     )
-    return _refusing(fault + node.kind)
+    return _refuse_all(fault + node.kind)
 
 
-def _refusing(fault: str) -> Convert:
+def _refuse_all(fault: str) -> Convert:
     def refuse(_: Any) -> Any:
         raise CelError(fault)
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from specmux_converters.go.text import json_text, quote_text
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.releases import NEWEST
-from specmux_tools.validation.field_errors import FieldError, shown, unsupported
+from specmux_tools.validation.field_errors import FieldError, show_value, unsupported
 from specmux_tools.validation.report import Path
 from specmux_tools.validation.rules.cel.compiling import CompiledExpression
 from specmux_tools.validation.rules.cel.costs.call_estimates import MOST, Range
@@ -189,7 +189,7 @@ class _Definition:
             self._observe(cost, place, index, "messageExpression")
         if rule.uses_old and place.uncorrelated:
             words = "oldSelf cannot be used on the uncorrelatable portion of the schema within"
-            yield "rule", f"Invalid value: {shown(rule.rule.text)}: {words} {place.uncorrelated}"
+            yield "rule", f"Invalid value: {show_value(rule.rule.text)}: {words} {place.uncorrelated}"
 
     def _observe(self, cost: int, place: _Place, index: int, name: str) -> None:
         self._total = min(self._total + cost, MOST)

@@ -47,17 +47,17 @@ def name_of(path: Path) -> str:
     return field_path(path) if path else ""
 
 
-def detailed(path: Path, value: Any, detail: str, *, blocks_rules: bool = False) -> SchemaError:
+def body_error(path: Path, value: Any, detail: str, *, blocks_rules: bool = False) -> SchemaError:
     text = f"{name_of(path)} in body {detail}"
     return SchemaError(path, invalid(field_path(path), value, text), text, blocks_rules)
 
 
 def wrong_type(path: Path, wanted: str, found: str) -> SchemaError:
     """``found`` is the type or, for a format, the value."""
-    return detailed(path, found, f"must be of type {wanted}: {quote_text(found)}", blocks_rules=True)
+    return body_error(path, found, f"must be of type {wanted}: {quote_text(found)}", blocks_rules=True)
 
 
-def missing(path: Path, name: str) -> SchemaError:
+def missing_field(path: Path, name: str) -> SchemaError:
     path = (*path, name)
     text = f"{field_path(path)}: Required value"
     return SchemaError(path, text, f".{name_of(path)} in body is required", blocks_rules=True)

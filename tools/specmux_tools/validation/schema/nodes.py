@@ -173,12 +173,12 @@ class TextLimits:
             if self.types_least:
                 walk.add(errors.too_short, self.least)
             else:
-                walk.add(errors.detailed, value, f"should be at least {self.least} chars long")
+                walk.add(errors.body_error, value, f"should be at least {self.least} chars long")
         elif self.pattern is not None:
             try:
                 if not self.pattern.matches(value):
                     detail = f"should match '{self.pattern.text}'"
-                    walk.add(errors.detailed, value, detail)
+                    walk.add(errors.body_error, value, detail)
             except UndecidedMatch as undecided:
                 walk.cannot_tell(str(undecided))
 
@@ -231,7 +231,7 @@ class NumberLimits:
             walk.add(errors.no_factor, factor)
         elif not self._is_multiple(value, factor):
             shown = errors.bound_text(factor, is_integer=is_integer)
-            walk.add(errors.detailed, value, f"should be a multiple of {shown}")
+            walk.add(errors.body_error, value, f"should be a multiple of {shown}")
 
     def _is_multiple(self, value: int | float, factor: float) -> bool:
         if isinstance(value, int):
@@ -240,7 +240,7 @@ class NumberLimits:
 
     def _refuse(self, value: Any, words: str, bound: float, is_integer: bool, walk: Walk) -> None:
         shown = errors.bound_text(bound, is_integer=is_integer)
-        walk.add(errors.detailed, value, f"should be {words} {shown}")
+        walk.add(errors.body_error, value, f"should be {words} {shown}")
 
 
 def _compare(value: int | float, is_integer: bool) -> int | float:
@@ -274,7 +274,7 @@ class ListLimits:
         if self.most is not None and len(value) > self.most:
             walk.add(errors.too_many, len(value), self.most, "items")
         if self.is_unique and _has_equal(value):
-            walk.add(errors.detailed, "", "shouldn't contain duplicates")
+            walk.add(errors.body_error, "", "shouldn't contain duplicates")
         return matched
 
 
@@ -282,7 +282,7 @@ def _refuse_few(count: int, least: int, what: str, walk: Walk, *, is_typed: bool
     if is_typed:
         walk.add(errors.too_few, count, least, what)
     else:
-        walk.add(errors.detailed, count, f"should have at least {least} {what}")
+        walk.add(errors.body_error, count, f"should have at least {least} {what}")
 
 
 def _has_equal(items: list[Any]) -> bool:
@@ -316,7 +316,7 @@ class ObjectLimits:
                 walk.add(errors.forbidden_property, key)
         for name in self.required:
             if name not in value:
-                walk.add(errors.missing, name)
+                walk.add(errors.missing_field, name)
         return matched
 
 

@@ -129,7 +129,7 @@ class Standing:
             return Standing()
         return Standing(self.current.child(part), self.current)
 
-    def nested(self) -> Standing:
+    def nest(self) -> Standing:
         """The same place within allOf, whose errors are not ratcheted by themselves."""
         return Standing(None, self.above)
 

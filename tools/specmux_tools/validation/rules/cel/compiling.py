@@ -9,7 +9,7 @@ from specmux_converters.go.regexp import pattern_fault
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.validation.rules.cel.checking.checker import CheckedExpression, Structs, check
 from specmux_tools.validation.rules.cel.checking.declarations import Environment
-from specmux_tools.validation.rules.cel.checking.types import CelType, unwrapped
+from specmux_tools.validation.rules.cel.checking.types import CelType, unwrap_optional
 from specmux_tools.validation.rules.cel.evaluation.planning import Program, plan
 from specmux_tools.validation.rules.cel.libraries.conversions import at_second, is_in_range
 from specmux_tools.validation.rules.cel.libraries.formatting import WANTED, BadClause, clauses
@@ -101,7 +101,7 @@ def _list(checked: CheckedExpression, expression: ListLiteral) -> Iterator[Issue
     first: CelType | None = None
     for index, item in enumerate(expression.items):
         of = checked.type(item)
-        of = unwrapped(of)[0] if index in expression.optional else of
+        of = unwrap_optional(of)[0] if index in expression.optional else of
         if first is not None and of != first:
             yield Issue(item.at, f"expected type '{first}' but found '{of}'")
             return
@@ -113,7 +113,7 @@ def _map(checked: CheckedExpression, expression: MapLiteral) -> Iterator[Issue]:
     values: CelType | None = None
     for entry in expression.entries:
         key, value = checked.type(entry.key), checked.type(entry.value)
-        value = unwrapped(value)[0] if entry.is_optional else value
+        value = unwrap_optional(value)[0] if entry.is_optional else value
         if keys is not None and key != keys:
             yield Issue(entry.key.at, f"expected type '{keys}' but found '{key}'")
         if values is not None and value != values:
@@ -145,7 +145,7 @@ def compile_expression(
     wanted: CelType | None = None,
 ) -> CompiledExpression:
     """Raises InvalidExpression, WrongResult, NotInstantiable."""
-    checked = checked_expression(text, environment, variables, structs)
+    checked = check_expression(text, environment, variables, structs)
     if wanted is not None and (checked.result != wanted or checked.result.is_nullable):
         raise WrongResult(f"must evaluate to a {wanted}")
     try:
@@ -156,7 +156,7 @@ def compile_expression(
     return CompiledExpression(checked, program, used)
 
 
-def checked_expression(
+def check_expression(
     text: str, environment: Environment, variables: Mapping[str, CelType], structs: Structs
 ) -> CheckedExpression:
     """Raises InvalidExpression."""

@@ -30,7 +30,7 @@ from specmux_tools.validation.rules.cel.checking.types import (
     optional_of,
     signature,
     type_of,
-    unwrapped,
+    unwrap_optional,
 )
 from specmux_tools.validation.rules.cel.parsing.syntax import (
     RESERVED,
@@ -94,7 +94,7 @@ def check(
     checker = _Checker(environment, variables, structs, checked)
     checker.check(root)
     final = checker.bindings
-    checked.types = {key: final.resolved(of, is_final=True) for key, of in checked.types.items()}
+    checked.types = {key: final.resolve(of, is_final=True) for key, of in checked.types.items()}
     return checked, checker.issues
 
 
@@ -164,11 +164,11 @@ class _Checker:
             self._checked.names[id(expression)] = name.removeprefix(".")
             return found
         selected = self._field(expression, expression.operand, expression.name, is_optional=False)
-        return BOOL if expression.is_test else self.bindings.resolved(selected)
+        return BOOL if expression.is_test else self.bindings.resolve(selected)
 
     def _field(self, at: Expression, operand: Expression, name: str, *, is_optional: bool) -> CelType:
         self.check(operand)
-        target, was_optional = unwrapped(self.bindings.resolved(self._types[id(operand)]))
+        target, was_optional = unwrap_optional(self.bindings.resolve(self._types[id(operand)]))
         found = DYN
         if target.kind == MAP_KIND:
             found = target.params[1]
@@ -189,7 +189,7 @@ class _Checker:
             name = call.arguments[1]
             assert isinstance(name, Literal)
             self._types[id(name)] = STRING
-            return self.bindings.resolved(self._field(call, call.arguments[0], name.value, is_optional=True))
+            return self.bindings.resolve(self._field(call, call.arguments[0], name.value, is_optional=True))
         for argument in call.arguments:
             self.check(argument)
         if call.target is None:
@@ -220,15 +220,15 @@ class _Checker:
             names = {each: self.bindings.fresh() for each in overload.parameters}
             wanted = overload.arguments
             if names:
-                wanted = tuple(self.bindings.renamed(each, names) for each in wanted)
+                wanted = tuple(self.bindings.rename(each, names) for each in wanted)
             if len(wanted) != len(given) or not self.bindings.all_fit(given, wanted):
                 continue
             found.append(overload)
-            of = self.bindings.resolved(self.bindings.renamed(overload.result, names))
+            of = self.bindings.resolve(self.bindings.rename(overload.result, names))
             result = of if result is None or result == of else result if result.is_dyn else DYN
         if result is None:
             shown = signature(
-                [self.bindings.resolved(each, is_final=True) for each in given], is_member=is_member
+                [self.bindings.resolve(each, is_final=True) for each in given], is_member=is_member
             )
             self._report(call, f"found no matching overload for '{name}' applied to '{shown}'")
             return ERROR
@@ -255,7 +255,7 @@ class _Checker:
         return list_of(self.bindings.fresh() if joined is None else joined)
 
     def _want_optional(self, expression: Expression, of: CelType) -> CelType:
-        inner, is_optional = unwrapped(of)
+        inner, is_optional = unwrap_optional(of)
         if not is_optional and not inner.is_dyn:
             self._report(expression, f"expected type '{optional_of(inner)}' but found '{inner}'")
         return inner
@@ -308,7 +308,7 @@ class _Checker:
     def _comprehension(self, loop: Comprehension) -> CelType:
         self.check(loop.over)
         start = self.check(loop.start)
-        over = self.bindings.resolved(self._types[id(loop.over)])
+        over = self.bindings.resolve(self._types[id(loop.over)])
         first: CelType
         if over.kind == LIST_KIND:
             first, second = (INT, over.params[0]) if len(loop.variables) == 2 else (over.params[0], DYN)
@@ -328,7 +328,7 @@ class _Checker:
         self._scopes.pop()
         result = self.check(loop.result)
         self._scopes.pop()
-        return self.bindings.resolved(result)
+        return self.bindings.resolve(result)
 
     def _want(self, expression: Expression, of: CelType, wanted: CelType) -> None:
         if not self.bindings.fits(wanted, of):

@@ -91,7 +91,7 @@ def opaque(name: str) -> CelType:
     return CelType(OPAQUE_KIND, name)
 
 
-def unwrapped(of: CelType) -> tuple[CelType, bool]:
+def unwrap_optional(of: CelType) -> tuple[CelType, bool]:
     """Without its optional, and whether it was one."""
     return (of.params[0], True) if of.is_optional else (of, False)
 
@@ -119,13 +119,13 @@ class Bindings:
         self._count += 1
         return CelType(PARAM_KIND, f"_var{self._count - 1}")
 
-    def renamed(self, of: CelType, names: dict[str, CelType]) -> CelType:
+    def rename(self, of: CelType, names: dict[str, CelType]) -> CelType:
         """With its own parameters for those of a declaration."""
         if of.kind == PARAM_KIND:
             return names.get(of.name, of)
         if not of.params:
             return of
-        return CelType(of.kind, of.name, tuple(self.renamed(each, names) for each in of.params), of.shown)
+        return CelType(of.kind, of.name, tuple(self.rename(each, names) for each in of.params), of.shown)
 
     def fits(self, given: CelType, wanted: CelType) -> bool:
         return self.all_fit((given,), (wanted,))
@@ -142,7 +142,7 @@ class Bindings:
                 self._bound[name] = before
         return False
 
-    def resolved(self, of: CelType, *, is_final: bool = False) -> CelType:
+    def resolve(self, of: CelType, *, is_final: bool = False) -> CelType:
         """With what is known of its parameters; finally dyn for those of which nothing is."""
         while of.kind == PARAM_KIND:
             found = self._bound.get(of.name)
@@ -151,7 +151,7 @@ class Bindings:
             of = found
         if not of.params:
             return of
-        params = tuple(self.resolved(each, is_final=is_final) for each in of.params)
+        params = tuple(self.resolve(each, is_final=is_final) for each in of.params)
         return of if params == of.params else CelType(of.kind, of.name, params, of.shown)
 
     def _each_fits(self, given: tuple[CelType, ...], wanted: tuple[CelType, ...]) -> bool:

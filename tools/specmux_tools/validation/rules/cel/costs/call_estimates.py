@@ -33,7 +33,7 @@ class Range:
         return Range(min(self.least, other.least), max(self.most, other.most))
 
 
-def fixed(value: int) -> Range:
+def exact_range(value: int) -> Range:
     return Range(value, value)
 
 
@@ -227,8 +227,8 @@ def _smaller(parts: Parts) -> CallEstimate:
     return CallEstimate(Range(1 if most > 0 else 0, most).by(TRAVERSAL))
 
 
-def _made(size: Range, factor: float = 1) -> CallEstimate:
-    return CallEstimate(size.by(factor).plus(ONE).plus(fixed(LIST)), size)
+def _estimate_list(size: Range, factor: float = 1) -> CallEstimate:
+    return CallEstimate(size.by(factor).plus(ONE).plus(exact_range(LIST)), size)
 
 
 def _number(part: SizedPart, default: int) -> int:
@@ -237,15 +237,15 @@ def _number(part: SizedPart, default: int) -> int:
 
 def _slice(parts: Parts) -> CallEstimate:
     start, end = _number(parts[1], 0), _number(parts[2], parts[0].sized.most)
-    return _made(fixed((end - start) % 2**64))
+    return _estimate_list(exact_range((end - start) % 2**64))
 
 
 def _flatten(parts: Parts) -> CallEstimate:
-    return _made(parts[0].sized, float(_number(parts[1], MOST)) if len(parts) == 2 else 1)
+    return _estimate_list(parts[0].sized, float(_number(parts[1], MOST)) if len(parts) == 2 else 1)
 
 
 def _compare(index: int, factor: float) -> Estimator:
-    return lambda parts: _made(parts[index].sized.times(parts[index].sized), factor)
+    return lambda parts: _estimate_list(parts[index].sized.times(parts[index].sized), factor)
 
 
 def _sets(factor: int) -> Estimator:
@@ -271,8 +271,8 @@ _BY_OVERLOAD: Final[dict[str, Estimator]] = {
     "list_slice": _slice,
     "list_flatten": _flatten,
     "list_flatten_int": _flatten,
-    "lists_range": lambda parts: _made(fixed(_number(parts[0], MOST))),
-    "list_reverse": lambda parts: _made(parts[0].sized),
+    "lists_range": lambda parts: _estimate_list(exact_range(_number(parts[0], MOST))),
+    "list_reverse": lambda parts: _estimate_list(parts[0].sized),
     "list_distinct": _compare(0, 2.0),
     **{f"list_{name}_sort": _compare(0, _factor(name)) for name in COMPARABLE},
     **{f"list_{name}_sortByAssociatedKeys": _compare(1, _factor(name)) for name in COMPARABLE},

@@ -27,7 +27,7 @@ from specmux_tools.validation.rules.cel.costs.call_estimates import (
     Range,
     SizedPart,
     call_estimate,
-    fixed,
+    exact_range,
 )
 from specmux_tools.validation.rules.cel.parsing.syntax import (
     Call,
@@ -119,7 +119,7 @@ class _Estimate:
             case MapLiteral():
                 return self._map(expression)
             case StructLiteral(entries=entries):
-                return _sum([fixed(40), *(self.cost(each.value) for each in entries)])
+                return _sum([exact_range(40), *(self.cost(each.value) for each in entries)])
             case Comprehension():
                 return self._bind(expression) if expression.loop == "bind" else self._loop(expression)
 
@@ -203,7 +203,7 @@ class _Estimate:
         return CallEstimate(cost, parts[1].sized.union(parts[2].sized))
 
     def _list(self, expression: ListLiteral) -> Range:
-        cost, size = fixed(10), EMPTY_UNION if expression.items else NOTHING
+        cost, size = exact_range(10), EMPTY_UNION if expression.items else NOTHING
         for item in expression.items:
             cost = cost.plus(self.cost(item))
             size = size.union(self._size(item) or UNKNOWN)
@@ -211,7 +211,7 @@ class _Estimate:
         return cost
 
     def _map(self, expression: MapLiteral) -> Range:
-        cost = fixed(30)
+        cost = exact_range(30)
         keys = values = EMPTY_UNION if expression.entries else NOTHING
         for entry in expression.entries:
             cost = cost.plus(self.cost(entry.key)).plus(self.cost(entry.value))
@@ -322,11 +322,11 @@ def _sum(costs: Sequence[Range]) -> Range:
 def _literal_size(expression: Expression) -> Range | None:
     match expression:
         case Literal(value=value):
-            return fixed(len(value)) if isinstance(value, str | bytes) else ONE
+            return exact_range(len(value)) if isinstance(value, str | bytes) else ONE
         case ListLiteral(items=items):
-            return fixed(len(items))
+            return exact_range(len(items))
         case MapLiteral(entries=entries):
-            return fixed(len(entries))
+            return exact_range(len(entries))
     return None
 
 

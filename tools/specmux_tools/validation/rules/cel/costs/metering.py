@@ -92,7 +92,7 @@ def _sets(factor: int) -> CallCost:
     return lambda arguments, _: 1 + size_of(arguments[0]) * size_of(arguments[1]) * factor
 
 
-def _made(_: Sequence[Any], result: Any) -> int:
+def _list_cost(_: Sequence[Any], result: Any) -> int:
     return size_of(result) + 1 + LIST
 
 
@@ -131,7 +131,7 @@ _BY_OVERLOAD: Final[dict[str, CallCost]] = {
     "list_sets_contains_list": _sets(1),
     "list_sets_intersects_list": _sets(1),
     "list_sets_equivalent_list": _sets(2),
-    **dict.fromkeys(("list_slice", "lists_range", "list_reverse"), _made),
+    **dict.fromkeys(("list_slice", "lists_range", "list_reverse"), _list_cost),
     **dict.fromkeys(("list_flatten", "list_flatten_int"), _flatten),
     "list_distinct": _compare(0),
     **dict.fromkeys((f"list_{name}_sort" for name in COMPARABLE), _compare(0)),

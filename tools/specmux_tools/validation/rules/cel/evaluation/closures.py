@@ -46,7 +46,7 @@ Run: TypeAlias = Callable[[Frame], Any]
 """A part of an expression, compiled. Raises CelError, CostExceeded."""
 
 
-def bound(function: str, overloads: tuple[Overload, ...], *, is_precompiled: bool = False) -> Apply:
+def bind_overloads(function: str, overloads: tuple[Overload, ...], *, is_precompiled: bool = False) -> Apply:
     """Operators look at their values themselves. ``is_precompiled``: a pattern that is constant."""
     if function[0] in "_!-@":
         apply = overloads[0].apply
@@ -151,7 +151,7 @@ def or_value(first: Run, second: Run, takes_value: bool) -> Run:
     return run
 
 
-def applied(
+def apply_function(
     apply: Callable[..., Any], runs: list[Run], cost: CallCost | None, needs_result: bool = False
 ) -> Run:
     if len(runs) == 1 and cost is None:
@@ -176,7 +176,7 @@ def applied(
     return run
 
 
-def before(first: Run, second: Run) -> Run:
+def evaluate_both(first: Run, second: Run) -> Run:
     """The error of the first of two operands, after the second, which apiservers evaluate all the same."""
 
     def run(frame: Frame) -> Any:
@@ -190,7 +190,7 @@ def before(first: Run, second: Run) -> Run:
     return run
 
 
-def panicking(run: Run, text: str) -> Run:
+def panic_on_error(run: Run, text: str) -> Run:
     def panicking(frame: Frame) -> Any:
         try:
             return run(frame)
@@ -240,7 +240,7 @@ def message_maker(make: Callable[[dict[str, Any]], Any], runs: list[tuple[str, R
     return run
 
 
-def without_absent(items: tuple[Any, ...], optional: frozenset[int]) -> tuple[Any, ...]:
+def drop_absent(items: tuple[Any, ...], optional: frozenset[int]) -> tuple[Any, ...]:
     found = []
     for index, item in enumerate(items):
         if index in optional:

@@ -171,7 +171,7 @@ def _append(frame: Frame, transform: Run, found: list[Any], error: CelError | No
     return error
 
 
-def _inserting(insert: Callable[[LiteralMap, Any, Any], None], cost: int) -> Loop:
+def _insert_into(insert: Callable[[LiteralMap, Any, Any], None], cost: int) -> Loop:
     def loop(over: Run, fill: Fill, items: Callable[[Any], Iterable[Any]], body: Sequence[Run]) -> Run:
         transform = body[-1]
         predicate = body[0] if len(body) == 2 else None
@@ -216,6 +216,6 @@ LOOPS: Final[dict[str, Loop]] = {
     "exists_one": _exists_one,
     "filter": _filter,
     "map": _map,
-    "transform_map": _inserting(_insert_value, 3),
-    "transform_map_entry": _inserting(_insert_entries, 2),
+    "transform_map": _insert_into(_insert_value, 3),
+    "transform_map_entry": _insert_into(_insert_entries, 2),
 }

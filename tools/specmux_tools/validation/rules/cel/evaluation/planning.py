@@ -24,17 +24,17 @@ from specmux_tools.validation.rules.cel.costs.metering import (
 from specmux_tools.validation.rules.cel.evaluation.closures import (
     Frame,
     Run,
-    applied,
-    before,
-    bound,
+    apply_function,
+    bind_overloads,
     conditional,
+    drop_absent,
+    evaluate_both,
     logical,
     map_maker,
     message_maker,
     or_value,
-    panicking,
+    panic_on_error,
     variable,
-    without_absent,
 )
 from specmux_tools.validation.rules.cel.evaluation.folds import LOOPS, filler, pairs, singles
 from specmux_tools.validation.rules.cel.evaluation.qualifiers import Qualifier, chain, key_of
@@ -241,7 +241,7 @@ class _Planner:
         parts = [self.part(each) for each in arguments]
         constants = [each.constant for each in parts]
         is_precompiled = call.function in _PATTERNS and isinstance(constants[1], str)
-        apply = bound(call.function, overloads, is_precompiled=is_precompiled)
+        apply = bind_overloads(call.function, overloads, is_precompiled=is_precompiled)
         if is_precompiled:
             fault = pattern_fault(constants[1])
             if fault is not None:
@@ -253,17 +253,17 @@ class _Planner:
         runs = [each.run for each in parts]
         if overload in UNMETERED:
             index, wanted = UNMETERED[overload]
-            runs[index] = panicking(runs[index], wanted)
+            runs[index] = panic_on_error(runs[index], wanted)
             self._panics += 1
         if len(runs) == 2 and self._panics > panics:
-            runs[0] = before(*runs)
+            runs[0] = evaluate_both(*runs)
         cost = call_cost(call.function, overload)
-        return _Part(applied(apply, runs, cost, call.function in NEEDS_RESULT))
+        return _Part(apply_function(apply, runs, cost, call.function in NEEDS_RESULT))
 
     def _operands(self, left: Expression, right: Expression) -> tuple[Run, Run]:
         panics = self._panics
         first, second = self._run(left), self._run(right)
-        return (before(first, second) if self._panics > panics else first), second
+        return (evaluate_both(first, second) if self._panics > panics else first), second
 
     def _equality(self, call: Call) -> _Part:
         left, right = call.arguments
@@ -325,13 +325,13 @@ class _Planner:
     def _find_contained(self, call: Call) -> _Part:
         panics = self._panics
         item, over = self._run(call.arguments[0]), self.part(call.arguments[1])
-        item = before(item, over.run) if self._panics > panics else item
+        item = evaluate_both(item, over.run) if self._panics > panics else item
         overloads = self._checked.overloads[id(call)]
         cost = call_cost("@in", overloads[0].id if len(overloads) == 1 else "")
-        apply = bound("@in", overloads)
+        apply = bind_overloads("@in", overloads)
         members = over.constant
         if type(members) is not tuple:
-            return _Part(applied(apply, [item, over.run], cost))
+            return _Part(apply_function(apply, [item, over.run], cost))
         if not members:  # what is looked for is not even evaluated
             return _constant(False)
         known = frozenset(members) if all(type(each) is str for each in members) else None
@@ -355,7 +355,7 @@ class _Planner:
         def run(frame: Frame) -> Any:
             found = tuple([each(frame) for each in runs])
             frame.pay(10)
-            return without_absent(found, optional) if optional else found
+            return drop_absent(found, optional) if optional else found
 
         return _Part(run)
 
@@ -393,7 +393,7 @@ class _Planner:
     def _bind(self, loop: Comprehension) -> _Part:
         value = self._run(loop.start)
         if loop.accumulator == SORTED:  # an error there is one of the keys, too
-            value = panicking(value, NO_LIST)
+            value = panic_on_error(value, NO_LIST)
         slot = self._slot()
         self._scopes.append({loop.accumulator: slot})
         result = self._run(loop.result)

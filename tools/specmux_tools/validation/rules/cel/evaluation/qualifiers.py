@@ -18,7 +18,7 @@ from specmux_tools.validation.rules.cel.values.values import (
     equal,
     go_type,
     native,
-    shown,
+    print_value,
     type_name,
 )
 
@@ -56,7 +56,7 @@ def chain(root: Run, qualifiers: Sequence[Qualifier], opens_typed: bool) -> Run:
             if isinstance(value, MapValue):
                 found = value.at_key(key)
                 if found is MISSING:
-                    raise CelError(f"no such key: {shown(key)}")
+                    raise CelError(f"no such key: {print_value(key)}")
                 value = found
             else:
                 value = _require(value, key)
@@ -77,12 +77,12 @@ def _follow(frame: Frame, value: Any, qualifiers: Sequence[Qualifier], opens_typ
             frame.cost -= len(qualifiers)
             return False if qualifiers[-1].is_test else value
         # Without types names, texts and lists are as the document has them.
-        value = value.value if opens_typed else adapted(native(value.value))
+        value = value.value if opens_typed else adapt(native(value.value))
     for index, qualifier in enumerate(qualifiers):
         key = qualifier.key if qualifier.run is None else key_of(qualifier.run(frame))
         is_optional = is_optional or qualifier.is_optional
         if is_optional or qualifier.is_test:
-            value = present(value, key)
+            value = find_part(value, key)
             if qualifier.is_test:
                 return value is not MISSING
             if value is MISSING:
@@ -94,7 +94,7 @@ def _follow(frame: Frame, value: Any, qualifiers: Sequence[Qualifier], opens_typ
     return Optional(value) if is_optional else value
 
 
-def present(value: Any, key: Any) -> Any:
+def find_part(value: Any, key: Any) -> Any:
     """MISSING where there is none. Raises CelError for a key of a wrong type."""
     if isinstance(value, MapValue):
         return value.at_key(key)
@@ -103,16 +103,16 @@ def present(value: Any, key: Any) -> Any:
         if not 0 <= index < len(value):
             return MISSING
         if type(key) is not int and isinstance(value, ListValue):
-            raise CelError(f"unsupported index: {shown(key)}")
+            raise CelError(f"unsupported index: {print_value(key)}")
         return at(value, index)
     return MISSING
 
 
 def _require(value: Any, key: Any) -> Any:
-    found = present(value, key)
+    found = find_part(value, key)
     if found is MISSING:
         is_list = type(value) is tuple or isinstance(value, ListValue)
-        raise CelError(f"{'index out of bounds' if is_list else 'no such key'}: {shown(key)}")
+        raise CelError(f"{'index out of bounds' if is_list else 'no such key'}: {print_value(key)}")
     return found
 
 
@@ -126,7 +126,7 @@ def _index(key: Any) -> int:
     if type(key) is float:
         if key.is_integer():
             return int(key)
-        raise CelError(f"unsupported index value {shown(key)} in list")
+        raise CelError(f"unsupported index value {print_value(key)} in list")
     raise CelError(f"unsupported index type '{type_name(key)}' in list")
 
 
@@ -147,13 +147,13 @@ class NativeMap(MapValue):
     def at_key(self, key: Any) -> Any:
         if type(key) is not str or key not in self._value:
             return MISSING
-        return adapted(self._value[key])
+        return adapt(self._value[key])
 
     def same(self, other: Any) -> bool:
         if not isinstance(other, MapValue) or len(other) != len(self):
             return False
         return all(
-            (theirs := other.at_key(key)) is not MISSING and equal(adapted(value), theirs)
+            (theirs := other.at_key(key)) is not MISSING and equal(adapt(value), theirs)
             for key, value in self._value.items()
         )
 
@@ -161,12 +161,12 @@ class NativeMap(MapValue):
         return self._value
 
 
-def adapted(value: Any) -> Any:
+def adapt(value: Any) -> Any:
     """A value of a document as one of CEL, without its schema."""
     if type(value) is dict:
         return NativeMap(value)
     if type(value) is list:
-        return tuple(map(adapted, value))
+        return tuple(map(adapt, value))
     if isinstance(value, float):
         return float(value)
     return value

@@ -31,8 +31,8 @@ from specmux_tools.validation.rules.cel.libraries.times import (
 from specmux_tools.validation.rules.cel.values.arithmetic import (
     MAX_SECONDS,
     MIN_SECONDS,
-    checked,
-    checked_uint,
+    check_int,
+    check_uint,
 )
 from specmux_tools.validation.rules.cel.values.values import (
     INT_MAX,
@@ -58,7 +58,7 @@ _FALSE: Final = frozenset(("0", "f", "F", "FALSE", "false", "False"))
 _TWO_TO_64: Final = 2.0**64
 
 
-def _failed(wanted: CelType, of: CelType = STRING) -> CelError:
+def _conversion_error(wanted: CelType, of: CelType = STRING) -> CelError:
     return CelError(f"type conversion error from '{of.name}' to '{wanted.name}'")
 
 
@@ -68,13 +68,13 @@ def _int_of_text(text: str) -> int:
         found = -found if text[0] == "-" else found
         if INT_MIN <= found <= INT_MAX:
             return found
-    raise _failed(INT)
+    raise _conversion_error(INT)
 
 
 def _uint_of_text(text: str) -> UInt:
     found = bounded_int(text) if _NATURAL.fullmatch(text) else None
     if found is None or found > UINT_MAX:
-        raise _failed(UINT)
+        raise _conversion_error(UINT)
     return UInt(found)
 
 
@@ -83,7 +83,7 @@ def double_of_text(text: str) -> float:
     if _DECIMAL.fullmatch(text):
         value = float(text)
         if value in (float("inf"), float("-inf")):
-            raise _failed(DOUBLE)
+            raise _conversion_error(DOUBLE)
         return value
     if _WORDS.fullmatch(text):
         return float(text)
@@ -91,13 +91,13 @@ def double_of_text(text: str) -> float:
         try:
             return float.fromhex(text)
         except OverflowError as error:
-            raise _failed(DOUBLE) from error
-    raise _failed(DOUBLE)
+            raise _conversion_error(DOUBLE) from error
+    raise _conversion_error(DOUBLE)
 
 
 def _bool_of_text(text: str) -> bool:
     if text not in _TRUE and text not in _FALSE:
-        raise _failed(BOOL)
+        raise _conversion_error(BOOL)
     return text in _TRUE
 
 
@@ -123,14 +123,14 @@ def _text_of_bytes(value: bytes) -> str:
 def _duration_of_text(text: str) -> Duration:
     nanos = read_duration(text)
     if nanos is None:
-        raise _failed(DURATION)
+        raise _conversion_error(DURATION)
     return Duration(nanos)
 
 
 def _timestamp_of_text(text: str) -> Timestamp:
     found = read_timestamp(text)
     if found is None:
-        raise _failed(TIMESTAMP)
+        raise _conversion_error(TIMESTAMP)
     return _in_range(found)
 
 
@@ -201,7 +201,7 @@ CONVERSIONS: Final = CelLibrary(
             ("duration_to_int64", DURATION, lambda value: value.nanos),
             ("string_to_int64", STRING, _int_of_text),
             ("timestamp_to_int64", TIMESTAMP, lambda value: value.seconds),
-            ("uint64_to_int64", UINT, lambda value: checked(int(value))),
+            ("uint64_to_int64", UINT, lambda value: check_int(int(value))),
         ),
         "string": _readers(
             STRING,
@@ -219,7 +219,7 @@ CONVERSIONS: Final = CelLibrary(
             UINT,
             ("uint64_to_uint64", UINT, _same),
             ("double_to_uint64", DOUBLE, _uint_of_double),
-            ("int64_to_uint64", INT, checked_uint),
+            ("int64_to_uint64", INT, check_uint),
             ("string_to_uint64", STRING, _uint_of_text),
         ),
     }

@@ -91,7 +91,7 @@ def _clause(text: str, at: int) -> tuple[str, int | None, int]:
     return text[at], precision, at + 1
 
 
-def formatted(text: str, arguments: Any) -> str:
+def format_text(text: str, arguments: Any) -> str:
     found: list[str] = []
     used = 0
     try:

@@ -21,7 +21,7 @@ from specmux_tools.validation.rules.cel.checking.types import (
     list_of,
     param,
 )
-from specmux_tools.validation.rules.cel.libraries.standard import contained
+from specmux_tools.validation.rules.cel.libraries.standard import is_in
 from specmux_tools.validation.rules.cel.parsing import macros
 from specmux_tools.validation.rules.cel.values.arithmetic import add
 from specmux_tools.validation.rules.cel.values.values import (
@@ -142,22 +142,22 @@ def _slice(items: Any, start: int, end: int) -> tuple[Any, ...]:
 def _flatten(items: Any, depth: int = 1) -> tuple[Any, ...]:
     if depth < 0:
         raise CelError("level must be non-negative")
-    return tuple(_flattened(items, depth))
+    return tuple(_flatten_items(items, depth))
 
 
-def _flattened(items: Any, depth: int) -> Iterator[Any]:
+def _flatten_items(items: Any, depth: int) -> Iterator[Any]:
     for item in items:
         if depth > 0 and is_list(item):
-            yield from _flattened(item, depth - 1)
+            yield from _flatten_items(item, depth - 1)
         else:
             yield item
 
 
 def _sort(items: Any) -> Any:
-    return _sorted_by(items, items)
+    return _sort_by(items, items)
 
 
-def _sorted_by(items: Any, keys: Any) -> Any:
+def _sort_by(items: Any, keys: Any) -> Any:
     if not is_list(items):  # of type dyn
         raise CelError("no such overload: @sortByAssociatedKeys")
     if len(items) != len(keys):
@@ -220,7 +220,7 @@ EXTENDED_LISTS: Final = CelLibrary(
         ),
         "sort": tuple(member(f"list_{of.name}_sort", (items,), items, _sort) for of, items in _COMPARABLE),
         "@sortByAssociatedKeys": tuple(
-            member(f"list_{of.name}_sortByAssociatedKeys", (_LIST, items), _LIST, _sorted_by)
+            member(f"list_{of.name}_sortByAssociatedKeys", (_LIST, items), _LIST, _sort_by)
             for of, items in _COMPARABLE
         ),
         "reverse": (member("list_reverse", (_LIST,), _LIST, lambda items: tuple(items)[::-1]),),
@@ -236,7 +236,7 @@ RANGE_SIZES: Final = CelLibrary(_ranges(_range))
 
 
 def _contains(items: Any, others: Any) -> bool:
-    return all(contained(other, items) for other in others)
+    return all(is_in(other, items) for other in others)
 
 
 SETS: Final = CelLibrary(
@@ -255,7 +255,7 @@ SETS: Final = CelLibrary(
                 "list_sets_intersects_list",
                 (_LIST, _LIST),
                 BOOL,
-                lambda left, right: any(contained(item, right) for item in left),
+                lambda left, right: any(is_in(item, right) for item in left),
             ),
         ),
     }

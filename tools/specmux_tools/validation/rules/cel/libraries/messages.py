@@ -165,7 +165,7 @@ def _entries(value: Any, native: str) -> LiteralMap:
     return LiteralMap((_plain(str)(key, "string"), _json(value.at_key(key), native)) for key in value)
 
 
-def _made_here(convert: Callable[[Any, str], Any], kind: type) -> Callable[[Any, str], Any]:
+def _take_made(convert: Callable[[Any, str], Any], kind: type) -> Callable[[Any, str], Any]:
     """A list or map that an expression made: lists and maps of documents are not taken."""
     plain = _plain(kind)
     return lambda value, native: convert(plain(value, native), _VALUE)
@@ -229,15 +229,15 @@ _BOOL: Final = _Field(BOOL, "bool", _plain(bool))
 _DOUBLE: Final = _Field(DOUBLE, "float64", _plain(float))
 _ENTRIES: Final = _Field(_JSON_MAP, _VALUE, _entries)
 _VALUES: Final = _Field(_JSON_LIST, _VALUE, _values)
-_STRUCT_VALUE: Final = _Field(_JSON_MAP, "*structpb.Struct", _made_here(_entries, LiteralMap))
-_LIST_VALUE: Final = _Field(_JSON_LIST, "*structpb.ListValue", _made_here(_values, tuple))
+_STRUCT_VALUE: Final = _Field(_JSON_MAP, "*structpb.Struct", _take_made(_entries, LiteralMap))
+_LIST_VALUE: Final = _Field(_JSON_LIST, "*structpb.ListValue", _take_made(_values, tuple))
 
 
 def _wrapper(field: _Field, zero: Any) -> tuple[CelType, Fields, Make]:
     return wrapper_of(field.type), {"value": field}, lambda given: given.get("value", zero)
 
 
-def _unmade(name: str) -> Make:
+def _refuse_making(name: str) -> Make:
     def make(_: dict[str, Any]) -> Any:
         raise CelError(f"unknown type '{name}'")
 
@@ -284,7 +284,7 @@ _BY_NAME: Final = {
         f"google.protobuf.{name}": _message(f"google.protobuf.{name}", *each)
         for name, each in _MESSAGES.items()
     },
-    **{name: _message(name, *each, _unmade(name)) for name, each in _UNMADE.items()},
+    **{name: _message(name, *each, _refuse_making(name)) for name, each in _UNMADE.items()},
 }
 WELL_KNOWN: Final = CelLibrary(
     types={name: each.type for name, each in _BY_NAME.items()},

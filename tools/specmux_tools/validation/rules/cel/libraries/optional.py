@@ -26,7 +26,7 @@ from specmux_tools.validation.rules.cel.values.values import (
     Optional,
     Timestamp,
     UInt,
-    shown,
+    print_value,
 )
 
 _K, _V = param("K"), param("V")
@@ -56,7 +56,7 @@ def _unwrap(value: Any) -> tuple[Any, ...]:
     found = []
     for each in value:
         if type(each) is not Optional:
-            raise CelError(f"value {shown(each)} is not optional")
+            raise CelError(f"value {print_value(each)} is not optional")
         if each.value is not MISSING:
             found.append(each.value)
     return tuple(found)

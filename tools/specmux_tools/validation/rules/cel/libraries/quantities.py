@@ -50,7 +50,7 @@ class QuantityValue(Opaque):
         if not isinstance(other, QuantityValue) or other.is_computed:
             # Go's library compares with a value, and a sum is a pointer to one.
             raise no_such_overload()
-        return compared(self, other) == 0
+        return compare_quantities(self, other) == 0
 
 
 def read_quantity(text: str) -> QuantityValue:
@@ -120,7 +120,7 @@ def _large(is_negative: bool, digits: int, places: int, base: int, exponent: int
     return QuantityValue(-value if is_negative else value, scale, False)
 
 
-def compared(left: QuantityValue, right: QuantityValue) -> int:
+def compare_quantities(left: QuantityValue, right: QuantityValue) -> int:
     one, other = _nanos(left), _nanos(right)
     return (one > other) - (one < other)
 
@@ -182,7 +182,7 @@ QUANTITIES: Final = CelLibrary(
         "sign": (
             Overload("quantity_sign", (QUANTITY,), INT, lambda value: (value.value > 0) - (value.value < 0)),
         ),
-        **orders("quantity", QUANTITY, compared),
+        **orders("quantity", QUANTITY, compare_quantities),
         "asApproximateFloat": (member("quantity_get_float", (QUANTITY,), DOUBLE, _as_float),),
         "asInteger": (member("quantity_get_int", (QUANTITY,), INT, _as_integer),),
         "isInteger": (

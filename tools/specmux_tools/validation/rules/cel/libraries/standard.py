@@ -72,7 +72,7 @@ def _not(value: Any) -> bool:
     return not value
 
 
-def contained(item: Any, over: Any) -> bool:
+def is_in(item: Any, over: Any) -> bool:
     if isinstance(over, MapValue):
         return over.at_key(item) is not MISSING
     if not isinstance(over, tuple | ListValue):
@@ -145,8 +145,8 @@ _FUNCTIONS: Final[dict[str, tuple[Overload, ...]]] = {
     "_>=_": _orders("greater_equals"),
     "_[_]": (Overload("index_list", (_LIST, INT), A), Overload("index_map", (_MAP, A), B)),
     "@in": (
-        Overload("in_list", (A, _LIST), BOOL, contained),
-        Overload("in_map", (A, _MAP), BOOL, contained),
+        Overload("in_list", (A, _LIST), BOOL, is_in),
+        Overload("in_map", (A, _MAP), BOOL, is_in),
     ),
     "size": tuple(
         each

@@ -12,13 +12,13 @@ from specmux_converters.go.regexp import Pattern, UndecidedMatch, pattern_fault
 from specmux_converters.go.text import SPACES
 from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, Overload, member
 from specmux_tools.validation.rules.cel.checking.types import DYN, INT, STRING, list_of
-from specmux_tools.validation.rules.cel.libraries.formatting import formatted
+from specmux_tools.validation.rules.cel.libraries.formatting import format_text
 from specmux_tools.validation.rules.cel.values.values import (
     MOST_TEXT,
     CelError,
     CostExceeded,
     UndecidedRule,
-    shown,
+    print_value,
 )
 
 _compiled = lru_cache(maxsize=256)(Pattern)
@@ -137,7 +137,7 @@ def _join(parts: Any, separator: str = "") -> str:
     found = []
     for part in parts:
         if type(part) is not str:
-            raise CelError(f"join: invalid input: {shown(part)}")
+            raise CelError(f"join: invalid input: {print_value(part)}")
         found.append(part)
     return separator.join(found)
 
@@ -179,7 +179,7 @@ STRINGS: Final = CelLibrary(
             member("string_substring_int_int", (STRING, INT, INT), STRING, _substring),
         ),
         "trim": (member("string_trim", (STRING,), STRING, lambda text: text.strip(SPACES)),),
-        "format": (member("string_format", (STRING, list_of(DYN)), STRING, formatted),),
+        "format": (member("string_format", (STRING, list_of(DYN)), STRING, format_text),),
         "strings.quote": (Overload("strings_quote", (STRING,), STRING, quote),),
         "join": (
             member("list_join", (_TEXTS,), STRING, _join),

@@ -104,7 +104,7 @@ def _key(value: SemverValue) -> tuple[Any, ...]:
     return value.numbers, not value.before, words
 
 
-def compared(left: SemverValue, right: SemverValue) -> int:
+def compare_versions(left: SemverValue, right: SemverValue) -> int:
     one, other = _key(left), _key(right)
     return (one > other) - (one < other)
 
@@ -127,7 +127,7 @@ VERSIONS: Final = CelLibrary(
             Overload("is_semver_string", (STRING,), BOOL, takes(_semver)),
             Overload("is_semver_string_bool", (STRING, BOOL), BOOL, takes(_semver)),
         ),
-        **orders("semver", SEMVER, compared),
+        **orders("semver", SEMVER, compare_versions),
         "major": (member("semver_major", (SEMVER,), INT, _part(0)),),
         "minor": (member("semver_minor", (SEMVER,), INT, _part(1)),),
         "patch": (member("semver_patch", (SEMVER,), INT, _part(2)),),

@@ -37,9 +37,9 @@ from specmux_tools.validation.rules.cel.parsing.token_reader import (
     SyntaxMismatch,
     Token,
     TokenReader,
-    listed,
+    list_kinds,
     number,
-    quoted,
+    quote_token,
     tokens,
 )
 
@@ -164,7 +164,8 @@ class _Parser(TokenReader):
             wanted = _OPERAND | {mark.kind}
             if self._token.kind not in wanted and not self._is_recovering:
                 self._say(
-                    self._token.at, f"extraneous input {quoted(self._token)} expecting {listed(wanted)}"
+                    self._token.at,
+                    f"extraneous input {quote_token(self._token)} expecting {list_kinds(wanted)}",
                 )
                 self._skip(wanted | BETWEEN)
         operand = self._member()
@@ -214,7 +215,7 @@ class _Parser(TokenReader):
         try:
             self._sync("field", _FIELD)
             if self._token.kind not in _FIELD:
-                raise self._mismatched("field", _FIELD)
+                raise self._mismatch("field", _FIELD)
         except SyntaxMismatch as mismatch:
             self._recover(mismatch, BETWEEN, MEMBERS)
             return None
@@ -236,11 +237,11 @@ class _Parser(TokenReader):
         try:
             self._want(")", "arguments end", self._after())
         except SyntaxMismatch as mismatch:
-            mismatch.found = self._called(at, name, target, arguments)
+            mismatch.found = self._expand_call(at, name, target, arguments)
             raise
-        return self._called(at, name, target, arguments)
+        return self._expand_call(at, name, target, arguments)
 
-    def _called(
+    def _expand_call(
         self, at: int, name: str, target: Expression | None, arguments: list[Expression]
     ) -> Expression:
         macro = self._macros.get((name, len(arguments), target is not None))
@@ -289,7 +290,7 @@ class _Parser(TokenReader):
                 return self._literal()
             case "-":
                 raise self._no_alternative("literal")
-        raise self._mismatched("primary", _OPERAND)
+        raise self._mismatch("primary", _OPERAND)
 
     def _literal(self) -> Expression:
         self._is_recovering = False

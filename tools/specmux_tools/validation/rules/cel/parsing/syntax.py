@@ -160,10 +160,10 @@ class InvalidExpression(Exception):
 
     def __init__(self, text: str, issues: list[Issue]) -> None:
         self.issues = tuple(issues)
-        super().__init__(shown(text, issues))
+        super().__init__(print_issues(text, issues))
 
 
-def shown(text: str, issues: list[Issue]) -> str:
+def print_issues(text: str, issues: list[Issue]) -> str:
     placed = sorted(
         ((*_place(text, issue.at), issue.message) for issue in issues[:_MOST_SHOWN]), key=_by_place
     )

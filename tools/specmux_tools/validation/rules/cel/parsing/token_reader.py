@@ -90,7 +90,7 @@ def tokens(text: str, issues: list[Issue]) -> list[Token]:
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            at = _skipped(text, at, issues)
+            at = _skip_bad(text, at, issues)
             continue
         kind = match.lastgroup
         word = match.group()
@@ -105,7 +105,7 @@ def tokens(text: str, issues: list[Issue]) -> list[Token]:
     return found
 
 
-def _skipped(text: str, at: int, issues: list[Issue]) -> int:
+def _skip_bad(text: str, at: int, issues: list[Issue]) -> int:
     """Behind what the lexer could not take."""
     begun = _BEGUN.match(text, at)
     end = at + 1 if begun is None else min(begun.end() + 1, len(text))
@@ -113,7 +113,7 @@ def _skipped(text: str, at: int, issues: list[Issue]) -> int:
     return end
 
 
-def escaped(text: str) -> str:
+def escape_blanks(text: str) -> str:
     return text.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
 
 
@@ -165,8 +165,8 @@ class TokenReader:
         """The token; a missing one is assumed before a token of ``after``."""
         if self._token.kind != kind and not self._without_one(frozenset((kind,))):
             if self._token.kind not in after:
-                raise self._mismatched(place, frozenset((kind,)))
-            self._say(self._token.at, f"missing {listed((kind,))} at {quoted(self._token)}")
+                raise self._mismatch(place, frozenset((kind,)))
+            self._say(self._token.at, f"missing {list_kinds((kind,))} at {quote_token(self._token)}")
             return self._token
         self._is_recovering = False
         return self._advance()
@@ -174,26 +174,28 @@ class TokenReader:
     def _sync(self, place: str, wanted: frozenset[str]) -> None:
         if self._token.kind in wanted or self._is_recovering or self._without_one(wanted):
             return
-        raise self._mismatched(place, wanted)
+        raise self._mismatch(place, wanted)
 
     def _without_one(self, wanted: frozenset[str]) -> bool:
         """Skip a token before one that fits."""
         if self._next() not in wanted:
             return False
-        self._say(self._token.at, f"extraneous input {quoted(self._token)} expecting {listed(wanted)}")
+        self._say(
+            self._token.at, f"extraneous input {quote_token(self._token)} expecting {list_kinds(wanted)}"
+        )
         self._advance()
         self._is_recovering = False
         return True
 
-    def _mismatched(self, place: str, wanted: frozenset[str]) -> SyntaxMismatch:
-        fault = f"mismatched input {quoted(self._token)} expecting {listed(wanted)}"
+    def _mismatch(self, place: str, wanted: frozenset[str]) -> SyntaxMismatch:
+        fault = f"mismatched input {quote_token(self._token)} expecting {list_kinds(wanted)}"
         return SyntaxMismatch(place, self._token.at, fault)
 
     def _no_alternative(self, place: str) -> SyntaxMismatch:
         """From this token on, at the next."""
         end = self._tokens[min(self._at + 1, len(self._tokens) - 1)]
         read = self._token.text + end.hidden + ("" if end.kind == END else end.text)
-        return SyntaxMismatch(place, end.at, f"no viable alternative at input '{escaped(read)}'")
+        return SyntaxMismatch(place, end.at, f"no viable alternative at input '{escape_blanks(read)}'")
 
     def _say(self, at: int, fault: str) -> None:
         if not self._is_recovering:
@@ -230,11 +232,11 @@ class TokenReader:
             self._advance()
 
 
-def quoted(token: Token) -> str:
-    return f"'{escaped(token.text)}'"
+def quote_token(token: Token) -> str:
+    return f"'{escape_blanks(token.text)}'"
 
 
-def listed(kinds: Collection[str]) -> str:
+def list_kinds(kinds: Collection[str]) -> str:
     shown = [_SHOWN.get(kind, f"'{kind}'") for kind in _IN_ORDER if kind in kinds]
     return shown[0] if len(shown) == 1 else "{" + ", ".join(shown) + "}"
 

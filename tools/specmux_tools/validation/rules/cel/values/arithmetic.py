@@ -28,7 +28,7 @@ _ADDERS: Final = frozenset((int, UInt, float, str, bytes, tuple, Duration, Times
 _NUMBERS: Final = (int, UInt, float)
 
 
-def _untaken(operator: str, left: Any, numbers: tuple[type, ...] = _NUMBERS) -> CelError:
+def _overload_error(operator: str, left: Any, numbers: tuple[type, ...] = _NUMBERS) -> CelError:
     """Values that know the operation, or receive calls, say nothing of it; for others the dispatcher does."""
     is_bare = type(left) in (*numbers, str, Timestamp, Duration)
     return no_such_overload() if is_bare else CelError(f"no such overload: {operator}")
@@ -37,11 +37,11 @@ def _untaken(operator: str, left: Any, numbers: tuple[type, ...] = _NUMBERS) -> 
 def add(left: Any, right: Any) -> Any:
     kind, other = type(left), type(right)
     if kind is int and other is int:
-        return checked(left + right)
+        return check_int(left + right)
     if kind is other and kind in (str, bytes, float, tuple):
         return left + right
     if kind is UInt and other is UInt:
-        return checked_uint(left + right)
+        return check_uint(left + right)
     if isinstance(left, ListValue):
         if not isinstance(right, tuple | ListValue):
             raise no_such_overload()
@@ -49,57 +49,57 @@ def add(left: Any, right: Any) -> Any:
     if kind is tuple and isinstance(right, ListValue):
         return (*left, *right) if left else right  # a set stays one
     if kind is Duration and other is Duration:
-        return checked_duration(left.nanos + right.nanos)
+        return check_duration(left.nanos + right.nanos)
     if kind is Duration and other is Timestamp:
         left, right = right, left
     if type(left) is Timestamp and type(right) is Duration:
-        return checked_timestamp(left.nanos + right.nanos, left.offset)
-    raise no_such_overload() if kind in _ADDERS else _untaken("_+_", left)
+        return check_timestamp(left.nanos + right.nanos, left.offset)
+    raise no_such_overload() if kind in _ADDERS else _overload_error("_+_", left)
 
 
 def subtract(left: Any, right: Any) -> Any:
     kind, other = type(left), type(right)
     if kind is int and other is int:
-        return checked(left - right)
+        return check_int(left - right)
     if kind is float and other is float:
         return left - right
     if kind is UInt and other is UInt:
-        return checked_uint(left - right)
+        return check_uint(left - right)
     if kind is Duration and other is Duration:
-        return checked_duration(left.nanos - right.nanos)
+        return check_duration(left.nanos - right.nanos)
     if kind is Timestamp and other is Timestamp:
-        return checked_duration(left.nanos - right.nanos)
+        return check_duration(left.nanos - right.nanos)
     if kind is Timestamp and other is Duration:
-        return checked_timestamp(left.nanos - right.nanos, left.offset)
-    raise _untaken("_-_", left)
+        return check_timestamp(left.nanos - right.nanos, left.offset)
+    raise _overload_error("_-_", left)
 
 
 def multiply(left: Any, right: Any) -> Any:
     kind = type(left)
     if kind is not type(right) or kind not in (int, UInt, float):
-        raise _untaken("_*_", left)
+        raise _overload_error("_*_", left)
     if kind is int:
-        return checked(left * right)
-    return left * right if kind is float else checked_uint(left * right)
+        return check_int(left * right)
+    return left * right if kind is float else check_uint(left * right)
 
 
 def divide(left: Any, right: Any) -> Any:
     kind = type(left)
     if kind is not type(right) or kind not in (int, UInt, float):
-        raise _untaken("_/_", left)
+        raise _overload_error("_/_", left)
     if kind is float:
         return _float_quotient(left, right)
     if right == 0:
         raise CelError("division by zero")
     quotient = abs(left) // abs(right)
     quotient = -quotient if (left < 0) != (right < 0) else quotient
-    return checked(quotient) if kind is int else UInt(quotient)
+    return check_int(quotient) if kind is int else UInt(quotient)
 
 
 def modulo(left: Any, right: Any) -> Any:
     kind = type(left)
     if kind is not type(right) or kind not in (int, UInt):
-        raise _untaken("_%_", left, numbers=(int, UInt))
+        raise _overload_error("_%_", left, numbers=(int, UInt))
     if right == 0:
         raise CelError("modulus by zero")
     if left == INT_MIN and right == -1:
@@ -110,33 +110,33 @@ def modulo(left: Any, right: Any) -> Any:
 
 def negate(value: Any) -> Any:
     if type(value) is int:
-        return checked(-value)
+        return check_int(-value)
     if type(value) is float:
         return -value
     if type(value) is Duration:
-        return checked_duration(-value.nanos)
-    raise no_such_overload() if type(value) is bool else _untaken("-_", value, numbers=())
+        return check_duration(-value.nanos)
+    raise no_such_overload() if type(value) is bool else _overload_error("-_", value, numbers=())
 
 
-def checked(value: int) -> int:
+def check_int(value: int) -> int:
     if not INT_MIN <= value <= INT_MAX:
         raise CelError("integer overflow")
     return value
 
 
-def checked_uint(value: int) -> UInt:
+def check_uint(value: int) -> UInt:
     if not 0 <= value <= UINT_MAX:
         raise CelError("unsigned integer overflow")
     return UInt(value)
 
 
-def checked_duration(nanos: int) -> Duration:
+def check_duration(nanos: int) -> Duration:
     if not INT_MIN <= nanos <= INT_MAX:
         raise CelError("integer overflow")
     return Duration(nanos)
 
 
-def checked_timestamp(nanos: int, offset: int) -> Timestamp:
+def check_timestamp(nanos: int, offset: int) -> Timestamp:
     if not MIN_SECONDS <= nanos // NANOS <= MAX_SECONDS:
         raise CelError("timestamp overflow")
     return Timestamp(nanos, offset)

@@ -192,7 +192,7 @@ def native(value: Any) -> Any:
     return value.native() if isinstance(value, ListValue | MapValue) else value
 
 
-def shown(value: Any) -> str:
+def print_value(value: Any) -> str:
     """Print the value as Go does in a message."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -365,7 +365,7 @@ class LiteralMap(MapValue):
     def insert(self, key: Any, value: Any) -> None:
         """Add a member to a map that nobody else has yet. Raises CelError for a key that is there."""
         if (written := _key(key)) in self._entries:
-            raise CelError(f"insert failed: key {shown(key)} already exists")
+            raise CelError(f"insert failed: key {print_value(key)} already exists")
         self._entries[written] = (key, value)
 
     def same(self, other: Any) -> bool:
