@@ -58,7 +58,9 @@ def check_custom(
     """``value``: decoded and pruned; ``old``: the stored object of an update, with defaults. ``ratchets``:
     ignore errors in what an update does not change (KEP-4008). ``name``: one that is generated for an object
     that has none."""
-    value = _with_metadata(_with_stored_status(value, kind, old))
+    value = _with_stored_status(value, kind, old)
+    if value.get("metadata", "") is None:  # decoded as empty
+        value = {**value, "metadata": {}}
     value = apply_defaults(without_empty_metadata(value, kind.structural), kind.structural)
     is_ratcheted = old is not None and ratchets
     checked = Walk(most=sys.maxsize) if is_ratcheted else Walk()
@@ -126,11 +128,6 @@ def _with_stored_status(
     if old is not None and "status" in old:
         return {**value, "status": old["status"]}
     return {key: item for key, item in value.items() if key != "status"} if "status" in value else value
-
-
-def _with_metadata(value: dict[str, Any]) -> dict[str, Any]:
-    """Metadata that is null is decoded as empty."""
-    return {**value, "metadata": {}} if value.get("metadata", "") is None else value
 
 
 def _metadata_errors(metadata: Any, old: dict[str, Any] | None) -> list[FieldError]:

@@ -392,13 +392,12 @@ def _strict(errors: list[StrictError], directive: Directive, kind: CompiledKind)
     if severity is None:
         return []
     return [
-        error.violation(severity, hint_for(kind, error.path) if _is_hinted(error, index) else None)
+        error.violation(
+            severity,
+            hint_for(kind, error.path) if error.check is Check.UNKNOWN_FIELD and index < MOST_HINTS else None,
+        )
         for index, error in enumerate(errors)
     ]
-
-
-def _is_hinted(error: StrictError, index: int) -> bool:
-    return error.check is Check.UNKNOWN_FIELD and index < MOST_HINTS
 
 
 def _store(old: dict[str, Any], kind: CustomKind) -> dict[str, Any]:

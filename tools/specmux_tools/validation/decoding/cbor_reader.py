@@ -54,14 +54,11 @@ class _Scan:
             while count is None or index < count:
                 if self._ends(count):
                     return 0
-                if self._is_there(major, part, index):
+                if part == (self._text() if major == _MAP else index):
                     break
                 self._pass()
                 index += 1
         return index
-
-    def _is_there(self, major: int, part: str | int, index: int) -> bool:
-        return self._text() == part if major == _MAP else index == part
 
     def _pass(self) -> None:
         """Skip an item, which is known to be complete and not too deep."""

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Final
 
 from specmux_converters.document import Document
-from specmux_converters.json_values import array, within
+from specmux_converters.json_values import array, objects, within
 from specmux_converters.lazy.patterns import pattern
 from specmux_converters.resources import GroupVersionKind
 from specmux_tools.validation.decoding.body import is_broken_separator, objects_in, read
@@ -93,14 +93,10 @@ def is_local_config(part: StreamPart) -> bool:
 
 def preserving_kinds(definitions: Iterable[Document]) -> list[GroupVersionKind]:
     """The kinds of definitions that keep unknown fields altogether."""
-    return [
-        GroupVersionKind(group, name, kind)
-        for definition in definitions
-        for group, name, kind in _kinds(definition.get("spec"))
-    ]
+    return [kind for definition in definitions for kind in _preserving(definition.get("spec"))]
 
 
-def _kinds(spec: Any) -> Iterator[tuple[str, str, str]]:
+def _preserving(spec: Any) -> Iterator[GroupVersionKind]:
     match spec:
         case {
             "group": str(group),
@@ -108,9 +104,9 @@ def _kinds(spec: Any) -> Iterator[tuple[str, str, str]]:
             "names": {"kind": str(kind)},
             "versions": list(versions),
         }:
-            for version in versions:
-                if isinstance(version, dict) and isinstance(version.get("name"), str):
-                    yield group, version["name"], kind
+            for version in objects(versions):
+                if isinstance(version.get("name"), str):
+                    yield GroupVersionKind(group, version["name"], kind)
 
 
 def _value(part: StreamPart) -> Any:

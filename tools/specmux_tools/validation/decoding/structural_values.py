@@ -111,7 +111,7 @@ def _object_without_nulls(value: dict[str, Any], schema: Structural | None) -> d
     for key, item in value.items():
         if item is not None and not isinstance(item, dict | list):
             continue
-        inner = _field(key, schema)
+        inner = schema and (schema.properties.get(key) or schema.additional)
         if item is None:
             if inner is not None and not inner.is_nullable and inner.default is NO_DEFAULT:
                 dropped.append(key)
@@ -122,12 +122,6 @@ def _object_without_nulls(value: dict[str, Any], schema: Structural | None) -> d
     if not changed and not dropped:
         return value
     return {key: changed.get(key, item) for key, item in value.items() if key not in dropped}
-
-
-def _field(key: str, schema: Structural | None) -> Structural | None:
-    if schema is None:
-        return None
-    return schema.properties.get(key) or schema.additional
 
 
 def _fill_default(value: Any, schema: Structural | None) -> Any:

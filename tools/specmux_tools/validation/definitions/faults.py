@@ -292,7 +292,8 @@ class _Versions:
             return
         prefix = f"{text}.{'validation' if is_lifted else 'schema'}.openAPIV3Schema"
         root = (*path, "openAPIV3Schema")
-        if any(map(_has_status, self._versions if is_lifted else [version])):
+        versions = self._versions if is_lifted else [version]
+        if any(within(each, "subresources").get("status") is not None for each in versions):
             yield from status_faults(schema, root, prefix)
         found = schema_faults(
             schema,
@@ -303,7 +304,3 @@ class _Versions:
         )
         for each in found:
             yield DefinitionFault((*root, *each.path), each.text)
-
-
-def _has_status(version: Mapping[str, Any]) -> bool:
-    return within(version, "subresources").get("status") is not None

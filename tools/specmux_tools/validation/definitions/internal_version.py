@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 from specmux_converters.go.text import json_text
@@ -119,10 +120,6 @@ def _structs(value: Any, read: Callable[[Mapping[str, Any]], GoStruct]) -> list[
     return [read(mapping(each)) for each in value] if isinstance(value, list) else None
 
 
-def _many(value: Any) -> list[GoStruct] | None:
-    return _structs(value, schema_in_memory)
-
-
 def _name(value: Any) -> dict[str, Any] | None:
     if not isinstance(value, dict):
         return None
@@ -154,10 +151,7 @@ def _docs(value: Any) -> GoStruct | None:
     return GoStruct(Description=text(value.get("description")), URL=text(value.get("url")))
 
 
-def _rules(value: Any) -> list[GoStruct] | None:
-    return _structs(value, rule_in_memory)
-
-
+_many: Final = partial(_structs, read=schema_in_memory)
 _FIELDS: Final[tuple[tuple[str, str, Callable[[Any], Any]], ...]] = (
     ("id", "ID", text),
     ("$schema", "Schema", text),
@@ -202,7 +196,7 @@ _FIELDS: Final[tuple[tuple[str, str, Callable[[Any], Any]], ...]] = (
     ("x-kubernetes-list-map-keys", "XListMapKeys", _as_is),
     ("x-kubernetes-list-type", "XListType", _as_is),
     ("x-kubernetes-map-type", "XMapType", _as_is),
-    ("x-kubernetes-validations", "XValidations", _rules),
+    ("x-kubernetes-validations", "XValidations", partial(_structs, read=rule_in_memory)),
 )
 
 

@@ -102,7 +102,7 @@ class _Defaults:
             yield f"{prefix}: Invalid value: {show_value(default)}: must not have unknown fields"
         wrong = _metadata_faults(default, structure)
         if wrong:
-            yield from (_join(prefix, text) for text in wrong)
+            yield from (f"{prefix}{'' if text.startswith('[') else '.'}{text}" for text in wrong)
         else:
             yield from self._values(default, schema, prefix)
 
@@ -153,10 +153,6 @@ def _text(error: SchemaError, schema: Mapping[str, Any], prefix: str) -> str:
     if text.startswith(nowhere):
         return prefix + text.removeprefix(nowhere)
     return f"{prefix}{'' if text.startswith(': ') else '.'}{text}"  # of a key without a name
-
-
-def _join(prefix: str, text: str) -> str:
-    return f"{prefix}{'' if text.startswith('[') else '.'}{text}"
 
 
 _UPSTREAM: Final = ("Required value", "Forbidden", "Invalid value")

@@ -386,7 +386,7 @@ class _ListOrder:
         pairs = list(zip(items, ranks, strict=True))
         for end in range(1, len(pairs)):
             at = end
-            while at > 0 and _is_less(pairs[at][1], pairs[at - 1][1]):
+            while at > 0 and not 0 <= pairs[at - 1][1] <= pairs[at][1]:
                 pairs[at - 1], pairs[at] = pairs[at], pairs[at - 1]
                 at -= 1
         return [item for item, _ in pairs]
@@ -414,7 +414,3 @@ class _ListOrder:
         if not self._is_map:
             return _value_key(item)
         return _value_key(item.get(self._key)) if isinstance(item, dict) else _value_key(None)
-
-
-def _is_less(rank: int, other: int) -> bool:
-    return rank < other if rank >= 0 and other >= 0 else True

@@ -149,7 +149,7 @@ class _Walk:
                     is_compiled = rule.message_fault.startswith(NOT_INSTANTIATED)
                     severity = Severity.WARNING if is_compiled else Severity.NOTE
                     self._add(severity, Check.DEFINITION, place, _refusal_text(rule))
-            if rule.expression is None or (rule.uses_old and is_new and not rule.rule.takes_missing_old):
+            if rule.expression is None or (rule.uses_old and is_new and not rule.rule.optional_old):
                 continue
             if fault is not None and SELF in rule.expression.names:
                 self._refuse(rule, typed, place, f"{fault} evaluating rule: {rule.rule.shown}")
@@ -164,7 +164,7 @@ class _Walk:
             self._refuse(rule, typed, place, _BUDGET)
             raise _BudgetSpent
         given = variables
-        if rule.rule.takes_missing_old:
+        if rule.rule.optional_old:
             given = {**variables, OLD_SELF: Optional(variables[OLD_SELF]) if OLD_SELF in variables else NONE}
         try:
             holds, cost = rule.expression.program.evaluate(given, PER_CALL_LIMIT)
@@ -234,15 +234,16 @@ class _Walk:
         return message if is_usable else rule.rule.default_message
 
     def _failure(self, rule: CompiledRule, value: Any, typed: RuleNode, place: _Place, message: str) -> str:
-        written = f" {_shown_value(value, typed)}"
+        is_left_out = typed.kind in ("object", "array") or typed.is_resource
+        written = "" if is_left_out else f" {show_value(value)}"
         match rule.rule.reason:
             case "FieldValueForbidden":
                 return f"{place.shown}: Forbidden: {message}"
             case "FieldValueRequired":
                 return f"{place.shown}: Required value: {message}"
             case "FieldValueDuplicate":
-                return f"{place.shown}: Duplicate value{f':{written}' if written != ' ' else ''}"
-        return f"{place.shown}: Invalid value:{f'{written}:' if written != ' ' else ''} {message}"
+                return f"{place.shown}: Duplicate value{f':{written}' if written else ''}"
+        return f"{place.shown}: Invalid value:{f'{written}:' if written else ''} {message}"
 
     def _refuse(self, rule: CompiledRule, typed: RuleNode, place: _Place, text: str) -> None:
         kind = "object" if typed.is_resource else typed.kind
@@ -272,11 +273,6 @@ def _refusal_text(rule: CompiledRule) -> str:
     said = "is not checked" if rule.fault else "has a messageExpression that is not used"
     refused = f"an apiserver refuses the definition: {rule.fault or rule.message_fault}"
     return f"the rule {rule.rule.text.strip()!r} {said}: {refused}"
-
-
-def _shown_value(value: Any, typed: RuleNode) -> str:
-    """ "" where it is left out."""
-    return "" if typed.kind in ("object", "array") or typed.is_resource else show_value(value)
 
 
 def _older_item(item: Any, old: Any, typed: RuleNode) -> Any:

@@ -79,7 +79,7 @@ class RuleCompiler:
 
     def _rule(self, rule: ValidationRule, node: RuleNode, declared: Declaration) -> CompiledRule:
         of = declared.type
-        variables = {SELF: of, OLD_SELF: optional_of(of) if rule.takes_missing_old else of}
+        variables = {SELF: of, OLD_SELF: optional_of(of) if rule.optional_old else of}
         expression, fault = self._expression(rule.text, variables, BOOL)
         # Each place with rules names its types anew.
         fault = fault.replace(declared.name, SELF_TYPE)

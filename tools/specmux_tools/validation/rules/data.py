@@ -15,6 +15,7 @@ from specmux_tools.validation.rules.cel.libraries.times import any_timestamp, re
 from specmux_tools.validation.rules.cel.values.values import (
     MISSING,
     CelError,
+    DocumentMap,
     Duration,
     ListValue,
     MapValue,
@@ -214,17 +215,14 @@ def _deeply_equal(left: Any, right: Any) -> bool:
     return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)
 
 
-class ObjectValue(MapValue):
+class ObjectValue(DocumentMap):
     """An object with fields. A field that is null is none."""
 
-    __slots__ = ("node", "raw")
+    __slots__ = ("node",)
 
     def __init__(self, raw: dict[str, Any], node: RuleNode) -> None:
         self.raw = raw
         self.node = node
-
-    def __len__(self) -> int:
-        return len(self.raw)
 
     def __iter__(self) -> Iterator[Any]:
         return (escaped for escaped, name in self.node.names.items() if name in self.raw)
@@ -258,25 +256,16 @@ class ObjectValue(MapValue):
                 return False
         return True
 
-    def native(self) -> Any:
-        return self.raw
 
-
-class TypedMap(MapValue):
+class TypedMap(DocumentMap):
     """An object of values of one type."""
 
-    __slots__ = ("_convert", "raw")
+    __slots__ = ("_convert",)
 
     def __init__(self, raw: dict[str, Any], node: RuleNode) -> None:
         assert node.additional is not None
         self.raw = raw
         self._convert = converter(node.additional)
-
-    def __len__(self) -> int:
-        return len(self.raw)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.raw)
 
     def at_key(self, key: Any) -> Any:
         if type(key) is not str:
@@ -286,13 +275,7 @@ class TypedMap(MapValue):
     def same(self, other: Any) -> bool:
         if not isinstance(other, MapValue):
             raise no_such_overload()
-        return len(self) == len(other) and all(
-            (theirs := other.at_key(key)) is not MISSING and equal(self._convert(raw), theirs)
-            for key, raw in self.raw.items()
-        )
-
-    def native(self) -> Any:
-        return self.raw
+        return super().same(other)
 
 
 class TypedList(ListValue):

@@ -35,10 +35,6 @@ class ValidationRule:
     optional_old: bool | None = None
 
     @property
-    def takes_missing_old(self) -> bool:
-        return self.optional_old is True
-
-    @property
     def shown(self) -> str:
         """In messages of errors."""
         return self.message.strip() if self.message else self.text.strip()

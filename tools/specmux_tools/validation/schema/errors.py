@@ -101,8 +101,7 @@ def too_few(path: Path, count: int, least: int, what: str) -> SchemaError:
 
 def composite(path: Path, detail: str) -> SchemaError:
     """The error of anyOf, oneOf, allOf and not: it names no field."""
-    text = f"{quote_text(name_of(path))} {detail}"
-    return SchemaError(path, invalid("<nil>", OMITTED, text), text)
+    return out_of_range(path, f"{quote_text(name_of(path))} {detail}")
 
 
 def out_of_range(path: Path, text: str) -> SchemaError:

@@ -43,8 +43,8 @@ def find_format(name: Any) -> StringFormat | None:
     return None if accepts is None else StringFormat(name, accepts, _SINCE.get(normalized))
 
 
-def _matching(pattern: str, flags: int = re.ASCII) -> Callable[[str], bool]:
-    compiled = re.compile(pattern, flags)
+def _matching(pattern: str) -> Callable[[str], bool]:
+    compiled = re.compile(pattern, re.ASCII)
     return lambda text: compiled.fullmatch(text) is not None
 
 
@@ -109,9 +109,9 @@ def read_long_duration(text: str) -> int | None:
     return total
 
 
-def _is_ip(text: str, mark: str, others: str = "") -> bool:
+def _is_ip(text: str, mark: str) -> bool:
     """Leading zeros are tolerated, as before Go 1.17; a zone is not."""
-    if mark not in text or (others and others in text) or "%" in text:
+    if mark not in text or "%" in text:
         return False
     try:
         ipaddress.ip_address(_without_zeros(text))
@@ -122,11 +122,8 @@ def _is_ip(text: str, mark: str, others: str = "") -> bool:
 
 def _without_zeros(text: str) -> str:
     head, colon, tail = text.rpartition(":")
-    return (
-        head
-        + colon
-        + ".".join(part.lstrip("0") or "0" if part.isdigit() else part for part in tail.split("."))
-    )
+    parts = (part.lstrip("0") or "0" if part.isdigit() else part for part in tail.split("."))
+    return head + colon + ".".join(parts)
 
 
 def _is_cidr(text: str) -> bool:

@@ -273,7 +273,7 @@ class ListLimits:
             _refuse_few(len(value), self.least, "items", walk, is_typed=self.types_least)
         if self.most is not None and len(value) > self.most:
             walk.add(errors.too_many, len(value), self.most, "items")
-        if self.is_unique and _has_equal(value):
+        if self.is_unique and len(set(map(json_text, value))) < len(value):
             walk.add(errors.body_error, "", "shouldn't contain duplicates")
         return matched
 
@@ -283,10 +283,6 @@ def _refuse_few(count: int, least: int, what: str, walk: Walk, *, is_typed: bool
         walk.add(errors.too_few, count, least, what)
     else:
         walk.add(errors.body_error, count, f"should have at least {least} {what}")
-
-
-def _has_equal(items: list[Any]) -> bool:
-    return len({json_text(item) for item in items}) < len(items)
 
 
 @dataclass(slots=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from functools import partial
 from typing import Any, Final
@@ -78,17 +78,17 @@ class Environment:
 
     def __init__(
         self,
-        libraries: Iterable[CelLibrary],
+        libraries: Sequence[CelLibrary],
         *,
         opens_typed: bool = True,
         selects_keywords: bool = True,
         bounds_equality: bool = True,
     ) -> None:
         functions: dict[str, tuple[Overload, ...]] = {}
-        self.macros: dict[tuple[str, int, bool], Macro] = {}
-        self.types: dict[str, CelType] = {}
-        self.messages: dict[str, Message] = {}
-        self.constants: dict[str, int] = {}
+        self.macros = {key: each for library in libraries for key, each in library.macros.items()}
+        self.types = {name: each for library in libraries for name, each in library.types.items()}
+        self.messages = {name: each for library in libraries for name, each in library.messages.items()}
+        self.constants = {name: each for library in libraries for name, each in library.constants.items()}
         self.opens_typed = opens_typed
         """A field of an optional is one of a typed value, not of what the document has."""
         self.selects_keywords = selects_keywords
@@ -100,8 +100,4 @@ class Environment:
                 new = {each.id for each in overloads}
                 kept = [each for each in functions.get(name, ()) if each.id not in new]
                 functions[name] = (*kept, *overloads)
-            self.macros.update(library.macros)
-            self.types.update(library.types)
-            self.messages.update(library.messages)
-            self.constants.update(library.constants)
         self.functions: Mapping[str, tuple[Overload, ...]] = functions

@@ -9,7 +9,13 @@ from typing import Any, Final, TypeAlias
 
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.validation.rules.cel.checking.types import CelType
-from specmux_tools.validation.rules.cel.costs.metering import COMPARABLE, LIST, PATTERN, TRAVERSAL
+from specmux_tools.validation.rules.cel.costs.metering import (
+    COMPARABLE,
+    LIST,
+    ORDERS_OF_TEXTS,
+    PATTERN,
+    TRAVERSAL,
+)
 from specmux_tools.validation.rules.cel.values.values import MISSING
 
 MOST: Final = 2**64 - 1
@@ -51,7 +57,6 @@ EMPTY_UNION: Final = Range(MOST, 0)
 
 _MOST_FORMAT: Final = 64
 _NAME_PATTERN: Final = 128
-_EQUALITY: Final = frozenset(("equals", "not_equals"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,10 +195,6 @@ def _find_contained(*, parses: bool, masks: bool) -> Estimator:
     return estimate
 
 
-def _validate(parts: Parts) -> CallEstimate:
-    return CallEstimate(parts[1].sized.by(TRAVERSAL).by(_NAME_PATTERN * PATTERN))
-
-
 def _encode(parts: Parts) -> CallEstimate:
     size = parts[0].sized
     return CallEstimate(size.by(TRAVERSAL), Range(size.least, size.most * 4 % 2**64))
@@ -207,14 +208,6 @@ def _decode(parts: Parts) -> CallEstimate:
 def _quote(parts: Parts) -> CallEstimate:
     size = parts[0].sized
     return CallEstimate(size.by(TRAVERSAL), Range((size.least + 2) % 2**64, (size.most * 2 + 2) % 2**64))
-
-
-def _argument(parts: Parts) -> CallEstimate:
-    return CallEstimate(parts[1].sized.by(TRAVERSAL))
-
-
-def _product(parts: Parts) -> CallEstimate:
-    return CallEstimate(parts[0].sized.by(TRAVERSAL).times(parts[1].sized.by(TRAVERSAL)))
 
 
 def _add(parts: Parts) -> CallEstimate:
@@ -293,28 +286,22 @@ _BY_FUNCTION: Final[dict[str, Estimator]] = {
     "ip.isCanonical": _text(2),
     "containsIP": _find_contained(parses=False, masks=False),
     "containsCIDR": _find_contained(parses=False, masks=True),
-    "validate": _validate,
+    "validate": lambda parts: CallEstimate(parts[1].sized.by(TRAVERSAL).by(_NAME_PATTERN * PATTERN)),
 }
 _DEFAULTS: Final[dict[str, Estimator]] = {
     "string_format": _text(),
     "string_to_bytes": _encode,
     "bytes_to_string": _decode,
     "strings_quote": _quote,
-    **dict.fromkeys(("starts_with_string", "ends_with_string"), _argument),
+    **dict.fromkeys(
+        ("starts_with_string", "ends_with_string"), lambda parts: CallEstimate(parts[1].sized.by(TRAVERSAL))
+    ),
     "in_list": lambda parts: CallEstimate(parts[1].sized.by(1)),
     "matches_string": _match(has_result=False),
-    "contains_string": _product,
+    "contains_string": lambda parts: CallEstimate(
+        parts[0].sized.by(TRAVERSAL).times(parts[1].sized.by(TRAVERSAL))
+    ),
     **dict.fromkeys(("add_string", "add_bytes"), _add),
     "add_list": lambda parts: CallEstimate(ONE, parts[0].sized.plus(parts[1].sized)),
-    **dict.fromkeys(
-        (
-            *_EQUALITY,
-            *(
-                f"{order}_{kind}"
-                for order in ("less", "greater", "less_equals", "greater_equals")
-                for kind in ("string", "bytes")
-            ),
-        ),
-        _smaller,
-    ),
+    **dict.fromkeys(("equals", "not_equals", *ORDERS_OF_TEXTS), _smaller),
 }

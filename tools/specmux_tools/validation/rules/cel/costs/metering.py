@@ -4,7 +4,7 @@ interpreter/runtimecost.go)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import ceil
+from math import ceil, prod
 from typing import Any, Final, TypeAlias
 
 from specmux_tools.validation.rules.cel.values.values import (
@@ -76,24 +76,8 @@ def _find_contained(parses: bool, masks: bool) -> CallCost:
     return cost
 
 
-def _smaller(arguments: Sequence[Any], _: Any) -> int:
-    return ceil(min(map(size_of, arguments)) * TRAVERSAL)
-
-
-def _both(arguments: Sequence[Any], _: Any) -> int:
-    return ceil(sum(map(size_of, arguments)) * TRAVERSAL)
-
-
-def _product(arguments: Sequence[Any], _: Any) -> int:
-    return ceil(size_of(arguments[0]) * TRAVERSAL) * ceil(size_of(arguments[1]) * TRAVERSAL)
-
-
 def _sets(factor: int) -> CallCost:
     return lambda arguments, _: 1 + size_of(arguments[0]) * size_of(arguments[1]) * factor
-
-
-def _list_cost(_: Sequence[Any], result: Any) -> int:
-    return size_of(result) + 1 + LIST
 
 
 def _flatten(arguments: Sequence[Any], _: Any) -> int:
@@ -115,6 +99,11 @@ def _compare(index: int) -> CallCost:
     return cost
 
 
+ORDERS_OF_TEXTS: Final = tuple(
+    f"{order}_{kind}"
+    for order in ("less", "greater", "less_equals", "greater_equals")
+    for kind in ("string", "bytes")
+)
 COMPARABLE: Final = (
     *("int", "uint", "double", "bool", "google.protobuf.Duration", "google.protobuf.Timestamp"),
     *("string", "bytes"),
@@ -131,7 +120,9 @@ _BY_OVERLOAD: Final[dict[str, CallCost]] = {
     "list_sets_contains_list": _sets(1),
     "list_sets_intersects_list": _sets(1),
     "list_sets_equivalent_list": _sets(2),
-    **dict.fromkeys(("list_slice", "lists_range", "list_reverse"), _list_cost),
+    **dict.fromkeys(
+        ("list_slice", "lists_range", "list_reverse"), lambda _, result: size_of(result) + 1 + LIST
+    ),
     **dict.fromkeys(("list_flatten", "list_flatten_int"), _flatten),
     "list_distinct": _compare(0),
     **dict.fromkeys((f"list_{name}_sort" for name in COMPARABLE), _compare(0)),
@@ -167,15 +158,10 @@ _DEFAULTS: Final[dict[str, CallCost]] = {
         _text(),
     ),
     "in_list": lambda arguments, _: size_of(arguments[1]),
+    **dict.fromkeys(ORDERS_OF_TEXTS, lambda arguments, _: ceil(min(map(size_of, arguments)) * TRAVERSAL)),
     **dict.fromkeys(
-        (
-            f"{order}_{kind}"
-            for order in ("less", "greater", "less_equals", "greater_equals")
-            for kind in ("string", "bytes")
-        ),
-        _smaller,
+        ("add_string", "add_bytes"), lambda arguments, _: ceil(sum(map(size_of, arguments)) * TRAVERSAL)
     ),
-    **dict.fromkeys(("add_string", "add_bytes"), _both),
     "matches_string": _match,
-    "contains_string": _product,
+    "contains_string": lambda arguments, _: prod(ceil(size_of(each) * TRAVERSAL) for each in arguments),
 }

@@ -199,10 +199,6 @@ def _insert_into(insert: Callable[[LiteralMap, Any, Any], None], cost: int) -> L
     return loop
 
 
-def _insert_value(into: LiteralMap, key: Any, value: Any) -> None:
-    into.insert(key, value)
-
-
 def _insert_entries(into: LiteralMap, _: Any, value: Any) -> None:
     if not isinstance(value, MapValue):
         raise no_such_overload()
@@ -216,6 +212,6 @@ LOOPS: Final[dict[str, Loop]] = {
     "exists_one": _exists_one,
     "filter": _filter,
     "map": _map,
-    "transform_map": _insert_into(_insert_value, 3),
+    "transform_map": _insert_into(LiteralMap.insert, 3),
     "transform_map_entry": _insert_into(_insert_entries, 2),
 }

@@ -11,11 +11,11 @@ from specmux_tools.validation.rules.cel.values.values import (
     MISSING,
     NONE,
     CelError,
+    DocumentMap,
     ListValue,
     MapValue,
     Optional,
     UInt,
-    equal,
     go_type,
     native,
     print_value,
@@ -130,35 +130,13 @@ def _index(key: Any) -> int:
     raise CelError(f"unsupported index type '{type_name(key)}' in list")
 
 
-class NativeMap(MapValue):
+class NativeMap(DocumentMap):
     """An object of a document without its schema."""
 
-    __slots__ = ("_value",)
-
-    def __init__(self, value: dict[str, Any]) -> None:
-        self._value = value
-
-    def __len__(self) -> int:
-        return len(self._value)
-
-    def __iter__(self) -> Any:
-        return iter(self._value)
+    __slots__ = ()
 
     def at_key(self, key: Any) -> Any:
-        if type(key) is not str or key not in self._value:
-            return MISSING
-        return adapt(self._value[key])
-
-    def same(self, other: Any) -> bool:
-        if not isinstance(other, MapValue) or len(other) != len(self):
-            return False
-        return all(
-            (theirs := other.at_key(key)) is not MISSING and equal(adapt(value), theirs)
-            for key, value in self._value.items()
-        )
-
-    def native(self) -> Any:
-        return self._value
+        return adapt(self.raw[key]) if type(key) is str and key in self.raw else MISSING
 
 
 def adapt(value: Any) -> Any:

@@ -84,10 +84,6 @@ def _contains_text(net: CidrValue, text: str) -> bool:
         raise no_such_overload() from error
 
 
-def _cidr_text(value: CidrValue) -> str:
-    return f"{value.address}/{value.bits}"
-
-
 def _mask(value: CidrValue) -> CidrValue:
     shift = value.address.max_prefixlen - value.bits
     return CidrValue(type(value.address)(int(value.address) >> shift << shift), value.bits)
@@ -167,7 +163,7 @@ ADDRESSES: Final = CelLibrary(
         "masked": (member("cidr_masked", (CIDR,), CIDR, _mask),),
         "string": (
             Overload("ip_to_string", (IP,), STRING, lambda value: str(value.address)),
-            Overload("cidr_to_string", (CIDR,), STRING, _cidr_text),
+            Overload("cidr_to_string", (CIDR,), STRING, lambda value: f"{value.address}/{value.bits}"),
         ),
     },
     types={IP.name: IP, CIDR.name: CIDR},

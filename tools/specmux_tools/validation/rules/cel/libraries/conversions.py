@@ -58,8 +58,8 @@ _FALSE: Final = frozenset(("0", "f", "F", "FALSE", "false", "False"))
 _TWO_TO_64: Final = 2.0**64
 
 
-def _conversion_error(wanted: CelType, of: CelType = STRING) -> CelError:
-    return CelError(f"type conversion error from '{of.name}' to '{wanted.name}'")
+def _conversion_error(wanted: CelType) -> CelError:
+    return CelError(f"type conversion error from 'string' to '{wanted.name}'")
 
 
 def _int_of_text(text: str) -> int:
@@ -149,10 +149,6 @@ def _in_range(time: Timestamp) -> Timestamp:
     return time
 
 
-def _timestamp_of_int(seconds: int) -> Timestamp:
-    return _in_range(at_second(seconds))
-
-
 def _same(value: Any) -> Any:
     return value
 
@@ -212,7 +208,7 @@ CONVERSIONS: Final = CelLibrary(
         "timestamp": _readers(
             TIMESTAMP,
             ("timestamp_to_timestamp", TIMESTAMP, _same),
-            ("int64_to_timestamp", INT, _timestamp_of_int),
+            ("int64_to_timestamp", INT, lambda seconds: _in_range(at_second(seconds))),
             ("string_to_timestamp", STRING, _timestamp_of_text),
         ),
         "uint": _readers(

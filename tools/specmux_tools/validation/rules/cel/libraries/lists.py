@@ -153,10 +153,6 @@ def _flatten_items(items: Any, depth: int) -> Iterator[Any]:
             yield item
 
 
-def _sort(items: Any) -> Any:
-    return _sort_by(items, items)
-
-
 def _sort_by(items: Any, keys: Any) -> Any:
     if not is_list(items):  # of type dyn
         raise CelError("no such overload: @sortByAssociatedKeys")
@@ -218,7 +214,10 @@ EXTENDED_LISTS: Final = CelLibrary(
             member("list_flatten", (list_of(_LIST),), _LIST, _flatten),
             member("list_flatten_int", (list_of(DYN), INT), list_of(DYN), _flatten),
         ),
-        "sort": tuple(member(f"list_{of.name}_sort", (items,), items, _sort) for of, items in _COMPARABLE),
+        "sort": tuple(
+            member(f"list_{of.name}_sort", (items,), items, lambda items: _sort_by(items, items))
+            for of, items in _COMPARABLE
+        ),
         "@sortByAssociatedKeys": tuple(
             member(f"list_{of.name}_sortByAssociatedKeys", (_LIST, items), _LIST, _sort_by)
             for of, items in _COMPARABLE

@@ -4,6 +4,7 @@ faults, and the text an apiserver shows for them (cel-go, common/error.go)."""
 from __future__ import annotations
 
 from dataclasses import field
+from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
 from specmux_converters.lazy.dataclasses import dataclass
@@ -165,16 +166,12 @@ class InvalidExpression(Exception):
 
 def print_issues(text: str, issues: list[Issue]) -> str:
     placed = sorted(
-        ((*_place(text, issue.at), issue.message) for issue in issues[:_MOST_SHOWN]), key=_by_place
+        ((*_place(text, issue.at), issue) for issue in issues[:_MOST_SHOWN]), key=itemgetter(0, 1)
     )
-    lines = [_show(text, line, column, message) for line, column, message in placed]
+    lines = [_show(text, line, column, issue.message) for line, column, issue in placed]
     if len(issues) > _MOST_SHOWN:
         lines.append(f"{len(issues) - _MOST_SHOWN} more errors were truncated")
     return "\n".join(lines)
-
-
-def _by_place(placed: tuple[int, int, str]) -> tuple[int, int]:
-    return placed[0], placed[1]
 
 
 def _place(text: str, at: int) -> tuple[int, int]:

@@ -97,11 +97,11 @@ class Opaque:
         return bool(self == other)
 
 
-class ListValue:
-    """A list of a document."""
+class Collection:
+    """A list, or a map with its keys. Subclasses that are no literals are of a document."""
 
     __slots__ = ()
-    go_name = "*common.unstructuredList"
+    go_name = ""
 
     def __len__(self) -> int:
         raise NotImplementedError
@@ -109,39 +109,59 @@ class ListValue:
     def __iter__(self) -> Iterator[Any]:
         raise NotImplementedError
 
-    def item(self, index: int) -> Any:
-        raise NotImplementedError
-
     def same(self, other: Any) -> bool:
-        raise NotImplementedError
-
-    def plus(self, other: Iterable[Any]) -> Any:
         raise NotImplementedError
 
     def native(self) -> Any:
         raise NotImplementedError
 
 
-class MapValue:
+class ListValue(Collection):
+    __slots__ = ()
+    go_name = "*common.unstructuredList"
+
+    def item(self, index: int) -> Any:
+        raise NotImplementedError
+
+    def plus(self, other: Iterable[Any]) -> Any:
+        raise NotImplementedError
+
+
+class MapValue(Collection):
     __slots__ = ()
     go_name = "*common.unstructuredMap"
-
-    def __len__(self) -> int:
-        raise NotImplementedError
-
-    def __iter__(self) -> Iterator[Any]:
-        """Iterate over its keys."""
-        raise NotImplementedError
 
     def at_key(self, key: Any) -> Any:
         """MISSING where there is none."""
         raise NotImplementedError
 
     def same(self, other: Any) -> bool:
-        raise NotImplementedError
+        return (
+            isinstance(other, MapValue)
+            and len(other) == len(self)
+            and all(
+                (theirs := other.at_key(key)) is not MISSING and equal(self.at_key(key), theirs)
+                for key in self
+            )
+        )
+
+
+class DocumentMap(MapValue):
+    """An object of a document."""
+
+    __slots__ = ("raw",)
+
+    def __init__(self, raw: dict[str, Any]) -> None:
+        self.raw = raw
+
+    def __len__(self) -> int:
+        return len(self.raw)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.raw)
 
     def native(self) -> Any:
-        raise NotImplementedError
+        return self.raw
 
 
 TYPE_NAMES: Final[dict[type, str]] = {
@@ -189,7 +209,7 @@ def is_list(value: Any) -> bool:
 
 def native(value: Any) -> Any:
     """The value as a document has it; the result of an expression as it is."""
-    return value.native() if isinstance(value, ListValue | MapValue) else value
+    return value.native() if isinstance(value, Collection) else value
 
 
 def print_value(value: Any) -> str:
@@ -224,7 +244,7 @@ _GO_TYPES: Final = {
 
 def go_type(value: Any) -> str:
     """The name of its type in Go, which texts show."""
-    if isinstance(value, ListValue | MapValue):
+    if isinstance(value, Collection):
         return value.go_name
     if getattr(value, "is_computed", False):  # a sum of quantities is a pointer to one
         return f"*cel.{type_name(value).rpartition('.')[2]}"
@@ -265,7 +285,7 @@ def equal(left: Any, right: Any) -> bool:
         return False
     if kind is tuple:
         return _same_items(left, right)
-    if isinstance(left, ListValue | MapValue | Opaque):
+    if isinstance(left, Collection | Opaque):
         return left.same(right)
     if kind is Timestamp:
         return other is Timestamp and left.nanos == right.nanos
@@ -367,14 +387,6 @@ class LiteralMap(MapValue):
         if (written := _key(key)) in self._entries:
             raise CelError(f"insert failed: key {print_value(key)} already exists")
         self._entries[written] = (key, value)
-
-    def same(self, other: Any) -> bool:
-        if not isinstance(other, MapValue) or len(other) != len(self):
-            return False
-        return all(
-            (theirs := other.at_key(key)) is not MISSING and equal(value, theirs)
-            for key, value in self._entries.values()
-        )
 
     def native(self) -> Any:
         return self
