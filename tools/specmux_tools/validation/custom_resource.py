@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Any, Final, TypeVar
 
 from specmux_converters.go.text import json_text, quote_text
-from specmux_converters.json_values import mapping
+from specmux_converters.json_values import mapping, texts
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.validation.compiled_kinds import CustomKind
 from specmux_tools.validation.decoding.embedded import marshal, without_empty_metadata
@@ -104,9 +104,7 @@ def _blocks_rules(violation: Violation) -> bool:
 
 def _finalizer_warnings(metadata: Any) -> Iterator[Violation]:
     """Warnings of an apiserver under any directive (registry/customresource/validator.go)."""
-    finalizers = mapping(metadata).get("finalizers")
-    texts = {each for each in finalizers if isinstance(each, str)} if isinstance(finalizers, list) else set()
-    for text in sorted(texts):
+    for text in sorted(set(texts(mapping(metadata).get("finalizers")))):
         faults = qualified_name_faults(text)
         if "/" not in text and text not in _STANDARD_FINALIZERS:
             path = " including a path (/)" if "." in text else ""

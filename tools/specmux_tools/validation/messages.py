@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from specmux_converters.go.text import quote_text
 from specmux_converters.lazy.patterns import pattern
-from specmux_converters.resources import GroupVersionKind
+from specmux_converters.resources import NO_KIND, GroupVersionKind
 from specmux_tools.validation.errors import InvalidDirective
 from specmux_tools.validation.field_errors import not_supported
 from specmux_tools.validation.report import Check, Directive, Severity, ValidationReport
@@ -122,7 +122,7 @@ def status_of(report: ValidationReport) -> dict[str, Any] | None:
     """
     if report.status is not None:
         return dict(report.status)
-    kind = report.kind or GroupVersionKind("", "", "")
+    kind = report.kind or NO_KIND
     reason = report.fatal
     if reason is None and report.strict_errors and report.directive is Directive.STRICT:
         reason = strict_message(report.strict_errors)
@@ -159,9 +159,7 @@ def unclassified_status(message: str) -> dict[str, Any]:
 
 def patch_status(shown: str, detail: str) -> dict[str, Any]:
     """The Status of a patch whose result cannot be decoded. ``shown``: the result, or the patch."""
-    return _invalid(
-        GroupVersionKind("", "", ""), "", [f"patch: Invalid value: {quote_text(shown)}: {detail}"]
-    )
+    return _invalid(NO_KIND, "", [f"patch: Invalid value: {quote_text(shown)}: {detail}"])
 
 
 def conflict_status(resource: str, group: str, name: str, message: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_converters.resources import GroupVersionKind
+from specmux_converters.resources import NO_KIND, GroupVersionKind
 
 Path: TypeAlias = tuple[str | int, ...]
 """Keys and indices from the root of the object."""
@@ -154,10 +154,11 @@ class ValidationReport:
 
     def as_document(self) -> dict[str, Any]:
         """The JSON output."""
+        kind = self.kind or NO_KIND
         return {
-            "group": self.kind.group if self.kind else "",
-            "version": self.kind.version if self.kind else "",
-            "kind": self.kind.kind if self.kind else "",
+            "group": kind.group,
+            "version": kind.version,
+            "kind": kind.kind,
             "name": self.name,
             "namespace": self.namespace,
             **({"operation": "update"} if self.is_update else {}),

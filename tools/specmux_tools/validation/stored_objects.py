@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from specmux_converters.json_values import text
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.validation.decoding.body import objects_in
 from specmux_tools.validation.metadata.object_metadata import metadata_of
@@ -65,15 +66,15 @@ class StoredObjects:
             return StoredMatch(None, f"{key} is in {self.place} {len(found)} times", is_refused=True)
         stored, given = found[0].get("apiVersion"), value.get("apiVersion")
         if stored != given:
-            text = f"{key} is stored as {stored} in {self.place}, which is not converted to {given}"
-            return StoredMatch(None, text, is_refused=True)
+            fault = f"{key} is stored as {stored} in {self.place}, which is not converted to {given}"
+            return StoredMatch(None, fault, is_refused=True)
         return StoredMatch(found[0])
 
 
 def key_of(value: Any) -> ObjectKey:
     """ "" for absent fields."""
     metadata = metadata_of(value)
-    texts = (value.get("apiVersion"), value.get("kind"), metadata.get("namespace"), metadata.get("name"))
-    version, kind, namespace, name = (each if isinstance(each, str) else "" for each in texts)
+    said = (value.get("apiVersion"), value.get("kind"), metadata.get("namespace"), metadata.get("name"))
+    version, kind, namespace, name = map(text, said)
     group, slash, _ = version.partition("/")
     return ObjectKey(group if slash else "", kind, namespace, name)

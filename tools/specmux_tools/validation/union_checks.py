@@ -49,11 +49,9 @@ def judge_unions(
     Items of lists are matched with stored ones by ``x-kubernetes-list-map-keys``; items of other lists count
     as new.
     """
-    judge = _JUDGES.get(algorithm)
-    if judge is None:
-        return value, []
     has_all = algorithm is UnionAlgorithm.SEED and not is_custom
-    walk = _Walk(schemas_of(described.document), judge, frozenset(UnionForm) if has_all else _DECLARED)
+    forms = frozenset(UnionForm) if has_all else _DECLARED
+    walk = _Walk(schemas_of(described.document), _JUDGES[algorithm], forms)
     return walk.of_object(described.schema, described.component, value, old, ()), walk.found
 
 
@@ -78,8 +76,7 @@ class _Walk:
         for fault in declared.faults:
             text = f"{field_path(path)}: not checked: {fault}"
             self.found.append(Violation(Severity.NOTE, Check.NOT_CHECKED, path, text))
-        properties, others = schema.get("properties"), schema.get("additionalProperties")
-        described = mapping(properties)
+        described, others = mapping(schema.get("properties")), schema.get("additionalProperties")
         changed = {}
         for name, item in value.items():
             inner = described.get(name, others)
@@ -104,8 +101,7 @@ class _Walk:
 
 
 def _by_keys(schema: Mapping[str, Any], old: Any) -> dict[tuple[str, ...], Any]:
-    items = array(old)
-    return {keys: item for item in items if (keys := _keys_of(schema, item))}
+    return {keys: item for item in array(old) if (keys := _keys_of(schema, item))}
 
 
 def _keys_of(schema: Mapping[str, Any], item: Any) -> tuple[str, ...]:

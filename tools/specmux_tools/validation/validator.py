@@ -9,7 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from specmux_converters.document import Document
-from specmux_converters.json_values import array, mapping
+from specmux_converters.json_values import array, mapping, text
 from specmux_converters.releases import PREVIEW, minor_release
 from specmux_converters.resources import GroupVersionKind
 from specmux_tools.kinds import DocumentSet, KindSchema
@@ -415,9 +415,9 @@ def _report(
     violations: tuple[Violation, ...],
     **more: Any,
 ) -> ValidationReport:
-    metadata = mapping(mapping(body.value).get("metadata"))
-    names = (metadata.get("name") or metadata.get("generateName"), metadata.get("namespace"))
-    name, namespace = (each if isinstance(each, str) else "" for each in names)
+    metadata = metadata_of(body.value)
+    name = text(metadata.get("name") or metadata.get("generateName"))
+    namespace = text(metadata.get("namespace"))
     return ValidationReport(found, operation.directive, violations, name=name, namespace=namespace, **more)
 
 

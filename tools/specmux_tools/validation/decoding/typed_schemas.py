@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from specmux_converters.json_values import mapping
+from specmux_converters.json_values import mapping, texts
 from specmux_converters.references import component_of, schemas_of
 from specmux_tools.validation.decoding.typed_nodes import (
     ALIASES,
@@ -72,16 +72,13 @@ class TypedSchemas:
         return self._schema(schema, "")
 
     def _fill(self, struct: Struct, schema: Mapping[str, Any]) -> None:
-        properties = mapping(schema.get("properties"))
         # A kind's own apiVersion and kind, which old documents leave out, are always fields.
         if "x-kubernetes-group-version-kind" in schema:
             struct.fields.update(dict.fromkeys(_TYPE_META, Text()))
-        for name, inner in properties.items():
+        for name, inner in mapping(schema.get("properties")).items():
             struct.fields[name] = self._schema(inner, f"{struct.name}.{name}")
-        listed = schema.get("required")
-        names = [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
         # Owners without a name are told with the rest of the metadata, in its words.
-        struct.required = tuple(names) if struct.name != _OWNER else ()
+        struct.required = texts(schema.get("required")) if struct.name != _OWNER else ()
         struct.is_open = schema.get("x-kubernetes-preserve-unknown-fields") is True
 
     def _schema(self, schema: Any, place: str) -> Node:
@@ -126,6 +123,4 @@ def _text(schema: Mapping[str, Any], place: str) -> Node:
             return Time("v1.Time", RFC3339)
         case "int-or-string":
             return IntOrString()
-    listed = schema.get("enum")
-    choices = frozenset(each for each in listed if isinstance(each, str)) if isinstance(listed, list) else ()
-    return Text(ALIASES.get(place, "string"), frozenset(choices))
+    return Text(ALIASES.get(place, "string"), frozenset(texts(schema.get("enum"))))

@@ -10,7 +10,7 @@ from typing import Any, Final
 from specmux_converters.crd.keywords import EMBEDDED_RESOURCE, PRESERVE_UNKNOWN_FIELDS, TYPES
 from specmux_converters.crd.nested import JUNCTORS
 from specmux_converters.go.text import json_text
-from specmux_converters.json_values import array, mapping
+from specmux_converters.json_values import array, mapping, text
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.validation.definitions.definition_fault import DefinitionFault
 from specmux_tools.validation.definitions.internal_version import items_in_memory, write_in_go
@@ -171,16 +171,15 @@ def _of_list_type(node: _SchemaNode) -> Iterator[DefinitionFault]:
         yield node.fault(f"{_wrong(kind)}: must be array if {LIST_TYPE} is specified", "type")
     elif list_type == "set" and item is not None:
         if item.get("type") == "array" and item.get(LIST_TYPE) not in (None, "atomic"):
-            text = f"Invalid value: {json_text(item[LIST_TYPE])}: {_IN_SET}"
-            yield node.fault(text, "items", LIST_TYPE)
+            fault = f"Invalid value: {json_text(item[LIST_TYPE])}: {_IN_SET}"
+            yield node.fault(fault, "items", LIST_TYPE)
         if item.get("type") == "object" and item.get(MAP_TYPE) != "atomic":
-            text = f"Invalid value: {json_text(item.get(LIST_TYPE))}: {_IN_SET}"
-            yield node.fault(text, "items", MAP_TYPE)
+            fault = f"Invalid value: {json_text(item.get(LIST_TYPE))}: {_IN_SET}"
+            yield node.fault(fault, "items", MAP_TYPE)
     if list_type is not None and list_type not in _LIST_TYPES:
-        text = unsupported(list_type, _LIST_TYPES)
-        yield node.fault(text, LIST_TYPE)
-    found = node.schema.get(LIST_KEYS)
-    keys = [each if isinstance(each, str) else "" for each in found] if isinstance(found, list) else []
+        fault = unsupported(list_type, _LIST_TYPES)
+        yield node.fault(fault, LIST_TYPE)
+    keys = [text(each) for each in array(node.schema.get(LIST_KEYS))]
     if keys and list_type != "map":
         wrong = "Required value" if list_type is None else f"Invalid value: {show_value(list_type)}"
         yield node.fault(f"{wrong}: must be map if {LIST_KEYS} is non-empty", LIST_TYPE)
@@ -188,8 +187,8 @@ def _of_list_type(node: _SchemaNode) -> Iterator[DefinitionFault]:
         yield from _of_map(node, item, keys)
     if list_type in ("map", "set") and item is not None:
         if item.get("nullable") is True:
-            text = f"Forbidden: cannot be nullable when {LIST_TYPE} is {list_type}"
-            yield node.fault(text, "items", "nullable")
+            fault = f"Forbidden: cannot be nullable when {LIST_TYPE} is {list_type}"
+            yield node.fault(fault, "items", "nullable")
         if list_type == "map":
             yield from _of_keys(node.below(item, "items"), keys)
 
@@ -243,10 +242,10 @@ def _of_keys(item: _SchemaNode, keys: list[str]) -> Iterator[DefinitionFault]:
 def _of_rules(node: _SchemaNode) -> Iterator[DefinitionFault]:
     tree = rule_tree(node.schema, {}, depth=0 if node.is_root else 1)
     for index, rule in enumerate(tree.rules):
-        for key, text in rule_faults(rule, tree):
-            if text.endswith(BAD_PATH) and has_keyword(node.schema, _UNSUPPORTED):
+        for key, words in rule_faults(rule, tree):
+            if words.endswith(BAD_PATH) and has_keyword(node.schema, _UNSUPPORTED):
                 continue  # upstream has no structure here to follow the path in
-            yield node.fault(text, RULES, index, key)
+            yield node.fault(words, RULES, index, key)
 
 
 def _wrong(kind: Any) -> str:

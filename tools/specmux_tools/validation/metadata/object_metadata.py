@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Any, Final
 
 from specmux_converters.go.text import json_text, quote_text, size_of
-from specmux_converters.json_values import text, texts, within
+from specmux_converters.json_values import array, mapping, text, texts, within
 from specmux_tools.validation.decoding.type_meta import parse_group_version
 from specmux_tools.validation.errors import Undecodable
 from specmux_tools.validation.field_errors import FieldError, field_path, invalid, show_value, unsupported
@@ -72,7 +72,7 @@ class _Checks:
         self._place = place
 
     def names(self, rule: NameRule, *, needs_name: bool) -> Iterator[FieldError]:
-        prefix, name = self._text("generateName"), self._text("name")
+        prefix, name = text(self._metadata.get("generateName")), text(self._metadata.get("name"))
         if prefix:
             yield from self._invalid(("generateName",), prefix, name_faults(rule, prefix, is_prefix=True))
         if name:
@@ -81,7 +81,7 @@ class _Checks:
             yield self._error(("name",), "Required value: name or generateName is required")
 
     def namespace(self) -> Iterator[FieldError]:
-        namespace = self._text("namespace")
+        namespace = text(self._metadata.get("namespace"))
         if namespace:
             yield from self._invalid(("namespace",), namespace, label_faults(namespace))
 
@@ -133,8 +133,7 @@ class _Checks:
             yield self._error(place, f"Invalid value: {_owner_text(owner)}: {_EVENT_OWNS}")
 
     def finalizers(self) -> Iterator[FieldError]:
-        listed = self._metadata.get("finalizers")
-        finalizers = [each or "" for each in listed] if isinstance(listed, list) else []
+        finalizers = [each or "" for each in array(self._metadata.get("finalizers"))]
         for finalizer in finalizers:
             yield from self._invalid(("finalizers",), finalizer, qualified_name_faults(finalizer))
         if _ORPHAN in finalizers and _FOREGROUND in finalizers:
@@ -175,17 +174,11 @@ class _Checks:
         path = (*self._path, *field) if at is None else (*self._path, *field, at)
         return FieldError(path, f"{self._place}.{field_path(field)}: {text}")
 
-    def _text(self, name: str) -> str:
-        value = self._metadata.get(name)
-        return value if isinstance(value, str) else ""
-
     def _texts(self, name: str) -> dict[str, str]:
-        value = self._metadata.get(name)
-        return {key: item or "" for key, item in value.items()} if isinstance(value, dict) else {}
+        return {key: item or "" for key, item in mapping(self._metadata.get(name)).items()}
 
     def _objects(self, name: str) -> list[Mapping[str, Any]]:
-        value = self._metadata.get(name)
-        return [item or {} for item in value] if isinstance(value, list) else []
+        return [item or {} for item in array(self._metadata.get(name))]
 
 
 def _owner_text(owner: Mapping[str, Any]) -> str:

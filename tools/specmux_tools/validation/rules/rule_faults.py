@@ -158,7 +158,8 @@ class _Definition:
                 if rule.rule.text in self._known:
                     rule = self._stored.rules(node, typed)[index]
                 for name, text in self._expression_faults(rule, typed, place, index):
-                    yield self._fault(place, index, name, text)
+                    path = (*place.path, RULES, index, name)
+                    yield FieldError(path, f"{place.text}.{RULES}[{index}].{name}: {text}")
         if place.is_in_scope or node.rules:
             place = replace(place, is_in_scope=True, is_untyped=not is_typed)
         for inner, inner_typed, below in _below(node, typed, place):
@@ -196,10 +197,6 @@ class _Definition:
         if cost >= DEFINITION_LIMIT // 100:
             path = (*place.path, RULES, index, name)
             self._costs.append((cost, path, f"{place.text}.{RULES}[{index}].{name}"))
-
-    def _fault(self, place: _Place, index: int, name: str, text: str) -> FieldError:
-        path = (*place.path, RULES, index, name)
-        return FieldError(path, f"{place.text}.{RULES}[{index}].{name}: {text}")
 
 
 def _below(node: RuleNode, typed: RuleNode, place: _Place) -> Iterator[tuple[RuleNode, RuleNode, _Place]]:

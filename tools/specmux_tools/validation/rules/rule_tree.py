@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from specmux_converters.crd.keywords import DEFINED_FIELDS
-from specmux_converters.json_values import mapping, objects, text, texts
+from specmux_converters.json_values import array, mapping, objects, text, texts
 from specmux_converters.references import resolve_schema
 from specmux_tools.validation.report import Path
 from specmux_tools.validation.rules.cel.parsing.syntax import RESERVED
@@ -129,7 +129,7 @@ def rule_tree(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> RuleNo
         most_items=_count(schema.get("maxItems")),
         most_properties=_count(schema.get("maxProperties")),
         required=frozenset(texts(schema["required"])) if "required" in schema else frozenset(),
-        choices=tuple(choices) if isinstance(choices := schema.get("enum"), list) else (),
+        choices=tuple(array(schema.get("enum"))),
         has_default=schema.get("default") is not None,
     )
     node.has_rules = bool(node.rules) or any(each.has_rules for each in _below(node))

@@ -136,8 +136,8 @@ class SchemaCompiler:
     ) -> ObjectLimits | None:
         if _OBJECT_KEYWORDS.isdisjoint(schema):
             return None
-        properties = schema.get("properties")
-        defined = mapping(schema.get(DEFINED_FIELDS) if self._is_published else properties)
+        properties = mapping(schema.get("properties"))
+        defined = mapping(schema.get(DEFINED_FIELDS)) if self._is_published else properties
         values = schema.get("additionalProperties")
         listed = texts(schema.get("required"))
         # An embedded object requires apiVersion and kind anyway.
@@ -145,7 +145,7 @@ class SchemaCompiler:
         limits = ObjectLimits(
             {
                 name: self._node(defined.get(name) if name in unchecked else inner, depth + 1)
-                for name, inner in (properties.items() if isinstance(properties, Mapping) else ())
+                for name, inner in properties.items()
             },
             self._node(values, depth + 1) if isinstance(values, Mapping) else None,
             values is False,

@@ -61,7 +61,6 @@ def structural(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> Struc
     is_embedded = schema.get(EMBEDDED_RESOURCE) is True
     is_object = is_embedded or depth == 0
     defined = mapping(schema[DEFINED_FIELDS]) if DEFINED_FIELDS in schema else {}
-    properties = schema.get("properties")
     values = schema.get("additionalProperties")
     items = schema.get("items")
     node = Structural(
@@ -70,7 +69,7 @@ def structural(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> Struc
             name: structural(defined.get(name, inner), schemas, depth + 1)
             if name in defined or not is_object or name not in META_FIELDS
             else Structural(is_defined=False)
-            for name, inner in (properties.items() if isinstance(properties, Mapping) else ())
+            for name, inner in mapping(schema.get("properties")).items()
         },
         has_additional=values is not None,
         additional=structural(values, schemas, depth + 1) if isinstance(values, Mapping) else None,

@@ -34,10 +34,6 @@ _READS: Final[dict[str, Callable[[str], bool]]] = {
 }
 
 
-def literal_issues(checked: CheckedExpression) -> list[Issue]:
-    return list(_walk(checked, checked.root, is_exempt=False))
-
-
 def _walk(checked: CheckedExpression, expression: Expression, *, is_exempt: bool) -> Iterator[Issue]:
     match expression:
         case Call():
@@ -163,7 +159,7 @@ def check_expression(
     try:
         root = parse(text, environment.macros)
         checked, issues = check(root, environment, variables, structs)
-        issues = issues or literal_issues(checked)
+        issues = issues or list(_walk(checked, checked.root, is_exempt=False))
     except RecursionError as error:
         fault = Issue(-1, f"expression recursion limit exceeded: {MOST_DEPTH}")
         raise InvalidExpression(text, [fault]) from error
