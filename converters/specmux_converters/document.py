@@ -87,14 +87,14 @@ def parse(data: bytes, *, limits: Limits = DEFAULT_LIMITS, losses: list[Loss] | 
     return document
 
 
-def rounding(number: int, pointer: str) -> Loss:
+def rounding_loss(number: int, pointer: str) -> Loss:
     """The loss of an integer that was rounded to a double."""
     return Loss(pointer, "number", f"{cut(str(number))} is beyond 64 bits; now {float(number)}")
 
 
 def _rounding_losses(data: bytes) -> list[Loss]:
     named, count = find_rounded_integers(data)
-    losses = [rounding(number, pointer) for pointer, number in named]
+    losses = [rounding_loss(number, pointer) for pointer, number in named]
     if count > len(named):
         losses.append(Loss("", "number", f"{count - len(named)} more are beyond 64 bits; now doubles"))
     return losses

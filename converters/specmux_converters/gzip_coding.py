@@ -33,7 +33,7 @@ def gunzip(data: bytes, *, max_bytes: int) -> bytes:
 
 
 def _fault(data: bytes, max_bytes: int) -> InvalidDocument | LimitExceeded:
-    """Why ``data`` is no gzip of at most ``max_bytes``: inflates it in small steps and discards them."""
+    """The fault of ``data`` as gzip of at most ``max_bytes``: inflates it in steps, which it discards."""
     inflater = zlib.decompressobj(GZIP_WINDOW)
     size, rest = 0, data
     try:

@@ -204,9 +204,9 @@ class _Place:
         if name:
             relationship = map_relationship(schema, self.report)
             told = {"namedType": name, "elementRelationship": relationship, "nullable": is_nullable}
-            return _present(told)
+            return _drop_absent(told)
         place = _Place(f"inlined in {self.where}", pointer, self.preserves, self.tells_null, self.errors)
-        return _present({**place.atom(schema), "nullable": is_nullable})
+        return _drop_absent({**place.atom(schema), "nullable": is_nullable})
 
     def _list(self, schema: Document) -> Document:
         relationship = list_relationship(schema, self.report)
@@ -218,7 +218,7 @@ class _Place:
         else:
             element = self._reference(items, "items")
         keys = list(relationship.keys)
-        return _present(
+        return _drop_absent(
             {"elementType": element, "elementRelationship": relationship.elements, "keys": keys or None}
         )
 
@@ -227,13 +227,13 @@ class _Place:
         fields = [self._field(name, properties[name]) for name in sorted(properties)]
         element = self._element(schema, has_fields=bool(fields))
         relationship = map_relationship(schema, self.report)
-        return _present(
+        return _drop_absent(
             {"fields": fields or None, "elementType": element, "elementRelationship": relationship}
         )
 
     def _field(self, name: str, schema: Any) -> Document:
         reference = self._reference(schema, "properties", name)
-        return _present({"name": name, "type": reference, "default": schema.get("default")})
+        return _drop_absent({"name": name, "type": reference, "default": schema.get("default")})
 
     def _element(self, schema: Document, *, has_fields: bool) -> Document | None:
         """The type of values under keys that are not fields."""
@@ -269,5 +269,5 @@ def _get_typed(holder: Document, key: str, kind: type[Any], pointer: str) -> Any
 _JSON_NAMES: Final[Mapping[type[Any], str]] = {dict: "an object", str: "a string", bool: "a boolean"}
 
 
-def _present(fields: Document) -> Document:
+def _drop_absent(fields: Document) -> Document:
     return {key: value for key, value in fields.items() if value is not None}

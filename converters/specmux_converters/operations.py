@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from specmux_converters.document import Document
-from specmux_converters.json_values import mapping
+from specmux_converters.json_values import mapping, within
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.references import resolve_part
 
@@ -92,13 +92,10 @@ def operation_of(document: Document, group: str, version: str, kind: str, verb: 
 
 
 def _produced_types(document: Document, operation: Document) -> tuple[str, ...]:
-    found: dict[str, None] = {}
-    for code, response in mapping(operation.get("responses")).items():
-        if str(code).startswith("2"):
-            found.update(dict.fromkeys(_types(resolve_part(document, response))))
-    return tuple(found)
+    answers = mapping(operation.get("responses")).items()
+    successful = [resolve_part(document, each) for code, each in answers if str(code).startswith("2")]
+    return tuple(dict.fromkeys(name for answer in successful for name in _types(answer)))
 
 
 def _types(owner: Any) -> tuple[str, ...]:
-    content = mapping(owner).get("content")
-    return tuple(content) if isinstance(content, dict) else ()
+    return tuple(within(owner, "content"))

@@ -243,7 +243,7 @@ class _Pack:
         self.lines: list[bytes] = []
         self._known: dict[bytes, int] = {}
         self._places: Counter[bytes] = Counter()
-        """Of what stands in path items, how many distinct values contain it."""
+        """Number of distinct values that contain a part of path items."""
         for item in {orjson.dumps(each): each for of_document in items for each in of_document}.values():
             self._count(item)
 

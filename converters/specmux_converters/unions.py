@@ -153,7 +153,7 @@ def _listed_entries(schema: Mapping[str, Any]) -> list[Any]:
 
 
 def _fault(union: Union, schema: Mapping[str, Any], others: list[Union]) -> str:
-    """Why the entry cannot be evaluated; "" if it can."""
+    """The reason that an entry cannot be evaluated; "" if it can."""
     if not union.members:
         return "an entry has no member that can be read"
     properties = schema.get("properties")

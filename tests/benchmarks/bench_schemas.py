@@ -36,9 +36,10 @@ from running.schema_clients import MISSING, LanguageServer, node_modules  # noqa
 from running.service import directory, service  # noqa: E402
 from specmux_aggregator.http.messages import Request  # noqa: E402
 from specmux_converters.group_versions import GroupVersion  # noqa: E402
-from specmux_converters.json_schema import STRICT, DocumentSchemas, SchemaForm  # noqa: E402
 from specmux_converters.json_schema.catalogue import text_of  # noqa: E402
 from specmux_converters.json_schema.definitions import dispatcher  # noqa: E402
+from specmux_converters.json_schema.document import DocumentSchemas  # noqa: E402
+from specmux_converters.json_schema.forms import STRICT, SchemaForm  # noqa: E402
 from specmux_tools.json_schema_job import example_of  # noqa: E402
 
 BUNDLE = SchemaForm(is_named=True)

@@ -14,7 +14,9 @@ from specmux_converters.crd import build
 from specmux_converters.document import Document
 from specmux_converters.errors import ConverterError
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.json_schema import STRICT, DocumentSchemas, Kind, SchemaForm
+from specmux_converters.json_schema.document import DocumentSchemas
+from specmux_converters.json_schema.forms import STRICT, SchemaForm
+from specmux_converters.json_schema.kinds import Kind
 from specmux_converters.recognise import DocumentKind as Recognised
 from specmux_converters.recognise import recognise
 from specmux_tools.json_schema_job import example_of

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from data import catalogue_documents as catalogue
-from specmux_converters.json_schema import STRICT
+from specmux_converters.json_schema.forms import STRICT
 from specmux_tools.commands.schemas import schemas
 
 PROGRAM = shutil.which("check-jsonschema", path=str(Path(sys.executable).parent)) or shutil.which(

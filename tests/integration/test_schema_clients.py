@@ -19,7 +19,7 @@ from running.schema_clients import LIMIT, MISSING, LanguageServer, kubeconform, 
 from running.service import directory, service
 from shared_data import CRDS, GOLDEN, SHARED, needs
 from specmux_aggregator.config.settings import SchemaSettings
-from specmux_converters.json_schema import STRICT
+from specmux_converters.json_schema.forms import STRICT
 
 GROUPED = "{{.Group}}/{{.ResourceKind}}_{{.ResourceAPIVersion}}.json"
 HAS_CUSTOM_RESOURCES = (SHARED / CRDS).exists()

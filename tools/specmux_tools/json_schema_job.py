@@ -24,10 +24,11 @@ from specmux_converters.document import Document, Limits, parse
 from specmux_converters.errors import LimitExceeded
 from specmux_converters.go.regexp import Pattern
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.json_schema import DocumentSchemas, Kind, Schema
 from specmux_converters.json_schema.catalogue import index, schema_of, store_catalog, text_of
 from specmux_converters.json_schema.crds import crds_yaml
-from specmux_converters.json_schema.forms import DRAFT
+from specmux_converters.json_schema.document import DocumentSchemas
+from specmux_converters.json_schema.forms import DRAFT, Schema
+from specmux_converters.json_schema.kinds import Kind
 from specmux_converters.json_schema.paths import Wanted, WholeFile
 from specmux_converters.resources import GroupVersionKind
 from specmux_converters.yaml import parse_yaml_stream

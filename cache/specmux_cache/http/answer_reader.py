@@ -8,7 +8,6 @@ beyond its limit, however small it was when sent.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final, NamedTuple
@@ -18,6 +17,8 @@ import zstandard
 from specmux_cache.errors import BadAnswer
 from specmux_cache.http.caching import Answer, Fields, fields_of, join_values, list_members
 from specmux_cache.http.wire import PIECE, Wire
+from specmux_converters.errors import InvalidDocument, LimitExceeded
+from specmux_converters.gzip_coding import gunzip
 
 LINE_MAX: Final = 64 * 1024
 FIELDS_MAX: Final = 100
@@ -202,9 +203,9 @@ def unpack_body(answer: Answer, limit: int, url: str) -> Answer:
     unpack = UNPACKERS[list_members(answer.fields, "content-encoding")]
     try:
         body = unpack(answer.body, limit)
-    except (zlib.error, zstandard.ZstdError, EOFError) as error:
+    except (InvalidDocument, zstandard.ZstdError, EOFError) as error:
         raise BadAnswer("the body could not be decompressed", url=url) from error
-    except OverflowError as error:
+    except (LimitExceeded, OverflowError) as error:
         raise BadAnswer("the body unpacks to more than max_body_bytes", url=url) from error
     return without_coding(answer, body)
 
@@ -217,17 +218,6 @@ def without_coding(answer: Answer, body: bytes) -> Answer:
 
 def needs_dictionary(answer: Answer) -> bool:
     return bool(answer.body) and DCZ in list_members(answer.fields, "content-encoding")
-
-
-def _gunzip(data: bytes, limit: int) -> bytes:
-    """Raises OverflowError beyond the limit, EOFError for truncated input, zlib.error."""
-    unpacker = zlib.decompressobj(wbits=31)
-    body = unpacker.decompress(data, limit + 1)
-    if len(body) > limit:
-        raise OverflowError
-    if not unpacker.eof:
-        raise EOFError
-    return body
 
 
 def unzstd(data: bytes, limit: int, *, window: int = ZSTD_WINDOW, dictionary: bytes | None = None) -> bytes:
@@ -252,7 +242,6 @@ def unzstd(data: bytes, limit: int, *, window: int = ZSTD_WINDOW, dictionary: by
 
 
 UNPACKERS: Final[Mapping[tuple[str, ...], Callable[[bytes, int], bytes]]] = {
-    ("gzip",): _gunzip,
-    ("x-gzip",): _gunzip,
+    **dict.fromkeys((("gzip",), ("x-gzip",)), lambda data, limit: gunzip(data, max_bytes=limit)),
     ("zstd",): unzstd,
 }

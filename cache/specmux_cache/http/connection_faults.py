@@ -1,4 +1,4 @@
-"""Why a server could not be reached, in fixed texts and the system's.
+"""Reasons that a server could not be reached, in fixed texts and the system's.
 
 An exception's own message may quote the server. Independent of HTTP libraries: wrapped system errors are
 unwrapped.

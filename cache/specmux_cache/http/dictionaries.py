@@ -25,7 +25,7 @@ from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.lazy.patterns import pattern
 
 HEADER: Final = bytes.fromhex("5e2a4d1820000000")
-"""What the SHA-256 of the dictionary follows in a body (RFC 9842 5)."""
+"""The bytes before the SHA-256 of the dictionary in a body (RFC 9842 5)."""
 WINDOW_MAX: Final = 128 * 1024 * 1024
 ID_MAX: Final = 1024
 
@@ -54,7 +54,7 @@ class UsableDictionary:
 
     @property
     def fields(self) -> Fields:
-        """What a request says of it (RFC 9842 2.2, 2.3)."""
+        """The fields of a request that offer it (RFC 9842 2.2, 2.3)."""
         digest = b64encode(bytes.fromhex(self.digest)).decode()
         coding = ("accept-encoding", f"{ACCEPT_ENCODING}, {DCZ}")
         named = (("dictionary-id", self.id),) if self.id else ()

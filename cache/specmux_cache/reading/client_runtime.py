@@ -1,4 +1,4 @@
-"""How blocking calls of a client run, and how runs are shared.
+"""Runners of blocking calls, and of runs that callers share.
 
 The rules of the cache are written once, as coroutines; ``sync`` runs them without an event loop.
 """

@@ -7,6 +7,7 @@ This module opens a client's parts and defines requests and results; ``fetch`` p
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -24,7 +25,7 @@ from specmux_cache.reading.fetch import CHECK_INLINE, ClientRuntime, Exchange, E
 from specmux_cache.reading.flight_locks import FlightLocks
 from specmux_cache.reading.options import CacheOptions
 from specmux_cache.reading.results import Document, Paths, PrefetchResult, Resource, Schema
-from specmux_cache.store.opening import Store, open_store
+from specmux_cache.store.opening import open_store
 from specmux_converters.group_versions import named_group_version
 from specmux_converters.json_text import may_have_more_values
 from specmux_converters.json_values import mapping
@@ -286,7 +287,9 @@ async def open_cache(
 ) -> OpenCache:
     """``partition``: computes the partition from the store's secret, unless the options name one."""
     calls = runtime.calls
-    store, locks, secret = await calls.run(_opened_store, options, runtime.warn, runtime.clock)
+    directory = None if options.directory is None else Path(options.directory)
+    opening = partial(open_store, directory, limits=options.limits, clock=runtime.clock, warn=runtime.warn)
+    store, locks, secret = await calls.run(opening)
     entry_store = EntryStore(
         store,
         server=str(server),
@@ -304,13 +307,6 @@ async def open_cache(
     )
     catalog = Catalog(server, exchange, options=options, calls=calls, clock=runtime.clock)
     return OpenCache(entry_store, exchange, catalog)
-
-
-def _opened_store(
-    options: CacheOptions, warn: Callable[[str], None], clock: Callable[[], float]
-) -> tuple[Store, Path | None, bytes]:
-    directory = None if options.directory is None else Path(options.directory)
-    return open_store(directory, limits=options.limits, clock=clock, warn=warn)
 
 
 async def prefetch_documents(

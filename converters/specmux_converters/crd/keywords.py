@@ -10,7 +10,9 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from math import inf, isfinite
 from sys import float_info
-from typing import Any, Final
+from typing import Any, Final, TypeVar
+
+T = TypeVar("T")
 
 TYPES: Final = frozenset({"string", "number", "integer", "boolean", "array", "object"})
 
@@ -38,17 +40,24 @@ _WHOLE: Final = range(-(2**63), 2**64)
 _LARGEST: Final = int(float_info.max)
 
 
+def _checked(kind: type[T], words: str) -> Callable[[Any], T]:
+    """A reader of values of one type, which have a meaning even if false or empty: upstream uses pointers."""
+
+    def read(value: Any) -> T:
+        if not isinstance(value, kind):
+            raise ValueError(f"must be {words}")
+        return value
+
+    return read
+
+
+_name: Final = _checked(str, "a string")
+_boolean: Final = _checked(bool, "a boolean")
+_list: Final[Callable[[Any], list[Any]]] = _checked(list, "an array")
+
+
 def text(value: Any) -> str | None:
-    if not isinstance(value, str):
-        raise ValueError("must be a string")
-    return value or None
-
-
-def _name(value: Any) -> str:
-    """A string that has a meaning even if empty, since upstream uses a pointer."""
-    if not isinstance(value, str):
-        raise ValueError("must be a string")
-    return value
+    return _name(value) or None
 
 
 def _type(value: Any) -> str | None:
@@ -58,9 +67,7 @@ def _type(value: Any) -> str | None:
 
 
 def _flag(value: Any) -> bool | None:
-    if not isinstance(value, bool):
-        raise ValueError("must be a boolean")
-    return value or None
+    return _boolean(value) or None
 
 
 def _preserve(value: Any) -> bool:
@@ -105,15 +112,9 @@ def _texts(value: Any) -> list[str] | None:
     return [each or "" for each in value] or None
 
 
-def _array(value: Any) -> list[Any] | None:
-    if not isinstance(value, list):
-        raise ValueError("must be an array")
-    return value or None
-
-
 def _values(value: Any) -> list[Any] | None:
-    values: list[Any] | None = _json(_array(value))
-    return values
+    values: list[Any] = _json(_list(value))
+    return values or None
 
 
 def _json(value: Any) -> Any:
@@ -136,7 +137,7 @@ def _is_int64(value: int) -> bool:
 
 
 def _rules(value: Any) -> list[dict[str, Any]] | None:
-    rules = [_rule({} if each is None else each) for each in _array(value) or []]
+    rules = [_rule({} if each is None else each) for each in _list(value)]
     return rules or None
 
 
@@ -149,13 +150,6 @@ def _rule(value: Any) -> dict[str, Any]:
         if content is not None:
             rule[key] = content
     return rule
-
-
-def _boolean(value: Any) -> bool:
-    """A boolean that has a meaning even if false."""
-    if not isinstance(value, bool):
-        raise ValueError("must be a boolean")
-    return value
 
 
 def _external_docs(value: Any) -> dict[str, str] | None:

@@ -236,29 +236,18 @@ class Edition:
     cost: int
 
 
-class CRDMemo:
-    """The editions of the last builds, so that unchanged ones are not built again.
+class CRDMemo(dict[tuple[str, str], Edition]):
+    """The editions of the last builds by the names of CRD and version, so that unchanged ones are not built
+    again.
 
     Owned by the caller, for one set of manifests and one thread at a time. It keeps only the editions of the
     current set.
     """
 
-    def __init__(self) -> None:
-        self._editions: dict[tuple[str, str], Edition] = {}
-
-    def __len__(self) -> int:
-        return len(self._editions)
-
-    def get(self, crd: CRD, version: Version) -> Edition | None:
-        return self._editions.get((crd.name, version.name))
-
-    def put(self, crd: CRD, version: Version, edition: Edition) -> None:
-        self._editions[crd.name, version.name] = edition
-
     def keep(self, names: Set[tuple[str, str]]) -> None:
-        """Drop all others; a name consists of those of a CRD and a version."""
-        for name in self._editions.keys() - names:
-            del self._editions[name]
+        """Drop all others."""
+        for name in self.keys() - names:
+            del self[name]
 
 
 def make_edition(crd: CRD, version: Version, memo: CRDMemo, templates: Templates = BUNDLED) -> Edition:
@@ -267,10 +256,9 @@ def make_edition(crd: CRD, version: Version, memo: CRDMemo, templates: Templates
     Raises InvalidDocument or LimitExceeded for a version that cannot be published.
     """
     digest = _digest(_identity(crd, version, templates), version)
-    edition = memo.get(crd, version)
+    edition = memo.get((crd.name, version.name))
     if edition is None or edition.digest != digest:
-        edition = _build(crd, version, templates, digest)
-        memo.put(crd, version, edition)
+        edition = memo[crd.name, version.name] = _build(crd, version, templates, digest)
     return edition
 
 

@@ -25,7 +25,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from functools import partial
 from typing import Any, Final, TypeAlias
@@ -152,7 +152,12 @@ class Context:
     def __post_init__(self) -> None:
         source = self.source
         names = source.names
-        for kind, changed in _kinds(names.definitions, names.parameters, names.responses):
+        for kind, changed in (
+            ("schemas", names.definitions),
+            ("parameters", names.parameters),
+            ("requestBodies", names.parameters),
+            ("responses", names.responses),
+        ):
             self.written |= {f"{kind}/{new}": name for name, new in changed.items()}
         self.are_names_allowed = are_allowed([*source.definitions, *source.parameters, *source.responses])
 
@@ -230,16 +235,6 @@ class Context:
         trace = Trace.begin(path, self.budget)
         encoded = canonical(make(node, self.source, trace), *path)
         return DocumentPart(encoded, frozenset(trace.refs), tuple(trace.losses))
-
-
-def _kinds(
-    definitions: Mapping[str, Any], parameters: Mapping[str, Any], responses: Mapping[str, Any]
-) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The component kinds with their sources."""
-    yield "schemas", definitions
-    yield "parameters", parameters
-    yield "requestBodies", parameters
-    yield "responses", responses
 
 
 def _names_of_shared(kind: str, shared: Mapping[str, Any], trace: Trace) -> list[str]:

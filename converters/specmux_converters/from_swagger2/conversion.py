@@ -164,7 +164,7 @@ def convert(
                 draft.trace.lose("path", "belongs to no group-version; left out", "paths", path)
             elif owns is None or owns(key):
                 chosen.setdefault(key, []).append(path)
-        split = {key: draft.made(paths) for key, paths in chosen.items()}
+        split = {key: draft.make_parts(paths) for key, paths in chosen.items()}
         outlines = {}
         for key, paths in sorted(split.items()):
             needed = draft.context.list_needed(set[str]().union(*(part.refs for part in paths.values())))
@@ -180,7 +180,7 @@ def convert_whole(
     with _bounded_depth():
         draft = _begin(document, profile, limits)
         others = [path for path in draft.paths if not path.startswith("/")]
-        paths = draft.made([path for path in draft.paths if path.startswith("/")])
+        paths = draft.make_parts([path for path in draft.paths if path.startswith("/")])
         names = draft.context.shared_names(draft.trace).union(*(part.refs for part in paths.values()))
         whole = draft.outline(paths, draft.context.list_needed(names)).document()
         for key in others:
@@ -203,7 +203,7 @@ class _Draft:
     context: Context
     trace: Trace
 
-    def made(self, chosen: Iterable[str]) -> dict[str, DocumentPart]:
+    def make_parts(self, chosen: Iterable[str]) -> dict[str, DocumentPart]:
         """The parts of one document's paths, by path in v3."""
         nodes: dict[str, tuple[str, Any]] = {}
         for written in chosen:

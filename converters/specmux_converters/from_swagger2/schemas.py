@@ -78,7 +78,7 @@ def convert_bound(key: str, value: Any, node: dict[str, Any], trace: Trace) -> A
     return DROPPED
 
 
-def choices(key: str, value: Any, trace: Trace) -> Any:
+def _choices(key: str, value: Any, node: dict[str, Any], source: SwaggerSource, trace: Trace) -> Any:
     """``required`` and ``enum``, which must not be empty in OpenAPI 3.0."""
     if value.__class__ is not list:
         return MISTYPED
@@ -239,10 +239,6 @@ def _field(key: str, value: Any, node: dict[str, Any], source: SwaggerSource, tr
 
 def _object(key: str, value: Any, node: dict[str, Any], source: SwaggerSource, trace: Trace) -> Any:
     return plain_object(key, value, trace) if is_plain_object(key, value) else MISTYPED
-
-
-def _choices(key: str, value: Any, node: dict[str, Any], source: SwaggerSource, trace: Trace) -> Any:
-    return choices(key, value, trace)
 
 
 def _schema(key: str, value: Any, node: dict[str, Any], source: SwaggerSource, trace: Trace) -> Any:

@@ -294,7 +294,7 @@ def _write(ranges: Ranges) -> str:
 
 
 class UndecidedMatch(Exception):
-    """Why a pattern could not be matched."""
+    """A pattern could not be matched; the message says why."""
 
 
 class Pattern:

@@ -117,10 +117,7 @@ def resolve(text: str) -> Any:
     """The value of a plain scalar in go-yaml v2 (YAML 1.1), with which Kubernetes reads manifests."""
     if text in _V2_WORDS:
         return _V2_WORDS[text]
-    if text[0] not in _FIRST or len(text) > _MOST_DIGITS or _ONLY_IN_V3.match(text) or _is_timestamp(text):
-        return text
-    number = _number(text)
-    return text if number is None else number
+    return text if len(text) > _MOST_DIGITS or _ONLY_IN_V3.match(text) else read_plain(text)
 
 
 def resolve_tagged(text: str, tag: str) -> Any:

@@ -165,7 +165,7 @@ def format_value(value: Any, *, keeps_integers: bool = False) -> str:
 
 
 def format_typed(value: Any, *, keeps_integers: bool = False) -> str:
-    """Likewise by ``%#v``."""
+    """A decoded JSON value as by ``%#v``."""
 
     def inner(item: Any) -> str:
         # nil has a type only within other values.

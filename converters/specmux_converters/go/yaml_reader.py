@@ -15,7 +15,7 @@ from typing import Any, Final, NoReturn, TypeAlias
 
 import yaml
 
-from specmux_converters.document import DEFAULT_LIMITS, Limits, rounding
+from specmux_converters.document import DEFAULT_LIMITS, Limits, rounding_loss
 from specmux_converters.errors import ConverterError, InvalidDocument, LimitExceeded, cut
 from specmux_converters.go.text import go_syntax
 from specmux_converters.go.yaml_dialects import Mark, Merging, YamlDialect, kubernetes_key, refused_key
@@ -331,7 +331,7 @@ class _Composer:
         except ValueError as error:
             self._refuse(str(error))
         if value.__class__ is float and text.strip("+-").isdecimal() and is_rounded(int(text)):
-            self._losses.append(rounding(int(text), self._pointer()))
+            self._losses.append(rounding_loss(int(text), self._pointer()))
         return value
 
     def _anchor(self, name: str, anchored: _AnchoredNode | None) -> None:

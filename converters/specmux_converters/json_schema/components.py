@@ -20,7 +20,7 @@ MOST_BYTES: Final = 4 * 1024 * 1024
 """Bytes of the largest schema with inlined components; a larger one has ``definitions``."""
 
 MOST_DEPTH: Final = 200
-"""Likewise, the deepest nesting. JSON parsers refuse a few hundred levels."""
+"""Levels of the deepest such schema. JSON parsers refuse a few hundred."""
 
 _ONE: Final = ("items", "additionalProperties", "not")
 _LISTS: Final = ("allOf", "anyOf", "oneOf")

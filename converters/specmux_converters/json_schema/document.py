@@ -51,7 +51,7 @@ class DocumentSchemas:
         return self._rendering(kind.component, form).kind(kind)
 
     def component(self, name: str, form: SchemaForm) -> Schema:
-        """Likewise, for what a component alone describes."""
+        """A complete schema of a component. Raises as ``kind``."""
         return self._rendering(name, form).whole(name)
 
     def definition(self, name: str, form: SchemaForm) -> Schema:
@@ -116,7 +116,7 @@ class _Rendering:
         return self._with_example(kind, self._finish_schema(whole))
 
     def _with_example(self, kind: Kind, schema: Schema) -> Schema:
-        """Except for patches and fragments, of which a whole object is not an example."""
+        """Adds an example, but to patches and fragments, of which a whole object is none."""
         if self._owner.example_of is None or not self._mode.requires:
             return schema
         example = self._owner.example_of(self._owner.document, kind, schema)

@@ -155,5 +155,5 @@ def _adds_fields(schema: Mapping[str, Any]) -> bool:
 
 
 def _default(schema: Mapping[str, Any]) -> Schema:
-    """Except for zero values, which Kubernetes publishes for nearly every field."""
+    """The default, unless it is a zero value, which Kubernetes publishes for nearly every field."""
     return {"default": schema["default"]} if schema.get("default") else {}

@@ -45,7 +45,7 @@ else:
             }
             hashed = ["__hash__"] if eq and frozen and not has_own_hash else []
             for name in [*(each for each in names if each not in own), *hashed]:
-                made_own[name] = _compiled_when_needed(form, name)
+                made_own[name] = _compile_when_needed(form, name)
             if frozen:
                 assert not any(hasattr(base, "__dataclass_fields__") for base in cls.__bases__), cls
                 made_own.update(_FROZEN)
@@ -103,7 +103,7 @@ class _Form:
         for name in _STANDARD:
             setattr(made, name, vars(standard)[name])
 
-    def compiled(self, name: str) -> Callable[..., Any]:
+    def compile_method(self, name: str) -> Callable[..., Any]:
         names: dict[str, Any] = {"_set": object.__setattr__, "_form": self}
         exec(_TEXTS[name](self.fields, names), names)  # noqa: S102  (as the standard library does)
         function: Callable[..., Any] = names[name]
@@ -159,12 +159,12 @@ _SIGNATURE: Final = _Signature()
 _MADE: Final = _Made()
 
 
-def _compiled_when_needed(form: _Form, name: str) -> Callable[..., Any]:
+def _compile_when_needed(form: _Form, name: str) -> Callable[..., Any]:
     if name == "__init__":
         return _init_of(form)
 
     def method(self: Any, *args: Any) -> Any:
-        return form.compiled(name)(self, *args)
+        return form.compile_method(name)(self, *args)
 
     return method
 
@@ -176,7 +176,7 @@ def _init_of(form: _Form) -> Callable[..., None]:
         nonlocal made
         made += 1
         if made > FEW or not _is_set(self, form.fields, args, kwargs):
-            form.compiled("__init__")(self, *args, **kwargs)
+            form.compile_method("__init__")(self, *args, **kwargs)
 
     return initialize
 

@@ -16,14 +16,14 @@ from specmux_converters.errors import InvalidDocument, LimitExceeded, cut
 from specmux_converters.from_swagger2.paths.security import FLOWS
 from specmux_converters.from_swagger2.reading.source import Profile, check_profile
 from specmux_converters.from_swagger2.reading.trace import OutputBudget, Trace
-from specmux_converters.json_values import array, mapping
+from specmux_converters.json_values import array, mapping, within
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.losses import Loss, pointer_to
 from specmux_converters.operations import GROUP_VERSION_KIND
 from specmux_converters.references import METHODS
 from specmux_converters.to_swagger2.operations import convert_path_item
 from specmux_converters.to_swagger2.schemas import custom_schema, publish_schema, valid_schema
-from specmux_converters.to_swagger2.source import OpenAPISource, items_of, list_of, lose_others
+from specmux_converters.to_swagger2.source import OpenAPISource, list_of, lose_others
 
 _ORDER: Final = (
     "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum", "maxLength", "minLength", "pattern",
@@ -103,7 +103,7 @@ def convert_schemes(source: OpenAPISource, trace: Trace) -> Document:
     """``securityDefinitions``. Of a scheme with several flows, the first keeps its name."""
     result: Document = {}
     trace.path += ("components", "securitySchemes")
-    for name, node in items_of(items_of(source.document, "components"), "securitySchemes").items():
+    for name, node in within(within(source.document, "components"), "securitySchemes").items():
         trace.path.append(name)
         found = source.component(node, trace)
         scheme = None if found is None else _scheme(found, trace)
@@ -134,7 +134,7 @@ def _scheme(node: Document, trace: Trace) -> Document | None:
 
 
 def _oauth2(node: Document, about: Document, trace: Trace) -> Document | None:
-    flows = items_of(node, "flows")
+    flows = within(node, "flows")
     known = {new for new, _ in FLOWS.values()}
     trace.path.append("flows")
     lose_others(flows, known, trace, keeps_extensions=False)
@@ -164,9 +164,9 @@ def convert_servers(source: OpenAPISource, trace: Trace) -> Document:
     schemes: list[str] = []
     for index, server in enumerate(servers):
         url = str(server.get("url", ""))
-        for name, variable in items_of(server, "variables").items():
+        for name, variable in within(server, "variables").items():
             trace.note("server variable", "its default is written in its place", "servers", index)
-            url = url.replace("{" + name + "}", str(items_of({"v": variable}, "v").get("default", name)))
+            url = url.replace("{" + name + "}", str(within({"v": variable}, "v").get("default", name)))
         try:
             parts = urlsplit(url)
         except ValueError:
@@ -251,12 +251,12 @@ def piece_of(
         frame = _frame(source, trace)
         lose_others(document, _OF_DOCUMENT, trace)
         paths = _each(
-            items_of(document, "paths"),
+            within(document, "paths"),
             trace,
             ("paths",),
             lambda _, node: convert_path_item(node, source, trace),
         )
-        schemas = items_of(items_of(document, "components"), "schemas")
+        schemas = within(within(document, "components"), "schemas")
         definitions = _each(
             schemas,
             trace,
@@ -320,7 +320,7 @@ def _frame(source: OpenAPISource, trace: Trace) -> Document:
     frame.update(convert_servers(source, trace))
     if source.profile == "kubernetes":
         frame[_MARK] = source.profile
-        frame["info"] = {"title": "Kubernetes", **items_of(document, "info")}
+        frame["info"] = {"title": "Kubernetes", **within(document, "info")}
         frame.setdefault("security", [{name: []} for name in _BEARER])
         schemes = schemes or _BEARER
     if schemes:
@@ -330,9 +330,9 @@ def _frame(source: OpenAPISource, trace: Trace) -> Document:
 
 def _lose_unused(source: OpenAPISource, trace: Trace) -> None:
     """Report shared objects that nothing refers to: the others are written where they are used."""
-    components = items_of(source.document, "components")
+    components = within(source.document, "components")
     for section in components.keys() - {"schemas", "securitySchemes"}:
-        for name in items_of(components, section):
+        for name in within(components, section):
             if "#" + pointer_to("components", section, name) not in source.used:
                 trace.note("shared object", "nothing refers to it; left out", "components", section, name)
 

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
 from specmux_converters.group_versions import GroupVersion
+from specmux_converters.json_values import within
 from specmux_converters.operations import GROUP_VERSION_KIND
 from specmux_converters.to_swagger2.conversion import Piece, join_pieces, piece_of
-from specmux_converters.to_swagger2.source import items_of
 
 _KEYS: Final = "x-kubernetes-list-map-keys"
 _STRATEGY: Final = "x-kubernetes-patch-strategy"
@@ -38,7 +38,7 @@ def kustomize_schema(
 
 def _path(node: Document) -> Document:
     """The kind that the path reads; empty if it reads none."""
-    kind = items_of(node, "get").get(GROUP_VERSION_KIND)
+    kind = within(node, "get").get(GROUP_VERSION_KIND)
     return {"get": {GROUP_VERSION_KIND: kind, "responses": {"200": {"description": "OK"}}}} if kind else {}
 
 
@@ -51,7 +51,7 @@ def _add_patch_strategy(schema: Any) -> Any:
     if isinstance(keys, list) and keys and schema.get("x-kubernetes-list-type") == "map":
         result.setdefault(_STRATEGY, "merge")
         result.setdefault(_MERGE_KEY, keys[0])
-    properties = items_of(schema, "properties")
+    properties = within(schema, "properties")
     if properties:
         result["properties"] = {name: _add_patch_strategy(item) for name, item in properties.items()}
     for key in ("items", "additionalProperties"):

@@ -12,9 +12,10 @@ from specmux_converters.from_swagger2.paths.operations import COPIED, METHODS
 from specmux_converters.from_swagger2.paths.parameters import KEPT, LOCATIONS, SCHEMA_KEYS, STYLES
 from specmux_converters.from_swagger2.reading.trace import Trace
 from specmux_converters.from_swagger2.schemas import TYPES
+from specmux_converters.json_values import within
 from specmux_converters.media_types import essence
 from specmux_converters.to_swagger2.schemas import publish_schema, valid_schema
-from specmux_converters.to_swagger2.source import OpenAPISource, items_of, list_of, lose_others
+from specmux_converters.to_swagger2.source import OpenAPISource, list_of, lose_others
 
 _KEPT: Final = frozenset({*KEPT, "allowEmptyValue"})
 _FORMS: Final = (MULTIPART, URLENCODED)
@@ -91,7 +92,7 @@ def _flatten_schema(schema: Any, source: OpenAPISource, trace: Trace, depth: int
         kept = _of_text(kept, trace)
     if kept["type"] == "array":
         trace.path.append("items")
-        kept["items"] = _flatten_schema(items_of({"": schema}, "").get("items"), source, trace, depth + 1)
+        kept["items"] = _flatten_schema(within({"": schema}, "").get("items"), source, trace, depth + 1)
         trace.path.pop()
     return kept
 
@@ -128,7 +129,7 @@ def _write_collection_format(kind: str, node: dict[str, Any], location: str, tra
 def convert_body(node: Any, source: OpenAPISource, trace: Trace) -> tuple[list[dict[str, Any]], list[str]]:
     """The parameters for a request body, and the media types that it accepts."""
     node = source.component(node, trace) or {}
-    content = items_of(node, "content")
+    content = within(node, "content")
     lose_others(
         node, ("content", "description", "required") if content else ("description", "required"), trace
     )
@@ -153,7 +154,7 @@ def lose_from_media(content: dict[str, Any], known: Container[str], trace: Trace
     """Report what the media types say beside ``known``; Swagger 2.0 has only their names."""
     for media_type, media in content.items():
         trace.path += ("content", media_type)
-        lose_others(items_of(content, media_type), known, trace, keeps_extensions=False)
+        lose_others(within(content, media_type), known, trace, keeps_extensions=False)
         if media and not isinstance(media, dict):
             trace.lose("value of another type", "an object is required; left out")
         del trace.path[-2:]
@@ -173,13 +174,13 @@ def one_schema(content: dict[str, Any], source: OpenAPISource, trace: Trace) -> 
         return {}
     _lose_other_schemas(content, trace)
     trace.path += ("content", first, "schema")
-    converted = schema_of(source)(items_of(content, first).get("schema", {}), trace)
+    converted = schema_of(source)(within(content, first).get("schema", {}), trace)
     del trace.path[-3:]
     return converted
 
 
 def _lose_other_schemas(content: dict[str, Any], trace: Trace) -> None:
-    first, *others = [items_of(content, media_type).get("schema", {}) for media_type in content]
+    first, *others = [within(content, media_type).get("schema", {}) for media_type in content]
     for media_type, schema in zip([*content][1:], others, strict=True):
         if schema != first:
             reason = f"{cut(media_type)}: Swagger 2.0 has one schema for all media types; left out"
@@ -188,8 +189,8 @@ def _lose_other_schemas(content: dict[str, Any], trace: Trace) -> None:
 
 def _form(media: Any, media_type: str, source: OpenAPISource, trace: Trace) -> list[dict[str, Any]] | None:
     """The fields of a form; None for a schema that names none."""
-    schema = source.component(items_of(media, "schema"), trace) or {}
-    properties = items_of(schema, "properties")
+    schema = source.component(within(media, "schema"), trace) or {}
+    properties = within(schema, "properties")
     if not properties:
         return None
     required = list_of(schema, "required")
@@ -216,11 +217,11 @@ def _form(media: Any, media_type: str, source: OpenAPISource, trace: Trace) -> l
         trace.path.pop()
     del trace.path[-2:]
     trace.path.append("encoding")
-    encoding = items_of(media, "encoding")
+    encoding = within(media, "encoding")
     lose_others(encoding, properties, trace, keeps_extensions=False)
     for field in fields:
         trace.path.append(field["name"])
-        about = items_of(encoding, field["name"])
+        about = within(encoding, field["name"])
         field |= _write_collection_format(field["type"], about, "formData", trace)
         lose_others(about, ("style", "explode"), trace, keeps_extensions=False)
         trace.path.pop()
@@ -286,7 +287,7 @@ def _operation(node: Document, source: OpenAPISource, trace: Trace) -> Document:
             parameters.sort(key=lambda parameter: (parameter["name"], parameter["in"]))
         result["parameters"] = parameters
     trace.path.append("responses")
-    responses, produces = source.once("responses", items_of(node, "responses"), trace, _responses)
+    responses, produces = source.once("responses", within(node, "responses"), trace, _responses)
     trace.path.pop()
     if produces:
         result["produces"] = produces
@@ -357,7 +358,7 @@ def _response(node: Any, source: OpenAPISource, trace: Trace) -> tuple[Document,
     node = source.component(node, trace)
     if node is None:
         return result, []
-    content = items_of(node, "content")
+    content = within(node, "content")
     lose_others(node, _OF_RESPONSE if content else _OF_RESPONSE - {"content"}, trace)
     result |= {key: value for key, value in node.items() if key == "description" or key.startswith("x-")}
     if any("schema" in media for media in content.values() if isinstance(media, dict)):
@@ -374,7 +375,7 @@ def _response(node: Any, source: OpenAPISource, trace: Trace) -> tuple[Document,
         result["examples"] = examples
     lose_from_media(content, ("schema", "example"), trace)
     headers = {}
-    for name, written in items_of(node, "headers").items():
+    for name, written in within(node, "headers").items():
         trace.path += ("headers", name)
         header = convert_header(written, source, trace)
         if header is not None:

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from specmux_converters.from_swagger2.reading.trace import Trace
 from specmux_converters.from_swagger2.schemas import CONVERTERS
-from specmux_converters.to_swagger2.source import items_of, lose_others, write_reference
+from specmux_converters.json_values import within
+from specmux_converters.to_swagger2.source import lose_others, write_reference
 
 ONLY_V3: Final = ("oneOf", "anyOf", "not", "nullable", "writeOnly", "deprecated")
 """Keywords that Swagger 2.0 does not have."""
@@ -145,7 +146,7 @@ def custom_schema(node: Any, trace: Trace, *, is_root: bool = False) -> dict[str
     is_nullable = result.pop("nullable", None) is True
     if is_nullable:
         trace.lose("nullable", "kubectl takes no nullable or preserved schemas; omitted", "nullable")
-    native = items_of(node, "properties") if is_root or node.get(_EMBEDDED) is True else {}
+    native = within(node, "properties") if is_root or node.get(_EMBEDDED) is True else {}
     if is_nullable or preserves:
         for key in ("items", "properties"):
             if result.pop(key, None):
@@ -192,11 +193,11 @@ def _require(result: dict[str, Any], trace: Trace) -> None:
         return
     nullable = [
         name
-        for name, schema in items_of(result, "properties").items()
+        for name, schema in within(result, "properties").items()
         if isinstance(schema, dict) and schema.get("nullable") is True
     ]
     kept = [name for name in required if name not in nullable]
-    if items_of(result, "additionalProperties").get("nullable") is True:
+    if within(result, "additionalProperties").get("nullable") is True:
         kept = []
     if len(kept) < len(required):
         trace.lose("required", "nullable fields are not required in v2", "required")

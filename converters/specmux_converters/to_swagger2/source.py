@@ -11,7 +11,7 @@ import orjson
 from specmux_converters.document import Document
 from specmux_converters.from_swagger2.reading.source import Profile
 from specmux_converters.from_swagger2.reading.trace import Trace
-from specmux_converters.json_values import array, mapping, within
+from specmux_converters.json_values import array, mapping
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.losses import tokens_of
 from specmux_converters.references import PREFIX
@@ -93,11 +93,6 @@ def lose_others(
         is_kept = key in known or (keeps_extensions and key.startswith("x-"))
         if not is_kept and value is not None and value is not False and value not in ([], {}):
             trace.lose(f"field {key}", "Swagger 2.0 has no such field here; left out", key)
-
-
-def items_of(node: Any, key: str) -> dict[str, Any]:
-    """The object at ``key``; an empty one if absent."""
-    return within(node, key)
 
 
 def list_of(node: Any, key: str) -> list[Any]:

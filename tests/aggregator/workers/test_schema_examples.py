@@ -12,7 +12,8 @@ from data import catalogue_documents as catalogue
 from shared_data import needs
 from specmux_converters.document import CRD_TITLE
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.json_schema import OPEN, STRICT, DocumentSchemas, SchemaForm
+from specmux_converters.json_schema.document import DocumentSchemas
+from specmux_converters.json_schema.forms import OPEN, STRICT, SchemaForm
 from specmux_tools.json_schema_job import example_of
 
 FORMS = (STRICT, OPEN, SchemaForm(is_named=True))

@@ -11,8 +11,9 @@ import pytest
 from specmux_converters.document import CRD_TITLE
 from specmux_converters.errors import InvalidDocument, LimitExceeded
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.json_schema import OPEN, STRICT, DocumentSchemas, SchemaForm
 from specmux_converters.json_schema.catalogue import text_of
+from specmux_converters.json_schema.document import DocumentSchemas
+from specmux_converters.json_schema.forms import OPEN, STRICT, SchemaForm
 
 KEY = GroupVersion("apis/x.test/v1")
 GVK = {"group": "x.test", "version": "v1", "kind": "Thing"}

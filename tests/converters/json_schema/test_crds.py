@@ -8,8 +8,8 @@ import yaml
 
 from specmux_converters.document import CRD_TITLE
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.json_schema import DocumentSchemas
 from specmux_converters.json_schema.crds import crds_yaml
+from specmux_converters.json_schema.document import DocumentSchemas
 
 META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 

@@ -21,10 +21,10 @@ from data import catalogue_documents as catalogue
 from shared_data import GOLDEN, marks, needs
 from specmux_converters.crd import build
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.json_schema import STRICT, SchemaForm
 from specmux_converters.json_schema.catalogue import schema_of
 from specmux_converters.json_schema.crds import crds_yaml
 from specmux_converters.json_schema.definitions import dispatcher
+from specmux_converters.json_schema.forms import STRICT, SchemaForm
 from specmux_converters.json_schema.keywords import BY_COMPONENT, GO_BASE64, QUANTITY
 from specmux_converters.json_schema.paths import documents_needed, file_wanted_at
 

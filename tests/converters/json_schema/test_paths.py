@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.json_schema import OPEN, STRICT, Kind
 from specmux_converters.json_schema.catalogue import store_catalog, text_of
-from specmux_converters.json_schema.forms import ModelForm
+from specmux_converters.json_schema.forms import OPEN, STRICT, ModelForm
+from specmux_converters.json_schema.kinds import Kind
 from specmux_converters.json_schema.paths import (
     BUNDLE,
     PARTIAL,

@@ -13,7 +13,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from specmux_converters.errors import ConverterError
-from specmux_converters.json_schema import Kind
+from specmux_converters.json_schema.kinds import Kind
 from specmux_tools.commands.schemas import schemas
 
 

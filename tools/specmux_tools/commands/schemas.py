@@ -18,8 +18,9 @@ from specmux_aggregator.console import warn, write_line
 from specmux_aggregator.exits import NOT_CHECKED, report_errors
 from specmux_converters.counted_nouns import counted, size
 from specmux_converters.errors import ConverterError
-from specmux_converters.json_schema import DocumentSchemas, Kind
 from specmux_converters.json_schema.catalogue import LAYOUTS, files, gone, is_chosen
+from specmux_converters.json_schema.document import DocumentSchemas
+from specmux_converters.json_schema.kinds import Kind
 from specmux_converters.json_schema.paths import MASTER
 from specmux_converters.json_values import mapping
 from specmux_converters.releases import RELEASES

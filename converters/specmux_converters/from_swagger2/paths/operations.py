@@ -21,7 +21,7 @@ from specmux_converters.from_swagger2.paths.bodies import (
 from specmux_converters.from_swagger2.paths.parameters import LOCATIONS, convert_parameter
 from specmux_converters.from_swagger2.paths.path_templates import lose_expressions
 from specmux_converters.from_swagger2.paths.references import ReferenceTarget, find, location_of, reference_to
-from specmux_converters.from_swagger2.paths.repeats import Json, convert_repeated, encoding
+from specmux_converters.from_swagger2.paths.repeats import Json, convert_repeated, encode_result
 from specmux_converters.from_swagger2.paths.security import convert_requirements
 from specmux_converters.from_swagger2.paths.servers import operation_servers
 from specmux_converters.from_swagger2.reading.fields import (
@@ -149,7 +149,7 @@ def _parameter(
     return None
 
 
-@encoding
+@encode_result
 def _write_operation(node: dict[str, Any], _: None, source: SwaggerSource, trace: Trace) -> dict[str, Any]:
     return convert_parameter(node, source, trace)
 
@@ -190,8 +190,8 @@ _STATUS: Final = frozenset(
 """Ranges are not in Swagger 2.0, but are written by authors who know OpenAPI 3.0, where they mean the
 same."""
 
-_BODY: Final = encoding(convert_body)
-_RESPONSE: Final = encoding(convert_response)
+_BODY: Final = encode_result(convert_body)
+_RESPONSE: Final = encode_result(convert_response)
 
 
 def convert_path_item(path: str, node: Any, source: SwaggerSource, trace: Trace) -> dict[str, Any]:
@@ -334,7 +334,7 @@ def _lose_responses(trace: Trace, *place: str) -> None:
     trace.note("operation without responses", "OpenAPI 3.0 requires one; an empty default is added", *place)
 
 
-@encoding
+@encode_result
 def _answers(
     responses: dict[str, Any], offered: tuple[str, ...], source: SwaggerSource, trace: Trace
 ) -> dict[str, Any]:

@@ -25,7 +25,7 @@ Json: TypeAlias = orjson.Fragment | dict[str, Any]
 Make: TypeAlias = Callable[[Any, D, SwaggerSource, Trace], T]
 
 
-def encoding(make: Make[D, Any]) -> Make[D, orjson.Fragment]:
+def encode_result(make: Make[D, Any]) -> Make[D, orjson.Fragment]:
     """``make`` with its result as canonical JSON, so that repeated output is encoded once."""
 
     def made(node: Any, depends_on: D, source: SwaggerSource, trace: Trace) -> orjson.Fragment:
