@@ -31,7 +31,7 @@ from figures import keep  # noqa: E402
 from fakes.discovery import V2  # noqa: E402
 from running.service import directory, service  # noqa: E402
 from shared_data import DATA, documents, load  # noqa: E402
-from specmux_tools.demo.backends import serving, v3_application  # noqa: E402
+from specmux_tools.demo import serving, v3_application  # noqa: E402
 
 COMMANDS = (("explain", "deployments", "--recursive"), ("api-resources",))
 

@@ -28,8 +28,8 @@ from specmux_aggregator.config.settings import DocumentSettings
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
 from specmux_converters.codecs import protobuf_v2
 from specmux_converters.media_types import PROTOBUF_V2
-from specmux_tools.demo.backends import serving as serving_application
-from specmux_tools.demo.documents import BOOKS, PLANTS, SEEDS, DemoResource, openapi_v3, swagger_2
+from specmux_tools.demo import BOOKS, PLANTS, SEEDS, DemoResource, openapi_v3, swagger_2
+from specmux_tools.demo import serving as serving_application
 
 pytestmark = pytest.mark.skipif(not KUBECTLS, reason="no kubectl on this machine")
 

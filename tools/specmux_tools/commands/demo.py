@@ -22,9 +22,7 @@ from specmux_aggregator.event_loop import run_to_the_end
 from specmux_aggregator.exits import report_errors
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
 from specmux_aggregator.process import configure_logging, handle_signals
-from specmux_converters.group_versions import GroupVersion
-from specmux_tools.demo.backends import serving, tour, v2_application, v3_application
-from specmux_tools.demo.documents import (
+from specmux_tools.demo import (
     BOOKS,
     PLANTS,
     SEEDS,
@@ -32,7 +30,11 @@ from specmux_tools.demo.documents import (
     TREES,
     definition,
     openapi_v3,
+    serving,
     swagger_2,
+    tour,
+    v2_application,
+    v3_application,
 )
 
 READY_TIMEOUT = 300.0
@@ -92,8 +94,8 @@ async def run_demo(port: int, release: str | None = None) -> None:
             tour(
                 f"http://{host}:{bound}",
                 app.publisher.current,
-                native=GroupVersion(PLANTS.group_version),
-                converted=GroupVersion(BOOKS.group_version),
+                native=PLANTS.group_version,
+                converted=BOOKS.group_version,
                 edited=edited,
             )
         )

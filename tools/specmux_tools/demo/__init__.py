@@ -1,4 +1,0 @@
-"""A demonstration on loopback: real HTTP backends with documents of our own, and the aggregator in front.
-
-It knows the model; the command ``demo`` runs it.
-"""
