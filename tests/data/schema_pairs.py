@@ -13,7 +13,7 @@ import orjson
 
 from data.compared import compared_specs, definition
 from specmux_converters.crd import build
-from specmux_tools.differences.places import Place
+from specmux_tools.differences.changes import Place
 from specmux_tools.differences.rules import Impact
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.validation import Severity, Validator

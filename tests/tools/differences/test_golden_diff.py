@@ -15,7 +15,7 @@ from data.compared import of_documents, of_manifests
 from shared_data import DATA, GOLDEN, SHARED
 from specmux_converters.yaml import parse_yaml_stream
 from specmux_tools.differences import ChangeSeverity, Comparison, ServedSide, compare
-from specmux_tools.differences.places import Place
+from specmux_tools.differences.changes import Place
 from specmux_tools.differences.rules import RULES
 
 FOLDER = GOLDEN / "diff"

@@ -1,4 +1,4 @@
-"""Changes for readers: one per edit, with all the places where it shows.
+"""Changes at their places, with impacts there; and for readers one per edit, with all its places.
 
 An edit of a component shows wherever it is referred to; a new parameter, on every operation. Sorted, so equal
 comparisons give equal bytes.
@@ -7,18 +7,92 @@ comparisons give equal bytes.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_tools.differences.places import Place
-from specmux_tools.differences.rules import RULES, ChangeSeverity, Impacts
+from specmux_tools.differences.findings import Finding, printed_path
+from specmux_tools.differences.rules import RULES, ChangeSeverity, Impact, Impacts
+from specmux_tools.differences.served import Basis
 from specmux_tools.reports import Where
 
+_ALPHA: Final = re.compile(r"v[0-9]+alpha[0-9]+")
 _FINGERPRINT_DIGITS: Final = 16
+_SHORT: Final = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """``kind``: "METHOD /path" for operations without one, "" for whole group-versions."""
+
+    id: str
+    group_version: GroupVersion
+    kind: str
+    path: str
+    what: Any
+    impacts: Impacts
+    old: Any = None
+    new: Any = None
+    origin: str = ""
+    """Common to all places that the same edit changed."""
+
+    @property
+    def severity(self) -> ChangeSeverity:
+        return self.impacts.severity
+
+
+class Direction(NamedTuple):
+    """The users of a kind: clients that write it, clients that read it, stored objects."""
+
+    write: bool = True
+    read: bool = True
+    stored: bool = True
+
+
+EVERYBODY: Final = Direction()
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Determines the impacts of a change in one group-version."""
+
+    group_version: GroupVersion
+    basis: Basis
+
+    def field(self, finding: Finding, direction: Direction, *, is_own_status: bool) -> Impacts:
+        """The impacts of a change of a field. ``is_own_status``: the kind's controller writes it, through a
+        subresource."""
+        rule = RULES[finding.id]
+        impacts = finding.impacts or rule.impacts
+        if rule.is_lowered_when_described and self.basis is Basis.DESCRIBED:
+            impacts = impacts.lower()
+        if is_own_status:
+            impacts = impacts.lower()._replace(read=impacts.read)
+        masked = (each if is_user else Impact.NONE for each, is_user in zip(impacts, direction, strict=True))
+        return self.whole(Impacts(*masked))
+
+    def whole(self, impacts: Impacts) -> Impacts:
+        """The impacts of any other change. Alpha versions may break, unless their schemas are enforced."""
+        if self.basis is Basis.ENFORCED or not _ALPHA.fullmatch(self.group_version.rpartition("/")[2]):
+            return impacts
+        return Impacts(*(min(impact, Impact.WARNING) for impact in impacts))
+
+    def place(self, finding: Finding, kind: str, impacts: Impacts) -> Place:
+        return Place(
+            id=finding.id,
+            group_version=self.group_version,
+            kind=kind,
+            path=printed_path(finding.steps),
+            what=finding.what,
+            impacts=impacts,
+            old=finding.old,
+            new=finding.new,
+            origin=finding.origin,
+        )
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -113,7 +187,6 @@ def edit_of(place: Place, severity: ChangeSeverity) -> tuple[Any, ...]:
 
 def _change(severity: ChangeSeverity, places: list[Place]) -> Change:
     first = min(places, key=_location)
-    locations = tuple(sorted({_location(place) for place in places}))
     return Change(
         id=first.id,
         severity=severity,
@@ -121,15 +194,12 @@ def _change(severity: ChangeSeverity, places: list[Place]) -> Change:
         what=first.what,
         old=first.old,
         new=first.new,
-        places=locations,
+        places=tuple(sorted(set(map(_location, places)))),
     )
 
 
 def _location(place: Place) -> Location:
     return Location(place.group_version, place.kind, place.path)
-
-
-_SHORT: Final = 80
 
 
 def short(value: Any) -> str:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.lazy.dataclasses import dataclass
+from specmux_tools.differences.changes import EVERYBODY, Direction, Judge, Place
 from specmux_tools.differences.findings import ComparisonBudget, Finding, is_status, printed_path
 from specmux_tools.differences.manifests import root_schema
 from specmux_tools.differences.operation_comparison import (
@@ -19,7 +20,6 @@ from specmux_tools.differences.operation_comparison import (
     operation_changes,
     plain_bodies,
 )
-from specmux_tools.differences.places import EVERYBODY, Direction, Judge, Place
 from specmux_tools.differences.rules import RULES, Impact, Impacts
 from specmux_tools.differences.schema.keywords import properties
 from specmux_tools.differences.schema.schema_comparison import SchemaComparison
@@ -34,11 +34,6 @@ from specmux_tools.differences.served import (
     ServedResource,
     ServedSide,
 )
-
-MOST_SCHEMAS: Final = 200_000
-"""Most pairs of schemas in one comparison; two releases of Kubernetes have about ten thousand."""
-MOST_PLACES: Final = 100_000
-"""Most places in one comparison; two releases two years apart have about a thousand."""
 
 _EVERY_OPERATION: Final = "operations"
 """Origin of changes that a server makes to all operations: a parameter, a media type, a response."""
@@ -67,14 +62,13 @@ def compare_served(old: ServedSide, new: ServedSide, *, basis: Basis | None = No
     for place in comparer.places():
         what = repr(place.what)
         found.setdefault((place.id, place.group_version, place.kind, place.path, what, place.impacts), place)
-        if len(found) > MOST_PLACES:
-            comparer.budget.places_exceeded()
+        comparer.budget.count_places(len(found))
     return Comparison(tuple(found.values()), comparer.documentation)
 
 
 class _Comparer:
     def __init__(self, old: ServedSide, new: ServedSide, basis: Basis | None) -> None:
-        self.budget = ComparisonBudget(MOST_SCHEMAS, MOST_PLACES)
+        self.budget = ComparisonBudget()
         self.documentation = 0
         self._old = old
         self._new = new
@@ -106,13 +100,8 @@ class _Comparer:
         what: Any = None,
     ) -> Place:
         judge = Judge(name, self._basis or basis)
-        return Place(
-            id=change,
-            group_version=name,
-            kind=kind,
-            path="",
-            what=what,
-            impacts=judge.whole(impacts or RULES[change].impacts),
+        return judge.place(
+            Finding(change, "", what=what), kind, judge.whole(impacts or RULES[change].impacts)
         )
 
     def _group_version_gone(self, gone: ServedGroupVersion) -> Impacts:
@@ -122,7 +111,7 @@ class _Comparer:
             _direction(gone, resource.kind).stored and not self._is_elsewhere(gone.name, resource.plural)
             for resource in gone.resources.values()
         )
-        return replace(impacts, stored=Impact.BREAKING) if is_lost else impacts
+        return impacts._replace(stored=Impact.BREAKING) if is_lost else impacts
 
     def _is_elsewhere(self, name: GroupVersion, plural: str) -> bool:
         group = _group(name)
@@ -160,31 +149,21 @@ class _Comparer:
     def _resource_gone(self, old: ServedGroupVersion, resource: ServedResource) -> Place:
         direction = _direction(old, resource.kind)
         is_lost = direction.stored and not self._is_elsewhere(old.name, resource.plural)
-        impacts = replace(
-            RULES["resource-removed"].impacts, stored=Impact.BREAKING if is_lost else Impact.NONE
-        )
+        stored = Impact.BREAKING if is_lost else Impact.NONE
+        impacts = RULES["resource-removed"].impacts._replace(stored=stored)
         return self._place(old.name, old.basis, "resource-removed", impacts, kind=resource.kind)
 
     def _resource(
         self, old: ServedGroupVersion, new: ServedGroupVersion, before: ServedResource, after: ServedResource
     ) -> Iterator[Place]:
-        is_renamed, is_moved = before.kind != after.kind, before.is_namespaced != after.is_namespaced
         judge = Judge(new.name, self._basis or new.basis)
         direction = _direction(old, before.kind)
-        if is_renamed:
-            yield self._at(
-                judge, Finding("kind-changed", "", old=before.kind, new=after.kind), before.kind, direction
-            )
-        if is_moved:
-            yield self._at(judge, Finding("scope-changed", ""), before.kind, direction)
-        if before.is_deprecated != after.is_deprecated:
-            change = "deprecated" if after.is_deprecated else "undeprecated"
-            yield self._at(judge, Finding(change, ""), before.kind, direction)
-        for finding in self._subresources(old, before, after):
+        for finding in self._resource_findings(old, before, after):
             yield self._at(judge, finding, before.kind, direction)
         if before.is_manifest or after.is_manifest:
             return
-        keeps_id = not is_renamed and not is_moved
+        is_moved = before.is_namespaced != after.is_namespaced
+        keeps_id = before.kind == after.kind and not is_moved
         if not is_moved:
             yield from self._operations(old, new, before.operations, after.operations, keeps_id=keeps_id)
         for name in sorted(before.subresources.keys() & after.subresources.keys()):
@@ -197,22 +176,24 @@ class _Comparer:
                 is_moved=is_moved,
             )
 
-    def _subresources(
+    def _resource_findings(
         self, old: ServedGroupVersion, before: ServedResource, after: ServedResource
     ) -> Iterator[Finding]:
+        if before.kind != after.kind:
+            yield Finding("kind-changed", "", old=before.kind, new=after.kind)
+        if before.is_namespaced != after.is_namespaced:
+            yield Finding("scope-changed", "")
+        if before.is_deprecated != after.is_deprecated:
+            yield Finding("deprecated" if after.is_deprecated else "undeprecated", "")
         for name in sorted(before.subresources.keys() - after.subresources.keys()):
             yield Finding("subresource-removed", "", what=name)
         if before.is_manifest and after.is_manifest:
             yield from _scale_changes(before, after)
         for name in sorted(after.subresources.keys() - before.subresources.keys()):
-            if name == "status" and self._has_status(old, before.kind):
+            if name == "status" and _has_status(old, before.kind):
                 yield Finding("status-subresource-added", "")
             else:
                 yield Finding("subresource-added", "", what=name)
-
-    def _has_status(self, group_version: ServedGroupVersion, kind: str) -> bool:
-        found = _kind_of(group_version, kind)
-        return found is not None and "status" in properties(found.schemas.view(found.schema).keywords)
 
     def _operations(
         self,
@@ -270,17 +251,8 @@ class _Comparer:
         impacts = RULES[finding.id].impacts
         if finding.id == "response-removed" and not str(finding.what).startswith("2"):
             impacts = _NO_IMPACTS
-        return Place(
-            id=finding.id,
-            group_version=judge.group_version,
-            kind=operation.shown_kind,
-            path="",
-            what=finding.what,
-            impacts=judge.whole(impacts),
-            old=finding.old,
-            new=finding.new,
-            origin=f"{_EVERY_OPERATION}:{finding.what}" if finding.what != operation.what else "",
-        )
+        origin = f"{_EVERY_OPERATION}:{finding.what}" if finding.what != operation.what else ""
+        return judge.place(replace(finding, origin=origin), operation.shown_kind, judge.whole(impacts))
 
     def _kind(
         self, old: ServedGroupVersion, new: ServedGroupVersion, key: tuple[str, str]
@@ -312,18 +284,8 @@ class _Comparer:
     ) -> Place:
         impacts = judge.field(finding, direction, is_own_status=is_own_status)
         if finding.id == "list-type-changed" and finding.new == "atomic":
-            impacts = replace(impacts, stored=Impact.NONE)  # no object becomes invalid
-        return Place(
-            id=finding.id,
-            group_version=judge.group_version,
-            kind=kind,
-            path=printed_path(finding.steps),
-            what=finding.what,
-            impacts=impacts,
-            old=finding.old,
-            new=finding.new,
-            origin=finding.origin,
-        )
+            impacts = impacts._replace(stored=Impact.NONE)  # no object becomes invalid
+        return judge.place(finding, kind, impacts)
 
     def _schemas(self, old: ComponentSchemas, new: ComponentSchemas, basis: Basis) -> SchemaComparison:
         key = (id(old), id(new), basis)
@@ -357,6 +319,11 @@ def _direction(group_version: ServedGroupVersion, kind: str) -> Direction:
     """The direction of a resource's kind; a kind that no operation carries may have any."""
     found = _kind_of(group_version, kind)
     return Direction(found.is_written, found.is_read, found.is_stored) if found else EVERYBODY
+
+
+def _has_status(group_version: ServedGroupVersion, kind: str) -> bool:
+    found = _kind_of(group_version, kind)
+    return found is not None and "status" in properties(found.schemas.view(found.schema).keywords)
 
 
 def _has_status_subresource(group_version: ServedGroupVersion, kind: str) -> bool:

@@ -7,8 +7,9 @@ step is prepended and brings its own dot.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Set
 from dataclasses import replace
-from typing import Any, Final, NoReturn, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import orjson
 
@@ -18,6 +19,10 @@ from specmux_tools.differences.rules import Impacts
 
 ITEMS: Final = "[]"
 VALUES: Final = "{}"
+MOST_SCHEMAS: Final = 200_000
+"""Most pairs of schemas in one comparison; two releases of Kubernetes have about ten thousand."""
+MOST_PLACES: Final = 100_000
+"""Most places in one comparison; two releases two years apart have about a thousand."""
 
 _PLAIN: Final = re.compile(r"[^\s.\[\]{}\"\\]+")
 
@@ -41,33 +46,36 @@ class Finding:
 Findings: TypeAlias = tuple[Finding, ...]
 
 
+def set_changes(before: Set[str], after: Set[str], removed: str, added: str) -> Iterator[Finding]:
+    """A finding for each name that is in one of the two alone. ``removed`` and ``added``: ids of rules."""
+    for change, names in ((removed, before - after), (added, after - before)):
+        yield from (Finding(change, "", what=name) for name in sorted(names))
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     findings: Findings = ()
     documentation: int = 0
     """Number of places that differ only in documentation."""
 
+    def __add__(self, other: Result) -> Result:
+        if not other.findings and not other.documentation:
+            return self
+        return Result(self.findings + other.findings, self.documentation + other.documentation)
+
+    def map(self, change: Callable[[Finding], Finding]) -> Result:
+        return replace(self, findings=tuple(map(change, self.findings))) if self.findings else self
+
+    def below(self, steps: str) -> Result:
+        """The same, relative to the parent."""
+        return self.map(lambda finding: replace(finding, steps=steps + finding.steps))
+
+    def of_component(self, name: str) -> Result:
+        """The same, as changes of a component, unless they belong to a nested one."""
+        return self.map(lambda each: each if each.origin else replace(each, origin=f"{name}:{each.steps}"))
+
 
 NOTHING = Result()
-
-
-def below(result: Result, steps: str) -> Result:
-    """The same, relative to the parent."""
-    if not result.findings:
-        return result
-    moved = tuple(replace(finding, steps=steps + finding.steps) for finding in result.findings)
-    return Result(moved, result.documentation)
-
-
-def of_component(result: Result, component: str) -> Result:
-    """The same, as changes of a component, unless they belong to a nested one."""
-    if not result.findings:
-        return result
-    owned = tuple(
-        finding if finding.origin else replace(finding, origin=f"{component}:{finding.steps}")
-        for finding in result.findings
-    )
-    return Result(owned, result.documentation)
 
 
 class ComparisonBudget:
@@ -76,23 +84,19 @@ class ComparisonBudget:
     A change in a component with many references shows at many places, which can double with every level.
     """
 
-    def __init__(self, schemas: int, places: int) -> None:
-        self._schemas = schemas
-        self._places = places
+    def __init__(self) -> None:
+        self._schemas = 0
 
-    def schema(self) -> None:
+    def count_schema(self) -> None:
         """Count one more pair of schemas. Raises LimitExceeded."""
-        self._schemas -= 1
-        if self._schemas < 0:
+        self._schemas += 1
+        if self._schemas > MOST_SCHEMAS:
             raise LimitExceeded("more schemas to compare than are allowed")
 
-    def places(self, findings: Findings) -> None:
+    def count_places(self, number: int) -> None:
         """Raises LimitExceeded."""
-        if len(findings) > self._places:
-            self.places_exceeded()
-
-    def places_exceeded(self) -> NoReturn:
-        raise LimitExceeded(f"changes at more than the {self._places} places allowed")
+        if number > MOST_PLACES:
+            raise LimitExceeded(f"changes at more than the {MOST_PLACES} places allowed")
 
 
 def step(name: str) -> str:

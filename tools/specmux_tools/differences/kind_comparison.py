@@ -9,7 +9,6 @@ from typing import Final
 
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.differences.changes import short, word
-from specmux_tools.differences.comparison import MOST_PLACES, MOST_SCHEMAS
 from specmux_tools.differences.findings import ComparisonBudget, printed_path
 from specmux_tools.differences.schema.schema_comparison import SchemaComparison
 from specmux_tools.differences.schema.views import ComponentSchemas
@@ -39,7 +38,7 @@ def compare_kinds(old: KindSchema, new: KindSchema) -> KindComparison:
         ComponentSchemas(old.document),
         ComponentSchemas(new.document),
         is_enforced=False,
-        budget=ComparisonBudget(MOST_SCHEMAS, MOST_PLACES),
+        budget=ComparisonBudget(),
     )
     result = comparison.compare(old.schema, new.schema)
     found = set()

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from specmux_converters.crd.manifest import CRD, Problem, Version, read_manifest
 from specmux_converters.document import Document
-from specmux_converters.json_values import array, mapping, texts
+from specmux_converters.json_values import mapping, objects, texts
 from specmux_tools.differences.schema.keywords import PRESERVES
 from specmux_tools.differences.schema.views import ComponentSchemas
 from specmux_tools.differences.served import (
@@ -32,16 +32,18 @@ def add_manifests(served: ServedSide, manifests: Iterable[Document]) -> tuple[Pr
     problems: list[Problem] = []
     for manifest in manifests:
         crd = read_manifest(manifest, problems)
-        flags = _deprecated_versions(manifest)
-        scales = _scale_paths(manifest)
-        keeps_all = mapping(manifest.get("spec")).get("preserveUnknownFields") is True
+        spec = mapping(manifest.get("spec"))
+        listed = objects(spec.get("versions")) or [{"name": spec.get("version")}]
+        said = {each["name"]: each for each in listed if isinstance(each.get("name"), str)}
         for version in crd.versions:
-            is_deprecated = version.name in flags
-            _add_version(served, crd, version, is_deprecated=is_deprecated, keeps_all=keeps_all)
-            served.group_versions[crd.group_version(version)].resources[crd.plural].scale_paths = scales.get(
-                version.name, {}
-            )
-        served.stored_versions[crd.group, crd.plural] = _stored_versions(manifest, crd.kind)
+            _add_version(served, crd, version, said.get(version.name, {}), spec)
+        served.stored_versions[crd.group, crd.plural] = StoredVersions(
+            crd.kind,
+            # A manifest in a repository has no status, and so none.
+            frozenset(texts(mapping(manifest.get("status")).get("storedVersions"))),
+            frozenset(said),
+            len(listed) > 1 and mapping(spec.get("conversion")).get("strategy") == "Webhook",
+        )
     return tuple(problems)
 
 
@@ -70,9 +72,10 @@ def root_schema(kind: ServedKind, *, is_bare: bool) -> Any:
 
 
 def _add_version(
-    served: ServedSide, crd: CRD, version: Version, *, is_deprecated: bool, keeps_all: bool
+    served: ServedSide, crd: CRD, version: Version, said: Mapping[str, Any], spec: Mapping[str, Any]
 ) -> None:
-    """``keeps_all``: nothing is pruned (``spec.preserveUnknownFields``)."""
+    """``said``: the version as the manifest's ``spec`` has it."""
+    scale = mapping(mapping(said.get("subresources") or spec.get("subresources")).get("scale"))
     group_version = served.group_version(crd.group_version(version), Basis.ENFORCED)
     flags = ("status", version.has_status), ("scale", version.has_scale)
     subresources = [name for name, is_there in flags if is_there]
@@ -81,11 +84,12 @@ def _add_version(
         crd.kind,
         crd.is_namespaced,
         subresources={name: {} for name in subresources},
-        is_deprecated=is_deprecated,
+        is_deprecated=said.get("deprecated") is True,
+        scale_paths={key: path for key, path in scale.items() if isinstance(path, str)},
         is_manifest=True,
     )
     schema = {"type": "object", **mapping(version.schema)}
-    if keeps_all:
+    if spec.get("preserveUnknownFields") is True:  # nothing is pruned
         schema[PRESERVES] = True
     if version.selectable_fields:
         schema["x-kubernetes-selectable-fields"] = [{"fieldPath": path} for path in version.selectable_fields]
@@ -97,37 +101,4 @@ def _add_version(
         is_read=True,
         is_read_by_name=True,
         is_manifest=True,
-    )
-
-
-def _deprecated_versions(manifest: Document) -> frozenset[str]:
-    flagged = [
-        mapping(version).get("name")
-        for version in array(mapping(manifest.get("spec")).get("versions"))
-        if mapping(version).get("deprecated") is True
-    ]
-    return frozenset(name for name in flagged if isinstance(name, str))
-
-
-def _scale_paths(manifest: Document) -> Mapping[str, Mapping[str, str]]:
-    """Fields of the scale subresource, by version."""
-    spec = mapping(manifest.get("spec"))
-    listed = [mapping(version) for version in array(spec.get("versions"))]
-    found = {}
-    for version in listed or [{"name": spec.get("version")}]:
-        subresources = mapping(version.get("subresources") or spec.get("subresources"))
-        paths = mapping(subresources.get("scale")).items()
-        found[str(version.get("name"))] = {key: path for key, path in paths if isinstance(path, str)}
-    return found
-
-
-def _stored_versions(manifest: Document, kind: str) -> StoredVersions:
-    """Stored versions are read from the status, which manifests in a repository lack."""
-    spec = mapping(manifest.get("spec"))
-    names = [mapping(version).get("name") for version in array(spec.get("versions"))] or [spec.get("version")]
-    return StoredVersions(
-        kind,
-        frozenset(texts(mapping(manifest.get("status")).get("storedVersions"))),
-        frozenset(name for name in names if isinstance(name, str)),
-        len(names) > 1 and mapping(spec.get("conversion")).get("strategy") == "Webhook",
     )

@@ -10,11 +10,10 @@ import orjson
 
 from specmux_converters.json_values import array, mapping, objects
 from specmux_converters.references import resolve_part
-from specmux_tools.differences.findings import Finding
-from specmux_tools.differences.schema.constraints import constraint_changes, enum_changes
+from specmux_tools.differences.findings import Finding, set_changes
+from specmux_tools.differences.schema.constraints import constraint_changes, enum_changes, text
 from specmux_tools.differences.schema.keywords import deprecation_changes
 from specmux_tools.differences.schema.value_types import type_changes, value_type
-from specmux_tools.differences.schema.values import text
 from specmux_tools.differences.served import ServedOperation
 
 _DOCUMENTATION: Final = ("description", "summary", "tags", "externalDocs")
@@ -35,13 +34,8 @@ def is_untouched(old: ServedOperation, new: ServedOperation) -> bool:
 def operation_changes(old: ServedOperation, new: ServedOperation, *, keeps_id: bool) -> Iterator[Finding]:
     """``keeps_id``: report a changed id; False if a changed kind or scope already implies it."""
     if keeps_id and old.subject.get("operationId") != new.subject.get("operationId"):
-        yield Finding(
-            "operation-id-changed",
-            "",
-            what=old.what,
-            old=old.subject.get("operationId"),
-            new=new.subject.get("operationId"),
-        )
+        ids = old.subject.get("operationId"), new.subject.get("operationId")
+        yield Finding("operation-id-changed", "", old.what, *ids)
     yield from deprecation_changes(old.subject, new.subject, what=old.what)
     yield from _security_changes(old, new)
     yield from _parameter_changes(old, new)
@@ -55,26 +49,16 @@ def is_documented_differently(old: ServedOperation, new: ServedOperation) -> boo
 
 def plain_bodies(old: ServedOperation, new: ServedOperation) -> Iterator[tuple[str, Any, Any]]:
     """Yields the schemas without a kind that both carry in one media type, with "request" or "response"."""
-    before, after = _request(old), _request(new)
-    yield from (("request", *schemas) for schemas in _common(old, new, before, after))
     answers, later = mapping(old.subject.get("responses")), mapping(new.subject.get("responses"))
-    for code in answers:
-        if code in later:
-            before = resolve_part(old.document, answers[code])
-            after = resolve_part(new.document, later[code])
-            yield from (("response", *schemas) for schemas in _common(old, new, before, after))
-
-
-def _common(
-    old: ServedOperation, new: ServedOperation, before: Mapping[str, Any], after: Mapping[str, Any]
-) -> Iterator[tuple[Any, Any]]:
-    contents, later = mapping(before.get("content")), mapping(after.get("content"))
-    for media_type in contents:
-        if media_type not in later:
-            continue
-        schemas = (mapping(contents[media_type]).get("schema"), mapping(later[media_type]).get("schema"))
-        if not old.schemas.kind(schemas[0]) and not new.schemas.kind(schemas[1]):
-            yield schemas
+    bodies = [("request", old.subject.get("requestBody"), new.subject.get("requestBody"))]
+    bodies += (("response", answers[code], later[code]) for code in answers if code in later)
+    for where, *parts in bodies:
+        before = mapping(resolve_part(old.document, parts[0]).get("content"))
+        after = mapping(resolve_part(new.document, parts[1]).get("content"))
+        for media_type in (each for each in before if each in after):
+            schemas = [mapping(content[media_type]).get("schema") for content in (before, after)]
+            if not old.schemas.kind(schemas[0]) and not new.schemas.kind(schemas[1]):
+                yield where, schemas[0], schemas[1]
 
 
 def _parameter_changes(old: ServedOperation, new: ServedOperation) -> Iterator[Finding]:
@@ -102,22 +86,16 @@ def _default_changes(
         for side, parameter in ((old, before), (new, after))
     ]
     if defaults[0] is not None and text(defaults[0]) != text(defaults[1]):
-        yield Finding(
-            "parameter-default-changed",
-            "",
-            what=_describe_parameter(before),
-            old=defaults[0],
-            new=defaults[1],
-        )
+        what = _describe_parameter(before)
+        yield Finding("parameter-default-changed", "", what, defaults[0], defaults[1])
 
 
 def _security_changes(old: ServedOperation, new: ServedOperation) -> Iterator[Finding]:
     """Compares alternatives, of which one suffices: a client that satisfied one may now need another."""
     before, after = _security(old), _security(new)
     if after and not any(needed <= had for had in before or [frozenset()] for needed in after):
-        yield Finding(
-            "security-added", "", what=" or ".join(sorted(" and ".join(sorted(each)) for each in after))
-        )
+        named = " or ".join(sorted(" and ".join(sorted(each)) for each in after))
+        yield Finding("security-added", "", what=named)
 
 
 def _security(operation: ServedOperation) -> list[frozenset[str]]:
@@ -134,13 +112,8 @@ def _type_changes(
         types = value_type(old.schemas, views[0]), value_type(new.schemas, views[1])
         for found in type_changes(*types):
             if found.id in ("type-changed", "type-narrowed"):
-                yield Finding(
-                    "parameter-type-changed",
-                    "",
-                    what=_describe_parameter(before),
-                    old=found.old,
-                    new=found.new,
-                )
+                what = _describe_parameter(before)
+                yield Finding("parameter-type-changed", "", what, found.old, found.new)
                 return
         if any(found.id in _TIGHTENED for found in (*enum_changes(*views), *constraint_changes(*views))):
             yield Finding("parameter-tightened", "", what=_describe_parameter(before))
@@ -192,31 +165,19 @@ def _request_changes(old: ServedOperation, new: ServedOperation) -> Iterator[Fin
     if after.get("required") is True and before.get("required") is not True and not old.kind:
         yield Finding("request-body-required", "")
     if before and after:
-        for media_type in mapping(before.get("content")).keys() - taken:
-            if _ANY_TYPE not in taken:
-                yield Finding("request-media-type-removed", "", what=media_type)
-        for media_type in taken - mapping(before.get("content")).keys():
-            yield Finding("media-type-added", "", what=media_type)
+        given = mapping(before.get("content")).keys()
+        for found in set_changes(given, taken, "request-media-type-removed", "media-type-added"):
+            if found.id == "media-type-added" or _ANY_TYPE not in taken:
+                yield found
 
 
 def _response_changes(old: ServedOperation, new: ServedOperation) -> Iterator[Finding]:
     before, after = mapping(old.subject.get("responses")), mapping(new.subject.get("responses"))
-    for code in before:
-        if code not in after:
-            yield Finding("response-removed", "", what=code)
-    for code in after:
-        if code not in before:
-            yield Finding("response-added", "", what=code)
-            continue
-        headers = [
-            {name.lower() for name in mapping(resolve_part(side.document, answers[code]).get("headers"))}
-            for side, answers in ((old, before), (new, after))
-        ]
+    yield from set_changes(before.keys(), after.keys(), "response-removed", "response-added")
+    for code in before.keys() & after.keys():
+        answers = resolve_part(old.document, before[code]), resolve_part(new.document, after[code])
+        headers = [{name.lower() for name in mapping(each.get("headers"))} for each in answers]
         for name in sorted(headers[0] - headers[1]):
             yield Finding("response-header-removed", "", what=name)
-        given = mapping(resolve_part(old.document, before[code]).get("content"))
-        later = mapping(resolve_part(new.document, after[code]).get("content"))
-        for media_type in given.keys() - later.keys():
-            yield Finding("response-media-type-removed", "", what=media_type)
-        for media_type in later.keys() - given.keys():
-            yield Finding("media-type-added", "", what=media_type)
+        given, later = (mapping(each.get("content")).keys() for each in answers)
+        yield from set_changes(given, later, "response-media-type-removed", "media-type-added")

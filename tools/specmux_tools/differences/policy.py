@@ -13,8 +13,7 @@ from typing import Any, Final, NoReturn
 from specmux_converters.errors import InvalidDocument
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.losses import pointer_to
-from specmux_tools.differences.changes import Change, edit_of, fingerprints, word
-from specmux_tools.differences.places import Place
+from specmux_tools.differences.changes import Change, Place, edit_of, fingerprints, word
 from specmux_tools.differences.rules import RULES, SEVERITIES, ChangeSeverity
 
 _GLOBS: Final = ("id", "groupVersion", "kind", "path", "what")

@@ -6,6 +6,7 @@ The members of the JSON are stable; ``format`` increases if they change.
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import asdict
 from typing import Any, Final
 
 from specmux_converters.counted_nouns import counted
@@ -78,10 +79,9 @@ def summary_line(report: Report) -> str:
 
 def list_concerned(change: Change) -> str:
     """The parties that have to act on the change: "writers, readers may have to, stored objects"."""
-    impacts = change.impacts
-    sides = (("writers", impacts.write), ("readers", impacts.read), ("stored objects", impacts.stored))
-    breaks = [name for name, impact in sides if impact.word == "breaking"]
-    may = [name for name, impact in sides if impact.word == "warning"]
+    sides = list(zip(("writers", "readers", "stored objects"), change.impacts, strict=True))
+    breaks = [name for name, impact in sides if impact is Impact.BREAKING]
+    may = [name for name, impact in sides if impact is Impact.WARNING]
     said = [f"breaks {_join_names(breaks)}"] if breaks else []
     return ", ".join(said + ([f"may concern {_join_names(may)}"] if may else []))
 
@@ -118,11 +118,7 @@ def change_object(change: Change) -> dict[str, Any]:
     return {
         "id": change.id,
         "severity": change.severity.word,
-        "impact": {
-            "write": change.impacts.write.word,
-            "read": change.impacts.read.word,
-            "stored": change.impacts.stored.word,
-        },
+        "impact": {side: impact.word for side, impact in change.impacts._asdict().items()},
         **_location(change.location),
         "what": change.what,
         "old": change.old,
@@ -130,17 +126,13 @@ def change_object(change: Change) -> dict[str, Any]:
         "message": change.message,
         "fingerprint": change.fingerprint,
         "places": [_location(place) for place in change.places],
-        **({} if change.where is None else {"where": _where(change.where)}),
+        **({} if change.where is None else {"where": asdict(change.where)}),
     }
 
 
 def read_change(value: dict[str, Any]) -> Change:
     """Reads a change written by ``change_object``."""
-    impacts = (Impact[value["impact"][side].upper()] for side in ("write", "read", "stored"))
-    places = tuple(
-        Location(GroupVersion(place["groupVersion"]), place["kind"], place["path"])
-        for place in value["places"]
-    )
+    impacts = (Impact[value["impact"][side].upper()] for side in Impacts._fields)
     return Change(
         id=value["id"],
         severity=SEVERITIES[value["severity"]],
@@ -148,12 +140,11 @@ def read_change(value: dict[str, Any]) -> Change:
         what=value["what"],
         old=value["old"],
         new=value["new"],
-        places=places,
+        places=tuple(
+            Location(GroupVersion(place["groupVersion"]), place["kind"], place["path"])
+            for place in value["places"]
+        ),
     )
-
-
-def _where(where: Where) -> dict[str, Any]:
-    return {"file": where.file, "line": where.line, "column": where.column, "pointer": where.pointer}
 
 
 def _location(place: Location) -> dict[str, str]:

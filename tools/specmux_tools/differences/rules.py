@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from enum import IntEnum
 from pkgutil import get_data
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from specmux_converters.change_severity import ChangeSeverity as ChangeSeverity
 from specmux_converters.lazy.dataclasses import dataclass
@@ -32,8 +32,7 @@ class Impact(IntEnum):
 SEVERITIES = {severity.word: severity for severity in ChangeSeverity}
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Impacts:
+class Impacts(NamedTuple):
     """The impact of one change on each of the three."""
 
     write: Impact
@@ -43,12 +42,11 @@ class Impacts:
     @property
     def severity(self) -> ChangeSeverity:
         """The highest of the three, at least a notice."""
-        return ChangeSeverity(max(self.write, self.read, self.stored))
+        return ChangeSeverity(max(self))
 
-
-def lower_impact(impact: Impact) -> Impact:
-    """One step lower: breaking, warning, none."""
-    return Impact(max(impact - 1, Impact.NONE))
+    def lower(self) -> Impacts:
+        """Each one step lower: breaking, warning, none."""
+        return Impacts(*(Impact(max(impact - 1, Impact.NONE)) for impact in self))
 
 
 _LETTERS: Final = {"B": Impact.BREAKING, "W": Impact.WARNING, "-": Impact.NONE}

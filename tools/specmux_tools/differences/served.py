@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from specmux_converters.document import Document, is_of_custom_resources
 from specmux_converters.group_versions import GroupVersion, group_version_of, split
-from specmux_converters.json_values import mapping
+from specmux_converters.json_values import mapping, members
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.references import METHODS, resolve_part
 from specmux_converters.synthesis import ResourcePath, place_of
@@ -163,15 +163,6 @@ def add_document(served: ServedSide, document: Document, *, by_name: bool = Fals
             _add(group_version, place, operation)
 
 
-def bodies(operation: ServedOperation) -> Iterator[tuple[str, Any]]:
-    """Every schema that the operation carries, with "request" or "response"."""
-    request = resolve_part(operation.document, operation.subject.get("requestBody"))
-    yield from (("request", schema) for schema in _schemas(request))
-    for response in mapping(operation.subject.get("responses")).values():
-        found = resolve_part(operation.document, response)
-        yield from (("response", schema) for schema in _schemas(found))
-
-
 def _operations(
     path: str, item: Mapping[str, Any], document: Document, schemas: ComponentSchemas
 ) -> Iterator[ServedOperation]:
@@ -180,12 +171,11 @@ def _operations(
         subject = item.get(method)
         if isinstance(subject, dict):
             kinds = group_version_kinds(subject) if "x-kubernetes-group-version-kind" in subject else ()
-            kind = kinds[0].kind if kinds else ""
             yield ServedOperation(
                 path=path,
                 template=template,
                 method=method,
-                kind=kind,
+                kind=kinds[0].kind if kinds else "",
                 subject=subject,
                 item=item,
                 document=document,
@@ -199,10 +189,13 @@ def _add(group_version: ServedGroupVersion, place: ResourcePath | None, operatio
     else:
         _add_to_resource(group_version, place, operation)
     is_object = place is not None and not place.is_collection and not place.subresource and not place.is_watch
-    for where, schema in _distinct_bodies(operation):
+    for where, schema in _bodies(operation):
         _carry(group_version, operation, where, schema, is_by_name=is_object and operation.method == "get")
-    if operation.method == "patch" and is_object:
-        _mark_patched(group_version, operation)
+    if operation.method == "patch" and is_object:  # which carries its kind in parts
+        group = (split(group_version.name) or ("", ""))[0]
+        kind = group_version.kinds.get((operation.kind, group))
+        if kind is not None:
+            kind.is_written = True
 
 
 def _add_to_resource(
@@ -218,16 +211,20 @@ def _add_to_resource(
     operations.setdefault((operation.template, operation.method), operation)
 
 
-def _distinct_bodies(operation: ServedOperation) -> Iterator[tuple[str, Any]]:
-    """The schemas without repetition: media types mostly share one reference."""
+def _bodies(operation: ServedOperation) -> Iterator[tuple[str, Any]]:
+    """The schemas that the operation carries, with "request" or "response", without repetition: media types
+    mostly share one reference."""
     seen = set()
-    for where, schema in bodies(operation):
-        reference = schema.get("$ref") if isinstance(schema, dict) else None
-        if isinstance(reference, str):
-            if (where, reference) in seen:
-                continue
-            seen.add((where, reference))
-        yield where, schema
+    answers = mapping(operation.subject.get("responses")).values()
+    parts = (("request", operation.subject.get("requestBody")), *(("response", each) for each in answers))
+    for where, part in parts:
+        for _, content in members(resolve_part(operation.document, part).get("content")):
+            if "schema" in content:
+                schema = content["schema"]
+                reference = schema.get("$ref") if isinstance(schema, dict) else None
+                if not isinstance(reference, str) or (where, reference) not in seen:
+                    yield where, schema
+                seen.add((where, reference if isinstance(reference, str) else None))
 
 
 def _carry(
@@ -263,21 +260,4 @@ def _carry_items(group_version: ServedGroupVersion, operation: ServedOperation, 
 def _kind(
     group_version: ServedGroupVersion, key: tuple[str, str], schema: Any, operation: ServedOperation
 ) -> ServedKind:
-    kind = group_version.kinds.get(key)
-    if kind is None:
-        kind = group_version.kinds[key] = ServedKind(key[0], schema, operation.schemas)
-    return kind
-
-
-def _mark_patched(group_version: ServedGroupVersion, operation: ServedOperation) -> None:
-    """A patch carries its kind in parts."""
-    group = (split(group_version.name) or ("", ""))[0]
-    kind = group_version.kinds.get((operation.kind, group))
-    if kind is not None:
-        kind.is_written = True
-
-
-def _schemas(holder: Mapping[str, Any]) -> Iterator[Any]:
-    for content in mapping(holder.get("content")).values():
-        if isinstance(content, dict) and "schema" in content:
-            yield content["schema"]
+    return group_version.kinds.setdefault(key, ServedKind(key[0], schema, operation.schemas))

@@ -14,9 +14,16 @@ import orjson
 from specmux_converters.json_values import array
 from specmux_tools.differences.findings import ComparisonBudget, Finding
 from specmux_tools.differences.rules import Impact, Impacts
-from specmux_tools.differences.schema.constraints import LOWER, UPPER, Limit, limits_of, required_names, takes
+from specmux_tools.differences.schema.constraints import (
+    LOWER,
+    UPPER,
+    Limit,
+    limits_of,
+    required_names,
+    takes,
+    text,
+)
 from specmux_tools.differences.schema.value_types import types_alone
-from specmux_tools.differences.schema.values import text
 from specmux_tools.differences.schema.views import ComponentSchemas, conjuncts
 
 # The answer is "may overlap" wherever the schemas do not say otherwise.
@@ -298,7 +305,7 @@ def _written_out(schemas: ComponentSchemas, schema: Any, depth: int, budget: Com
     """The schema without references and documentation, cut off below the depth limit."""
     if not isinstance(schema, dict) or depth == 0:
         return schema if isinstance(schema, bool) else None
-    budget.schema()
+    budget.count_schema()
     found: dict[str, Any] = {}
     for key, value in schemas.view(schema).keywords.items():
         if key in DOCUMENTATION:

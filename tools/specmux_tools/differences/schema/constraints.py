@@ -1,4 +1,5 @@
-"""Constraints beside the type: bounds, patterns and multiples.
+"""Constraints beside the type: enums, defaults, bounds, patterns and multiples. Values are compared by JSON
+equality: 1 and "1" differ, 1 and true differ, member order is irrelevant.
 
 Two patterns are never ordered: which of them accepts more is undecidable in general.
 """
@@ -10,9 +11,10 @@ import re
 from collections.abc import Iterator, Mapping, Sized
 from typing import Any, Final, TypeGuard
 
+import orjson
+
 from specmux_converters.json_values import array
 from specmux_tools.differences.findings import Finding
-from specmux_tools.differences.schema.values import text
 from specmux_tools.differences.schema.views import conjuncts
 
 LOWER: Final = ("minimum", "minLength", "minItems", "minProperties")
@@ -281,3 +283,42 @@ def _matches(pattern: str, value: str) -> bool:
         return re.search(pattern, value) is not None
     except (re.error, RecursionError, OverflowError):
         return False
+
+
+_ZERO: Final[tuple[Any, ...]] = ("", 0, 0.0, False, {}, [], None)
+_ABSENT: Final = object()
+
+
+def text(value: Any) -> bytes:
+    """The canonical text of a value."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        value = int(value)
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+
+
+def default_changes(
+    old: Mapping[str, Any], new: Mapping[str, Any], *, is_enforced: bool
+) -> Iterator[Finding]:
+    before, after = default_of(old, is_enforced=is_enforced), default_of(new, is_enforced=is_enforced)
+    if before is _ABSENT and after is _ABSENT:
+        return
+    if before is _ABSENT:
+        yield Finding("default-added", "", new=after)
+    elif after is _ABSENT:
+        yield Finding("default-removed", "", old=before)
+    elif text(before) != text(after):
+        yield Finding("default-changed", "", old=before, new=after)
+
+
+def has_default(schema: Mapping[str, Any], *, is_enforced: bool) -> bool:
+    return default_of(schema, is_enforced=is_enforced) is not _ABSENT
+
+
+def default_of(schema: Mapping[str, Any], *, is_enforced: bool) -> Any:
+    """The default. In a descriptive schema, Go's zero values mean that there is none."""
+    if "default" not in schema:
+        return _ABSENT
+    value = schema["default"]
+    if not is_enforced and any(value == zero and type(value) is type(zero) for zero in _ZERO):
+        return _ABSENT
+    return value

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any, Final
 
-from specmux_converters.json_values import mapping
+from specmux_converters.json_values import mapping, objects, text, texts
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.unions import Union, UnionForm, declared_unions
-from specmux_tools.differences.findings import ComparisonBudget, Finding
+from specmux_tools.differences.findings import ComparisonBudget, Finding, set_changes
 from specmux_tools.differences.rules import Impact, Impacts
 from specmux_tools.differences.schema.cel_rules import documented_differently, rule_changes
 from specmux_tools.differences.schema.compositions import DOCUMENTATION, Side, composition_changes
-from specmux_tools.differences.schema.constraints import constraint_changes, enum_changes
-from specmux_tools.differences.schema.value_types import ValueType, type_changes, value_type
-from specmux_tools.differences.schema.values import default_changes, has_default
+from specmux_tools.differences.schema.constraints import (
+    constraint_changes,
+    default_changes,
+    enum_changes,
+    has_default,
+)
+from specmux_tools.differences.schema.value_types import ValueType
 
 _SENTENCE: Final = re.compile(r"(?:\A|[.!?]\s|\n)[\s*_]*deprecated\b", re.IGNORECASE)
 
@@ -54,10 +57,7 @@ def _name(union: Union) -> str:
 
 
 def _member_changes(old: Union, new: Union) -> Iterator[Finding]:
-    for name in sorted(old.fields - new.fields):
-        yield Finding("union-member-removed", "", what=name)
-    for name in sorted(new.fields - old.fields):
-        yield Finding("union-member-added", "", what=name)
+    yield from set_changes(old.fields, new.fields, "union-member-removed", "union-member-added")
     if None in (old.discriminator, new.discriminator):
         return
     for name in sorted(old.fields & new.fields):
@@ -70,56 +70,39 @@ def _member_changes(old: Union, new: Union) -> Iterator[Finding]:
 # strategy implies, otherwise it is atomic; an object merges by key.
 
 
-@dataclass(frozen=True, slots=True)
-class ListMerging:
-    """The type of a list and, for a list of type map, its keys."""
-
-    type: str
-    keys: frozenset[str]
-
-
 def list_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
     """Compares two arrays."""
-    before, after = _list(old), _list(new)
-    if before.type != after.type:
-        yield Finding("list-type-changed", "", old=before.type, new=after.type)
-    elif before.keys != after.keys:
-        yield Finding("list-map-keys-changed", "", old=sorted(before.keys), new=sorted(after.keys))
+    (before, keys), (after, new_keys) = _list_type(old), _list_type(new)
+    if before != after:
+        yield Finding("list-type-changed", "", old=before, new=after)
+    elif keys != new_keys:
+        yield Finding("list-map-keys-changed", "", old=sorted(keys), new=sorted(new_keys))
     yield from _strategy_changes(old, new)
 
 
 def map_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
     """Compares two objects."""
-    before, after = _map_type(old), _map_type(new)
+    before, after = (text(schema.get("x-kubernetes-map-type")) or "granular" for schema in (old, new))
     if before != after:
         yield Finding("map-type-changed", "", old=before, new=after)
     yield from _strategy_changes(old, new)
 
 
-def _list(schema: Mapping[str, Any]) -> ListMerging:
+def _list_type(schema: Mapping[str, Any]) -> tuple[str, frozenset[str]]:
+    """The type, and the keys of a list of type map."""
     said = schema.get("x-kubernetes-list-type")
     strategies, merge_key = _strategy(schema)
     if not isinstance(said, str):
-        if "merge" not in strategies:
-            return ListMerging("atomic", frozenset())
-        said = "map" if merge_key else "set"
+        said = "atomic" if "merge" not in strategies else "map" if merge_key else "set"
     if said != "map":
-        return ListMerging(said, frozenset())
+        return said, frozenset()
     keys = schema.get("x-kubernetes-list-map-keys")
-    if not isinstance(keys, list):
-        keys = [merge_key] if merge_key else []
-    return ListMerging("map", frozenset(key for key in keys if isinstance(key, str)))
-
-
-def _map_type(schema: Mapping[str, Any]) -> str:
-    said = schema.get("x-kubernetes-map-type")
-    return said if isinstance(said, str) else "granular"
+    return "map", frozenset(texts(keys) if isinstance(keys, list) else filter(None, [merge_key]))
 
 
 def _strategy(schema: Mapping[str, Any]) -> tuple[frozenset[str], str]:
-    strategy, key = schema.get("x-kubernetes-patch-strategy"), schema.get("x-kubernetes-patch-merge-key")
-    names = strategy.split(",") if isinstance(strategy, str) else []
-    return frozenset(name.strip() for name in names if name.strip()), key if isinstance(key, str) else ""
+    names = map(str.strip, text(schema.get("x-kubernetes-patch-strategy")).split(","))
+    return frozenset(filter(None, names)), text(schema.get("x-kubernetes-patch-merge-key"))
 
 
 def _strategy_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
@@ -131,9 +114,8 @@ def _strategy_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterato
 
 
 def _describe_strategy(strategy: tuple[frozenset[str], str]) -> str | None:
-    names, key = strategy
-    text = ",".join(sorted(names))
-    return f"{text} by {key}" if key else text or None
+    names, key = ",".join(sorted(strategy[0])), strategy[1]
+    return f"{names} by {key}" if key else names or None
 
 
 PRESERVES: Final = "x-kubernetes-preserve-unknown-fields"
@@ -155,12 +137,8 @@ class Pair:
         return all(side.may_be(name) for side in self.types)
 
 
-def pair(old: Side, new: Side) -> Pair:
-    return Pair(old, new, (value_type(*old), value_type(*new)))
-
-
 def keyword_changes(both: Pair, *, is_enforced: bool, budget: ComparisonBudget) -> Iterator[Finding]:
-    """Yields all findings but a changed type, which ends the comparison (``type_findings``)."""
+    """Yields all findings but a changed type, which ends the comparison."""
     old, new = both.old[1], both.new[1]
     yield from deprecation_changes(old, new)
     yield from _nullable_changes(both, is_enforced=is_enforced)
@@ -170,73 +148,48 @@ def keyword_changes(both: Pair, *, is_enforced: bool, budget: ComparisonBudget) 
     types_of = (both.types[0].branches_of, both.types[1].branches_of)
     yield from composition_changes(both.old, both.new, types_of=types_of, budget=budget)
     yield from union_changes(old, new)
-    yield from _rules(old, new)
-    yield from _selectable(old, new)
+    if "x-kubernetes-validations" in old or "x-kubernetes-validations" in new:
+        yield from rule_changes(old, new, frozenset(properties(new).keys() - properties(old).keys()))
+    selectable = _selectable_fields(old), _selectable_fields(new)
+    yield from set_changes(*selectable, "selectable-field-removed", "selectable-field-added")
     if both.both_may_be("array") and _is_said(both, "array"):
         yield from list_changes(old, new)
     elif both.both_may_be("object") and _is_said(both, "object"):
         yield from map_changes(old, new)
-    yield from _flag(old.get(EMBEDDED) is True, new.get(EMBEDDED) is True, _EMBEDDED_RESOURCE)
-
-
-def type_findings(both: Pair, *, is_enforced: bool) -> tuple[Finding, ...]:
-    return tuple(type_changes(*both.types, is_enforced=is_enforced))
+    if (old.get(EMBEDDED) is True) != (new.get(EMBEDDED) is True):
+        change = "embedded-resource-added" if new.get(EMBEDDED) is True else "embedded-resource-removed"
+        yield Finding(change, "")
 
 
 def is_documented_differently(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
     return any(old.get(key) != new.get(key) for key in DOCUMENTATION) or documented_differently(old, new)
 
 
-_NULLABLE: Final = ("nullable-removed", "nullable-added")
-_EMBEDDED_RESOURCE: Final = ("embedded-resource-removed", "embedded-resource-added")
-
-
-def _flag(before: bool, after: bool, changes: tuple[str, str]) -> Iterator[Finding]:
-    if before != after:
-        yield Finding(changes[after], "")
-
-
 def _nullable_changes(both: Pair, *, is_enforced: bool) -> Iterator[Finding]:
     """A null that is not allowed is harmless if an apiserver fills in a default."""
-    old, new = both.old[1], both.new[1]
-    for found in _flag(_is_nullable(old, both.types[0]), _is_nullable(new, both.types[1]), _NULLABLE):
-        is_filled = is_enforced and found.id == "nullable-removed" and has_default(new, is_enforced=True)
-        yield replace(found, impacts=DROPPED_NULL) if is_filled else found
-
-
-def _is_nullable(schema: Mapping[str, Any], types: ValueType) -> bool:
-    return schema.get("nullable") is True or types.takes_null
+    schemas = both.old[1], both.new[1]
+    before, after = (
+        schema.get("nullable") is True or types.takes_null
+        for schema, types in zip(schemas, both.types, strict=True)
+    )
+    if after and not before:
+        yield Finding("nullable-added", "")
+    elif before and not after:
+        is_filled = is_enforced and has_default(schemas[1], is_enforced=True)
+        yield Finding("nullable-removed", "", impacts=DROPPED_NULL if is_filled else None)
 
 
 def _is_said(both: Pair, name: str) -> bool:
     return any(side.types is not None and name in side.types for side in both.types)
 
 
-def _rules(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
-    if "x-kubernetes-validations" in old or "x-kubernetes-validations" in new:
-        yield from rule_changes(old, new, frozenset(properties(new).keys() - properties(old).keys()))
-
-
 def properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     return mapping(schema.get("properties"))
 
 
-def _selectable(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
-    before, after = _selectable_fields(old), _selectable_fields(new)
-    for field in sorted(before - after):
-        yield Finding("selectable-field-removed", "", what=field)
-    for field in sorted(after - before):
-        yield Finding("selectable-field-added", "", what=field)
-
-
 def _selectable_fields(schema: Mapping[str, Any]) -> frozenset[str]:
-    listed = schema.get(_SELECTABLE)
-    fields = (
-        [item.get("fieldPath") for item in listed if isinstance(item, dict)]
-        if isinstance(listed, list)
-        else []
-    )
-    return frozenset(field.removeprefix(".") for field in fields if isinstance(field, str))
+    fields = texts([item.get("fieldPath") for item in objects(schema.get(_SELECTABLE))])
+    return frozenset(field.removeprefix(".") for field in fields)
 
 
 def is_deprecated(holder: Mapping[str, Any]) -> bool:

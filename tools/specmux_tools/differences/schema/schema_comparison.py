@@ -22,13 +22,11 @@ from specmux_tools.differences.findings import (
     Finding,
     Findings,
     Result,
-    below,
-    of_component,
     step,
 )
 from specmux_tools.differences.rules import RULES, Impact, Impacts
 from specmux_tools.differences.schema.compositions import DOCUMENTATION
-from specmux_tools.differences.schema.constraints import required_names
+from specmux_tools.differences.schema.constraints import has_default, required_names
 from specmux_tools.differences.schema.keywords import (
     DROPPED_NULL,
     EMBEDDED,
@@ -36,12 +34,9 @@ from specmux_tools.differences.schema.keywords import (
     Pair,
     is_documented_differently,
     keyword_changes,
-    pair,
     properties,
-    type_findings,
 )
-from specmux_tools.differences.schema.value_types import value_type
-from specmux_tools.differences.schema.values import has_default
+from specmux_tools.differences.schema.value_types import type_changes, value_type
 from specmux_tools.differences.schema.views import ComponentSchemas, View
 
 _REFERENCE: Final = re.compile(rb'"\$ref":"(#/components/schemas/[^"\\]*)"')
@@ -77,19 +72,20 @@ class SchemaComparison:
         """Raises LimitExceeded."""
         if self._is_same(old, new):
             return NOTHING
-        self._budget.schema()
+        self._budget.count_schema()
         before, after = self._old.view(old), self._new.view(new)
-        both = pair((self._old, before.keywords), (self._new, after.keywords))
-        changed = type_findings(both, is_enforced=self._is_enforced)
+        sides = (self._old, before.keywords), (self._new, after.keywords)
+        both = Pair(*sides, (value_type(*sides[0]), value_type(*sides[1])))
+        changed = tuple(type_changes(*both.types, is_enforced=self._is_enforced))
         if changed and changed[0].id == "type-changed":
             found = Result(changed)
         else:
             here = (*changed, *keyword_changes(both, is_enforced=self._is_enforced, budget=self._budget))
             documented = is_documented_differently(before.keywords, after.keywords)
-            found = _join_results(Result(here, int(documented)), self._children(before, after, both))
-        self._budget.places(found.findings)
+            found = Result(here, int(documented)) + self._children(before, after, both)
+        self._budget.count_places(len(found.findings))
         if after.source and _without_documentation(before.beside) == _without_documentation(after.beside):
-            return of_component(found, before.source or after.source)
+            return found.of_component(before.source or after.source)
         return found
 
     def _is_same(self, old: Any, new: Any) -> bool:
@@ -123,7 +119,7 @@ class SchemaComparison:
         depth = self._entered[key] = len(self._entered)
         outer, self._cut = self._cut, _NEVER
         beside, self._below_pair = self._below_pair, set()
-        found = of_component(self._below(before.keywords, after.keywords, both), key[0])
+        found = self._below(before.keywords, after.keywords, both).of_component(key[0])
         del self._entered[key]
         self._below_pair.add(key)
         if self._cut >= depth:
@@ -137,10 +133,10 @@ class SchemaComparison:
     def _below(self, old: Mapping[str, Any], new: Mapping[str, Any], both: Pair) -> Result:
         found = NOTHING
         if both.both_may_be("object"):
-            found = _join_results(found, self._object(old, new))
+            found += self._object(old, new)
         if both.both_may_be("array") and ("items" in old or "items" in new):
             items = self.compare(old.get("items", _UNTYPED), new.get("items", _UNTYPED))
-            found = _join_results(found, below(items, ITEMS))
+            found += items.below(ITEMS)
         return found
 
     def _object(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> Result:
@@ -148,15 +144,13 @@ class SchemaComparison:
         if before is not None and after is None and self._is_closed(new):
             return Result((Finding("map-closed", ""),))
         if before is None and after is not None and properties(old) and not properties(new):
-            return _join_results(
-                Result((Finding("map-opened", ""),)), self._compare_opened_map(old, new, after)
-            )
+            return Result((Finding("map-opened", ""),)) + self._compare_opened_map(old, new, after)
         found = self._properties(old, new)
         if before is not None or after is not None:
-            found = _join_results(found, self._map_values(before, after, old))
+            found += self._map_values(before, after, old)
         if _preserves(old) != _preserves(new) and before is None and after is None:
             change = "unknown-fields-pruned" if _preserves(old) else "unknown-fields-preserved"
-            found = _join_results(Result((Finding(change, ""),)), found)
+            found = Result((Finding(change, ""),)) + found
         return found
 
     def _is_closed(self, schema: Mapping[str, Any]) -> bool:
@@ -170,13 +164,13 @@ class SchemaComparison:
             for name in sorted(required_names(new) - required_names(old))
         ]
         for name, schema in sorted(properties(old).items()):
-            found += below(self.compare(schema, values), step(name)).findings
+            found += self.compare(schema, values).below(step(name)).findings
         return Result(tuple(each for each in found if RULES[each.id].impacts.write is Impact.BREAKING))
 
     def _map_values(self, before: Any, after: Any, old: Mapping[str, Any]) -> Result:
         if before is not None and after is not None:
             found = self.compare(before, after)
-            return below(_with_dropped_nulls(found) if self._is_enforced else found, VALUES)
+            return (found.map(_drop_null) if self._is_enforced else found).below(VALUES)
         if before is not None:
             return Result((Finding("field-untyped", VALUES),) if self._is_typed(self._old, before) else ())
         if self._is_closed(old):
@@ -200,9 +194,10 @@ class SchemaComparison:
             else:
                 found.extend(self._requirement(after.get(name), name, needed))
                 if name in before:
-                    result = below(self.compare(before[name], after[name]), step(name))
+                    result = self.compare(before[name], after[name])
                     if name in needed[1] and self._is_enforced:
-                        result = _with_lost_default(result, step(name))
+                        result = result.map(_lose_default)
+                    result = result.below(step(name))
                     found.extend(result.findings)
                     documentation += result.documentation
         return Result(tuple(found), documentation)
@@ -235,7 +230,7 @@ class SchemaComparison:
         """Breaks writers of a key that was free and now has its own schema."""
         if values is None:
             return ()
-        found = below(self.compare(values, {"allOf": [values, schema]}), step(name)).findings
+        found = self.compare(values, {"allOf": [values, schema]}).below(step(name)).findings
         return tuple(each for each in found if RULES[each.id].impacts.write is Impact.BREAKING)
 
     def _asks(self, schema: Any) -> bool:
@@ -254,30 +249,15 @@ _NULLABLE_REMOVED: Final = Finding("nullable-removed", "")
 _NOT_KNOWN: Final[tuple[None, frozenset[_Key]]] = (None, frozenset())
 
 
-def _join_results(first: Result, second: Result) -> Result:
-    if not second.findings and not second.documentation:
-        return first
-    return Result(first.findings + second.findings, first.documentation + second.documentation)
+def _drop_null(finding: Finding) -> Finding:
+    """For a map's values: an apiserver drops nulls that are not allowed."""
+    return replace(finding, impacts=DROPPED_NULL) if finding == _NULLABLE_REMOVED else finding
 
 
-def _with_dropped_nulls(result: Result) -> Result:
-    """Adjusts the result for a map's values: an apiserver drops nulls that are not allowed."""
-    found = tuple(
-        replace(finding, impacts=DROPPED_NULL) if finding == _NULLABLE_REMOVED else finding
-        for finding in result.findings
-    )
-    return Result(found, result.documentation)
-
-
-def _with_lost_default(result: Result, steps: str) -> Result:
-    """Adjusts the result for a required field: a stored object without it is now invalid."""
-    found = tuple(
-        replace(finding, impacts=_LOST)
-        if finding.id == "default-removed" and finding.steps == steps
-        else finding
-        for finding in result.findings
-    )
-    return Result(found, result.documentation)
+def _lose_default(finding: Finding) -> Finding:
+    """For a required field: a stored object without it is now invalid."""
+    is_lost = finding.id == "default-removed" and not finding.steps
+    return replace(finding, impacts=_LOST) if is_lost else finding
 
 
 def _values(schema: Mapping[str, Any]) -> Any:

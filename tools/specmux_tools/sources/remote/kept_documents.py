@@ -17,7 +17,7 @@ from specmux_cache.errors import StoreError
 from specmux_cache.store.disk_store import DiskStore
 from specmux_converters.document import DEFAULT_LIMITS, parse
 from specmux_tools.differences import Comparison, ServedSide, add_document
-from specmux_tools.differences.places import Place
+from specmux_tools.differences.changes import Place
 from specmux_tools.differences.reports import read_change
 from specmux_tools.sources import SourceOptions
 from specmux_tools.sources.input import refusals
