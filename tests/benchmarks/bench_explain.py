@@ -34,7 +34,7 @@ from shared_data import DATA  # noqa: E402
 from specmux_aggregator.http.messages import Coding  # noqa: E402
 from specmux_aggregator.reader.requests import DocumentOrigin, DocumentRequest, ReaderAnswer, SiteParts  # noqa: E402
 from specmux_converters.resources import GroupVersionKind  # noqa: E402
-from specmux_tools.explanation.plaintext import of_kind  # noqa: E402
+from specmux_tools.explanation.text import plaintext  # noqa: E402
 from specmux_tools.explanation.tree import FieldPlace, tree_of  # noqa: E402
 from specmux_tools.kinds import DocumentSet  # noqa: E402
 from specmux_tools.reader.state import ReaderState  # noqa: E402
@@ -77,7 +77,7 @@ def pure(rounds: int) -> None:
     shown = {
         "tree of Pod": lambda: tree_of(pod.document, place),
         "its HTML": lambda: tree_html(tree),
-        "its text, recursive": lambda: of_kind(pod.document, pod.kind, (), recursive=True),
+        "its text, recursive": lambda: plaintext(pod.document, pod.kind, (), recursive=True),
     }
     for name, work in shown.items():
         print(f"{name:<36} {1000 * cpu(work, rounds):7.1f} ms CPU")

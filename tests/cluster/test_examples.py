@@ -12,7 +12,7 @@ from cluster.control_plane import ControlPlane
 from specmux_converters.document import parse
 from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.synthesis import synthesise
-from specmux_tools.explanation.example import example
+from specmux_tools.explanation.skeleton import example
 from specmux_tools.kinds import kinds_of
 
 pytestmark = pytest.mark.timeout(900)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
 from shared_data import GOLDEN, documents, load
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion, group_version_of, split
+from specmux_converters.json_values import within
 from specmux_converters.resources import APIResource, GroupVersionKind
 from specmux_converters.synthesis import synthesise
+from specmux_tools.explanation.text import plaintext
 from specmux_tools.kinds import DocumentSet
 
 KIND = GroupVersionKind("garden.example.org", "v1", "Bed")
@@ -105,3 +108,24 @@ def random_path(schemas: dict[str, Any], schema: dict[str, Any], random: Random)
     if random.random() < 0.1:
         path.insert(random.randrange(len(path) + 1), random.choice(["spec", "items", "nothing", "type"]))
     return path
+
+
+def kubectl_text(
+    document: Document, resource: tuple[str, str, str], path: Sequence[str], **options: Any
+) -> str:
+    """What kubectl prints for a resource, by group, version and plural: the kind is that of its operations,
+    and the last path that states one decides."""
+    group, version, plural = resource
+    root = f"/apis/{group}/{version}/" if group else f"/api/{version}/"
+    kind: Mapping[str, Any] = {}
+    for middle in ("", "namespaces/{namespace}/"):
+        for end in ("", "/{name}"):
+            item = within(document, "paths", f"{root}{middle}{plural}{end}")
+            operations = (within(item, method) for method in ("get", "post", "put", "patch", "delete"))
+            for operation in filter(None, operations):
+                kind = within(operation, "x-kubernetes-group-version-kind")
+                if kind:
+                    break
+    return plaintext(
+        document, GroupVersionKind(kind["group"], kind["version"], kind["kind"]), path, **options
+    )

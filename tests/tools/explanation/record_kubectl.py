@@ -25,13 +25,12 @@ import orjson
 HERE = Path(__file__).resolve()
 sys.path.append(str(HERE.parents[2]))
 
-from data.explained_documents import random_path, release, release_kinds, release_resources  # noqa: E402
+from data.explained_documents import kubectl_text, random_path, release, release_kinds, release_resources  # noqa: E402
 from running.kubectl import KUBECTLS, Kubectl  # noqa: E402
 from running.service import directory, service  # noqa: E402
 from shared_data import PUBLISHED, SHARED  # noqa: E402
 from specmux_converters.group_versions import api_version, split  # noqa: E402
 from specmux_tools.errors import SchemasError  # noqa: E402
-from specmux_tools.explanation.plaintext import plaintext  # noqa: E402
 
 Case = tuple[str, str, list[str], bool]
 """Document, plural, path, whether recursive."""
@@ -60,7 +59,7 @@ def ours(case: Case) -> str | None:
     key, plural, path, recursive = case
     group, version = split(key) or ("", "")  # type: ignore[arg-type]
     try:
-        return plaintext(release()[key], (group, version, plural), path, recursive=recursive)  # type: ignore[index]
+        return kubectl_text(release()[key], (group, version, plural), path, recursive=recursive)  # type: ignore[index]
     except SchemasError:
         return None
 

@@ -14,12 +14,11 @@ import orjson
 import pytest
 
 from data.built_in_swagger import documents_of
-from data.explained_documents import release
+from data.explained_documents import kubectl_text, release
 from shared_data import PUBLISHED, needs
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion, split
 from specmux_tools.errors import SchemasError
-from specmux_tools.explanation.plaintext import plaintext
 
 RECORDED = Path(__file__).with_name("kubectl_outputs.jsonl")
 BUILT_IN = RECORDED.with_name("kubectl_outputs_built_in.jsonl")
@@ -31,7 +30,7 @@ def printed(documents: Documents, key: str, plural: str, path: list[str], recurs
     """The digest of ours."""
     group, version = split(GroupVersion(key)) or ("", "")
     try:
-        text = plaintext(documents[GroupVersion(key)], (group, version, plural), path, recursive=recursive)
+        text = kubectl_text(documents[GroupVersion(key)], (group, version, plural), path, recursive=recursive)
     except SchemasError:
         return "refused"
     return hashlib.sha256(text.encode()).hexdigest()[:24]

@@ -12,10 +12,10 @@ from typing import Any
 import orjson
 import pytest
 
-from data.explained_documents import KIND, bed, release
+from data.explained_documents import KIND, bed, kubectl_text, release
 from shared_data import PUBLISHED, needs
 from specmux_converters.group_versions import GroupVersion, split
-from specmux_tools.explanation.plaintext import of_kind, plaintext
+from specmux_tools.explanation.text import plaintext
 
 RECORDED = Path(__file__).with_name("kubectl_outputs_1_37.jsonl")
 DOCS = (
@@ -54,7 +54,7 @@ def test_every_recorded_output_is_equal(tally: Callable[[str, int], None]) -> No
     differing = []
     for key, plural, path, recursive, depth, expected in cases:
         group, version = split(GroupVersion(key)) or ("", "")
-        text = plaintext(made[key], (group, version, plural), path, recursive=recursive, max_depth=depth)
+        text = kubectl_text(made[key], (group, version, plural), path, recursive=recursive, max_depth=depth)
         if digest(text) != expected:
             differing.append((key, plural, path, recursive, depth))
     print(f"explain-1.37: {len(cases) - len(differing)} of {len(cases)}")
@@ -66,17 +66,17 @@ def test_every_recorded_output_is_equal(tally: Callable[[str, int], None]) -> No
 
 def test_external_docs_stand_behind_the_description() -> None:
     document = bed(a={"type": "string", "externalDocs": {"description": "more", "url": "https://a.example"}})
-    listed = of_kind(document, KIND, ["spec"])
+    listed = plaintext(document, KIND, ["spec"])
     assert (
         "    <no description>\n\n    EXTERNAL DOCS:\n      more\n      URL: https://a.example\n\n" in listed
     )
-    own = of_kind(document, KIND, ["spec", "a"])
+    own = plaintext(document, KIND, ["spec", "a"])
     assert "DESCRIPTION:\n    <empty>\n\nEXTERNAL DOCS:\n    more\n    URL: https://a.example\n" in own
 
 
 def test_levels_of_fields() -> None:
     soil = {"$ref": "#/components/schemas/Soil"}
     document = bed(a={"type": "object", "properties": {"b": soil}})
-    texts = [of_kind(document, KIND, [], recursive=True, max_depth=depth) for depth in (1, 2, 3, 0)]
+    texts = [plaintext(document, KIND, [], recursive=True, max_depth=depth) for depth in (1, 2, 3, 0)]
     named = [[name for name in ("spec", " a\t", " b\t", "acidity") if name in text] for text in texts]
     assert [len(found) for found in named] == [1, 2, 3, 4]

@@ -8,10 +8,9 @@ import pytest
 
 from data.explained_documents import KIND, bed, release_kinds, schema_of
 from specmux_tools.errors import UnknownField
-from specmux_tools.explanation.as_json import as_json
 from specmux_tools.explanation.field_details import DeclaredRule
 from specmux_tools.explanation.field_path import parse
-from specmux_tools.explanation.tree import Field, FieldPlace, find, tree_of
+from specmux_tools.explanation.tree import Field, FieldPlace, as_json, find, tree_of
 
 SOIL = {"$ref": "#/components/schemas/Soil"}
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specmux_tools.explanation.plaintext import wrap_text
+from specmux_tools.explanation.text import wrap_text
 
 # From running github.com/mitchellh/go-wordwrap 1.0.1.
 CASES = [

@@ -208,9 +208,9 @@ def _explain_field(
 
             return skeleton(found.document, name.kind, found.schema)
         case "plaintext":
-            from specmux_tools.explanation.plaintext import of_kind
+            from specmux_tools.explanation.text import plaintext
 
-            return of_kind(
+            return plaintext(
                 found.document,
                 name.kind,
                 place.names,
@@ -229,7 +229,7 @@ def _explain_field(
                 max_depth=wanted.depth or 0,
                 also_in=others,
             )
-    from specmux_tools.explanation.as_json import as_json
+    from specmux_tools.explanation.tree import as_json
 
     depth = wanted.depth or (MOST_DEPTH if wanted.is_recursive else 1)
     return as_json(found.document, name.kind, place.names, tree_of(found.document, place, depth=depth))

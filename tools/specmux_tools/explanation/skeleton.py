@@ -1,9 +1,16 @@
-"""A manifest to fill in: required fields and every ``spec``, each with its default, otherwise its first enum
-value, otherwise empty; comments state what is required and which values are allowed."""
+"""A manifest to fill in, and one that an apiserver accepts.
+
+The first has required fields and every ``spec``, each with its default, otherwise its first enum value,
+otherwise empty; comments state what is required and which values are allowed. The second has values where a
+schema suggests none: requirements of built-in kinds beyond their schemas exist only in Go code (pkg/apis,
+validation.go), so they are a table, ``example_objects.json``. Custom resources state all in their schemas, or
+in rules, which cannot be inverted: a text is the first of some usual ones that fits."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pkgutil import get_data
 from typing import Any, Final
 
 import orjson
@@ -35,31 +42,44 @@ _FORMATS: Final = {"date-time": '"1970-01-01T00:00:00Z"', "date": '"1970-01-01"'
 """Formats that reject the empty string, with a valid value."""
 _URLS: Final = frozenset(("uri", "url"))
 NOTHING_GIVEN: Final[Mapping[str, Any]] = {}
+_TEXTS: Final = (
+    *("example", "example.com", "https://example.com", "Example", "1h", "1", "100m", "1Gi", "v1.0.0"),
+    *("192.0.2.0/24", "192.0.2.1", "/example", "example.com/example", "example/example", "10-20", "0.0.0"),
+    *("example:1", "arn:aws:iam::000000000000:role/example", "00000000-0000-0000-0000-000000000000"),
+)
+"""Texts of an example for a required string: the first that fits."""
 _MICRO_TIME: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime"
 """Also of the format date-time, but Go accepts exactly six decimals of a second."""
 
 
-@dataclass(frozen=True, slots=True)
-class ManifestValues:
-    """Values instead of empty ones. ``given``: by field of a kind, as the object has them; ``texts``: for a
-    required string, the first that fits is used."""
-
-    given: Mapping[str, Any]
-    texts: tuple[str, ...]
-
-
 def skeleton(document: Document, kind: GroupVersionKind, schema: Schema) -> str:
-    """Returns YAML. ``schema`` is the kind's own."""
-    return manifest(document, kind, schema, None)
+    """The YAML to fill in. ``schema`` is the kind's own."""
+    return _manifest(document, kind, schema, NOTHING_GIVEN, ())
 
 
-def manifest(
-    document: Document, kind: GroupVersionKind, schema: Schema, values: ManifestValues | None
+def example(document: Document, kind: GroupVersionKind, schema: Schema) -> str:
+    """The YAML with values. ``schema`` is the kind's own."""
+    own = example_objects().get(f"{kind.group} {kind.kind}".lstrip(), NOTHING_GIVEN)
+    return _manifest(document, kind, schema, own, _TEXTS)
+
+
+@cache
+def example_objects() -> Mapping[str, Mapping[str, Any]]:
+    """Fields to write and their values, by group and kind ("apps Deployment"), or by the kind alone in the
+    core group, for any version. The signing request there is for CN=jane, with a discarded key. Fields that a
+    version lacks are left out."""
+    found: dict[str, Any] = orjson.loads(get_data(__package__, "example_objects.json") or b"")
+    return found
+
+
+def _manifest(
+    document: Document,
+    kind: GroupVersionKind,
+    schema: Schema,
+    given: Mapping[str, Any],
+    texts: tuple[str, ...],
 ) -> str:
-    """Like ``skeleton``; with ``values`` there are no comments on required fields."""
-    texts = () if values is None else values.texts
     writer = _Writer(document, kind, iter(range(MOST_LINES)), texts)
-    given = {} if values is None else values.given
     return "\n".join(writer.object(layers_of(schemas_of(document), schema), 0, frozenset(), given)) + "\n"
 
 

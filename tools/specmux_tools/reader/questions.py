@@ -22,13 +22,11 @@ from specmux_aggregator.reader.requests import (
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 from specmux_tools.errors import InvalidPath, SchemasError, UnknownField, UnknownKind
-from specmux_tools.explanation.as_json import as_json
 from specmux_tools.explanation.field_path import Step, parse
 from specmux_tools.explanation.kind_names import KindName, asked_for, names_in
-from specmux_tools.explanation.plaintext import of_kind
 from specmux_tools.explanation.skeleton import skeleton
-from specmux_tools.explanation.text import text
-from specmux_tools.explanation.tree import MOST_DEPTH, find, tree_of
+from specmux_tools.explanation.text import plaintext, text
+from specmux_tools.explanation.tree import MOST_DEPTH, as_json, find, tree_of
 from specmux_tools.kinds import KindSchema, kinds_of
 from specmux_tools.processor_time import QueryTooLong, limited_time
 from specmux_tools.reader.state import ReaderState
@@ -92,16 +90,15 @@ def kind_called(document: Document, group_version: GroupVersion, name: str) -> t
 def _explain_kind(document: Document, request: ExplainRequest) -> bytes:
     name, found = kind_called(document, request.group_version, request.kind)
     place = find(document, found.schema, parse(request.path))
-    levels = request.depth or 0
+    levels = request.depth or 0  # 0 is all
     match request.output:
         case "skeleton":
             return skeleton(document, name.kind, found.schema).encode()
-        case "text":
-            told = text(document, name.kind, place.names, recursive=request.is_recursive, max_depth=levels)
-            return _cut_text(told)
-        case "plaintext":
-            told = of_kind(document, name.kind, place.names, recursive=request.is_recursive, max_depth=levels)
-            return _cut_text(told)
+        case "text" | "plaintext" as form:
+            write = text if form == "text" else plaintext
+            return _cut_text(
+                write(document, name.kind, place.names, recursive=request.is_recursive, max_depth=levels)
+            )
     depth = request.depth or (MOST_DEPTH if request.is_recursive else 1)
     while True:
         made = orjson.dumps(as_json(document, name.kind, place.names, tree_of(document, place, depth=depth)))

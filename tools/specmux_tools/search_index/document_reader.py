@@ -20,7 +20,7 @@ from specmux_tools.explanation.layers import (
     properties_of,
     said_by,
 )
-from specmux_tools.explanation.plaintext import type_of
+from specmux_tools.explanation.text import type_of
 from specmux_tools.search_index.graph import DIGEST, EntryId, FieldGraph, NodeId
 
 MOST_DEPTH: Final = 64
