@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from specmux_converters.resources import GroupVersionKind
-from specmux_tools.kind_suggestions import BUILT_IN, REMOVED, built_in_kinds, place_of
+from specmux_tools.kind_lifecycles import BUILT_IN, REMOVED, built_in_kinds, place_of
 
 KNOWN = [*built_in_kinds(), GroupVersionKind("shop.example.org", "v1", "Order")]
 

@@ -15,11 +15,10 @@ from specmux_converters.group_versions import split
 from specmux_converters.json_values import array
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.resources import GroupVersionKind
-from specmux_tools.differences.changes import changes_of
-from specmux_tools.differences.places import Place
+from specmux_tools.differences.changes import Place, changes_of
 from specmux_tools.differences.rules import ChangeSeverity
 from specmux_tools.differences.served import ServedSide
-from specmux_tools.kind_suggestions import REMOVED, place_of
+from specmux_tools.kind_lifecycles import REMOVED, place_of
 from specmux_tools.validation import Check, Severity, ValidationReport, Validator, Violation
 from specmux_tools.validation.decoding.body import Body
 from specmux_tools.validation.definitions.definition_fault import DEFINITION, objects

@@ -26,8 +26,7 @@ from specmux_converters.group_versions import GroupVersion
 from specmux_tools.explanation.tree import FieldPlace, tree_of
 from specmux_tools.reader.state import ReaderState
 from specmux_tools.web_ui.document_page import document_page
-from specmux_tools.web_ui.markdown_links import beginning
-from specmux_tools.web_ui.page_frame import breakable
+from specmux_tools.web_ui.page_frame import beginning, breakable
 from specmux_tools.web_ui.pages import duration, error_page, home, search_page, status_page, validate_page
 from specmux_tools.web_ui.tree import tree_html
 

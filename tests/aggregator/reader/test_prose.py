@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specmux_tools.web_ui.markdown_links import prose
+from specmux_tools.web_ui.page_frame import prose
 
 
 @settings(max_examples=300)

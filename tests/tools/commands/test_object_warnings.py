@@ -13,7 +13,7 @@ from converters.crd.widgets import of_spec, widget
 from shared_data import SHARED
 from specmux_aggregator.cli import main
 from specmux_converters.resources import GroupVersionKind
-from specmux_tools.deprecations import deprecation_of
+from specmux_tools.kind_lifecycles import deprecation_of
 
 OBJECT = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
 

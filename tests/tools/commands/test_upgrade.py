@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 from shared_data import DATA, needs
 from specmux_aggregator.cli import main
 from specmux_converters.releases import RELEASES
-from specmux_tools.kind_suggestions import REMOVED
+from specmux_tools.kind_lifecycles import REMOVED
 from specmux_tools.reports import FORMS
 
 PAIRS = DATA / "k8s-pairs"

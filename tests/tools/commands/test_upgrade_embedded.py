@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from converters.crd.widgets import of_spec, widget
 from shared_data import SHARED
 from specmux_aggregator.cli import main
-from specmux_tools.inputs import embedded_manifests
+from specmux_tools.inputs import upgraded_objects
 
 GONE = "apiVersion: policy/v1beta1\nkind: PodSecurityPolicy\nmetadata: {name: p}\n"
 HERE = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w}\n"
@@ -100,7 +100,7 @@ def test_no_upgrade_starts_from_past_releases(stored: dict[str, Any], folder: Pa
 def test_a_release_that_cannot_be_read_is_not_checked(
     data: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedded_manifests, "RELEASE_MAX", 1000)
+    monkeypatch.setattr(upgraded_objects, "RELEASE_MAX", 1000)
     result = run(secret(data))
     assert result.exit_code == 5
     assert "cannot be read: " in result.stdout
@@ -110,7 +110,7 @@ def test_a_release_that_cannot_be_read_is_not_checked(
 def applied(stored: str, said: str | None) -> dict[str, Any]:
     value: dict[str, Any] = yaml.safe_load(stored)
     if said is not None:
-        value["metadata"]["annotations"] = {embedded_manifests.LAST_APPLIED: said}
+        value["metadata"]["annotations"] = {upgraded_objects.LAST_APPLIED: said}
     return value
 
 

@@ -22,7 +22,7 @@ from specmux_tools.sources import (
     group_versions_option,
     source_options,
 )
-from specmux_tools.sources.arguments import SourceWord, inputs_of
+from specmux_tools.sources.listing import SourceWord, inputs_of
 from specmux_tools.sources.options import bundle_options
 from specmux_tools.sources.source import UnreadSource
 

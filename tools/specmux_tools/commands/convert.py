@@ -34,8 +34,8 @@ from specmux_converters.yaml import to_yaml
 from specmux_tools.command_line.output_files import file_of, output_file_option, write_file, write_out
 from specmux_tools.command_line.report_output import count_losses, list_losses
 from specmux_tools.sources import SourceOptions, source_options
-from specmux_tools.sources.arguments import SourceWord, inputs_of
 from specmux_tools.sources.input import Input, refusals
+from specmux_tools.sources.listing import SourceWord, inputs_of
 from specmux_tools.sources.options import bundle_options
 from specmux_tools.sources.source import FileRefused
 

@@ -24,8 +24,8 @@ from specmux_converters.yaml import to_yaml
 from specmux_tools.command_line.output_files import output_file_option, write_out
 from specmux_tools.command_line.report_output import count_losses
 from specmux_tools.sources import SourceOptions, own_kinds_option, source_options
-from specmux_tools.sources.arguments import SourceWord, inputs_of, is_path
 from specmux_tools.sources.input import Input, refusals
+from specmux_tools.sources.listing import SourceWord, inputs_of, is_path
 from specmux_tools.sources.options import is_given
 from specmux_tools.sources.source import FileRefused
 

@@ -33,8 +33,8 @@ from specmux_tools.command_line.operation_options import (
 from specmux_tools.command_line.output_files import write_out
 from specmux_tools.command_line.report_output import write_report
 from specmux_tools.command_line.validation_reports import OBJECT_FORMS, report_of, stored_text
-from specmux_tools.inputs.ignored_fields import IgnoredField
 from specmux_tools.inputs.validated_objects import (
+    IgnoredField,
     Manifest,
     ObjectVerdict,
     ValidatedObject,
@@ -298,7 +298,7 @@ def _object_warnings(
     release: str | None,
 ) -> Iterator[str]:
     """Warnings of an apiserver and kubectl about valid objects: each text once, never a fault."""
-    from specmux_tools.deprecations import deprecation_of
+    from specmux_tools.kind_lifecycles import deprecation_of
 
     kinds = {
         each.report.kind: None

@@ -1,26 +1,37 @@
-"""Objects of files and clusters, judged before an upgrade, and the verdict on each."""
+"""Objects of files and clusters, judged before an upgrade, and the verdict on each.
+
+Judged, too, are the manifests within stored objects, from which the next ``helm upgrade`` or ``kubectl
+apply`` starts. Helm keeps each release in a Secret or a ConfigMap: base64 of gzip of JSON, with the manifest
+as text. kubectl keeps what was applied in an annotation. Either may be of a group-version that the object has
+left."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import base64
+import binascii
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
+
+import orjson
 
 from specmux_aggregator.console import warn
 from specmux_aggregator.folders import LAYOUT
+from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decode_body
+from specmux_aggregator.http.messages import Coding
 from specmux_converters.counted_nouns import counted
-from specmux_converters.document import Document
+from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion, join_group_version, split
+from specmux_converters.json_values import array, mapping, text, within
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.resources import GroupVersionKind
 from specmux_tools.differences import ServedSide, compare
-from specmux_tools.inputs.diff_sides import Side, side_of, side_of_source
-from specmux_tools.inputs.embedded_manifests import MARKS, EmbeddedManifest, embedded_manifests
+from specmux_tools.inputs.diff_sides import side_of, side_of_source
 from specmux_tools.inputs.judged_objects import stored_objects, validator_of
 from specmux_tools.inputs.validated_objects import Manifest, manifest_files, manifests_in
 from specmux_tools.sources import SourceOptions
-from specmux_tools.sources.arguments import is_path
 from specmux_tools.sources.disk.git_files import PREFIX as GIT
+from specmux_tools.sources.listing import is_path
 from specmux_tools.upgrades import (
     UpgradeJudge,
     UpgradeOutcome,
@@ -34,54 +45,20 @@ from specmux_tools.validation.decoding.manifests import definitions_in, group_ve
 from specmux_tools.validation.decoding.streams import parts_of
 from specmux_tools.validation.requests import body_format
 
-
-@dataclass(frozen=True, slots=True)
-class ReadSide:
-    """``word`` is "" for the source that options name."""
-
-    word: str
-    side: Side
-
-
-def read_side(word: str, source: SourceOptions) -> ReadSide:
-    """Raises FileRefused, SpecmuxError."""
-    side = side_of(word, source, group_versions=()) if word else side_of_source(source)
-    return ReadSide(word, side)
+CLUSTER: Final = "cluster"
+"""In place of a file, for objects that are stored."""
+RELEASE_MAX: Final = 32 * 1024 * 1024
+"""Bytes of an unpacked release; the packed one is at most an object of etcd, 1.5 MiB."""
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+MARKS: Final = (b"helm.sh/release", b"last-applied-configuration", b"owner")
+"""One of them stands in every object that has manifests within."""
+_HELM: Final = "helm.sh/release.v1"
+_PAST: Final = ("superseded", "uninstalled")
+"""States of releases that no upgrade starts from."""
+_GZIP: Final = b"\x1f\x8b"
 
 
-def upgrade_sides(
-    before: ReadSide,
-    after: ReadSide,
-    source: SourceOptions,
-    *,
-    own: Sequence[Document],
-    wanted: Collection[GroupVersion] | None,
-    release: str | None,
-) -> UpgradeSides:
-    """``own``: definitions among the objects. ``wanted``: group-versions of these; None is all."""
-    old, new = (_only(each.side.served, wanted) for each in (before, after))
-    return UpgradeSides(
-        old=validator_of(before.word, before.side, source, own),
-        new=validator_of(after.word, after.side, source, own, release=release),
-        places=compare(old, new).places,
-        old_resources=resources_of(before.side.served),
-        new_resources=resources_of(after.side.served),
-        new_kinds=tuple(_kinds(after.side.served)),
-        definitions={
-            str((each.document.get("metadata") or {}).get("name")): each.document
-            for each in after.side.sources
-            if each.is_manifest
-        },
-    )
-
-
-def group_versions_of(inputs: Iterable[Manifest]) -> frozenset[GroupVersion]:
-    return frozenset(join_group_version(*each) for item in inputs for each in group_versions_in(item.part))
-
-
-def _only(served: ServedSide, wanted: Collection[GroupVersion] | None) -> ServedSide:
-    if wanted is None:
-        return served
+def _only(served: ServedSide, wanted: Collection[GroupVersion]) -> ServedSide:
     return ServedSide({name: each for name, each in served.group_versions.items() if name in wanted})
 
 
@@ -91,9 +68,6 @@ def _kinds(served: ServedSide) -> Iterable[GroupVersionKind]:
         if group is not None:
             for resource in each.resources.values():
                 yield GroupVersionKind(*group, resource.kind)
-
-
-CLUSTER = "cluster"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,43 +85,53 @@ class UpgradedObject:
         return head | self.verdict.report.as_document()
 
 
-class Upgrade:
-    """An upgrade from ``origin`` ("": the options' own source) to ``target``."""
-
-    def __init__(self, origin: str, target: str, source: SourceOptions, release: str | None) -> None:
-        self._source = source
-        self._release = release
-        self._before = read_side(origin, source)
-        self._after = read_side(target, source)
-
-    def judged(self, paths: Sequence[str], *, live: bool) -> list[UpgradedObject]:
-        """Raises FileRefused, SpecmuxError."""
-        given = manifests_in(manifest_files(paths))
-        inputs = [item for item in given if not is_local_config(item.part)]
-        if local := len(given) - len(inputs):
-            warn(f"{counted(local, 'object')} with config.kubernetes.io/local-config: skipped")
-        definitions = definitions_in(item.part for item in inputs)
-        sides = upgrade_sides(
-            self._before,
-            self._after,
-            self._source,
-            own=definitions,
-            wanted=None if live or any(map(_may_embed, inputs)) else group_versions_of(inputs),
-            release=self._release,
+def judge_objects(
+    paths: Sequence[str],
+    *,
+    origin: str,
+    target: str,
+    source: SourceOptions,
+    release: str | None,
+    live: bool,
+) -> list[UpgradedObject]:
+    """The verdicts on an upgrade from ``origin`` ("": the options' own source) to ``target``. Raises
+    FileRefused, SpecmuxError."""
+    before, after = (
+        side_of(word, source, group_versions=()) if word else side_of_source(source)
+        for word in (origin, target)
+    )
+    given = manifests_in(manifest_files(paths))
+    inputs = [item for item in given if not is_local_config(item.part)]
+    if local := len(given) - len(inputs):
+        warn(f"{counted(local, 'object')} with config.kubernetes.io/local-config: skipped")
+    own = definitions_in(item.part for item in inputs)
+    old, new = before.served, after.served
+    if not live and not any(mark in item.part.data for mark in MARKS for item in inputs):
+        named = {join_group_version(*each) for item in inputs for each in group_versions_in(item.part)}
+        old, new = _only(old, named), _only(new, named)
+    judge = UpgradeJudge(
+        UpgradeSides(
+            old=validator_of(origin, before, source, own),
+            new=validator_of(target, after, source, own, release=release),
+            places=compare(old, new).places,
+            old_resources=resources_of(before.served),
+            new_resources=resources_of(after.served),
+            new_kinds=tuple(_kinds(after.served)),
+            definitions={
+                str(within(each.document, "metadata").get("name")): each.document
+                for each in after.sources
+                if each.is_manifest
+            },
         )
-        judge = UpgradeJudge(sides)
-        judged = [each for item in inputs for each in _of_input(item, judge)]
-        if live:
-            word = self._before.word
-            cluster = (
-                self._source if is_path(word) or word.startswith((GIT, LAYOUT)) else self._source.at(word)
-            )
-            for data, media_type in stored_objects(cluster, self._before.side):
-                judged += (
-                    UpgradedObject(CLUSTER, 1, each)
-                    for each in _verdicts(Body.receive(data, body_format(media_type)), judge)
-                )
-        return judged
+    )
+    judged = [each for item in inputs for each in _of_input(item, judge)]
+    if live:
+        is_files = is_path(origin) or origin.startswith((GIT, LAYOUT))
+        cluster = source if is_files else source.at(origin)
+        for data, media_type in stored_objects(cluster, before):
+            verdicts = _verdicts(Body.sent(data, body_format(media_type)), judge)
+            judged += (UpgradedObject(CLUSTER, 1, each) for each in verdicts)
+    return judged
 
 
 def _of_input(item: Manifest, judge: UpgradeJudge) -> Iterator[UpgradedObject]:
@@ -187,5 +171,61 @@ def _place(verdict: UpgradeVerdict, embedded: EmbeddedManifest) -> UpgradeVerdic
     return replace(verdict, report=replace(verdict.report, violations=found))
 
 
-def _may_embed(item: Manifest) -> bool:
-    return any(mark in item.part.data for mark in MARKS)
+@dataclass(frozen=True, slots=True)
+class EmbeddedManifest:
+    place: str
+    """The name in messages."""
+    data: bytes
+    fault: str = ""
+    """Why it cannot be read."""
+
+
+def embedded_manifests(value: Any) -> Iterator[EmbeddedManifest]:
+    """The manifests within one object."""
+    stored = mapping(value)
+    is_secret = stored.get("type") == _HELM
+    if is_secret or (stored.get("kind") == "ConfigMap" and _label(stored, "owner") == "helm"):
+        yield from _of_release(stored, is_secret=is_secret)
+    applied = text(within(stored, "metadata", "annotations").get(LAST_APPLIED))
+    if applied and _is_other(applied, stored):
+        yield EmbeddedManifest("its last-applied-configuration, of the next kubectl apply", applied.encode())
+
+
+def _of_release(stored: Mapping[str, Any], *, is_secret: bool) -> Iterator[EmbeddedManifest]:
+    packed = text(within(stored, "data").get("release"))
+    metadata = mapping(stored.get("metadata"))
+    named = f"{cut(text(metadata.get('namespace')) or 'default')}/{cut(_label(stored, 'name'))}"
+    place = f"Helm's release {named}, revision {cut(_label(stored, 'version'))}, of the next helm upgrade"
+    if not packed or _label(stored, "status") in _PAST:
+        return
+    try:
+        data = base64.b64decode(packed, validate=True)
+        if is_secret:  # Kubernetes' own base64 around Helm's
+            data = base64.b64decode(data, validate=True)
+        if data.startswith(_GZIP):
+            data = decode_body(data, Coding.GZIP, max_bytes=RELEASE_MAX)
+        elif len(data) > RELEASE_MAX:
+            raise TooLarge(f"more than {RELEASE_MAX} bytes")
+        release = orjson.loads(data)
+    except (binascii.Error, BadCoding, TooLarge, ValueError) as error:
+        yield EmbeddedManifest(place, b"", cut(str(error)))
+        return
+    if text(within(release, "info").get("status")) in _PAST:
+        return
+    for each in (release, *array(mapping(release).get("hooks"))):
+        if manifest := text(mapping(each).get("manifest")):
+            yield EmbeddedManifest(place, manifest.encode("utf-8", "replace"))
+
+
+def _label(stored: Mapping[str, Any], name: str) -> str:
+    labels = within(stored, "metadata", "labels")
+    return text(labels.get(name)) or text(labels.get(name.upper()))
+
+
+def _is_other(applied: str, stored: Mapping[str, Any]) -> bool:
+    """Whether it is of another group-version than the object, which is judged itself."""
+    try:
+        value = mapping(orjson.loads(applied))
+    except ValueError:
+        return True
+    return any(value.get(name) != stored.get(name) for name in ("apiVersion", "kind"))

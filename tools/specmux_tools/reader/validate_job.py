@@ -27,7 +27,7 @@ from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion, join_group_version
 from specmux_converters.json_values import mapping
 from specmux_converters.resources import GroupVersionKind
-from specmux_tools.kind_suggestions import built_in_kinds, place_of
+from specmux_tools.kind_lifecycles import built_in_kinds, place_of
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.processor_time import QueryTooLong, limited_time
 from specmux_tools.reader.state import ReaderState

@@ -11,7 +11,7 @@ from specmux_converters.resources import GroupVersionKind, Resources
 from specmux_tools.errors import UnknownKind
 from specmux_tools.explanation.field_path import parse
 from specmux_tools.explanation.kind_names import KindName, KindReference, asked_for, names_of
-from specmux_tools.kind_suggestions import built_in_kinds
+from specmux_tools.kind_lifecycles import built_in_kinds
 from specmux_tools.kinds import KindSchema
 from specmux_tools.sources.source import LoadedDocuments, Source
 

@@ -29,10 +29,10 @@ from specmux_converters.references import schemas_of
 from specmux_converters.resources import GroupVersionKind
 from specmux_tools.differences.kind_comparison import KindDifference, compare_kinds
 from specmux_tools.errors import SchemasError, UnknownKind
-from specmux_tools.explanation.example import example
 from specmux_tools.explanation.field_path import parse
 from specmux_tools.explanation.kind_names import KindName, names_in
 from specmux_tools.explanation.layers import component_in, layers_of, said_by
+from specmux_tools.explanation.skeleton import example
 from specmux_tools.explanation.tree import MOST_FIELDS, Field, FieldPlace, find, tree_of
 from specmux_tools.kinds import KindSchema, group_version_kinds
 from specmux_tools.processor_time import QueryTooLong, limited_time
@@ -40,8 +40,7 @@ from specmux_tools.reader.questions import kind_called, refusal_of
 from specmux_tools.reader.state import ReaderState
 from specmux_tools.search_index.graph import beside, summary_of
 from specmux_tools.web_ui.change_pages import shown_entries
-from specmux_tools.web_ui.markdown_links import beginning, prose
-from specmux_tools.web_ui.page_frame import load, render_page
+from specmux_tools.web_ui.page_frame import beginning, load, prose, render_page
 from specmux_tools.web_ui.pages import PROVENANCES
 from specmux_tools.web_ui.tree import marks_text, tree_html
 

@@ -21,8 +21,7 @@ from specmux_tools.reader.state import ReaderState
 from specmux_tools.search_index.query import SchemaHit, SearchResult, search
 from specmux_tools.search_index.shortest_paths import MOST_USED, group_class
 from specmux_tools.search_index.words import mark_words
-from specmux_tools.web_ui.markdown_links import mark_code
-from specmux_tools.web_ui.page_frame import render_page
+from specmux_tools.web_ui.page_frame import mark_code, render_page
 
 _FIRST: Final = ("", "apps", "batch")
 """Groups that most people look for."""

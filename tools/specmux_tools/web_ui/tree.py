@@ -17,7 +17,7 @@ from markupsafe import Markup, escape
 
 from specmux_tools.explanation.text import notes_on
 from specmux_tools.explanation.tree import Field
-from specmux_tools.web_ui.markdown_links import beginning, link_text, mark_code, prose
+from specmux_tools.web_ui.page_frame import beginning, link_text, mark_code, prose
 
 _TITLES: Final = {
     "LIMITS": "Limits",
