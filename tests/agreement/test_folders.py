@@ -76,7 +76,7 @@ def test_a_repository_is_skipped_and_well_known_is_not(tmp_path: Path) -> None:
     walk = walk_files(tmp_path, lambda name: name.endswith(".json"))
     assert sorted(path.relative_to(tmp_path).as_posix() for path in walk) == seen
     assert list(asyncio.run(Folder(tmp_path, max_files=9, max_bytes=9).scan())) == seen
-    assert len(FileSource.of(directories=[tmp_path]).group_versions()) == 2
+    assert len(FileSource(directories=[tmp_path]).group_versions()) == 2
     assert "2 documents:" in run("check", tmp_path).output
 
 

@@ -16,7 +16,7 @@ from shared_data import DATA, needs
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.release_documents import add_enums
 from specmux_converters.releases import RELEASES as KNOWN
-from specmux_tools.inputs.validated_objects import MEDIA_TYPES, manifest_files, manifests_in
+from specmux_tools.inputs.validated_objects import manifest_files, manifests_in
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.sources.releases import ReleaseSource
 from specmux_tools.validation import Validator
@@ -81,7 +81,7 @@ def _files() -> Iterator[tuple[bytes, str]]:
     folders = (DATA / "manifests", DATA / "defects/mistakes")
     for folder in filter(Path.is_dir, folders):
         for item in manifests_in(manifest_files([str(folder)])):
-            yield item.part.data, MEDIA_TYPES[item.part.format]
+            yield item.part.data, f"application/{item.part.format}"
 
 
 def _filled() -> Iterator[Any]:

@@ -98,7 +98,7 @@ def by_command(folder: Path, body: bytes, *options: str) -> list[str]:
 
 
 def by_agent(folder: Path, body: bytes) -> list[str]:
-    library = Library(FileSource.of(directories=[folder / "documents"]), is_ordered=False)
+    library = Library(FileSource(directories=[folder / "documents"]), is_ordered=False)
     answer = library.validate(body.decode())
     assert answer["valid"] is False
     alone = [library.validate(line.decode())["valid"] for line in body.splitlines()[:40]]
@@ -112,7 +112,7 @@ def test_every_door_says_the_same(tmp_path: Path, tally: Callable[[str, int], No
     write_documents(tmp_path / "documents")
     bodies = [orjson.dumps(each) for each in objects()]
     whole = b"\n".join(bodies)
-    loaded = FileSource.of(directories=[tmp_path / "documents"]).load()
+    loaded = FileSource(directories=[tmp_path / "documents"]).load()
     validator = Validator(loaded.documents)
     told = {
         "library": [of_report(validator.validate(body)) for body in bodies],
@@ -175,8 +175,8 @@ def accepted_alone(folder: Path, texts: dict[str, bytes], tmp_path: Path) -> dic
     tmp_path.mkdir()
     for name, text in texts.items():
         (tmp_path / f"{name}.yaml").write_bytes(text)
-    documents = FileSource.of(directories=[folder]).load().documents.documents
-    agents = Library(FileSource.of(directories=[folder]), is_ordered=False)
+    documents = FileSource(directories=[folder]).load().documents.documents
+    agents = Library(FileSource(directories=[folder]), is_ordered=False)
 
     def by_files(*options: str) -> dict[str, bool]:
         words = ["validate", "-o", "json", "--workers", "1", "--directory", str(folder), *options]

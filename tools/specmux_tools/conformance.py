@@ -17,7 +17,7 @@ import orjson
 from specmux_converters.codecs import decode
 from specmux_converters.document import Limits, content_hash
 from specmux_converters.errors import ConverterError, cut
-from specmux_converters.json_values import mapping
+from specmux_converters.json_values import array, mapping, objects, text, within
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.media_types import JSON, PROTOBUF
 from specmux_tools.reports import Case, FindingReport, Level, ReportFinding, Suite, Where
@@ -46,8 +46,8 @@ Ask = Callable[[str, Mapping[str, str]], Awaitable[HTTPAnswer]]
 """Sends a GET for a target with header fields, without following redirects."""
 
 
-Note = Callable[..., None]
-"""Counts an attempt at a promise, by name, with its fault if there is one."""
+Note = Callable[[str, bool, str], None]
+"""Counts an attempt at a promise, by name; whether it was kept, and else the fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +102,14 @@ async def try_promises(ask: Ask, *, most_documents: int | None = None) -> list[V
     """All promises, in order. ``most_documents``: how many to test; None: all. Raises what ``ask`` raises."""
     verdicts = {promise.name: Verdict(promise) for promise in PROMISES}
 
-    def note(name: str, fault: str | None = None) -> None:
+    def note(name: str, is_kept: bool, fault: str) -> None:
         verdicts[name].tried += 1
-        if fault is not None:
+        if not is_kept:
             verdicts[name].faults.append(fault)
 
     urls = _urls(await ask(ROOT, {"Accept": JSON}), note)
     async for key in _list_group_versions(ask):
-        note("group-versions", None if key in urls else f"{cut(key)} is not in the root")
+        note("group-versions", key in urls, f"{cut(key)} is not in the root")
     for key, url in list(urls.items())[:most_documents]:
         await _try_document(ask, key, url, note)
     await _try_rest(ask, next(iter(urls.items()), None), note)
@@ -119,56 +119,52 @@ async def try_promises(ask: Ask, *, most_documents: int | None = None) -> list[V
 def _urls(answer: HTTPAnswer, note: Note) -> dict[str, str]:
     """The URLs of the documents in the root, by key."""
     paths = mapping(_json(answer.body)).get("paths")
-    if answer.status != 200 or not isinstance(paths, dict):
-        note("root", f'{answer.status}, and no JSON object with "paths"')
-        return {}
-    note("root")
+    is_root = answer.status == 200 and isinstance(paths, dict)
+    note("root", is_root, f'{answer.status}, and no JSON object with "paths"')
     urls: dict[str, str] = {}
-    for key, entry in paths.items():
-        url = mapping(entry).get("serverRelativeURL")
-        if not isinstance(url, str) or urlsplit(url).path != f"{ROOT}/{key}" or urlsplit(url).netloc:
-            note("relative-urls", f"{cut(str(key))}: {cut(str(url))}")
-            continue
-        note("relative-urls")
-        note("hash", None if _hash(url) else f"{cut(key)}: {cut(url)}")
-        urls[key] = url
+    for key, entry in mapping(paths if is_root else None).items():
+        url = text(mapping(entry).get("serverRelativeURL"))
+        is_relative = urlsplit(url).path == f"{ROOT}/{key}" and not urlsplit(url).netloc
+        note("relative-urls", is_relative, f"{cut(key)}: {cut(url)}")
+        if is_relative:
+            note("hash", bool(_hash(url)), f"{cut(key)}: {cut(url)}")
+            urls[key] = url
     return urls
 
 
 async def _list_group_versions(ask: Ask) -> AsyncIterator[str]:
     """The group-versions of legacy discovery, which every server has."""
-    core = _json((await ask("/api", {"Accept": JSON})).body)
-    for version in core.get("versions", []) if isinstance(core, dict) else []:
-        yield f"api/{version}"
-    groups = _json((await ask("/apis", {"Accept": JSON})).body)
-    for group in groups.get("groups", []) if isinstance(groups, dict) else []:
-        for version in group.get("versions", []) if isinstance(group, dict) else []:
+    core = mapping(_json((await ask("/api", {"Accept": JSON})).body))
+    for name in array(core.get("versions")):
+        yield f"api/{name}"
+    groups = mapping(_json((await ask("/apis", {"Accept": JSON})).body))
+    for group in objects(groups.get("groups")):
+        for version in objects(group.get("versions")):
             yield f"apis/{version.get('groupVersion')}"
 
 
 async def _try_document(ask: Ask, key: str, url: str, note: Note) -> None:
     answer = await ask(url, {"Accept": JSON, "Accept-Encoding": "identity"})
     version = mapping(_json(answer.body)).get("openapi")
-    if answer.status != 200 or not str(version).startswith("3."):
-        note("documents", f"{cut(key)}: {answer.status}, {len(answer.body)} bytes, no OpenAPI 3")
+    is_document = answer.status == 200 and str(version).startswith("3.")
+    note("documents", is_document, f"{cut(key)}: {answer.status}, {len(answer.body)} bytes, no OpenAPI 3")
+    if not is_document:
         return
-    note("documents")
     hash = _hash(url)
     if hash:
         is_true = hash.upper() == content_hash(answer.body)
-        note("true-hashes", None if is_true else f"{cut(key)}: {cut(hash)} is not the SHA-512 of its JSON")
-        note("immutable", _immutable_fault(key, answer))
+        note("true-hashes", is_true, f"{cut(key)}: {cut(hash)} is not the SHA-512 of its JSON")
+        said = cut(answer.field("cache-control") or "none")
+        note("immutable", _is_immutable(answer), f"{cut(key)}: Cache-Control: {said}")
         await _try_stale(ask, key, url, note)
     await _try_forms(ask, key, url, answer, note)
 
 
-def _immutable_fault(key: str, answer: HTTPAnswer) -> str | None:
+def _is_immutable(answer: HTTPAnswer) -> bool:
     control = {part.strip().lower() for part in answer.field("cache-control").split(",")}
     age = next((part[8:] for part in control if part.startswith("max-age=")), None)
     seconds = _expires_in(answer) if age is None else int(age) if age.isdigit() else 0
-    if "immutable" in control and "no-store" not in control and seconds >= 30 * 86400:
-        return None
-    return f"{cut(key)}: Cache-Control: {cut(answer.field('cache-control') or 'none')}"
+    return "immutable" in control and "no-store" not in control and seconds >= 30 * 86400
 
 
 def _expires_in(answer: HTTPAnswer) -> float:
@@ -186,68 +182,61 @@ async def _try_stale(ask: Ask, key: str, url: str, note: Note) -> None:
     target = urljoin(path, answer.field("location"))
     query = dict(parse_qsl(urlsplit(target).query))
     if answer.status != 301 or urlsplit(target).path != path or query.get("hash") != _hash(url):
-        note(
-            "stale-hash", f"{cut(key)}: {answer.status}, Location: {cut(answer.field('location') or 'none')}"
-        )
+        told = cut(answer.field("location") or "none")
+        note("stale-hash", False, f"{cut(key)}: {answer.status}, Location: {told}")
     else:
         is_whole = query.get("timeout") == "32s"
-        note("stale-hash", None if is_whole else f"{cut(key)}: the redirect drops the other parameters")
+        note("stale-hash", is_whole, f"{cut(key)}: the redirect drops the other parameters")
 
 
 async def _try_forms(ask: Ask, key: str, url: str, whole: HTTPAnswer, note: Note) -> None:
     etag = whole.field("etag")
     again = await ask(url, {"Accept": JSON, "Accept-Encoding": "identity", "If-None-Match": etag or '"none"'})
     is_conditional = bool(etag) and again.status == 304
-    note("etag", None if is_conditional else f"{cut(key)}: ETag: {cut(etag or 'none')}, then {again.status}")
-    note(
-        "vary",
-        None if "accept" in whole.field("vary").lower() else f"{cut(key)}: Vary: {whole.field('vary')}",
-    )
+    note("etag", is_conditional, f"{cut(key)}: ETag: {cut(etag or 'none')}, then {again.status}")
+    note("vary", "accept" in whole.field("vary").lower(), f"{cut(key)}: Vary: {whole.field('vary')}")
     plain = await ask(urlsplit(url).path, {"Accept": JSON, "Accept-Encoding": "identity"})
     is_fresh = plain.status == 200 and "immutable" not in plain.field("cache-control").lower()
-    note("without-hash", None if is_fresh else f"{cut(key)}: {plain.status}, {plain.field('cache-control')}")
+    note("without-hash", is_fresh, f"{cut(key)}: {plain.status}, {plain.field('cache-control')}")
     packed = await ask(url, {"Accept": JSON, "Accept-Encoding": "gzip"})
     is_packed = packed.field("content-encoding") == "gzip" or len(whole.body) < 128 * 1024
-    note("gzip", None if is_packed else f"{cut(key)}: {len(whole.body)} bytes, not compressed")
+    note("gzip", is_packed, f"{cut(key)}: {len(whole.body)} bytes, not compressed")
     binary = await ask(url, {"Accept": PROTOBUF, "Accept-Encoding": "identity"})
-    note("protobuf", _protobuf_fault(key, binary, whole))
+    fault = _protobuf_fault(binary, whole)
+    note("protobuf", not fault, f"{cut(key)}: {fault}")
     is_own = binary.field("etag") != etag or not etag
-    note("distinct-etags", None if is_own else f"{cut(key)}: {cut(etag)} for both")
+    note("distinct-etags", is_own, f"{cut(key)}: {cut(etag)} for both")
 
 
-def _protobuf_fault(key: str, binary: HTTPAnswer, whole: HTTPAnswer) -> str | None:
+def _protobuf_fault(binary: HTTPAnswer, whole: HTTPAnswer) -> str:
     if binary.status != 200 or "protobuf" not in binary.field("content-type"):
-        return f"{cut(key)}: {binary.status}, {cut(binary.field('content-type') or 'no Content-Type')}"
+        return f"{binary.status}, {cut(binary.field('content-type') or 'no Content-Type')}"
     try:
         document = decode(binary.body, PROTOBUF, limits=Limits())
     except ConverterError as error:
-        return f"{cut(key)}: {error}"
+        return str(error)
     stated = _json(whole.body)
-    is_same = all(
-        _keys(document, *path) == _keys(stated, *path) for path in (("paths",), ("components", "schemas"))
-    )
-    return None if is_same else f"{cut(key)}: it has other paths or schemas than the JSON"
+    parts = (("paths",), ("components", "schemas"))
+    is_same = all(within(document, *path).keys() == within(stated, *path).keys() for path in parts)
+    return "" if is_same else "it has other paths or schemas than the JSON"
 
 
 async def _try_rest(ask: Ask, first: tuple[str, str] | None, note: Note) -> None:
     unknown = await ask(f"{ROOT}/apis/no.such.group.example.org/v1", {"Accept": JSON})
-    note("unknown", None if unknown.status == 404 else f"{unknown.status}, {len(unknown.body)} bytes")
+    note("unknown", unknown.status == 404, f"{unknown.status}, {len(unknown.body)} bytes")
     if first is not None:
         odd = await ask(first[1], {"Accept": "image/png"})
-        note("not-acceptable", None if odd.status == 406 else f"{odd.status} for Accept: image/png")
+        note("not-acceptable", odd.status == 406, f"{odd.status} for Accept: image/png")
         whole = await ask(first[1], {"Accept": JSON, "Accept-Encoding": "identity"})
         fewer = await ask(first[1], {"Accept": DROPPING, "Accept-Encoding": "identity"})
         is_same = (fewer.status, fewer.body) == (whole.status, whole.body)
-        note(
-            "accept-parameter",
-            None if is_same else f"{fewer.status}, {len(fewer.body)} bytes for Accept: {DROPPING}",
-        )
+        told = f"{fewer.status}, {len(fewer.body)} bytes for Accept: {DROPPING}"
+        note("accept-parameter", is_same, told)
     root = await ask(ROOT, {"Accept": JSON})
     etag = root.field("etag")
     again = await ask(ROOT, {"Accept": JSON, "If-None-Match": etag or '"none"'})
-    note(
-        "root-etag", None if etag and again.status == 304 else f"ETag: {etag or 'none'}, then {again.status}"
-    )
+    is_conditional = bool(etag) and again.status == 304
+    note("root-etag", is_conditional, f"ETag: {etag or 'none'}, then {again.status}")
 
 
 def report_of(server: str, verdicts: list[Verdict]) -> FindingReport:
@@ -299,12 +288,6 @@ def _case(server: str, verdict: Verdict) -> Case:
 def _hash(url: str) -> str:
     query = dict(parse_qsl(urlsplit(url).query))
     return query.get("hash") or query.get("etag") or ""
-
-
-def _keys(document: Any, *path: str) -> set[str]:
-    for name in path:
-        document = mapping(document).get(name)
-    return set(document) if isinstance(document, dict) else set()
 
 
 def _json(body: bytes) -> Any:

@@ -1,8 +1,9 @@
 """Errors of reading documents for people and clients.
 
 SchemasError
-├── UnknownKind    no document has the kind, resource or short name
-├── UnknownField   the kind has no such field
+├── UnknownName
+│   ├── UnknownKind
+│   └── UnknownField
 └── InvalidPath    the text is no TYPE and no path of fields
 """
 
@@ -13,7 +14,7 @@ class SchemasError(Exception):
     """Base class of all errors of this package."""
 
 
-class UnknownKind(SchemasError):
+class UnknownName(SchemasError):
     """``name``: as requested; ``similar``: at most three existing names, closest first."""
 
     def __init__(self, message: str, *, name: str, similar: tuple[str, ...] = ()) -> None:
@@ -22,13 +23,12 @@ class UnknownKind(SchemasError):
         self.similar = similar
 
 
-class UnknownField(SchemasError):
-    """No field of the parent has this name; ``similar`` as for UnknownKind."""
+class UnknownKind(UnknownName):
+    """No document has the kind, resource or short name."""
 
-    def __init__(self, message: str, *, name: str, similar: tuple[str, ...] = ()) -> None:
-        super().__init__(message)
-        self.name = name
-        self.similar = similar
+
+class UnknownField(UnknownName):
+    """No field of the parent has this name."""
 
 
 class InvalidPath(SchemasError):

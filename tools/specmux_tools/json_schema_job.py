@@ -120,19 +120,16 @@ def _texts(file: Wanted, schemas: dict[GroupVersion, DocumentSchemas], told: Fil
     if not isinstance(file, WholeFile) or file.what not in ("index", "catalog", "crds"):
         schema = schema_of(file, schemas)
         if schema is not None:
-            yield text_of(_note_absent_kinds(schema, told) if isinstance(file, WholeFile) else schema)
+            if isinstance(file, WholeFile) and told.absent:
+                comment = f"without the kinds of: {', '.join(told.absent)}"
+                schema = {"$schema": DRAFT, "$comment": comment, **schema}
+            yield text_of(schema)
     elif file.what == "crds":
         yield crds_yaml(schemas)
     elif file.what == "catalog":
         yield text_of(store_catalog(schemas, told.base))
     else:
         yield text_of({"hash": told.tree, **index(schemas, absent=told.absent)})
-
-
-def _note_absent_kinds(schema: dict[str, object], told: FileContext) -> dict[str, object]:
-    if not told.absent:
-        return schema
-    return {"$schema": DRAFT, "$comment": f"without the kinds of: {', '.join(told.absent)}", **schema}
 
 
 def example_of(document: Document, kind: Kind, schema: Schema) -> dict[str, Any] | None:

@@ -34,12 +34,12 @@ def explain(documents: Documents, subject: str, *, api_version: str = "", recurs
     similar names, and InvalidPath.
     """
     from specmux_tools.explanation.field_path import parse
-    from specmux_tools.explanation.kind_names import asked_for, kind_names
+    from specmux_tools.explanation.kind_names import find_kind, kind_names
     from specmux_tools.explanation.text import text
     from specmux_tools.explanation.tree import find
 
     found = _document_set(documents)
-    asked = asked_for(kind_names(found.documents), parse(subject), version=api_version)
+    asked = find_kind(kind_names(found.documents), parse(subject), version=api_version)
     schema = found.find(asked.chosen.kind)
     if schema is None:
         raise UnknownKind(f"no document describes {asked.chosen.kind.kind}", name=asked.chosen.kind.kind)

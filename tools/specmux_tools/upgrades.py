@@ -12,7 +12,7 @@ import orjson
 
 from specmux_converters.document import Document
 from specmux_converters.group_versions import split
-from specmux_converters.json_values import array
+from specmux_converters.json_values import array, within
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.resources import GroupVersionKind
 from specmux_tools.differences.changes import Place, changes_of
@@ -110,16 +110,14 @@ class UpgradeJudge:
 
     def _differing(self, value: Any, kind: GroupVersionKind) -> Iterator[Violation]:
         yield from changes_in(value, self._changes.get(kind, ()))
-        if is_role(kind):
+        if kind.group == "rbac.authorization.k8s.io" and kind.kind in ("ClusterRole", "Role"):
             yield from gone_resources(value, self._sides.old_resources, self._sides.new_resources)
         if kind == DEFINITION:
             yield from self._of_definition(value)
 
     def _of_definition(self, value: Mapping[str, Any]) -> Iterator[Violation]:
         """Yields what an apiserver says when the target's definition replaces this one."""
-        metadata = value.get("metadata")
-        name = metadata.get("name") if isinstance(metadata, Mapping) else None
-        replacement = self._sides.definitions.get(str(name))
+        replacement = self._sides.definitions.get(str(within(value, "metadata").get("name")))
         if replacement is None or replacement.get("spec") == value.get("spec"):
             return
         for each in definition_faults(replacement, old=value):
@@ -215,10 +213,6 @@ def _values(value: Any, steps: tuple[str, ...], path: Path) -> Iterator[tuple[Pa
                 yield path, False, None
 
 
-_GROUP: Final = "rbac.authorization.k8s.io"
-_KINDS: Final = ("ClusterRole", "Role")
-
-
 def resources_of(side: ServedSide) -> frozenset[tuple[str, str]]:
     """Group and plural of each resource, and of each subresource as ``pods/log``."""
     found: set[tuple[str, str]] = set()
@@ -228,10 +222,6 @@ def resources_of(side: ServedSide) -> frozenset[tuple[str, str]]:
             found.add((group, plural))
             found |= {(group, f"{plural}/{each}") for each in resource.subresources}
     return frozenset(found)
-
-
-def is_role(kind: GroupVersionKind) -> bool:
-    return kind.group == _GROUP and kind.kind in _KINDS
 
 
 def gone_resources(

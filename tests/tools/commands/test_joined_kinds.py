@@ -69,7 +69,7 @@ def errors_through(door: str, folder: Path, given: list[dict[str, Any]], *option
         reports = [each.as_document() for each in validate(build(SOURCE).documents, manifests.read_bytes())]
         return list(_errors(reports))
     if door == "agents":
-        library = Library(FileSource.of(directories=[crds.parent]), is_ordered=False)
+        library = Library(FileSource(directories=[crds.parent]), is_ordered=False)
         return list(_errors(library.validate(manifests.read_text())["objects"]))
     common = ("validate", "-o", "json", *options, manifests)
     if door == "server":
@@ -143,7 +143,7 @@ def test_definitions_beside_upgraded_objects_are_taken_by_kind(tmp_path: Path) -
 
 
 def test_a_faulty_definition_of_a_built_in_kind_refuses_no_other_definition() -> None:
-    source = FileSource.of(directories=[DATA / "k8s-pairs" / "1.35" / "v3"])
+    source = FileSource(directories=[DATA / "k8s-pairs" / "1.35" / "v3"])
     faulty = definition("CustomResourceDefinition", "v1", group="apiextensions.k8s.io", x={"type": "nothing"})
     reports = validate(
         source.load([GroupVersion("apis/apiextensions.k8s.io/v1")]).documents.documents,

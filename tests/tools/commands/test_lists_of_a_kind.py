@@ -108,7 +108,7 @@ def test_json_in_lists_names_repeated_fields_of_untyped_items(shape: str, folder
 def test_library_and_agents_open_lists(shape: str, folder: Path) -> None:
     text = yaml.safe_dump(BAD[shape])
     reports = [each.as_document() for each in validate(build([CRD]).documents, text)]
-    library = Library(FileSource.of(files=[folder / "crd.yaml"]), is_ordered=False)
+    library = Library(FileSource(files=[folder / "crd.yaml"]), is_ordered=False)
     for found in (reports, library.validate(text)["objects"]):
         assert [each["message"] for one in found for each in one["violations"]] == [UNKNOWN]
 

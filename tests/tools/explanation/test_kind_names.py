@@ -8,30 +8,30 @@ from data.explained_documents import bed, release
 from specmux_converters.group_versions import GroupVersion
 from specmux_tools.errors import InvalidPath, UnknownKind
 from specmux_tools.explanation.field_path import parse
-from specmux_tools.explanation.kind_names import asked_for, kind_names
+from specmux_tools.explanation.kind_names import find_kind, kind_names
 
 BEDS = kind_names({GroupVersion("apis/garden.example.org/v1"): bed()})
 
 
 @pytest.mark.parametrize("name", ["beds", "bed", "Bed", "BEDS"])
 def test_resource_by_every_name(name: str) -> None:
-    asked = asked_for(BEDS, parse(f"{name}.spec"))
+    asked = find_kind(BEDS, parse(f"{name}.spec"))
     assert (asked.chosen.kind.kind, [step.name for step in asked.steps]) == ("Bed", ["spec"])
 
 
 def test_group_may_follow_the_name() -> None:
-    asked = asked_for(BEDS, parse("beds.garden.example.org.spec"))
+    asked = find_kind(BEDS, parse("beds.garden.example.org.spec"))
     assert [step.name for step in asked.steps] == ["spec"]
 
 
 def test_unknown_kind_comes_with_names_like_it() -> None:
     with pytest.raises(UnknownKind) as caught:
-        asked_for(BEDS, parse("beed"))
+        find_kind(BEDS, parse("beed"))
     assert set(caught.value.similar) == {"beds", "Bed"}
     with pytest.raises(UnknownKind, match=r"in garden\.example\.org/v2"):
-        asked_for(BEDS, parse("beds"), version="garden.example.org/v2")
+        find_kind(BEDS, parse("beds"), version="garden.example.org/v2")
     with pytest.raises(InvalidPath):
-        asked_for(BEDS, ())
+        find_kind(BEDS, ())
 
 
 @pytest.mark.parametrize(
@@ -46,6 +46,6 @@ def test_unknown_kind_comes_with_names_like_it() -> None:
     ],
 )
 def test_order_of_discovery_decides(text: str, chosen: str, others: list[str]) -> None:
-    asked = asked_for(kind_names(release()), parse(text))
+    asked = find_kind(kind_names(release()), parse(text))
     assert asked.chosen.group_version == chosen
     assert [each.group_version for each in asked.others][: len(others)] == others

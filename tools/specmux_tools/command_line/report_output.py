@@ -16,7 +16,7 @@ from typing import Final
 
 from specmux_aggregator.console import is_coloured
 from specmux_aggregator.version import VERSION
-from specmux_converters import counted_nouns as amounts
+from specmux_converters.counted_nouns import counted, list_first
 from specmux_converters.errors import cut
 from specmux_converters.losses import Grade, Loss
 from specmux_tools.command_line.output_files import write_out
@@ -80,8 +80,12 @@ def _path(name: str, root: Path) -> str:
 
 def count_losses(losses: Sequence[Loss]) -> str:
     """``2 losses: 2 × default; 1067 notes: 1067 × operation schemes``, the most frequent kinds first."""
-    grades = {loss.grade for loss in losses}
-    return "; ".join(_count_grade(grade, losses) for grade in (Grade.LOSS, Grade.NOTE) if grade in grades)
+    parts = []
+    for grade in (Grade.LOSS, Grade.NOTE):
+        if kinds := Counter(cut(loss.construct) for loss in losses if loss.grade is grade):
+            shown = [f"{count} × {kind}" for kind, count in kinds.most_common()]
+            parts.append(f"{counted(kinds.total(), grade.value)}: {list_first(shown, _KINDS_MAX)}")
+    return "; ".join(parts)
 
 
 def list_losses(losses: Sequence[Loss]) -> Iterator[str]:
@@ -93,16 +97,9 @@ def list_losses(losses: Sequence[Loss]) -> Iterator[str]:
         else:
             notes.setdefault((loss.construct, loss.reason), []).append(_place(loss))
     for (construct, reason), places in notes.items():
-        named = amounts.list_first(places, _NAMED_MAX)
+        named = list_first(places, _NAMED_MAX)
         yield f"note, {len(places)} × {cut(construct)}: {reason} ({named})"
 
 
 def _place(loss: Loss) -> str:
     return cut(loss.pointer) or "(document)"
-
-
-def _count_grade(grade: Grade, losses: Sequence[Loss]) -> str:
-    kinds = Counter(loss.construct for loss in losses if loss.grade is grade)
-    shown = [f"{count} × {cut(kind)}" for kind, count in kinds.most_common()]
-    named = amounts.list_first(shown, _KINDS_MAX)
-    return f"{amounts.counted(kinds.total(), grade.value)}: {named}"

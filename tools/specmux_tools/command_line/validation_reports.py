@@ -24,6 +24,13 @@ _IN_CODE: Final = (
     "rules that apiservers have in code are not checked; kubectl apply --dry-run=server has them"
 )
 _KINDS_SHOWN: Final = 5
+_SELDOM: Final = {
+    ObjectVerdict.NOT_CHECKED: "not checked in full",
+    ObjectVerdict.SKIPPED: "skipped",
+    ObjectVerdict.NO_SCHEMA: "without a schema",
+    ObjectVerdict.NO_OBJECT: "no object",
+}
+"""Words of the summary for what is not in every one."""
 _UNJUDGED: Final = (ObjectVerdict.SKIPPED, ObjectVerdict.NO_SCHEMA, ObjectVerdict.NO_OBJECT)
 
 
@@ -63,14 +70,7 @@ def summary_line(checked: Sequence[ValidatedObject]) -> str:
     found = counts(checked)
     files = len({each.file for each in checked})
     told = [f"{found[ObjectVerdict.VALID]} valid", f"{found[ObjectVerdict.INVALID]} invalid"]
-    if found[ObjectVerdict.NOT_CHECKED]:
-        told.append(f"{found[ObjectVerdict.NOT_CHECKED]} not checked in full")
-    if found[ObjectVerdict.SKIPPED]:
-        told.append(f"{found[ObjectVerdict.SKIPPED]} skipped")
-    if found[ObjectVerdict.NO_SCHEMA]:
-        told.append(f"{found[ObjectVerdict.NO_SCHEMA]} without a schema")
-    if found[ObjectVerdict.NO_OBJECT]:
-        told.append(f"{found[ObjectVerdict.NO_OBJECT]} no object")
+    told += [f"{found[outcome]} {words}" for outcome, words in _SELDOM.items() if found[outcome]]
     kinds = _kinds("validated", (each for each in checked if each.outcome not in _UNJUDGED))
     kinds += _kinds("skipped", (each for each in checked if each.outcome in _UNJUDGED))
     return f"Summary: {counted(len(checked), 'object')} in {counted(files, 'file')}: {', '.join(told)}{kinds}"
@@ -125,16 +125,12 @@ OBJECT_FORMS: Final = ("yaml", "object-json")
 
 def stored_text(checked: Sequence[ValidatedObject], form: str) -> bytes:
     """The valid objects: a stream of YAML documents; as JSON the object, or a List of several."""
-    objects = [orjson.loads(orjson.dumps(each, default=float)) for each in _list_stored_objects(checked)]
+    objects = [
+        orjson.loads(orjson.dumps(each.report.stored, default=float))
+        for each in checked
+        if each.outcome is ObjectVerdict.VALID and each.report.stored is not None and not each.report.is_list
+    ]
     if form == "yaml":
         return b"---\n".join(map(to_yaml, objects))
     listed = {"apiVersion": "v1", "kind": "List", "items": objects}
     return orjson.dumps(objects[0] if len(objects) == 1 else listed, option=orjson.OPT_INDENT_2) + b"\n"
-
-
-def _list_stored_objects(checked: Sequence[ValidatedObject]) -> list[Any]:
-    return [
-        each.report.stored
-        for each in checked
-        if each.outcome is ObjectVerdict.VALID and each.report.stored is not None and not each.report.is_list
-    ]

@@ -5,10 +5,11 @@ Exit codes are those of ``exits``; 1 is a group-version that is not there.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -58,14 +59,36 @@ def with_output(command: Command) -> Command:
     return output_option(flag(command))
 
 
-def with_server(command: Command) -> Command:
-    """The options that say which server, and as whom."""
+def with_client(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that say which server, and as whom; the command gets its client, while it is open."""
+
+    @click.pass_obj
+    @functools.wraps(command)
+    def run(directory: Path, /, source: SourceOptions, partition: str | None, **values: Any) -> None:
+        from specmux_tools.sources.remote.servers import open_client
+
+        asked = replace(source, cache_directory=directory)
+        with failures(), open_client(asked, partition=partition) as client:
+            command(client, **values)
+
     partition = click.option(
         "--partition",
         metavar="NAME",
         help="Part of the cache that is shared by this name.  [default: by credentials]",
     )
-    return partition(server_options(command))
+    return partition(server_options(run))
+
+
+def with_store(command: Callable[..., None]) -> Callable[..., None]:
+    """The command gets the store, while it is open."""
+
+    @click.pass_obj
+    @functools.wraps(command)
+    def run(directory: Path, /, **values: Any) -> None:
+        with failures(), store_of(directory) as store:
+            command(store, **values)
+
+    return run
 
 
 @click.group(
@@ -101,20 +124,15 @@ def cache(context: click.Context, directory: Path | None) -> None:
     epilog=examples("specmux cache paths", "specmux cache paths --server http://127.0.0.1:8080 -o json")
 )
 @with_output
-@with_server
-@click.pass_obj
-def paths(directory: Path, /, output: Output, source: SourceOptions, partition: str | None) -> None:
+@with_client
+def paths(client: SchemaCache, output: Output) -> None:
     """List the group-versions that the server publishes."""
-    with failures(), open_client(directory, source, partition) as client:
-        found = client.paths()
-        listed = {name: document.hash for name, document in found.documents.items()}
-        value = {"paths": listed, "from_cache": found.from_cache, "stale": found.stale, "age": found.age}
-        show(
-            output,
-            value,
-            table(("GROUP-VERSION", "HASH"), ((name, hash_[:HASH_SHOWN]) for name, hash_ in listed.items())),
-        )
-        warn_if_stale(found.stale)
+    found = client.paths()
+    listed = {name: document.hash for name, document in found.documents.items()}
+    value = {"paths": listed, "from_cache": found.from_cache, "stale": found.stale, "age": found.age}
+    rows = ((name, hash_[:HASH_SHOWN]) for name, hash_ in listed.items())
+    show(output, value, table(("GROUP-VERSION", "HASH"), rows))
+    warn_if_stale(found.stale)
 
 
 @cache.command(
@@ -127,46 +145,27 @@ def paths(directory: Path, /, output: Output, source: SourceOptions, partition: 
 @click.option("--media", metavar="TYPE", help="Media type: json, cbor, protobuf, or one in full.")
 @click.option("--pretty", is_flag=True, help="JSON with line breaks.")
 @with_output
-@with_server
-@click.pass_obj
-def get(
-    directory: Path,
-    /,
-    group_version: str,
-    media: str | None,
-    pretty: bool,
-    output: Output,
-    source: SourceOptions,
-    partition: str | None,
-) -> None:
+@with_client
+def get(client: SchemaCache, group_version: str, media: str | None, pretty: bool, output: Output) -> None:
     """Print a document. With -o json or yaml, print its metadata instead."""
-    with failures(), open_client(directory, source, partition) as client:
-        schema = client.schema(group_version, media="json" if pretty else media)
-        if output == "text":
-            sys.stdout.buffer.write(_indent_json(schema.body) if pretty else schema.body)
-            sys.stdout.buffer.flush()
-        else:
-            value = asdict(schema)
-            value["size"] = len(value.pop("body"))
-            show(output, value, ())
-        warn_if_stale(schema.stale)
+    schema = client.schema(group_version, media="json" if pretty else media)
+    if output == "text":
+        sys.stdout.buffer.write(_indent_json(schema.body) if pretty else schema.body)
+        sys.stdout.buffer.flush()
+    else:
+        value = asdict(schema)
+        value["size"] = len(value.pop("body"))
+        show(output, value, ())
+    warn_if_stale(schema.stale)
 
 
 @cache.command(epilog=examples("specmux cache warm", "specmux cache warm apps/v1 batch/v1 --context prod"))
 @click.argument("group_versions", nargs=-1, shell_complete=complete_group_versions)
 @with_output
-@with_server
-@click.pass_obj
-def warm(
-    directory: Path,
-    /,
-    group_versions: tuple[str, ...],
-    output: Output,
-    source: SourceOptions,
-    partition: str | None,
-) -> None:
+@with_client
+def warm(client: SchemaCache, group_versions: tuple[str, ...], output: Output) -> None:
     """Fetch missing documents: of these group-versions, or all."""
-    with failures(), progress("fetching"), open_client(directory, source, partition) as client:
+    with progress("fetching"):
         done = client.prefetch(group_versions or None)
     failed = {name: str(error) for name, error in done.failed.items()}
     value = {"fetched": list(done.fetched), "present": list(done.present), "failed": failed}
@@ -228,46 +227,44 @@ def fetch(directory: Path, /, release: str, place: str | None, output: Output, s
 )
 @click.option("--server", "prefix", metavar="URL", help="List documents of this server alone.")
 @with_output
-@click.pass_obj
-def list_entries(directory: Path, prefix: str | None, output: Output) -> None:
+@with_store
+def list_entries(store: DiskStore, prefix: str | None, output: Output) -> None:
     """List stored documents."""
     if prefix is not None and not is_url(prefix):
         raise click.BadParameter("wants a URL that begins with http:// or https://", param_hint="--server")
-    with failures(), store_of(directory) as store:
-        rows = list(store.rows(*([prefix] if prefix else [])))
-        listed = [
-            {
-                **asdict(row.key),
-                "size": row.size,
-                "digest": row.digest,
-                "touched_at": row.touched_at,
-                "superseded": row.superseded,
-            }
-            for row in rows
-        ]
-        lines = [
-            (
-                row.key.server,
-                row.key.group_version,
-                row.key.hash[:HASH_SHOWN] or "-",
-                size(row.size),
-                "superseded" if row.superseded else "current",
-                row.key.media_type,
-            )
-            for row in rows
-        ]
-        head = ("SERVER", "GROUP-VERSION", "HASH", "SIZE", "STATE", "MEDIA TYPE")
-        show(output, listed, table(head, lines) if lines else ())
+    rows = list(store.rows(*([prefix] if prefix else [])))
+    listed = [
+        {
+            **asdict(row.key),
+            "size": row.size,
+            "digest": row.digest,
+            "touched_at": row.touched_at,
+            "superseded": row.superseded,
+        }
+        for row in rows
+    ]
+    lines = [
+        (
+            row.key.server,
+            row.key.group_version,
+            row.key.hash[:HASH_SHOWN] or "-",
+            size(row.size),
+            "superseded" if row.superseded else "current",
+            row.key.media_type,
+        )
+        for row in rows
+    ]
+    head = ("SERVER", "GROUP-VERSION", "HASH", "SIZE", "STATE", "MEDIA TYPE")
+    show(output, listed, table(head, lines) if lines else ())
 
 
 @cache.command(epilog=examples("specmux cache stats", "specmux cache stats -o json"))
 @with_output
-@click.pass_obj
-def stats(directory: Path, output: Output) -> None:
+@with_store
+def stats(store: DiskStore, output: Output) -> None:
     """Show how many entries and bytes are stored."""
-    with failures(), store_of(directory) as store:
-        value = asdict(store.stats())
-        show(output, value, _numbers(value))
+    value = asdict(store.stats())
+    show(output, value, _numbers(value))
 
 
 @cache.command(
@@ -275,14 +272,13 @@ def stats(directory: Path, output: Output) -> None:
 )
 @click.option("--fix", is_flag=True, help="Remove damaged entries; safe while other programs use the cache.")
 @with_output
-@click.pass_obj
-def verify(directory: Path, fix: bool, output: Output) -> None:
+@with_store
+def verify(store: DiskStore, fix: bool, output: Output) -> None:
     """Read everything and report damage. Exits 3 if damage remains."""
-    with failures(), store_of(directory) as store:
-        problems = store.check(fix=fix)
-        listed = [asdict(problem) for problem in problems]
-        rows = [(each.kind, "fixed" if each.is_fixed else "wrong", each.detail) for each in problems]
-        show(output, listed, table(("WHAT", "STATE", "DETAIL"), rows) if rows else ["nothing wrong"])
+    problems = store.check(fix=fix)
+    listed = [asdict(problem) for problem in problems]
+    rows = [(each.kind, "fixed" if each.is_fixed else "wrong", each.detail) for each in problems]
+    show(output, listed, table(("WHAT", "STATE", "DETAIL"), rows) if rows else ["nothing wrong"])
     if any(not problem.is_fixed for problem in problems):
         if not fix:
             warn('"specmux cache verify --fix" removes damaged entries; they are fetched again when needed')
@@ -316,38 +312,32 @@ class _ByteCount(click.ParamType[int]):
 )  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
 @with_output
-@click.pass_obj
+@with_store
 def compact(
-    directory: Path, max_bytes: int | None, max_age: float | None, dry_run: bool, output: Output
+    store: DiskStore, max_bytes: int | None, max_age: float | None, dry_run: bool, output: Output
 ) -> None:
     """Shrink the cache now."""
-    with failures(), store_of(directory) as store:
-        value = asdict(store.compact(max_bytes=max_bytes, max_age=max_age, dry_run=dry_run))
-        show(output, value, _numbers(value))
+    value = asdict(store.compact(max_bytes=max_bytes, max_age=max_age, dry_run=dry_run))
+    show(output, value, _numbers(value))
 
 
 @cache.command(epilog=examples("specmux cache clear"))
 @with_output
-@click.pass_obj
-def clear(directory: Path, output: Output) -> None:
+@with_store
+def clear(store: DiskStore, output: Output) -> None:
     """Remove every entry, of every server."""
-    with failures(), store_of(directory) as store:
-        removed = store.clear()
-        show(output, {"removed": removed}, [f"{removed} removed"])
+    removed = store.clear()
+    show(output, {"removed": removed}, [f"{removed} removed"])
 
 
 @cache.command("export", epilog=examples("specmux cache export prod.bundle --context prod"))
 @click.argument("bundle", type=WrittenPath("a bundle", path_type=Path, dir_okay=False))
 @with_output
-@with_server
-@click.pass_obj
-def export_bundle(
-    directory: Path, /, bundle: Path, output: Output, source: SourceOptions, partition: str | None
-) -> None:
+@with_client
+def export_bundle(client: SchemaCache, bundle: Path, output: Output) -> None:
     """Write the stored documents of a server into one file."""
-    with failures(), open_client(directory, source, partition) as client:
-        count = client.export(bundle)
-        show(output, {"exported": count}, [f"{count} exported"])
+    count = client.export(bundle)
+    show(output, {"exported": count}, [f"{count} exported"])
     if not count:
         warn('nothing of this server is stored; "specmux cache warm" fetches its documents')
         raise SystemExit(FOUND)
@@ -358,15 +348,11 @@ def export_bundle(
 )
 @click.argument("bundle", type=InputPath(path_type=Path, dir_okay=False, exists=True))
 @with_output
-@with_server
-@click.pass_obj
-def import_bundle(
-    directory: Path, /, bundle: Path, output: Output, source: SourceOptions, partition: str | None
-) -> None:
+@with_client
+def import_bundle(client: SchemaCache, bundle: Path, output: Output) -> None:
     """Store the documents of a file as this server's."""
-    with failures(), open_client(directory, source, partition) as client:
-        count = client.import_(bundle)
-        show(output, {"imported": count}, [f"{count} imported"])
+    count = client.import_(bundle)
+    show(output, {"imported": count}, [f"{count} imported"])
 
 
 @cache.command(epilog=examples("specmux cache doctor", "specmux cache doctor --server http://127.0.0.1:8080"))
@@ -391,23 +377,20 @@ def failures() -> Iterator[None]:
     """Errors of the client as one line and an exit code."""
     try:
         yield
-    except (GroupVersionNotFound, NotCached) as error:
-        raise _exit(error, FOUND) from error
-    except (RequestError, SourceUnreachable) as error:
-        raise _exit(error, NO_ANSWER) from error
-    except CacheError as error:
-        raise _exit(error, UNREADABLE) from error
-    except SourceError as error:
-        raise _exit(error, exit_code(error)) from error
+    except (CacheError, SourceError, SourceUnreachable) as error:
+        from specmux_tools.sources.remote.servers import next_step
 
-
-def open_client(
-    directory: Path, source: SourceOptions, partition: str | None
-) -> AbstractContextManager[SchemaCache]:
-    """A client as the options say. Raises SourceError for what cannot be used."""
-    from specmux_tools.sources.remote import servers
-
-    return servers.open_client(replace(source, cache_directory=directory), partition=partition)
+        write_error(f"{error}{next_step(error) if isinstance(error, CacheError) else ''}")
+        match error:
+            case GroupVersionNotFound() | NotCached():
+                code = FOUND
+            case RequestError():
+                code = NO_ANSWER
+            case CacheError():
+                code = UNREADABLE
+            case _:
+                code = exit_code(error)
+        raise SystemExit(code) from error
 
 
 def store_of(directory: Path) -> DiskStore:
@@ -435,11 +418,3 @@ def _indent_json(body: bytes) -> bytes:
     import orjson
 
     return orjson.dumps(orjson.loads(body), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-
-
-def _exit(error: Exception, code: int) -> SystemExit:
-    from specmux_tools.sources.remote.servers import next_step
-
-    step = next_step(error) if isinstance(error, CacheError) else ""
-    write_error(f"{error}{step}")
-    return SystemExit(code)

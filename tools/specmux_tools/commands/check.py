@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Final
 
 import click
 
@@ -13,27 +14,23 @@ from specmux_aggregator.command_line.progress import progress
 from specmux_aggregator.console import warn
 from specmux_aggregator.exits import FOUND, NOT_CHECKED, UNREADABLE, fail_on_option, report_errors
 from specmux_converters.counted_nouns import counted
+from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.command_line.report_output import write_report
-from specmux_tools.reports import FORMS
-from specmux_tools.sources import (
-    SourceOptions,
-    group_versions_option,
-    source_options,
+from specmux_tools.document_checks.findings import (
+    RULES,
+    UNCHECKED,
+    UNREAD,
+    DocumentReport,
+    Subject,
+    unread_document,
 )
+from specmux_tools.reports import FORMS, Case, FindingReport, Level, ReportFinding, Suite, Where
+from specmux_tools.sources import SourceOptions, group_versions_option, source_options
 from specmux_tools.sources.listing import SourceWord, inputs_of
 from specmux_tools.sources.options import bundle_options
 from specmux_tools.sources.source import UnreadSource
-
-if TYPE_CHECKING:  # what checks is imported when something is checked
-    from specmux_tools.document_checks.findings import DocumentReport, Subject
-from collections.abc import Sequence
-from typing import Final
-
-from specmux_converters.errors import cut
-from specmux_tools.document_checks.findings import RULES, DocumentFinding, DocumentReport
-from specmux_tools.reports import Case, FindingReport, Level, ReportFinding, Suite, Where
 
 NAMED_MAX: Final = 10
 """Findings per document, level and rule that the text lists."""
@@ -98,8 +95,6 @@ def check(
         raise click.UsageError("--group-version is for servers; of files, name those to check")
     source = source.or_release(options.release)
     with report_errors():
-        from specmux_tools.document_checks.findings import UNCHECKED, UNREAD, Subject, unread_document
-
         unread: list[UnreadSource] = []
         with progress("reading"):
             wanted = [*map(GroupVersion, group_versions)]
@@ -124,7 +119,7 @@ def _check_subjects(
     subjects: list[Subject], source: SourceOptions, *, jobs: int, is_kept: bool
 ) -> list[DocumentReport]:
     """In the order of the subjects."""
-    from specmux_tools.document_checks.results import Results, check_all
+    from specmux_tools.document_checks.results import Results, check_all  # brings what checks
 
     with Results.open(source.directory_of_cache if is_kept else None, warn=warn) as results:
         known = {subject: results.get(subject) for subject in subjects}
@@ -136,10 +131,20 @@ def _check_subjects(
 
 
 def report_of(checked: Sequence[DocumentReport]) -> FindingReport:
-    cases = (
-        Case(cut(each.name), "specmux.check", tuple(_finding(each.name, found) for found in each.findings))
-        for each in checked
-    )
+    cases = []
+    for each in checked:
+        findings = (
+            ReportFinding(
+                rule=found.rule,
+                level=found.level,
+                message=found.message,
+                where=Where(each.name, found.line, found.column, found.pointer),
+                subject=cut(found.pointer),
+                fails=found.level is Level.ERROR,
+            )
+            for found in each.findings
+        )
+        cases.append(Case(cut(each.name), "specmux.check", tuple(findings)))
     return FindingReport(
         command="specmux check",
         title="Checked documents",
@@ -159,14 +164,3 @@ def summary(checked: Sequence[DocumentReport]) -> str:
     """``36 documents: 146 errors, 2 warnings, 0 notes``."""
     counts = [counted(sum(each.count(level) for each in checked), level) for level in Level]
     return f"{counted(len(checked), 'document')}: {', '.join(counts)}"
-
-
-def _finding(name: str, found: DocumentFinding) -> ReportFinding:
-    return ReportFinding(
-        rule=found.rule,
-        level=found.level,
-        message=found.message,
-        where=Where(name, found.line, found.column, found.pointer),
-        subject=cut(found.pointer),
-        fails=found.level is Level.ERROR,
-    )

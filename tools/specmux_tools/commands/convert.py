@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -19,6 +20,7 @@ from specmux_converters import codecs, media_types
 from specmux_converters.codecs import messages
 from specmux_converters.crd import build, templates_for
 from specmux_converters.document import Document, canonical
+from specmux_converters.document_forms import FORMS
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.from_swagger2.conversion import convert as convert_documents
 from specmux_converters.from_swagger2.conversion import convert_whole
@@ -48,30 +50,16 @@ Encode: TypeAlias = Callable[[Document, codecs.Fragments], bytes]
 
 @dataclass(frozen=True, slots=True)
 class DocumentFormat:
-    """The form in which documents are written. ``canonical`` is for documents we made, ``as_is`` keeps the
-    key order."""
+    """The form in which documents are written. ``sorts_keys``: of documents that were made here."""
 
     suffix: str
     is_text: bool
-    canonical: Encode
-    as_is: Encode
+    encode: Encode
+    sorts_keys: bool = False
 
 
-def _codec(media_type: media_types.MediaType) -> Encode:
-    return lambda document, fragments: codecs.encode(document, media_type, fragments=fragments)
-
-
-def _format(form: DocumentForm) -> DocumentFormat:
-    as_is = _codec(form.media_type)
-    return DocumentFormat(form.suffix, form.is_text, _canonical if form.is_text else as_is, as_is)
-
-
-def _canonical(document: Document, _: codecs.Fragments) -> bytes:
-    return canonical(document)
-
-
-def _yaml(document: Document, _: codecs.Fragments) -> bytes:
-    return to_yaml(document)
+def _encode(media_type: media_types.MediaType, document: Document, fragments: codecs.Fragments) -> bytes:
+    return codecs.encode(document, media_type, fragments=fragments)
 
 
 MERGE_SCHEMAS: Final[Mapping[str, tuple[str, Callable[[Document], bytes]]]] = {
@@ -87,15 +75,20 @@ def _merge_schema(name: str, release: str | None = None) -> DocumentFormat:
     def encode(document: Document, _: codecs.Fragments) -> bytes:
         return write(to_merge_schema(document, release=release))
 
-    return DocumentFormat(suffix, True, encode, encode)
+    return DocumentFormat(suffix, True, encode)
 
 
 SWAGGER: Final = "v2"
 """The other direction."""
 
 FORMATS: Final[Mapping[str, DocumentFormat]] = {
-    **{form.suffix[1:]: _format(form) for form in FORMS.values()},
-    "yaml": DocumentFormat(".yaml", True, _yaml, _yaml),
+    **{
+        form.suffix[1:]: DocumentFormat(
+            form.suffix, form.is_text, partial(_encode, form.media_type), sorts_keys=form.is_text
+        )
+        for form in FORMS.values()
+    },
+    "yaml": DocumentFormat(".yaml", True, lambda document, _: to_yaml(document)),
     **{name: _merge_schema(name) for name in MERGE_SCHEMAS},
 }
 
@@ -329,10 +322,8 @@ def _publish_definitions(
 ) -> _Result:
     """The documents that an apiserver publishes for CustomResourceDefinitions. Raises FileRefused."""
     built = build(manifests, templates=templates_for(options.release))
-    losses = (
-        *losses,
-        *(Loss(each.pointer, each.construct, f"{each.crd}: {each.reason}") for each in built.problems),
-    )
+    problems = (Loss(each.pointer, each.construct, f"{each.crd}: {each.reason}") for each in built.problems)
+    losses = (*losses, *problems)
     if is_split:
         return _Result(dict(built.documents.items()), losses)
     if len(built.documents) != 1:
@@ -368,9 +359,9 @@ def _report(losses: Sequence[Loss], form: str | None) -> None:
 def _write(result: _Result, where: str, options: ConvertOptions) -> None:
     form, fragments = options.format, codecs.Fragments()
     for key, document in result.documents.items():
-        encode = form.as_is if key in result.as_is else form.canonical
+        sorts_keys = form.sorts_keys and key not in result.as_is
         with refusals(key or where):
-            data = encode(document, fragments)
+            data = canonical(document) if sorts_keys else form.encode(document, fragments)
             if options.verify:
                 messages.verify(data)
         if options.split is None or key is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
@@ -15,6 +16,7 @@ from specmux_aggregator.console import warn, write_error, write_line
 from specmux_aggregator.exits import FOUND, report_errors
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.lazy.patterns import pattern
+from specmux_tools.errors import SchemasError, UnknownField, UnknownName
 from specmux_tools.sources import (
     SourceOptions,
     note_missing_descriptions,
@@ -26,7 +28,6 @@ from specmux_tools.sources.completion import complete_kinds
 from specmux_tools.sources.options import KUBERNETES
 
 if TYPE_CHECKING:  # the types bring the converters with them, which --help does not need
-    from specmux_tools.errors import UnknownField, UnknownKind
     from specmux_tools.explanation.field_path import Step
     from specmux_tools.explanation.kind_names import KindName, KindReference
     from specmux_tools.sources.source import LoadedDocuments, Source
@@ -94,7 +95,9 @@ def explain(
 
     Exit codes: 0 ok, 1 no such kind or field, 2 usage, 3 nothing to read, 4 no answer.
     """
-    from specmux_tools.sources.kind_lookup import chosen_in, kinds_of_source, versions_of
+    from specmux_tools.explanation.field_path import parse
+    from specmux_tools.explanation.kind_names import find_kind
+    from specmux_tools.sources.kind_lookup import kinds_of_source, versions_of
 
     if max_depth and not recursive and output in ("text", "plaintext"):
         raise click.UsageError(f"--max-depth requires --recursive with -o {output}")
@@ -102,7 +105,7 @@ def explain(
     source = source.or_release(release)
     with report_errors(), open_documents(source) as documents, reported_unknown(documents.where):
         kinds = kinds_of_source(documents, is_ordered=not source.is_local)
-        asked = chosen_in(kinds, subject, api_version)
+        asked = find_kind(kinds, parse(subject), version=api_version)
         chosen = versions_of(asked) if all_versions else [asked.chosen]
         if not all_versions and asked.others:
             named = ", ".join(_title(each) for each in asked.others[:5])
@@ -138,34 +141,29 @@ def _subject(words: tuple[str, ...], api_version: str) -> tuple[str, str]:
 @contextmanager
 def reported_unknown(where: str = "") -> Iterator[None]:
     """An unknown kind or field ends the command with the names that are like it. ``where``: the source."""
-    from specmux_tools.errors import SchemasError, UnknownField, UnknownKind
-
     try:
         yield
-    except (UnknownKind, UnknownField) as error:
-        is_own = where.startswith(KUBERNETES) and isinstance(error, UnknownKind) and not error.similar
-        write_error(f"{error}{_ELSEWHERE if is_own else _suggestion(error)}")
+    except UnknownName as error:
+        if error.similar:
+            step = f"; did you mean {' or '.join(error.similar)}?"
+        elif isinstance(error, UnknownField):
+            step = "; without it, the fields are listed"
+        else:
+            step = _ELSEWHERE if where.startswith(KUBERNETES) else ""
+        write_error(f"{error}{step}")
         raise click.exceptions.Exit(FOUND) from error
     except SchemasError as error:
         raise click.UsageError(str(error)) from error
 
 
-def _suggestion(error: UnknownKind | UnknownField) -> str:
-    from specmux_tools.errors import UnknownField
-
-    if error.similar:
-        return f"; did you mean {' or '.join(error.similar)}?"
-    return "; without it, the fields are listed" if isinstance(error, UnknownField) else ""
-
-
 def _show(source: Source, chosen: list[KindName], asked: KindReference, wanted: FieldView) -> None:
-    from specmux_tools.sources.kind_lookup import loaded_for, versions_of
+    from specmux_tools.sources.kind_lookup import versions_of
 
     # Only text says in which other versions a field is, and only that needs their documents.
     same = versions_of(asked) if wanted.form == "text" else chosen
     # Of a kind as a whole, the operations are told, too.
     schemas_only = bool(asked.steps) or wanted.form in ("plaintext", "skeleton")
-    loaded = loaded_for(source, (*chosen, *same), schemas_only=schemas_only)
+    loaded = source.load({each.group_version for each in (*chosen, *same)}, schemas_only=schemas_only)
     report_unread(loaded.unread)
     explained = []
     for number, each in enumerate(chosen):
@@ -175,7 +173,7 @@ def _show(source: Source, chosen: list[KindName], asked: KindReference, wanted: 
         also = [other for other in same if other is not each]
         try:
             explained.append(_explain_field(loaded, each, also, asked.steps, wanted))
-        except _unknown_field() as error:
+        except UnknownField as error:
             if number == 0:
                 raise
             warn(f"{_title(each)}: {error}")
@@ -187,63 +185,41 @@ def _show(source: Source, chosen: list[KindName], asked: KindReference, wanted: 
     write_line(separator.join(map(str, explained)).removesuffix("\n"))
 
 
-def _unknown_field() -> type[UnknownField]:
-    from specmux_tools.errors import UnknownField
-
-    return UnknownField
-
-
 def _explain_field(
     loaded: LoadedDocuments, name: KindName, also: list[KindName], steps: tuple[Step, ...], wanted: FieldView
 ) -> Any:
     """Text, or a value for JSON. Raises UnknownField, UnknownKind."""
-    from specmux_tools.explanation.tree import MOST_DEPTH, find, tree_of
+    from specmux_tools.explanation.tree import MOST_DEPTH, as_json, find, tree_of
     from specmux_tools.sources.kind_lookup import schema_of
 
     found = schema_of(loaded, name)
     place = find(found.document, found.schema, steps)
-    match wanted.form:
-        case "skeleton":
-            from specmux_tools.explanation.skeleton import skeleton
+    if wanted.form == "skeleton":
+        from specmux_tools.explanation.skeleton import skeleton
 
-            return skeleton(found.document, name.kind, found.schema)
-        case "plaintext":
-            from specmux_tools.explanation.text import plaintext
+        return skeleton(found.document, name.kind, found.schema)
+    if wanted.form in ("text", "plaintext"):
+        from specmux_tools.explanation.text import plaintext, text
 
-            return plaintext(
-                found.document,
-                name.kind,
-                place.names,
-                recursive=wanted.is_recursive,
-                max_depth=wanted.depth or 0,
+        write = plaintext
+        if wanted.form == "text":
+            write = partial(
+                text, also_in=[each.kind.api_version for each in also if _has(loaded, each, steps)]
             )
-        case "text":
-            from specmux_tools.explanation.text import text
-
-            others = [each.kind.api_version for each in also if _has(loaded, each, steps)]
-            return text(
-                found.document,
-                name.kind,
-                place.names,
-                recursive=wanted.is_recursive,
-                max_depth=wanted.depth or 0,
-                also_in=others,
-            )
-    from specmux_tools.explanation.tree import as_json
-
+        depth = wanted.depth or 0  # all
+        return write(found.document, name.kind, place.names, recursive=wanted.is_recursive, max_depth=depth)
     depth = wanted.depth or (MOST_DEPTH if wanted.is_recursive else 1)
     return as_json(found.document, name.kind, place.names, tree_of(found.document, place, depth=depth))
 
 
 def _has(loaded: LoadedDocuments, name: KindName, steps: tuple[Step, ...]) -> bool:
     from specmux_tools.explanation.tree import find
+    from specmux_tools.sources.kind_lookup import schema_of
 
-    found = loaded.documents.find(name.kind)
-    if found is None:
-        return False
     try:
+        found = schema_of(loaded, name)
         find(found.document, found.schema, steps)
-    except _unknown_field():
+    except UnknownName:
         return False
     return True
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import click
@@ -216,7 +217,7 @@ def validate(
         if (stored := operation.stored_in_cluster(inputs, documents, source)) is not None:
             rules = replace(rules, stored=stored)
         checked = _check_manifests(inputs, documents, definitions, rules, options.workers)
-        checked, places = with_places(checked, lambda: documents.kinds_beside(_kinds_of(source)))
+        checked, places = with_places(checked, partial(_known_kinds, documents, source))
     unmatched = unmatched_hints(rules.stored, checked) if rules.stored is not None else ()
     hints = _hints(inputs, paths, checked, places)
     warnings = _object_warnings(inputs, checked, described, rules.release)
@@ -250,24 +251,21 @@ def _hints(
     inputs: list[Manifest], paths: Sequence[str], checked: list[ValidatedObject], places: Sequence[str]
 ) -> Iterator[str]:
     """Next steps for findings that are no object's fault."""
-    others = [each.file for each in checked if each.outcome is ObjectVerdict.NO_OBJECT]
-    if others:
+    if others := [each.file for each in checked if each.outcome is ObjectVerdict.NO_OBJECT]:
         documents, files = counted(len(others), "document"), counted(len(set(others)), "file")
         yield f"{documents} in {files} without a Kubernetes object: skipped"
-    unchecked = sum(each.outcome is ObjectVerdict.NOT_CHECKED for each in checked)
-    if unchecked:
+    if unchecked := sum(each.outcome is ObjectVerdict.NOT_CHECKED for each in checked):
         objects = counted(unchecked, "object")
         yield f"{objects} not checked in full: see the notes; --allow-unchecked accepts that"
     if not inputs:
         yield f"no object in {', '.join(paths)}: nothing was validated; --allow-empty accepts that"
-    skipped = [_type(each) for each in checked if each.outcome is ObjectVerdict.NO_SCHEMA]
-    if skipped:
+    if skipped := [_type(each) for each in checked if each.outcome is ObjectVerdict.NO_SCHEMA]:
         kinds = list_first(sorted(set(skipped)), KINDS_SHOWN)
         yield f"{counted(len(skipped), 'object')} skipped: no document describes {kinds}"
-    templates = sorted(
-        {item.file for item in inputs if b"{{" in item.part.data} & _list_undecoded_files(checked)
-    )
-    if templates:
+    undecoded = {
+        each.file for each in checked if each.outcome is ObjectVerdict.INVALID and each.report.kind is None
+    }
+    if templates := sorted({item.file for item in inputs if b"{{" in item.part.data} & undecoded):
         yield f"{templates[0]}: a template? Render it first: helm template CHART | specmux validate -"
     if local := sum(is_local_config(item.part) for item in inputs):
         yield f"{counted(local, 'object')} with config.kubernetes.io/local-config: skipped"
@@ -275,15 +273,15 @@ def _hints(
         yield f"{composites[0]}: {OF_COMPOSITES}"
     unknown = sorted({_type(each) for each in checked if each.is_of_unknown_kind})
     unknown = [each for each in unknown if not any(place.startswith(f"{each}: ") for place in places)]
-    own = [each for each in unknown if _is_kubernetes_own(each)]
+    # No CustomResourceDefinition may have the group of ``apps/v1 Deployment``.
+    own = [each for each in unknown if "/" not in each or each.partition("/")[0] in BUILT_IN_GROUPS]
     if own:
         yield (
             f"no document describes {list_first(own, KINDS_SHOWN)}, "
             f"which {'is' if len(own) == 1 else 'are'} Kubernetes' own: "
             "name the release that has it with --release, or a --server, or --ignore-missing-schemas"
         )
-    unknown = [each for each in unknown if each not in own]
-    if unknown:
+    if unknown := [each for each in unknown if each not in own]:
         yield (
             f"no document describes {list_first(unknown, KINDS_SHOWN)}: "
             "give the CustomResourceDefinition among the files or with --directory, name a --server, "
@@ -316,12 +314,6 @@ def _object_warnings(
                     yield f"{item.file}: {value.get('kind')} {within(value, 'metadata').get('name')}: {hint}"
 
 
-def _is_kubernetes_own(kind: str) -> bool:
-    """Whether no CustomResourceDefinition may have the group of ``apps/v1 Deployment``."""
-    group, slash, _ = kind.partition("/")
-    return not slash or group in BUILT_IN_GROUPS
-
-
 def _skip_hints(skipped: Iterable[str], checked: list[ValidatedObject]) -> Iterator[str]:
     """Suggestions for kinds to skip that no object has."""
     kinds = {kind.kind: None for each in checked if (kind := each.report.kind) is not None}
@@ -332,16 +324,9 @@ def _skip_hints(skipped: Iterable[str], checked: list[ValidatedObject]) -> Itera
             yield f"--skip {wanted}: no object is of this kind; did you mean {meant[0]}?"
 
 
-def _list_undecoded_files(checked: list[ValidatedObject]) -> set[str]:
-    """Files of which something could not be read as an object."""
-    return {
-        each.file for each in checked if each.outcome is ObjectVerdict.INVALID and each.report.kind is None
-    }
-
-
-def _kinds_of(options: SourceOptions) -> list[GroupVersionKind]:
+def _known_kinds(documents: DocumentSet, options: SourceOptions) -> list[GroupVersionKind]:
     with open_documents(options) as source:
-        return known_kinds(source)
+        return documents.kinds_beside(known_kinds(source))
 
 
 def _type(each: ValidatedObject) -> str:
@@ -357,7 +342,11 @@ def _documents(
 ) -> DocumentSet:
     """The documents that the objects need: of the definitions among them, then of the source. ``described``
     takes the definitions of the source."""
-    own = _build_definitions(definitions) if definitions else {}
+    own: Mapping[GroupVersion, Document] = {}
+    if definitions:
+        from specmux_converters.crd import AS_DEFINED, build  # takes as long to import as all else here
+
+        own = build(definitions, templates=AS_DEFINED).documents
 
     def load(needed: Collection[GroupVersion]) -> Mapping[GroupVersion, Document]:
         with open_documents(options) as source:
@@ -373,12 +362,6 @@ def _server_version(documents: DocumentSet) -> Any:
     """The version of the apiserver that published them: it is in each, of custom resources too since 1.36."""
     infos = (mapping(document.get("info")) for document in documents.documents.values())
     return next((info.get("version") for info in infos if newer_note(info.get("version"))), None)
-
-
-def _build_definitions(definitions: Sequence[Document]) -> dict[GroupVersion, Document]:
-    from specmux_converters.crd import AS_DEFINED, build  # takes as long to import as all else here
-
-    return dict(build(definitions, templates=AS_DEFINED).documents)
 
 
 def _check_manifests(

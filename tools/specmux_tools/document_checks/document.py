@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any, Final
 
 import yaml
@@ -23,7 +24,7 @@ from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.from_swagger2.conversion import convert_whole
 from specmux_converters.group_versions import GroupVersion, group_version_of
-from specmux_converters.json_values import within
+from specmux_converters.json_values import mapping, members, within
 from specmux_converters.losses import Grade, Loss, pointer_to, tokens_of
 from specmux_converters.operations import GROUP_VERSION_KIND
 from specmux_converters.recognise import DocumentKind, RecognisedInput, recognise
@@ -211,8 +212,7 @@ def _foreign_paths(document: Document, group_version: GroupVersion) -> Iterator[
 
 
 def _paths(document: Document) -> list[tuple[str, Any]]:
-    paths = document.get("paths")
-    return sorted(paths.items()) if isinstance(paths, dict) else []
+    return sorted(mapping(document.get("paths")).items())
 
 
 _SCHEMES: Final = ("<all_urls>", "http", "https", "file", "")
@@ -340,20 +340,9 @@ def _child(node: Any, token: Any) -> Any:
 
 def _is_kubernetes(document: Document) -> bool:
     """Whether a kind or an operation has the group, version and kind that kube-openapi adds."""
-    components = document.get("components")
-    schemas = components.get("schemas") if isinstance(components, dict) else document.get("definitions")
-    if isinstance(schemas, dict) and any(
-        GROUP_VERSION_KIND in each for each in schemas.values() if isinstance(each, dict)
-    ):
-        return True
-    paths = document.get("paths")
-    return isinstance(paths, dict) and any(
-        GROUP_VERSION_KIND in operation
-        for item in paths.values()
-        if isinstance(item, dict)
-        for operation in item.values()
-        if isinstance(operation, dict)
-    )
+    schemas = within(document, "components", "schemas") or document.get("definitions")
+    operations = (each for _, item in members(document.get("paths")) for each in members(item))
+    return any(GROUP_VERSION_KIND in each for _, each in chain(members(schemas), operations))
 
 
 def check_published(body: bytes, group_version: GroupVersion, *, limits: Limits) -> Summary:

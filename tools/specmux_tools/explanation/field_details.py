@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from typing import Any, Final
 
 import orjson
@@ -77,17 +77,14 @@ def details_of(said: Schema, element: Schema, component: str = "") -> Details:
     own, inner = _own(said, component), _own(element, component)
     if inner is NO_DETAILS:
         return own
-    return Details(
-        default=own.default,
+    return replace(
+        own,
         enum=own.enum or inner.enum,
         limits=own.limits + tuple((f"each {name}", value) for name, value in inner.limits),
         format=own.format or inner.format,
-        list_type=own.list_type,
         rules=own.rules + inner.rules,
         unions=own.unions + inner.unions,
-        is_nullable=own.is_nullable,
         preserves_unknown=own.preserves_unknown or inner.preserves_unknown,
-        deprecated=own.deprecated,
     )
 
 
@@ -95,10 +92,9 @@ def _own(said: Schema, component: str) -> Details:
     deprecated = _deprecation_text(said)
     if _PLAIN.issuperset(said) and not deprecated:
         return NO_DETAILS
-    enum = said.get("enum")
     return Details(
         default=orjson.dumps(said["default"]).decode() if "default" in said else "",
-        enum=tuple(enum) if isinstance(enum, list) else (),
+        enum=tuple(array(said.get("enum"))),
         limits=tuple(_limits(said)),
         format=text(said.get("format")),
         list_type=_list_type(said),

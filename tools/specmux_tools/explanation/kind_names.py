@@ -80,7 +80,7 @@ def names_of(
             yield KindName(group_version, each.kind, names, each.short_names)
 
 
-def asked_for(kinds: Sequence[KindName], steps: Sequence[Step], *, version: str = "") -> KindReference:
+def find_kind(kinds: Sequence[KindName], steps: Sequence[Step], *, version: str = "") -> KindReference:
     """The kind named by the first step, optionally followed by a group (``deployments.apps.spec``).
 
     ``version`` ("apps/v1") restricts the choice to that group-version. Raises UnknownKind with similar names.

@@ -19,7 +19,7 @@ from specmux_converters.json_values import array, mapping
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.resources import GroupVersionKind
 from specmux_tools.inputs.diff_sides import Side
-from specmux_tools.inputs.validated_objects import MEDIA_TYPES, manifest_files, manifests_in
+from specmux_tools.inputs.validated_objects import manifest_files, manifests_in
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.sources import SourceOptions, open_documents
 from specmux_tools.sources.disk.git_files import PREFIX as GIT
@@ -155,18 +155,18 @@ def _key_documents(side: Side) -> dict[GroupVersion, Document]:
 
 
 def objects_at(word: str, source: SourceOptions, side: Side) -> Iterator[tuple[bytes, str]]:
-    if not word.startswith(CONTEXT):
+    """Objects with their media type."""
+    if word.startswith(CONTEXT):
+        yield from ((data, "application/json") for data in stored_objects(source.at(word), side))
+    else:
         for item in manifests_in(manifest_files([word])):
-            yield item.part.data, MEDIA_TYPES[item.part.format]
-        return
-    yield from stored_objects(source.at(word), side)
+            yield item.part.data, f"application/{item.part.format}"
 
 
-def stored_objects(cluster: SourceOptions, side: Side) -> Iterator[tuple[bytes, str]]:
-    """The stored objects of a cluster with their media type, of each resource that the side has."""
+def stored_objects(cluster: SourceOptions, side: Side) -> Iterator[bytes]:
+    """The JSON of a cluster's stored objects, of each resource that the side has."""
     for name, plural in _resources(side):
-        for stored in _list_objects(cluster, name, plural):
-            yield orjson.dumps(stored), "application/json"
+        yield from map(orjson.dumps, _list_objects(cluster, name, plural))
 
 
 def _resources(side: Side) -> Iterable[tuple[GroupVersion, str]]:

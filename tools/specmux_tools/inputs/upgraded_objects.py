@@ -43,7 +43,7 @@ from specmux_tools.validation import Check, Directive, Severity, ValidationRepor
 from specmux_tools.validation.decoding.body import Body, flatten, is_list, is_too_deep
 from specmux_tools.validation.decoding.manifests import definitions_in, group_versions_in, is_local_config
 from specmux_tools.validation.decoding.streams import parts_of
-from specmux_tools.validation.requests import body_format
+from specmux_tools.validation.requests import BodyFormat
 
 CLUSTER: Final = "cluster"
 """In place of a file, for objects that are stored."""
@@ -128,8 +128,8 @@ def judge_objects(
     if live:
         is_files = is_path(origin) or origin.startswith((GIT, LAYOUT))
         cluster = source if is_files else source.at(origin)
-        for data, media_type in stored_objects(cluster, before):
-            verdicts = _verdicts(Body.sent(data, body_format(media_type)), judge)
+        for data in stored_objects(cluster, before):
+            verdicts = _verdicts(Body.sent(data, BodyFormat.JSON), judge)
             judged += (UpgradedObject(CLUSTER, 1, each) for each in verdicts)
     return judged
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import orjson
 
@@ -42,13 +42,6 @@ from specmux_tools.validation.errors import Undecodable
 from specmux_tools.validation.requests import BodyFormat, Operation, PatchType
 from specmux_tools.validation.stored_objects import ObjectKey, StoredMatch, StoredObjects
 from specmux_tools.validation.validator import with_refused_match
-
-MEDIA_TYPES: Final = {
-    BodyFormat.JSON: "application/json",
-    BodyFormat.YAML: "application/yaml",
-    BodyFormat.CBOR: "application/cbor",
-    BodyFormat.PROTOBUF: "application/vnd.kubernetes.protobuf",
-}
 
 
 class ObjectVerdict(StrEnum):

@@ -20,7 +20,8 @@ from specmux_tools.differences import ServedSide, add_document, compare
 from specmux_tools.differences.policy import NO_POLICY
 from specmux_tools.differences.reports import render, report_of
 from specmux_tools.errors import InvalidPath, UnknownKind
-from specmux_tools.explanation.kind_names import KindName, KindReference
+from specmux_tools.explanation.field_path import parse
+from specmux_tools.explanation.kind_names import KindName, KindReference, find_kind
 from specmux_tools.explanation.skeleton import skeleton
 from specmux_tools.explanation.text import text
 from specmux_tools.explanation.tree import find
@@ -36,13 +37,7 @@ from specmux_tools.inputs.validated_objects import (
 from specmux_tools.kinds import DocumentSet, KindSchema
 from specmux_tools.queries import validator_beside
 from specmux_tools.search_index.query import found_json, search
-from specmux_tools.sources.kind_lookup import (
-    chosen_in,
-    kinds_of_source,
-    known_kinds,
-    loaded_for,
-    schema_of,
-)
+from specmux_tools.sources.kind_lookup import kinds_of_source, known_kinds, schema_of
 from specmux_tools.sources.search_index import SearchIndex
 from specmux_tools.sources.source import Source
 from specmux_tools.validation.decoding.streams import parts_of
@@ -188,8 +183,8 @@ class Library:
 
     def _find_kind(self, source: Source, subject: str, version: str) -> tuple[KindReference, KindSchema]:
         subject, version = _spell_subject(subject, version)
-        asked = chosen_in(self._all_kinds(source), subject, version)
-        loaded = loaded_for(source, (asked.chosen,), schemas_only=bool(asked.steps))
+        asked = find_kind(self._all_kinds(source), parse(subject), version=version)
+        loaded = source.load({asked.chosen.group_version}, schemas_only=bool(asked.steps))
         return asked, schema_of(loaded, asked.chosen)
 
     def _all_kinds(self, source: Source) -> list[KindName]:

@@ -12,7 +12,7 @@ from mcp.types import ToolAnnotations
 
 from specmux_aggregator.errors import SpecmuxError
 from specmux_aggregator.version import VERSION
-from specmux_tools.errors import SchemasError, UnknownField, UnknownKind
+from specmux_tools.errors import SchemasError, UnknownName
 from specmux_tools.mcp.library import Library
 from specmux_tools.validation import ValidationError
 
@@ -104,7 +104,7 @@ def _ask_library(ask: Callable[[], R]) -> R:
     """Raises ToolError with what a model can do about it."""
     try:
         return ask()
-    except (UnknownKind, UnknownField) as error:
+    except UnknownName as error:
         similar = f" Similar: {', '.join(error.similar)}." if error.similar else ""
         raise ToolError(f"{error}.{similar} Try search.") from error
     except (SchemasError, SpecmuxError, ValidationError) as error:

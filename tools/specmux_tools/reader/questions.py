@@ -21,9 +21,9 @@ from specmux_aggregator.reader.requests import (
 )
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
-from specmux_tools.errors import InvalidPath, SchemasError, UnknownField, UnknownKind
+from specmux_tools.errors import InvalidPath, SchemasError, UnknownName
 from specmux_tools.explanation.field_path import Step, parse
-from specmux_tools.explanation.kind_names import KindName, asked_for, names_in
+from specmux_tools.explanation.kind_names import KindName, find_kind, names_in
 from specmux_tools.explanation.skeleton import skeleton
 from specmux_tools.explanation.text import plaintext, text
 from specmux_tools.explanation.tree import MOST_DEPTH, as_json, find, tree_of
@@ -70,7 +70,7 @@ def search_rows(
 
 def refusal_of(error: SchemasError) -> QuestionRefusal:
     match error:
-        case UnknownKind(similar=similar) | UnknownField(similar=similar):
+        case UnknownName(similar=similar):
             more = f"; did you mean {' or '.join(similar)}?" if similar else ""
             return QuestionRefusal(404, f"{error}{more}", similar)
         case InvalidPath():
@@ -83,7 +83,7 @@ def kind_called(document: Document, group_version: GroupVersion, name: str) -> t
     schemas = {found.kind: found for found in kinds_of(document, group_version)}
     names = list(names_in(document, group_version))
     exact = [each for each in names if each.kind.kind == name]
-    chosen = exact[0] if exact else asked_for(names, (Step(name),)).chosen
+    chosen = exact[0] if exact else find_kind(names, (Step(name),)).chosen
     return chosen, schemas[chosen.kind]
 
 

@@ -25,7 +25,11 @@ def render_junit(report: FindingReport) -> str:
         if said:
             lines.append(f"    <system-out>{_text(said)}</system-out>")
         lines.append("  </testsuite>")
-    return "".join(f"{line}\n" for line in (*lines, "</testsuites>"))
+    return _join_lines((*lines, "</testsuites>"))
+
+
+def _join_lines(lines: Iterable[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _counts(cases: Iterable[Case], *, skipped: bool) -> str:
@@ -73,10 +77,6 @@ def _text(text: str) -> str:
     from xml.sax.saxutils import escape
 
     return escape(printable(text))
-
-
-def render_tap(report: FindingReport) -> str:
-    return "".join(f"{line}\n" for line in _tap_lines(report))
 
 
 def _tap_lines(report: FindingReport) -> Iterator[str]:
@@ -153,11 +153,7 @@ ANNOTATIONS_MAX: Final = 10
 _COMMANDS: Final = {Level.ERROR: "error", Level.WARNING: "warning", Level.NOTE: "notice"}
 
 
-def render_github(report: FindingReport) -> str:
-    return "".join(f"{line}\n" for line in _lines(report))
-
-
-def _lines(report: FindingReport) -> Iterator[str]:
+def _github_lines(report: FindingReport) -> Iterator[str]:
     shown: Counter[Level] = Counter()
     rest: list[ReportFinding] = []
     for finding in sorted(report.findings, key=lambda each: [*Level].index(each.level)):
@@ -205,7 +201,7 @@ def render(report: FindingReport, form: str, *, is_coloured: bool = False, versi
     """
     match form:
         case "text":
-            written = render_text(report, is_coloured=is_coloured)
+            written = _join_lines(_text_lines(report, is_coloured))
         case "json":
             written = json_text(report.document)
         case "markdown":
@@ -213,11 +209,11 @@ def render(report: FindingReport, form: str, *, is_coloured: bool = False, versi
         case "junit":
             written = render_junit(report)
         case "tap":
-            written = render_tap(report)
+            written = _join_lines(_tap_lines(report))
         case "sarif":
             written = render_sarif(report, version=version)
         case "github":
-            written = render_github(report)
+            written = _join_lines(_github_lines(report))
         case _:
             raise ValueError(f"{form!r} is none of {', '.join(FORMS)}")
     return written.encode()
@@ -279,22 +275,18 @@ _WIDTH: Final = 9
 """Width of the column of levels for findings with two lines."""
 
 
-def render_text(report: FindingReport, *, is_coloured: bool) -> str:
-    lines = [line for case in report.cases for line in _text_case_lines(report, case, is_coloured)]
-    lines += map(printable, (*report.notes, *filter(None, (report.summary,))))
-    return "".join(f"{line}\n" for line in lines)
-
-
-def _text_case_lines(report: FindingReport, case: Case, is_coloured: bool) -> Iterator[str]:
-    alike: Counter[tuple[Level, str]] = Counter()
-    for finding in case.findings:
-        kind = finding.level, finding.rule
-        alike[kind] += 1
-        if report.most_alike is None or alike[kind] <= report.most_alike:
-            yield from finding_lines(report, finding, is_coloured=is_coloured)
-    for (level, rule), count in alike.items():
-        if report.most_alike is not None and count > report.most_alike:
-            yield printable(f"{case.name}: {level}: and {count - report.most_alike} more of {rule}")
+def _text_lines(report: FindingReport, is_coloured: bool) -> Iterator[str]:
+    for case in report.cases:
+        alike: Counter[tuple[Level, str]] = Counter()
+        for finding in case.findings:
+            kind = finding.level, finding.rule
+            alike[kind] += 1
+            if report.most_alike is None or alike[kind] <= report.most_alike:
+                yield from finding_lines(report, finding, is_coloured=is_coloured)
+        for (level, rule), count in alike.items():
+            if report.most_alike is not None and count > report.most_alike:
+                yield printable(f"{case.name}: {level}: and {count - report.most_alike} more of {rule}")
+    yield from map(printable, filter(None, (*report.notes, report.summary)))
 
 
 def finding_lines(

@@ -1,20 +1,33 @@
-"""All fields of all documents, with equal ones stored once.
+"""All fields of all documents, with equal ones stored once, and the place where each is shown.
 
 A node is a schema with everything below it; an entry is a name and a node. Entries point to nodes, nodes to
 the entries of their fields. A recursive component ends where it recurs, so the graph has no cycles.
+
+An entry is shown at the cheapest place among all kinds that contain it: stable versions precede betas and
+alphas; kinds that most people use precede Kubernetes' core group, which precedes its other groups, and those
+precede all others; lists come last. Then the shorter path, the shorter name, alphabetical order. Places are
+found from kinds down, cheapest first, which is also the order of rows of equal rank.
 """
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
+from heapq import heappop, heappush
 from typing import Final
 
 from specmux_converters.lazy.dataclasses import dataclass
+from specmux_converters.order import BUILT_IN_GROUPS, maturity
 from specmux_tools.explanation.field_path import format_path
+from specmux_tools.explanation.kind_names import KindName
 
 DIGEST: Final = 16
 _SHOWN: Final = 160
 """Characters of a description shown in a row."""
+
+MOST_NAMED: Final = 40
+_MOST_COMPARED: Final = 5000
 
 NodeId = int
 EntryId = int
@@ -121,22 +134,11 @@ def summary_of(description: str) -> str:
     return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"
 
 
-MOST_NAMED: Final = 40
-_MOST_COMPARED: Final = 5000
-
-
-@dataclass(slots=True)
-class Beside:
-    """Paths of fields, at most ``MOST_NAMED`` each."""
-
-    added: list[str] = field(default_factory=list)
-    dropped: list[str] = field(default_factory=list)
-
-
-def beside(graph: FieldGraph, kind: EntryId, other: EntryId) -> Beside:
-    """Fields of ``other`` that ``kind`` lacks, and vice versa. A field that merely changed is not
-    included."""
-    found = Beside()
+def differing_fields(graph: FieldGraph, kind: EntryId, other: EntryId) -> tuple[list[str], list[str]]:
+    """Fields of ``other`` that ``kind`` lacks, and vice versa, at most ``MOST_NAMED`` each. A field that
+    merely changed is not included."""
+    added: list[str] = []
+    dropped: list[str] = []
     waiting: list[tuple[tuple[str, ...], EntryId, EntryId]] = [((), kind, other)]
     compared = 0
     while waiting and compared < _MOST_COMPARED:
@@ -145,11 +147,104 @@ def beside(graph: FieldGraph, kind: EntryId, other: EntryId) -> Beside:
             continue
         compared += 1
         here, there = _below(graph, left), _below(graph, right)
-        found.added += [format_path((*path, name)) for name in there if name not in here]
-        found.dropped += [format_path((*path, name)) for name in here if name not in there]
+        added += [format_path((*path, name)) for name in there if name not in here]
+        dropped += [format_path((*path, name)) for name in here if name not in there]
         waiting += [((*path, name), here[name], there[name]) for name in here if name in there]
-    return Beside(sorted(found.added)[:MOST_NAMED], sorted(found.dropped)[:MOST_NAMED])
+    return sorted(added)[:MOST_NAMED], sorted(dropped)[:MOST_NAMED]
 
 
 def _below(graph: FieldGraph, entry: EntryId) -> dict[str, EntryId]:
     return {graph.names[each]: each for each in graph.nodes[graph.targets[entry]].entries}
+
+
+MOST_USED: Final = (
+    ("", "Pod"),
+    ("apps", "Deployment"),
+    ("", "Service"),
+    ("networking.k8s.io", "Ingress"),
+    ("", "ConfigMap"),
+    ("", "Secret"),
+    ("apps", "StatefulSet"),
+    ("apps", "DaemonSet"),
+    ("batch", "Job"),
+    ("batch", "CronJob"),
+    ("", "PersistentVolumeClaim"),
+    ("autoscaling", "HorizontalPodAutoscaler"),
+    ("apiextensions.k8s.io", "CustomResourceDefinition"),
+)
+"""Groups and kinds that most people look for, the most frequent first."""
+
+
+@dataclass(frozen=True, slots=True)
+class KindRoot:
+    """A kind as an entry without a parent. ``is_list``: its items belong to another kind and are not
+    searched."""
+
+    name: KindName
+    entry: EntryId
+    is_list: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPlaces:
+    """Places by entry; -1 for an entry that no document has."""
+
+    parents: Sequence[EntryId]
+    """The parent entry; -1 for kinds."""
+    positions: Sequence[int]
+    """In the order of rows."""
+    roots: dict[EntryId, KindRoot]
+    """The cheapest kind of each top-level entry."""
+
+    def above(self, entry: EntryId) -> Iterator[EntryId]:
+        """The ancestors of an entry at its place, the kind last."""
+        parent = self.parents[entry]
+        while parent >= 0:
+            yield parent
+            parent = self.parents[parent]
+
+
+def places_of(graph: FieldGraph, roots: Iterable[KindRoot]) -> SearchPlaces:
+    parents = array("i", [-1]) * len(graph.names)
+    positions = array("i", [-1]) * len(graph.names)
+    best: dict[EntryId, KindRoot] = {}
+    heap: list[tuple[int, int, int, int, str, EntryId, EntryId]] = []
+    for root in sorted(roots, key=_cost):
+        best.setdefault(root.entry, root)
+    for entry, root in best.items():
+        kind = root.name.kind
+        is_used = (kind.group, kind.kind) in MOST_USED
+        group = -1 if is_used else group_class(kind.group)
+        cost = (maturity(kind.version) + _LAST * root.is_list, group, 0, len(kind.kind), kind.kind)
+        heappush(heap, (*cost, entry, -1))
+    nodes, names, targets = graph.nodes, graph.names, graph.targets
+    found = 0
+    while heap:
+        age, group, depth, length, path, entry, parent = heappop(heap)
+        if positions[entry] >= 0:
+            continue
+        positions[entry], parents[entry] = found, parent
+        found += 1
+        if parent < 0 and best[entry].is_list:
+            continue
+        for below in nodes[targets[entry]].entries:
+            if positions[below] < 0:
+                name = names[below]
+                heappush(heap, (age, group, depth + 1, length + len(name), f"{path}.{name}", below, entry))
+    return SearchPlaces(parents, positions, best)
+
+
+_LAST: Final = 9
+"""More than any maturity."""
+
+
+def group_class(group: str) -> int:
+    """0 for the core group, 1 for Kubernetes' other groups, 2 for others."""
+    if not group:
+        return 0
+    return 1 if group in BUILT_IN_GROUPS or group.endswith(".k8s.io") else 2
+
+
+def _cost(root: KindRoot) -> tuple[int, int, str, str]:
+    kind = root.name.kind
+    return maturity(kind.version), group_class(kind.group), kind.group, kind.version

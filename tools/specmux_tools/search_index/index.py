@@ -16,8 +16,7 @@ from specmux_converters.group_versions import GroupVersion
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.explanation.kind_names import KindName, names_in
 from specmux_tools.kinds import kinds_of
-from specmux_tools.search_index.graph import EntryId, FieldGraph, NodeId
-from specmux_tools.search_index.shortest_paths import KindRoot, SearchPlaces, places_of
+from specmux_tools.search_index.graph import EntryId, FieldGraph, KindRoot, NodeId, SearchPlaces, places_of
 from specmux_tools.search_index.words import of_description, of_name
 
 _PLACES_KEPT: Final = 32

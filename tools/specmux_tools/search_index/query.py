@@ -18,9 +18,8 @@ from specmux_converters.lazy.patterns import pattern
 from specmux_tools.errors import InvalidPath
 from specmux_tools.explanation.field_path import format_path, parse, similar_to
 from specmux_tools.explanation.kind_names import KindName
-from specmux_tools.search_index.graph import EntryId
+from specmux_tools.search_index.graph import MOST_USED, EntryId, KindRoot, SearchPlaces
 from specmux_tools.search_index.index import FieldIndex, Postings
-from specmux_tools.search_index.shortest_paths import MOST_USED, KindRoot, SearchPlaces
 from specmux_tools.search_index.words import query_words
 
 _QUALIFIED: Final = pattern(r"\s*((?:[a-z0-9.-]+/)?v[0-9]+(?:(?:alpha|beta)[0-9]+)?)(?:/|\s+)(\S.*)")

@@ -15,9 +15,8 @@ import orjson
 
 from specmux_converters.resources import GroupVersionKind
 from specmux_tools.explanation.kind_names import KindName
-from specmux_tools.search_index.graph import DIGEST, FieldGraph, GraphNode
+from specmux_tools.search_index.graph import DIGEST, FieldGraph, GraphNode, KindRoot
 from specmux_tools.search_index.index import FieldIndex, IndexedDocument, Postings
-from specmux_tools.search_index.shortest_paths import KindRoot
 
 FORM: Final = 2
 """Increases with every change of what is indexed, or of the format."""

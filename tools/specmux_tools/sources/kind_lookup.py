@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
 from specmux_aggregator.errors import SpecmuxError
 from specmux_converters.group_versions import split
 from specmux_converters.order import discovery_rank
-from specmux_converters.resources import GroupVersionKind, Resources
+from specmux_converters.resources import GroupVersionKind
 from specmux_tools.errors import UnknownKind
-from specmux_tools.explanation.field_path import parse
-from specmux_tools.explanation.kind_names import KindName, KindReference, asked_for, names_of
+from specmux_tools.explanation.kind_names import KindName, KindReference, names_of
 from specmux_tools.kind_lifecycles import built_in_kinds
 from specmux_tools.kinds import KindSchema
 from specmux_tools.sources.source import LoadedDocuments, Source
@@ -24,17 +21,12 @@ def kinds_of_source(source: Source, *, is_ordered: bool) -> list[KindName]:
         group, _ = split(key) or ("", "")
         listed = resources[key]
         if not any(each.short_names for each in listed):
-            listed = _name_resources(listed, group)
+            # Aggregated discovery has the short names of Kubernetes' own kinds: most commands do without.
+            from specmux_converters.synthesis import built_in_names, name_resources
+
+            listed = name_resources(listed, built_in_names(group))
         found += names_of(listed, key)
     return found
-
-
-def _name_resources(resources: Resources, group: str) -> Resources:
-    """With the short names that Kubernetes gives its own."""
-    # Aggregated discovery has them: most commands do without.
-    from specmux_converters.synthesis import built_in_names, name_resources
-
-    return name_resources(resources, built_in_names(group))
 
 
 def known_kinds(source: Source) -> list[GroupVersionKind]:
@@ -46,21 +38,11 @@ def known_kinds(source: Source) -> list[GroupVersionKind]:
     return [each.kind for key in sorted(resources, key=discovery_rank) for each in resources[key]]
 
 
-def chosen_in(kinds: Sequence[KindName], subject: str, version: str) -> KindReference:
-    """The kind and the field that ``TYPE[.FIELD...]`` names. Raises InvalidPath, UnknownKind."""
-    return asked_for(kinds, parse(subject), version=version)
-
-
 def versions_of(asked: KindReference) -> list[KindName]:
     """The kind that was chosen, and the same in other versions of its group."""
     chosen = asked.chosen.kind
     same = (each for each in asked.others if (each.kind.group, each.kind.kind) == (chosen.group, chosen.kind))
     return [asked.chosen, *same]
-
-
-def loaded_for(source: Source, names: Iterable[KindName], *, schemas_only: bool = True) -> LoadedDocuments:
-    """The documents of these kinds, and no other. ``schemas_only``: as for a source."""
-    return source.load({each.group_version for each in names}, schemas_only=schemas_only)
 
 
 def schema_of(loaded: LoadedDocuments, name: KindName) -> KindSchema:

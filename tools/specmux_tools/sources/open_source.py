@@ -42,7 +42,7 @@ def open_documents(options: SourceOptions, *, is_published: bool = False) -> Ite
         plain = tuple(path for path in options.files if path not in packed)
         folders = tuple(path for path in options.directories if path not in packed)
         others = [each for path in packed for each in inputs_at(str(path))]
-        files = FileSource.of(directories=folders, files=plain, others=others)
+        files = FileSource(directories=folders, files=plain, others=others)
         files.where = ", ".join(map(str, named))  # not each file of a snapshot, a revision or a bundle
         files.is_published = is_published
         yield files
@@ -84,9 +84,9 @@ def load(path: str | os.PathLike[str]) -> Mapping[str, Mapping[str, Any]]:
     where = Path(path)
     try:
         if is_layout(where):
-            source = FileSource.of(others=inputs_at(str(where)))
+            source = FileSource(others=inputs_at(str(where)))
         else:
-            source = FileSource.of(directories=[where]) if where.is_dir() else FileSource.of(files=[where])
+            source = FileSource(directories=[where]) if where.is_dir() else FileSource(files=[where])
         loaded = source.load()
     except SpecmuxError as error:
         raise SchemasError(str(error)) from error

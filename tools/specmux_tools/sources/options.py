@@ -92,22 +92,17 @@ class SourceOptions:
 
     def at(self, word: str) -> Self:
         """The source that one word names, with the credentials and the cache of these options."""
-        none: dict[str, Any] = {
-            "server": None,
-            "context": None,
-            "kubernetes": None,
-            "directories": (),
-            "files": (),
-        }
+        bare = replace(self, server=None, context=None, kubernetes=None, directories=(), files=())
         if is_url(word):
-            return replace(self, **{**none, "server": word})
+            return replace(bare, server=word)
         if word.startswith(CONTEXT):
-            return replace(self, **{**none, "context": word.removeprefix(CONTEXT)})
+            return replace(bare, context=word.removeprefix(CONTEXT))
         if word.startswith(KUBERNETES):
-            return replace(self, **{**none, "kubernetes": release_of(word)})
+            return replace(bare, kubernetes=release_of(word))
         path = Path(word)
-        named = "directories" if path != STDIN and path.is_dir() else "files"
-        return replace(self, **{**none, named: (path,)})
+        if path != STDIN and path.is_dir():
+            return replace(bare, directories=(path,))
+        return replace(bare, files=(path,))
 
 
 def source_word(word: str) -> str:
@@ -126,37 +121,6 @@ def release_of(word: str) -> str:
         return f"1.{minor_release(word.removeprefix(KUBERNETES))}"
     except UnknownRelease as error:
         raise NoSource(f"{cut(word)}: {error}") from error
-
-
-def source_options(command: Command) -> Command:
-    """Adds the options; the command gets them as ``source: SourceOptions``. A usage error for two sources."""
-    return _with(command, [*_SERVER, *_FILES, *_CREDENTIALS, _CACHE])
-
-
-def server_options(command: Command) -> Command:
-    """``source_options`` without files, for commands that ask servers only and have a cache of their own."""
-    return _with(command, [*_SERVER, *_CREDENTIALS])
-
-
-def side_options(command: Command) -> Command:
-    """``source_options`` without files, for commands whose arguments name the sources."""
-    return _with(command, [*_SERVER, *_CREDENTIALS, _CACHE])
-
-
-def service_options(command: Command) -> Command:
-    """``server_options`` without the disk cache, for what asks a running service."""
-    return _with(command, [*_ASKED, *_CREDENTIALS])
-
-
-def page_options(command: Command) -> Command:
-    """``source_options`` without single files and without the disk cache, for what serves them."""
-    return _with(command, [*_ASKED, _FILES[0], *_CREDENTIALS])
-
-
-def _with(command: Command, options: list[Callable[[Any], Any]]) -> Command:
-    return bundle_options("source", SourceOptions, *options, check=lambda source, _: _check_source(source))(
-        command
-    )
 
 
 def bundle_options(
@@ -240,17 +204,31 @@ _CACHE: Final = click.option(
 )  # fmt: skip
 
 
+def _source(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """Adds these; the command gets them as ``source: SourceOptions``. A usage error for two sources."""
+    return bundle_options("source", SourceOptions, *options, check=lambda source, _: _check_source(source))
+
+
+source_options: Final = _source(*_SERVER, *_FILES, *_CREDENTIALS, _CACHE)
+"""Options of commands that read documents."""
+server_options: Final = _source(*_SERVER, *_CREDENTIALS)
+"""Without files, for commands that ask servers only and have a cache of their own."""
+side_options: Final = _source(*_SERVER, *_CREDENTIALS, _CACHE)
+"""Without files, for commands whose arguments name the sources."""
+service_options: Final = _source(*_ASKED, *_CREDENTIALS)
+"""Without the disk cache, for what asks a running service."""
+page_options: Final = _source(*_ASKED, _FILES[0], *_CREDENTIALS)
+"""Without single files and without the disk cache, for what serves them."""
+mirror_options: Final = _source(*_CREDENTIALS)
+"""The credentials alone, for a server that another option names."""
+
+
 def own_kinds_option(command: Command) -> Command:
     """``--release`` as a source, for commands whose answer depends on a release in nothing else."""
     return click.option(
         "--release", "kubernetes", type=ReleaseName(),
         help="Read Kubernetes' own kinds of this release, built into specmux, instead of a server.",
     )(command)  # fmt: skip
-
-
-def mirror_options(command: Command) -> Command:
-    """The credentials alone, for a server that another option names."""
-    return _with(command, list(_CREDENTIALS))
 
 
 def group_versions_option(what: str) -> Callable[[Command], Command]:
@@ -267,6 +245,15 @@ def _discovery_keys(_: click.Context, __: click.Parameter, names: tuple[str, ...
     from specmux_converters.group_versions import named_group_version  # most commands get none
 
     return tuple(map(named_group_version, names))
+
+
+def is_first(text: str) -> bool:
+    """Whether the command has not said this yet: it may read one source for several of its arguments."""
+    context = click.get_current_context(silent=True)
+    said = set() if context is None else context.meta.setdefault(__name__, set())
+    is_new = text not in said
+    said.add(text)
+    return is_new
 
 
 def is_given(name: str) -> bool:

@@ -9,9 +9,6 @@ import os
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
-
-import click
 
 from specmux_aggregator.built_in_releases import PublishedDocuments, built_in_releases
 from specmux_aggregator.console import write_note
@@ -23,11 +20,8 @@ from specmux_converters.resources import Resources
 from specmux_converters.synthesis import resources_of
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.sources.access import has_cluster
-from specmux_tools.sources.options import KUBERNETES, SourceOptions, release_of
+from specmux_tools.sources.options import KUBERNETES, SourceOptions, is_first, release_of
 from specmux_tools.sources.source import LoadedDocuments
-
-_TOLD: Final = "specmux.releases"
-"""Key in a command's context: the options that would choose another default, as far as that was told."""
 
 
 class ReleaseSource:
@@ -119,8 +113,6 @@ def predecessor(word: str, options: SourceOptions) -> str:
 
 
 def _tell_default(release: str, option: str) -> None:
-    context = click.get_current_context(silent=True)
-    told = set() if context is None else context.meta.setdefault(_TOLD, set())
-    if option not in told:
-        told.add(option)
-        write_note(f"no cluster: Kubernetes {release}'s own kinds are used ({option} chooses another)")
+    text = f"no cluster: Kubernetes {release}'s own kinds are used ({option} chooses another)"
+    if is_first(text):
+        write_note(text)

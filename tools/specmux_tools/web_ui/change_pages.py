@@ -5,6 +5,7 @@ Entries arrive as the JSON that the log keeps. The templates escape all their te
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
@@ -96,7 +97,7 @@ def _when(at: str) -> str:
 
 
 def _entry(entry: dict[str, Any], changes: Sequence[dict[str, Any]], *, is_whole: bool) -> dict[str, Any]:
-    counts = entry["summary"] if is_whole else _count_severities(changes)
+    counts = entry["summary"] if is_whole else Counter(change["severity"] for change in changes)
     return {
         "id": entry["id"],
         "at": entry["at"],
@@ -111,11 +112,6 @@ def _entry(entry: dict[str, Any], changes: Sequence[dict[str, Any]], *, is_whole
         "is_truncated": entry["truncated"],
         "is_gone": entry["new"] is None,
     }
-
-
-def _count_severities(changes: Sequence[dict[str, Any]]) -> dict[str, int]:
-    words = [change["severity"] for change in changes]
-    return {word: words.count(word) for word in _SEVERITIES}
 
 
 def _side(version: dict[str, str] | None) -> dict[str, str] | None:

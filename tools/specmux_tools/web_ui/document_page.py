@@ -38,7 +38,7 @@ from specmux_tools.kinds import KindSchema, group_version_kinds
 from specmux_tools.processor_time import QueryTooLong, limited_time
 from specmux_tools.reader.questions import kind_called, refusal_of
 from specmux_tools.reader.state import ReaderState
-from specmux_tools.search_index.graph import beside, summary_of
+from specmux_tools.search_index.graph import differing_fields, summary_of
 from specmux_tools.web_ui.change_pages import shown_entries
 from specmux_tools.web_ui.page_frame import beginning, load, prose, render_page
 from specmux_tools.web_ui.pages import PROVENANCES
@@ -151,9 +151,9 @@ def _versions(state: ReaderState, name: KindName) -> list[dict[str, Any]]:
     made = []
     for root in same:
         if root is not own:
-            differing = beside(state.index.graph, own.entry, root.entry)
+            added, dropped = differing_fields(state.index.graph, own.entry, root.entry)
             named = {"name": root.name.kind.api_version, "key": root.name.group_version}
-            made.append({**named, "added": differing.added, "dropped": differing.dropped})
+            made.append({**named, "added": added, "dropped": dropped})
     return made
 
 

@@ -18,8 +18,8 @@ from specmux_tools.errors import SchemasError
 from specmux_tools.explanation.field_path import format_path, similar_to
 from specmux_tools.processor_time import QueryTooLong, limited_time
 from specmux_tools.reader.state import ReaderState
+from specmux_tools.search_index.graph import MOST_USED, group_class
 from specmux_tools.search_index.query import SchemaHit, SearchResult, search
-from specmux_tools.search_index.shortest_paths import MOST_USED, group_class
 from specmux_tools.search_index.words import mark_words
 from specmux_tools.web_ui.page_frame import mark_code, render_page
 

@@ -6,10 +6,11 @@ Works on the text alone: skips literals, counts parentheses, evaluates nothing.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from specmux_converters.json_values import objects
+from specmux_converters.json_values import objects, text
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.differences.findings import Finding
 
@@ -69,17 +70,18 @@ def rule_changes(
     before, after = _rules(old), _rules(new)
     gone = [rule for key, rule in before.items() if key not in after]
     added = [rule for key, rule in after.items() if key not in before]
-    texts: dict[str, tuple[list[str], list[str]]] = {}
+    removed, fresh = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
     for was, now in _pairs(gone, added):
         gone.remove(was)
         added.remove(now)
-        _note(texts, "rule-changed", was, now)
+        removed["rule-changed"].append(was.text)
+        fresh["rule-changed"].append(now.text)
     for rule in gone:
-        _note(texts, "field-became-mutable" if rule.is_immutability else "rule-removed", rule, None)
+        removed["field-became-mutable" if rule.is_immutability else "rule-removed"].append(rule.text)
     for rule in added:
-        _note(texts, _addition(rule, new_fields), None, rule)
-    for change, (removed, fresh) in texts.items():
-        yield Finding(change, "", old=removed or None, new=fresh or None)
+        fresh[_addition(rule, new_fields)].append(rule.text)
+    for change in {**removed, **fresh}:
+        yield Finding(change, "", old=removed.get(change), new=fresh.get(change))
 
 
 def documented_differently(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
@@ -92,12 +94,8 @@ def _rules(schema: Mapping[str, Any]) -> dict[tuple[str, bool], CELRule]:
     found = {}
     for entry in objects(schema.get(_KEYWORD)):
         if isinstance(entry.get("rule"), str):
-            message = entry.get("message")
-            rule = CELRule(
-                entry["rule"].strip(),
-                message if isinstance(message, str) else "",
-                entry.get("optionalOldSelf") is True,
-            )
+            optional = entry.get("optionalOldSelf") is True
+            rule = CELRule(entry["rule"].strip(), text(entry.get("message")), optional)
             found[rule.meaning, rule.takes_optional] = rule
     return found
 
@@ -129,16 +127,6 @@ def _addition(rule: CELRule, new_fields: frozenset[str]) -> str:
     if rule.is_transition:
         return "transition-rule-added"
     return "rule-added-for-new-fields" if _is_guarded(rule.bare, new_fields) else "rule-added"
-
-
-def _note(
-    texts: dict[str, tuple[list[str], list[str]]], change: str, was: CELRule | None, now: CELRule | None
-) -> None:
-    removed, fresh = texts.setdefault(change, ([], []))
-    if was is not None:
-        removed.append(was.text)
-    if now is not None:
-        fresh.append(now.text)
 
 
 def _is_guarded(bare: str, new_fields: frozenset[str]) -> bool:

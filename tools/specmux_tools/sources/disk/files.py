@@ -10,7 +10,7 @@ import hashlib
 import time
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Final, Self
+from typing import Final
 
 from specmux_aggregator.errors import SourceError
 from specmux_aggregator.folders import LAYOUT
@@ -53,24 +53,31 @@ class FileSource:
     """Some files, each read once and only when a document that it may hold is asked for."""
 
     def __init__(
-        self,
-        inputs: Iterable[Input],
-        *,
-        directories: tuple[Path, ...] = (),
-        given: tuple[Path, ...] = (),
-        unread: tuple[UnreadSource, ...] = (),
-        others: tuple[Input, ...] = (),
+        self, *, directories: Iterable[Path] = (), files: Iterable[Path] = (), others: Iterable[Input] = ()
     ) -> None:
-        """``directories`` and ``given``: the folders and files that were named. ``others``: of the inputs,
-        those that were read already."""
-        self.where = ", ".join(map(str, (*directories, *given, *(file.name for file in others))))
+        """All documents below folders, single files, and ``others``, which are read already.
+
+        Raises FileRefused where there is no file.
+        """
+        self._directories, self._files, self._others = tuple(directories), tuple(files), tuple(others)
+        named = ", ".join(map(str, (*self._directories, *self._files)))
+        self.where = ", ".join(filter(None, (named, *(each.name for each in self._others))))
         self.is_published = False
         """Whether definitions become what an apiserver publishes, without what commands alone read."""
-        self._others = others
-        self._directories = directories
-        self._given = given
+        self._unlisted: list[UnreadSource] = []
+
+        def refuse(error: OSError) -> None:
+            self._unlisted.append(UnreadSource(str(error.filename), error.strerror or "cannot be read"))
+
+        inputs: list[Input] = []
+        for folder in self._directories:
+            if not folder.is_dir():
+                raise FileRefused(folder, "not a folder, or it may not be read")
+            inputs += inputs_below(folder, refuse=refuse)
+        inputs += [*map(Input.at, self._files), *self._others]
+        if not inputs:
+            raise FileRefused(named, "; ".join((DOCUMENTS.none_found, *map(str, self._unlisted))))
         self._inputs = tuple(inputs)
-        self._unlisted = unread
         self._contents: dict[str, _Contents] = {}
         self._kustomize = KustomizeFiles(self._inputs)
         self._is_skipping_reported = False
@@ -78,43 +85,16 @@ class FileSource:
         self._state = _state_of(self._inputs)
         """Before anything is read: what is read later may be newer, and is then read once more."""
 
-    @classmethod
-    def of(
-        cls, *, directories: Iterable[Path] = (), files: Iterable[Path] = (), others: Iterable[Input] = ()
-    ) -> Self:
-        """All documents below folders, single files, and ``others``, which are read already.
-
-        Raises FileRefused where there is no file.
-        """
-        found: list[Input] = []
-        unread: list[UnreadSource] = []
-
-        def refuse(error: OSError) -> None:
-            unread.append(UnreadSource(str(error.filename), error.strerror or "cannot be read"))
-
-        for folder in directories:
-            if not folder.is_dir():
-                raise FileRefused(folder, "not a folder, or it may not be read")
-            found += inputs_below(folder, refuse=refuse)
-        others = tuple(others)
-        found += [*map(Input.at, files), *others]
-        if not found:
-            reasons = "".join(f"; {each}" for each in unread)
-            raise FileRefused(", ".join(map(str, (*directories, *files))), DOCUMENTS.none_found + reasons)
-        return cls(
-            found, directories=tuple(directories), given=tuple(files), unread=tuple(unread), others=others
-        )
-
     def refresh(self) -> FileSource:
-        if STDIN in self._given:  # read to its end
+        if STDIN in self._files:  # read to its end
             return self
-        now = FileSource.of(directories=self._directories, files=self._given, others=self._others)
+        now = FileSource(directories=self._directories, files=self._files, others=self._others)
         now.is_published = self.is_published
         return self if self._state and now.state() == self._state else now
 
     @property
     def kept_as(self) -> tuple[str, str] | None:
-        paths = "\n".join(str(path.absolute()) for path in (*self._directories, *self._given))
+        paths = "\n".join(str(path.absolute()) for path in (*self._directories, *self._files))
         named = hashlib.sha256(paths.encode("utf-8", "surrogateescape")).hexdigest()
         return (f"files:{named[:32]}", "files") if self._state else None
 

@@ -18,13 +18,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Any, Final
 
-import click
-
 from specmux_aggregator.console import warn
 from specmux_converters.counted_nouns import counted, list_first
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.json_values import array, mapping
 from specmux_tools.sources.input import Input
+from specmux_tools.sources.options import is_first
 from specmux_tools.sources.source import FileRefused
 
 _VALUES: Final = re.compile(r"(?:values[^/]*|ci/[^/]*-values)\.(?:ya?ml|json)|values\.schema\.json")
@@ -95,11 +94,7 @@ def report_skipped(names: Iterable[str]) -> None:
     if skipped:
         files = counted(len(skipped), "file")
         text = f"{files} of kustomize (kustomizations, patches) skipped: {list_first(skipped, _SHOWN)}"
-        context = click.get_current_context(silent=True)
-        # A command may read one folder for several of its arguments.
-        said = context.meta.setdefault(__name__, set()) if context is not None else set()
-        if text not in said:
-            said.add(text)
+        if is_first(text):
             warn(text)
 
 
