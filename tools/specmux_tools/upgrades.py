@@ -95,8 +95,8 @@ class UpgradeJudge:
             for each in now.violations
             if each.severity is Severity.ERROR and _without_bounds(each) not in told
         )
-        yield from body.locate(_leaving(now.kind))
-        yield from body.locate([*self._differing(body.value, now.kind)])
+        yield from body.located(_note_removal(now.kind))
+        yield from body.located([*self._find_differences(body.value, now.kind)])
 
     def _report_removed_kind(self, kind: GroupVersionKind, *, is_known: bool) -> Violation:
         version = kind.api_version
@@ -108,10 +108,10 @@ class UpgradeJudge:
         said = f"{text}: {place.text}" if place is not None else text
         return Violation(Severity.ERROR, Check.DECODING, ("apiVersion",), said)
 
-    def _differing(self, value: Any, kind: GroupVersionKind) -> Iterator[Violation]:
-        yield from changes_in(value, self._changes.get(kind, ()))
+    def _find_differences(self, value: Any, kind: GroupVersionKind) -> Iterator[Violation]:
+        yield from find_changes(value, self._changes.get(kind, ()))
         if kind.group == "rbac.authorization.k8s.io" and kind.kind in ("ClusterRole", "Role"):
-            yield from gone_resources(value, self._sides.old_resources, self._sides.new_resources)
+            yield from find_gone_resources(value, self._sides.old_resources, self._sides.new_resources)
         if kind == DEFINITION:
             yield from self._of_definition(value)
 
@@ -125,7 +125,7 @@ class UpgradeJudge:
             yield Violation(Severity.ERROR, Check.DEFINITION, ("spec",), text)
 
 
-def _leaving(kind: GroupVersionKind) -> list[Violation]:
+def _note_removal(kind: GroupVersionKind) -> list[Violation]:
     """When a kind goes that is still served after the upgrade."""
     version = kind.api_version
     removal = REMOVED.get((version, kind.kind))
@@ -180,7 +180,7 @@ def by_kind(places: Iterable[Place]) -> dict[GroupVersionKind, list[Place]]:
     return found
 
 
-def changes_in(value: Any, places: Iterable[Place]) -> Iterator[Violation]:
+def find_changes(value: Any, places: Iterable[Place]) -> Iterator[Violation]:
     """Yields the changes that apply to one object: a default if the field is absent, an enum value if it is
     present."""
     for place in places:
@@ -224,7 +224,7 @@ def resources_of(side: ServedSide) -> frozenset[tuple[str, str]]:
     return frozenset(found)
 
 
-def gone_resources(
+def find_gone_resources(
     value: Mapping[str, Any], before: frozenset[tuple[str, str]], after: frozenset[tuple[str, str]]
 ) -> Iterator[Violation]:
     for index, rule in enumerate(objects(value.get("rules"))):

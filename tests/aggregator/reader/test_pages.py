@@ -26,7 +26,7 @@ from specmux_converters.group_versions import GroupVersion
 from specmux_tools.explanation.tree import FieldPlace, tree_of
 from specmux_tools.reader.state import ReaderState
 from specmux_tools.web_ui.document_page import document_page
-from specmux_tools.web_ui.page_frame import beginning, breakable
+from specmux_tools.web_ui.page_frame import breakable, split_description
 from specmux_tools.web_ui.pages import duration, error_page, home, search_page, status_page, validate_page
 from specmux_tools.web_ui.tree import tree_html
 
@@ -347,4 +347,4 @@ def test_manifests_can_be_pasted_where_the_endpoint_is_on() -> None:
     ],
 )
 def test_beginning_is_the_first_sentence_or_all_of_a_short_text(text: str, first: str) -> None:
-    assert beginning(text, is_whole=True)[0] == first
+    assert split_description(text, is_whole=True)[0] == first

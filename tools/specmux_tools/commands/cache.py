@@ -213,13 +213,13 @@ def fetch(directory: Path, /, release: str, place: str | None, output: Output, s
 
         keeper = DocumentKeeper(release_of(word), store)
         if place is not None and not is_url(place):
-            done = read_documents(Path(place), keeper)
+            read_documents(Path(place), keeper)
         else:
             url = published_url(release_of(word), place or PUBLISHED).rstrip("/")
             access = access_of(replace(source, server=url))
-            done = download_documents(access, keeper, timeout=source.request_timeout)
-    lines = [f"{len(done.fetched)} fetched, {len(done.present)} present"]
-    show(output, {"fetched": list(done.fetched), "present": list(done.present)}, lines)
+            download_documents(access, keeper, timeout=source.request_timeout)
+    lines = [f"{len(keeper.fetched)} fetched, {len(keeper.present)} present"]
+    show(output, {"fetched": keeper.fetched, "present": sorted(keeper.present)}, lines)
 
 
 @cache.command(

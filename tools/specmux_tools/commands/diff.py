@@ -17,7 +17,6 @@ from specmux_converters.errors import ConverterError
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.command_line.output_files import write_file
 from specmux_tools.command_line.report_output import write_report
-from specmux_tools.differences import ServedSide
 from specmux_tools.differences.policy import NO_POLICY, Policy, baseline, read_policy
 from specmux_tools.reports import FORMS
 from specmux_tools.sources import SourceOptions, group_versions_option, side_options
@@ -166,25 +165,22 @@ def _compare_sides(old: str, new: str, options: DiffOptions, source: SourceOptio
         for word in (old, new)
     )
     before, after = first.served, second.served
-    _require(names, before, after, f"{old} and {new}")
+    for name in names:  # nothing would be compared
+        if name not in before.group_versions and name not in after.group_versions:
+            raise FileRefused(
+                f"{old} and {new}", f"neither has {name}; without --group-version all are compared"
+            )
     notes, refused = (*first.notes, *second.notes), 0
     if not any(each.group_versions or each.stored_versions for each in (before, after)):
         raise FileRefused(f"{old} and {new}", "; ".join(notes) or "neither serves anything")
     if objects is not None:
-        from specmux_tools.inputs.judged_objects import judged_objects
+        from specmux_tools.inputs.judged_objects import judge_objects
 
-        verdicts = judged_objects(objects, source, (new, second), (old, first))
-        notes, refused = (*notes, *verdicts.notes), verdicts.refused
+        verdicts, refused = judge_objects(objects, source, (old, first), (new, second))
+        notes = (*notes, *verdicts)
     with refusals(new):
         found = compare(before, after, basis=Basis(options.basis) if options.basis else None)
     return _Compared(found, sides, notes, refused)
-
-
-def _require(group_versions: tuple[str, ...], before: ServedSide, after: ServedSide, where: str) -> None:
-    """Raises FileRefused for a group-version that neither side has: nothing would be compared."""
-    for name in group_versions:
-        if name not in before.group_versions and name not in after.group_versions:
-            raise FileRefused(where, f"neither has {name}; without --group-version all are compared")
 
 
 def _policy(file: Path | None) -> Policy:

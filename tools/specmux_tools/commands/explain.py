@@ -103,7 +103,7 @@ def explain(
         raise click.UsageError(f"--max-depth requires --recursive with -o {output}")
     subject, api_version = _subject(words, api_version)
     source = source.or_release(release)
-    with report_errors(), open_documents(source) as documents, reported_unknown(documents.where):
+    with report_errors(), open_documents(source) as documents, report_unknown(documents.where):
         kinds = kinds_of_source(documents, is_ordered=not source.is_local)
         asked = find_kind(kinds, parse(subject), version=api_version)
         chosen = versions_of(asked) if all_versions else [asked.chosen]
@@ -139,7 +139,7 @@ def _subject(words: tuple[str, ...], api_version: str) -> tuple[str, str]:
 
 
 @contextmanager
-def reported_unknown(where: str = "") -> Iterator[None]:
+def report_unknown(where: str = "") -> Iterator[None]:
     """An unknown kind or field ends the command with the names that are like it. ``where``: the source."""
     try:
         yield

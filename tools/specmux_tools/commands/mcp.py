@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import click
 
 from specmux_aggregator.command_line.lazy_commands import examples
@@ -43,11 +41,11 @@ def mcp(http: bool, port: int, against: str | None, source: SourceOptions) -> No
         from specmux_tools.mcp.server import server_of
     except ModuleNotFoundError as error:
         raise click.UsageError(f"{error.name} is missing: pip install 'specmux[mcp]'") from error
-    from specmux_tools.inputs.diff_sides import served_by
+    from specmux_tools.inputs.diff_sides import side_of
     from specmux_tools.mcp.library import Library
     from specmux_tools.sources.search_index import SearchIndex
 
-    before = None if against is None else partial(served_by, against, source)
+    before = None if against is None else lambda: side_of(against, source).served
     with report_errors(), open_documents(source) as documents:
         documents.group_versions()  # what cannot be read is told now, and not to a model
         index = SearchIndex(documents, source.directory_of_cache)

@@ -16,8 +16,9 @@ from specmux_converters.document import Document, canonical_pieces
 from specmux_converters.errors import cut
 from specmux_converters.from_swagger2.conversion import convert
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.merging import MergeResult
-from specmux_converters.merging import merge as merge_documents
+from specmux_converters.merging.merge import MergeResult
+from specmux_converters.merging.merge import merge as merge_documents
+from specmux_converters.merging.short_names import with_short_names
 from specmux_converters.recognise import DocumentKind
 from specmux_converters.short_names import NameCollision, with_short_names
 from specmux_converters.yaml import to_yaml
@@ -73,8 +74,9 @@ def merge(
         if short_names:
             short = with_short_names(document)
             document = short.document
-            for collision in short.collisions:
-                click.echo(_describe_collision(collision), err=True)
+            for each in short.collisions:
+                named = ", ".join(f"{cut(old)} is {cut(new)}" for old, new in each.names.items())
+                click.echo(f"{cut(each.word)} is the name of {len(each.names)} schemas: {named}", err=True)
         data = to_yaml(document) if output == "yaml" else canonical_pieces(document)
         write_out(data, output_file, is_text=True)
 
@@ -93,7 +95,10 @@ def _documents(files: Iterable[Input]) -> dict[GroupVersion, Document]:
                     key = file.group_version or GroupVersion(relative)
                     new: Mapping[GroupVersion, Document] = {key: found.documents[0]}
                 case DocumentKind.SWAGGER_2:
-                    new = _split_swagger(found.documents[0], file.name)
+                    conversion = convert(found.documents[0])
+                    if conversion.losses:  # ``convert`` lists them
+                        click.echo(f"{cut(file.name)}: {count_losses(conversion.losses)}", err=True)
+                    new = conversion.documents
                 case DocumentKind.CRDS:
                     manifests += found.documents
                     continue
@@ -119,16 +124,3 @@ def _report(merged: MergeResult) -> None:
     for conflict in merged.conflicts:
         place = f"{cut(conflict.group_version)}: {cut(conflict.pointer)}"
         click.echo(f"{place}: {conflict.reason}", err=True)
-
-
-def _describe_collision(collision: NameCollision) -> str:
-    named = ", ".join(f"{cut(old)} is {cut(new)}" for old, new in collision.names.items())
-    return f"{cut(collision.word)} is the name of {len(collision.names)} schemas: {named}"
-
-
-def _split_swagger(swagger: Document, where: object) -> dict[GroupVersion, Document]:
-    """The group-versions of a Swagger 2.0 document. What that loses is counted: ``convert`` lists it."""
-    conversion = convert(swagger)
-    if conversion.losses:
-        click.echo(f"{cut(str(where))}: {count_losses(conversion.losses)}", err=True)
-    return dict(conversion.documents)

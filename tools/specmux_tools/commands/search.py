@@ -10,7 +10,7 @@ from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import Output, output_option, show
 from specmux_aggregator.console import GAP, table, terminal_width, warn
 from specmux_aggregator.exits import FOUND, report_errors
-from specmux_tools.commands.explain import reported_unknown
+from specmux_tools.commands.explain import report_unknown
 from specmux_tools.sources import (
     SourceOptions,
     note_missing_descriptions,
@@ -21,9 +21,7 @@ from specmux_tools.sources import (
 )
 
 if TYPE_CHECKING:  # the types bring the converters with them, which --help does not need
-    from specmux_tools.search_index.index import FieldIndex
     from specmux_tools.search_index.query import SchemaHit, SearchResult
-    from specmux_tools.sources.source import Source
 
 
 DESCRIPTION_MAX: Final = 80
@@ -63,13 +61,22 @@ def search(
 
     Exit codes: 0 found, 1 nothing found, 2 usage, 3 nothing to read, 4 no answer.
     """
-    with report_errors(), reported_unknown(), open_documents(source) as documents:
+    with report_errors(), report_unknown(), open_documents(source) as documents:
         from specmux_tools.search_index.query import found_json
         from specmux_tools.search_index.query import search as rows_for
+        from specmux_tools.sources.search_index import SearchIndex
 
         note_missing_descriptions(documents, source)
-        found = rows_for(_index(documents, source), " ".join(words), limit=limit, offset=offset, group=group)
-        groups = () if found.rows or group is None else _groups(documents)
+        kept = SearchIndex(documents, source.directory_of_cache)
+        index = kept.current()
+        report_unread(kept.unread)
+        found = rows_for(index, " ".join(words), limit=limit, offset=offset, group=group)
+        groups: list[str] = []
+        if not found.rows and group is not None:
+            from specmux_converters.group_versions import split
+
+            named = filter(None, map(split, documents.group_versions()))
+            groups = sorted({each for each, _ in named})
     if found.is_partial:
         warn("a word is so frequent that not every place of it was looked at; add another")
     show(output, found_json(found), _lines(found))
@@ -81,23 +88,6 @@ def search(
         elif output == "text":
             warn("every word has to be the beginning of a word there: try fewer or shorter ones")
         raise click.exceptions.Exit(FOUND)
-
-
-def _groups(documents: Source) -> tuple[str, ...]:
-    """API groups, "" for the core group."""
-    from specmux_converters.group_versions import split
-
-    named = (split(key) for key in documents.group_versions())
-    return tuple(sorted({each[0] for each in named if each is not None}))
-
-
-def _index(documents: Source, options: SourceOptions) -> FieldIndex:
-    from specmux_tools.sources.search_index import SearchIndex
-
-    kept = SearchIndex(documents, options.directory_of_cache)
-    index = kept.current()
-    report_unread(kept.unread)
-    return index
 
 
 def _lines(found: SearchResult) -> list[str]:

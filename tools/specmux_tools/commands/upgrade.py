@@ -84,7 +84,7 @@ def upgrade(
     (see --allow-unchecked).
     """
     from specmux_converters.releases import RELEASES
-    from specmux_tools.inputs.upgraded_objects import judge_objects
+    from specmux_tools.inputs.upgraded_objects import judge_upgrade
     from specmux_tools.sources.releases import predecessor
     from specmux_tools.upgrades import UpgradeOutcome
 
@@ -101,7 +101,7 @@ def upgrade(
         target, origin = source_word(target), source_word(origin)
         if not origin and not live:
             origin = predecessor(target, source)
-        judged = judge_objects(paths, origin=origin, target=target, source=source, release=release, live=live)
+        judged = judge_upgrade(paths, origin=origin, target=target, source=source, release=release, live=live)
         if not judged:
             warn("no object was found: nothing was validated")
         report = _report(judged, origin, target)

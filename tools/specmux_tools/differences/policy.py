@@ -125,7 +125,10 @@ def _allowances(entries: list[Any]) -> Iterator[Allowance]:
         named = [f"fingerprint {fingerprint}"] if fingerprint else []
         shown = ", ".join([*(f"{key} {glob}" for key, glob in globs.items() if glob != "*"), *named])
         patterns = tuple(_pattern(glob) for glob in globs.values())
-        yield Allowance(patterns, fingerprint, shown, reason, _until(members.get("until"), where))
+        until = members.get("until")  # which YAML may parse as a date
+        if until is not None and not _DATE.fullmatch(str(until)):
+            _refuse('must be a date like "2026-11-30"', (*where, "until"))
+        yield Allowance(patterns, fingerprint, shown, reason, None if until is None else str(until))
 
 
 def baseline(changes: Iterable[Change], *, today: str) -> dict[str, Any]:
@@ -139,16 +142,6 @@ def baseline(changes: Iterable[Change], *, today: str) -> dict[str, Any]:
         for change in changes
     ]
     return {"allow": entries}
-
-
-def _until(value: Any, where: tuple[str | int, ...]) -> str | None:
-    """YAML parses a date as a date; it is converted back."""
-    if value is None:
-        return None
-    text = str(value)
-    if not _DATE.fullmatch(text):
-        _refuse('must be a date like "2026-11-30"', (*where, "until"))
-    return text
 
 
 def _pattern(glob: str) -> re.Pattern[str]:

@@ -134,10 +134,10 @@ def _findings(
         case DocumentKind.OPENAPI_3:
             (document,) = found.documents
             yield from against_standard(document, found.kind)
-            yield from _dangling(document)
-            yield from _repeated_ids(document)
+            yield from _find_dangling(document)
+            yield from _find_repeated_ids(document)
             if group_version is not None:
-                yield from _foreign_paths(document, group_version)
+                yield from _find_foreign_paths(document, group_version)
 
 
 def _of_definitions(manifests: Sequence[Document], release: str | None) -> Iterator[DocumentFinding]:
@@ -162,7 +162,7 @@ def _of_loss(loss: Loss) -> DocumentFinding:
     return DocumentFinding(level, rule, loss.pointer, f"{cut(loss.construct)}: {loss.reason}")
 
 
-def _dangling(document: Document) -> Iterator[DocumentFinding]:
+def _find_dangling(document: Document) -> Iterator[DocumentFinding]:
     for ref in sorted(references(document, "document")):
         tokens = tokens_of(ref)
         is_name = len(tokens) == 3 and tokens[1] in _BY_NAME
@@ -188,7 +188,7 @@ def _place_of(ref: str, document: Document) -> str:
     return ""
 
 
-def _repeated_ids(document: Document) -> Iterator[DocumentFinding]:
+def _find_repeated_ids(document: Document) -> Iterator[DocumentFinding]:
     first: dict[str, str] = {}
     for path, item in _paths(document):
         for method in METHODS:
@@ -202,7 +202,7 @@ def _repeated_ids(document: Document) -> Iterator[DocumentFinding]:
                 )
 
 
-def _foreign_paths(document: Document, group_version: GroupVersion) -> Iterator[DocumentFinding]:
+def _find_foreign_paths(document: Document, group_version: GroupVersion) -> Iterator[DocumentFinding]:
     for path, _ in _paths(document):
         found = group_version_of(path)
         if found != group_version and path[:2] != "x-":
@@ -227,7 +227,7 @@ def against_standard(document: Document, kind: DocumentKind) -> Iterator[Documen
     zeros: list[str] = []
     try:
         for error in _validator(document, kind).iter_errors():
-            place = pointer_to(*_lying(document, tuple(error.absolute_path)))
+            place = pointer_to(*_resolve_path(document, tuple(error.absolute_path)))
             if is_kubernetes and _is_zero_default(document, place):
                 zeros.append(place)
             else:
@@ -267,12 +267,12 @@ def _validator(document: Document, kind: DocumentKind) -> Any:
     if kind is DocumentKind.OPENAPI_3:
         is_3_0 = str(document["openapi"]).startswith("3.0")
         validator = OpenAPIV30SpecValidator if is_3_0 else OpenAPIV31SpecValidator
-    keywords = {name: _placing(name, each) for name, each in validator.keyword_validators.items()}
+    keywords = {name: _add_paths(name, each) for name, each in validator.keyword_validators.items()}
     own = {"resolver_handlers": dict.fromkeys(_SCHEMES, deny), "keyword_validators": keywords}
     return type("Alone", (validator,), own)(_without_extensions(document))
 
 
-def _placing(name: str, keyword: Any) -> Any:
+def _add_paths(name: str, keyword: Any) -> Any:
     """A keyword validator whose errors have a path, which the library knows but does not expose."""
 
     def call(self: Any, *arguments: Any, **named: Any) -> Iterator[Any]:
@@ -296,7 +296,7 @@ def _without_extensions(document: Document) -> Document:
     return {**document, "paths": {key: item for key, item in paths.items() if key[:2] != "x-"}}
 
 
-def _lying(document: Document, path: Sequence[Any]) -> tuple[Any, ...]:
+def _resolve_path(document: Document, path: Sequence[Any]) -> tuple[Any, ...]:
     """The actual path in the document of a path that leads through references."""
     found: list[Any] = []
     node: Any = document

@@ -73,7 +73,7 @@ def side_of(
     word: str,
     source: SourceOptions,
     *,
-    group_versions: tuple[str, ...],
+    group_versions: tuple[str, ...] = (),
     state: Path | None = None,
     allows_unread: bool = False,
 ) -> Side:
@@ -92,11 +92,6 @@ def side_of(
         for name in [key for key in named if key not in group_versions]:
             del named[name]
     return side
-
-
-def served_by(word: str, source: SourceOptions) -> ServedSide:
-    """The same, for who has no report: what cannot be read is refused."""
-    return side_of(word, source, group_versions=()).served
 
 
 def is_hash(word: str) -> bool:

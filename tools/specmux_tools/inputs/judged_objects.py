@@ -45,25 +45,18 @@ class _KindCount:
     """Objects that the new side accepts, as far as they could be checked."""
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectVerdicts:
-    """Sentences for a report, and how many objects the change breaks."""
-
-    notes: tuple[str, ...]
-    refused: int
-
-
-def judged_objects(
-    word: str, source: SourceOptions, sides: tuple[str, Side], before: tuple[str, Side]
-) -> ObjectVerdicts:
-    """``sides``: the new one, and its word; ``before``: the old one.
+def judge_objects(
+    word: str, source: SourceOptions, old: tuple[str, Side], new: tuple[str, Side]
+) -> tuple[list[str], int]:
+    """Sentences for a report, and how many objects the change breaks. The sides have the words that name
+    them.
 
     Raises FileRefused where no object is of a kind that a side has, SourceError.
     """
-    validators = [validator_of(each, side, source) for each, side in (before, sides)]
+    validators = [validator_of(each, side, source) for each, side in (old, new)]
     counts: defaultdict[GroupVersionKind, _KindCount] = defaultdict(_KindCount)
     others = 0
-    for data, media_type in objects_at(word, source, sides[1]):
+    for data, media_type in objects_at(word, source, new[1]):
         reports = [each.validate_all(data, media_type) for each in validators]
         for was, now in zip(*reports, strict=True):
             if now.is_list:  # its items are judged each
@@ -76,7 +69,7 @@ def judged_objects(
         raise FileRefused(word, f"no object of a kind that is compared; {others} of others")
     notes = [note for kind in sorted(counts) for note in _notes(kind, counts[kind])]
     notes += [f"{counted(others, 'object')} in {word} of kinds that are not compared"] if others else []
-    return ObjectVerdicts(tuple(notes), sum(len(count.refused) for count in counts.values()))
+    return notes, sum(len(count.refused) for count in counts.values())
 
 
 def _count(count: _KindCount, was: ValidationReport, now: ValidationReport) -> None:

@@ -85,7 +85,7 @@ class UpgradedObject:
         return head | self.verdict.report.as_document()
 
 
-def judge_objects(
+def judge_upgrade(
     paths: Sequence[str],
     *,
     origin: str,
@@ -96,10 +96,7 @@ def judge_objects(
 ) -> list[UpgradedObject]:
     """The verdicts on an upgrade from ``origin`` ("": the options' own source) to ``target``. Raises
     FileRefused, SpecmuxError."""
-    before, after = (
-        side_of(word, source, group_versions=()) if word else side_of_source(source)
-        for word in (origin, target)
-    )
+    before, after = (side_of(word, source) if word else side_of_source(source) for word in (origin, target))
     given = manifests_in(manifest_files(paths))
     inputs = [item for item in given if not is_local_config(item.part)]
     if local := len(given) - len(inputs):

@@ -55,7 +55,7 @@ class ReaderState:
         self._parsed.put(hash, (document, min(_PARSED_FACTOR * len(body), PARSED_BYTES)))
         return document
 
-    def derived(self, hash: str, make: Callable[[Document], R]) -> R | None:
+    def derive(self, hash: str, make: Callable[[Document], R]) -> R | None:
         """A value made of a kept document, cached as long as the document. A process may derive only one kind
         of value."""
         document = self.document(hash)

@@ -223,7 +223,7 @@ def _judge_of(
     hash = state.published.get(group_version)
     if hash is None:
         return _no_match(state, kind, (), otherwise="no document of that group and version is published")
-    checker = state.derived(hash, partial(_checker, group_version))
+    checker = state.derive(hash, partial(_checker, group_version))
     if checker is None:
         return Wants((group_version,))
     if checker.documents.find(kind) is None:

@@ -42,7 +42,7 @@ class Postings:
     def add(self, word: str, number: int) -> None:
         self.by_word.setdefault(word, []).append(number)
 
-    def beginning(self, prefix: str) -> Iterator[str]:
+    def words_with(self, prefix: str) -> Iterator[str]:
         """The words with the prefix."""
         if len(self._sorted) != len(self.by_word):
             self._sorted = sorted(self.by_word)

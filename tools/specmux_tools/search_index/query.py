@@ -63,7 +63,7 @@ def closest_query(index: FieldIndex, words: tuple[str, ...]) -> str:
     """The query with unknown words replaced by the closest known ones; "" if there are none."""
     meant = []
     for word in words:
-        if next(index.names.beginning(word), None) or next(index.descriptions.beginning(word), None):
+        if next(index.names.words_with(word), None) or next(index.descriptions.words_with(word), None):
             meant.append(word)
             continue
         names = (*index.kinds, *index.names.by_word)
@@ -198,7 +198,7 @@ def _numbers(postings: Postings, word: str) -> set[int]:
     found = set(postings.by_word.get(word, ())[:MOST_POSTINGS])
     if len(word) == 1:
         return found
-    for longer in postings.beginning(word):
+    for longer in postings.words_with(word):
         if len(found) >= MOST_POSTINGS:
             break
         found.update(postings.by_word[longer][: MOST_POSTINGS - len(found)])

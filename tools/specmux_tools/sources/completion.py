@@ -21,7 +21,8 @@ if TYPE_CHECKING:  # a completion of options imports no store
 
 def complete_group_versions(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
     """``apps/v1`` is offered, and ``apis/apps/v1`` to who begins to type it."""
-    keys = _read_names(context, _stored_group_versions)
+    stored = _read_names(context, lambda store: {row.key.group_version for row in store.rows()})
+    keys = {key for key in stored if not key.startswith("/")}
     short = {key.split("/", 1)[1] for key in keys if key.startswith(("api/", "apis/"))}
     return sorted(
         name
@@ -38,10 +39,6 @@ def complete_kinds(context: click.Context, _: click.Parameter, incomplete: str) 
         context, lambda store: {name for each in _discovered_kinds(store) for name in each.names}
     )
     return sorted(name for name in names if name.lower().startswith(incomplete.lower()))
-
-
-def _stored_group_versions(store: DiskStore) -> set[str]:
-    return {row.key.group_version for row in store.rows() if not row.key.group_version.startswith("/")}
 
 
 def _fields(store: DiskStore, incomplete: str) -> set[str]:

@@ -40,7 +40,7 @@ from specmux_tools.reader.questions import kind_called, refusal_of
 from specmux_tools.reader.state import ReaderState
 from specmux_tools.search_index.graph import differing_fields, summary_of
 from specmux_tools.web_ui.change_pages import shown_entries
-from specmux_tools.web_ui.page_frame import beginning, load, prose, render_page
+from specmux_tools.web_ui.page_frame import load, prose, render_page, split_description
 from specmux_tools.web_ui.pages import PROVENANCES
 from specmux_tools.web_ui.tree import marks_text, tree_html
 
@@ -53,7 +53,7 @@ RENDER_SECONDS: Final = 2.0  # of processor time
 def fields_of(request: DocumentRequest, document: Document, schema: Any, name: str) -> dict[str, Any]:
     tree = tree_of(document, FieldPlace((), schema))
     types = f"{root_from(request.below)}type/{quote(request.origin.group_version)}/"
-    first, rest = beginning(tree.description, is_whole=True)
+    first, rest = split_description(tree.description, is_whole=True)
     return {
         "name": name,
         "description": Markup(prose(first) + prose(rest)),  # noqa: S704  # escaped there

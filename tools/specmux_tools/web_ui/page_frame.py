@@ -75,7 +75,7 @@ def prose(text: str) -> str:
     return "".join(f"<p>{link_text(part)}</p>" for part in _PARAGRAPHS.split(text.strip()) if part)
 
 
-def beginning(text: str, *, is_whole: bool) -> tuple[str, str]:
+def split_description(text: str, *, is_whole: bool) -> tuple[str, str]:
     """The first sentence of a description, and the rest. A short description has no rest unless it has a link
     and ``is_whole`` is false: links belong in the rest."""
     text = text.strip()

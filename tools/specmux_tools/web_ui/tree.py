@@ -17,7 +17,7 @@ from markupsafe import Markup, escape
 
 from specmux_tools.explanation.text import notes_on
 from specmux_tools.explanation.tree import Field
-from specmux_tools.web_ui.page_frame import beginning, link_text, mark_code, prose
+from specmux_tools.web_ui.page_frame import link_text, mark_code, prose, split_description
 
 _TITLES: Final = {
     "LIMITS": "Limits",
@@ -49,7 +49,7 @@ def tree_html(field: Field, *, types: str = "") -> str:
 
 def _field(field: Field, above: str, types: str, places: _Places) -> Iterator[str]:
     path = f"{above}.{field.name}" if above else field.name
-    first, rest = beginning(field.description, is_whole=not field.fields)
+    first, rest = split_description(field.description, is_whole=not field.fields)
     notes = dict(notes_on(field.details))
     head = f"<code>{escape(field.name)}</code>{''.join(_marks(field, notes))}"
     if field.component:

@@ -84,7 +84,7 @@ def rule_changes(
         yield Finding(change, "", old=removed.get(change), new=fresh.get(change))
 
 
-def documented_differently(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+def has_other_messages(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
     """Whether the message of an otherwise unchanged rule changed."""
     before, after = _rules(old), _rules(new)
     return any(before[key].message != after[key].message for key in before.keys() & after.keys())
@@ -163,12 +163,12 @@ def _names(part: str, new_fields: frozenset[str]) -> bool:
 
 def _unwrap_parentheses(text: str) -> str:
     """The text without parentheses that enclose all of it."""
-    while text.startswith("(") and _closing(text) == len(text) - 1:
+    while text.startswith("(") and _find_closing(text) == len(text) - 1:
         text = text[1:-1]
     return text
 
 
-def _closing(text: str) -> int:
+def _find_closing(text: str) -> int:
     """The index of the bracket that closes the first character of ``text``."""
     depth = 0
     for index, character in enumerate(text):

@@ -39,8 +39,9 @@ def may_overlap(
     """``one`` and ``other`` have no references left; ``holder`` is the schema that both are branches of."""
     if depth > _MOST_DEEP_OVERLAPS:
         return True
+    types = {one.get("type"), other.get("type")}
     return not (
-        _types_differ(one, other)
+        (None not in types and len(types) == 2 and types != _NUMBERS)
         or _values_differ(one, other)
         or _ranges_differ(one, other, holder)
         or _is_refused_by(one, other)
@@ -87,11 +88,6 @@ def _tighter(one: Limit, other: Limit, *, is_lower: bool) -> Limit:
     if one[0] == other[0]:
         return one if one[1] else other
     return one if (one[0] > other[0]) == is_lower else other
-
-
-def _types_differ(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    types = {one.get("type"), other.get("type")}
-    return None not in types and len(types) == 2 and types != _NUMBERS
 
 
 def _values_differ(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
@@ -212,18 +208,13 @@ def _compare_conjuncts(before: set[Branches], after: set[Branches], keyword: str
         added = {branches for branches in added if not any(kept <= branches for kept in before & after)}
         gone = {branches for branches in gone if not any(kept <= branches for kept in before & after)}
     if len(gone) == len(added) == 1:
-        return _change(*gone, *added)
+        (old,), (new,) = gone, added
+        return "branch-removed" if old > new else "branch-added" if old < new else "composition-changed"
     if len(added) > len(gone):
         return "constraint-tightened"
     if not gone:
         return None
     return "composition-changed" if added else "constraint-relaxed"
-
-
-def _change(before: Branches, after: Branches) -> str:
-    if before > after:
-        return "branch-removed"
-    return "branch-added" if before < after else "composition-changed"
 
 
 def _asks_nothing(branches: Branches, keyword: str, holder: Mapping[str, Any]) -> bool:
@@ -298,10 +289,10 @@ def _list_refused_values(
 
 
 def _text(schemas: ComponentSchemas, schema: Any, budget: ComparisonBudget) -> bytes:
-    return orjson.dumps(_written_out(schemas, schema, _MOST_DEEP, budget), option=orjson.OPT_SORT_KEYS)
+    return orjson.dumps(_write_out(schemas, schema, _MOST_DEEP, budget), option=orjson.OPT_SORT_KEYS)
 
 
-def _written_out(schemas: ComponentSchemas, schema: Any, depth: int, budget: ComparisonBudget) -> Any:
+def _write_out(schemas: ComponentSchemas, schema: Any, depth: int, budget: ComparisonBudget) -> Any:
     """The schema without references and documentation, cut off below the depth limit."""
     if not isinstance(schema, dict) or depth == 0:
         return schema if isinstance(schema, bool) else None
@@ -311,13 +302,11 @@ def _written_out(schemas: ComponentSchemas, schema: Any, depth: int, budget: Com
         if key in DOCUMENTATION:
             continue
         if key == "properties" and isinstance(value, dict):
-            found[key] = {
-                name: _written_out(schemas, item, depth - 1, budget) for name, item in value.items()
-            }
+            found[key] = {name: _write_out(schemas, item, depth - 1, budget) for name, item in value.items()}
         elif key in ("items", "additionalProperties", "not"):
-            found[key] = _written_out(schemas, value, depth - 1, budget)
+            found[key] = _write_out(schemas, value, depth - 1, budget)
         elif key in ("oneOf", "anyOf", "allOf") and isinstance(value, list):
-            found[key] = _sort_values([_written_out(schemas, item, depth - 1, budget) for item in value])
+            found[key] = _sort_values([_write_out(schemas, item, depth - 1, budget) for item in value])
         elif key in ("required", "enum") and isinstance(value, list):
             found[key] = _sort_values(value)
         else:

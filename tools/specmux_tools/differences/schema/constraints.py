@@ -69,7 +69,7 @@ def constraint_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterat
         change = _compare_bounds(keyword, before, after)
         if bound in (*LOWER, *UPPER):
             limits = before_limits.get(bound), after_limits.get(bound)
-            if limits[0] == limits[1] or change != _compared_limits(bound, *limits):
+            if limits[0] == limits[1] or change != _compare_limits(bound, *limits):
                 continue
         if change == "constraint-relaxed" or not _all_meet(old, keyword, new):
             yield Finding(change, "", what=keyword, old=before, new=after)
@@ -139,7 +139,7 @@ def _is_vacuous(limit: Limit, keyword: str, schema: Mapping[str, Any]) -> bool:
     return limit[0] <= -most if keyword == "minimum" else limit[0] >= most - 1
 
 
-def _compared_limits(keyword: str, before: Limit | None, after: Limit | None) -> str:
+def _compare_limits(keyword: str, before: Limit | None, after: Limit | None) -> str:
     if before is None or after is None:
         return "constraint-tightened" if before is None else "constraint-relaxed"
     if before[0] == after[0]:

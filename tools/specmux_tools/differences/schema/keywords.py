@@ -11,7 +11,7 @@ from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.unions import Union, UnionForm, declared_unions
 from specmux_tools.differences.findings import ComparisonBudget, Finding, set_changes
 from specmux_tools.differences.rules import Impact, Impacts
-from specmux_tools.differences.schema.cel_rules import documented_differently, rule_changes
+from specmux_tools.differences.schema.cel_rules import has_other_messages, rule_changes
 from specmux_tools.differences.schema.compositions import DOCUMENTATION, Side, composition_changes
 from specmux_tools.differences.schema.constraints import (
     constraint_changes,
@@ -162,7 +162,7 @@ def keyword_changes(both: Pair, *, is_enforced: bool, budget: ComparisonBudget) 
 
 
 def is_documented_differently(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    return any(old.get(key) != new.get(key) for key in DOCUMENTATION) or documented_differently(old, new)
+    return any(old.get(key) != new.get(key) for key in DOCUMENTATION) or has_other_messages(old, new)
 
 
 def _nullable_changes(both: Pair, *, is_enforced: bool) -> Iterator[Finding]:

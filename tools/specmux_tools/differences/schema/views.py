@@ -55,14 +55,14 @@ class ComponentSchemas:
         if isinstance(reference, str):
             name = name_in(reference, "schemas")
             found = ANYTHING if name is None else self._component(name, depth)
-            return _beside(found, {key: schema[key] for key in schema if key != "$ref"})
+            return _join_siblings(found, {key: schema[key] for key in schema if key != "$ref"})
         parts = schema.get("allOf")
         if not isinstance(parts, list):
             return View(schema, None, EMPTY)
         own = {key: value for key, value in schema.items() if key != "allOf"}
         views = [self.view(part, depth + 1) for part in parts]
         if len(views) == 1:
-            return _beside(views[0], own)
+            return _join_siblings(views[0], own)
         merged: Mapping[str, Any] = EMPTY
         for view in views:
             merged = _merge_keywords(merged, view.keywords)
@@ -97,7 +97,7 @@ def _kind(schema: Mapping[str, Any]) -> tuple[str, str] | None:
     return kinds[0].kind, group
 
 
-def _beside(view: View, own: Mapping[str, Any]) -> View:
+def _join_siblings(view: View, own: Mapping[str, Any]) -> View:
     """``view`` combined with the siblings of the reference to it."""
     if not own:
         return view

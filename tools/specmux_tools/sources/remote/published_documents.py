@@ -28,7 +28,6 @@ from specmux_converters.counted_nouns import counted
 from specmux_converters.document import DEFAULT_LIMITS, parse
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.release_documents import add_enums, facts_of
 from specmux_tools.sources.input import read_bytes, unpack
 from specmux_tools.sources.remote.fetching import ServerConnection
@@ -50,17 +49,9 @@ _DAMAGED: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class FetchedDocuments:
-    """The documents of a release that the disk cache has now."""
-
-    fetched: tuple[GroupVersion, ...]
-    present: tuple[GroupVersion, ...]
-    """Documents that were there before."""
-
-
 class DocumentKeeper:
-    """Keeps the documents of one release that the store does not have."""
+    """Keeps the documents of one release that the store does not have. ``present`` were there before; then
+    come ``fetched``."""
 
     def __init__(self, release: str, store: DiskStore) -> None:
         known = set(built_in_releases().group_versions(release))
@@ -86,7 +77,7 @@ class DocumentKeeper:
         self.missing.discard(key)
         self.fetched.append(key)
 
-    def finish(self, where: str) -> FetchedDocuments:
+    def finish(self, where: str) -> None:
         """Raises FileRefused where documents are missing."""
         if self.missing:
             module, _ = built_in_releases().source_of(self._release)
@@ -96,7 +87,6 @@ class DocumentKeeper:
                 f"{counted(len(self.missing), 'document')} of {module} missing, such as "
                 f"{FOLDER}/{_file_name(first)}",
             )
-        return FetchedDocuments(tuple(self.fetched), tuple(sorted(self.present)))
 
 
 def published_url(release: str, pattern: str = PUBLISHED) -> str:
@@ -105,7 +95,7 @@ def published_url(release: str, pattern: str = PUBLISHED) -> str:
     return pattern.replace("{version}", module.rpartition("@")[2])
 
 
-def download_documents(access: ClientAccess, keeper: DocumentKeeper, *, timeout: float) -> FetchedDocuments:
+def download_documents(access: ClientAccess, keeper: DocumentKeeper, *, timeout: float) -> None:
     """One after the other, on one connection; what came before a failure is kept. Raises SourceUnreachable,
     FileRefused, StoreError."""
     with ServerConnection(access, most=DEFAULT_LIMITS.max_bytes, timeout=timeout) as connection:
@@ -118,10 +108,10 @@ def download_documents(access: ClientAccess, keeper: DocumentKeeper, *, timeout:
                     "--from names a mirror, a folder or an archive of the sources"
                 )
             keeper.keep(key, answer.body, f"{access.url}{path}")
-    return keeper.finish(access.url)
+    keeper.finish(access.url)
 
 
-def read_documents(path: Path, keeper: DocumentKeeper) -> FetchedDocuments:
+def read_documents(path: Path, keeper: DocumentKeeper) -> None:
     """Read a folder or an archive. Raises SourceError, FileRefused, StoreError."""
     if not path.exists():
         raise NoSource(f"{cut(str(path))}: no such file or folder")
@@ -133,7 +123,7 @@ def read_documents(path: Path, keeper: DocumentKeeper) -> FetchedDocuments:
         raise SourceError(f"{cut(str(path))}: {error.strerror or 'it cannot be read'}") from error
     except _DAMAGED as error:
         raise FileRefused(path, "no zip or tar, or a damaged one") from error
-    return keeper.finish(str(path))
+    keeper.finish(str(path))
 
 
 def _of_folder(folder: Path) -> Iterator[_Found]:
