@@ -153,13 +153,6 @@ def unread(report: ValidationReport) -> UpgradeVerdict:
     return UpgradeVerdict(UpgradeOutcome.NOT_CHECKED, replace(report, violations=found))
 
 
-def count_outcomes(verdicts: Iterable[UpgradeVerdict]) -> dict[UpgradeOutcome, int]:
-    found = dict.fromkeys(UpgradeOutcome, 0)
-    for each in verdicts:
-        found[each.outcome] += 1
-    return found
-
-
 _DEFAULTS: Final = frozenset(("default-changed", "default-added", "default-removed"))
 _GONE_VALUE: Final = "enum-value-removed"
 _BOUND: Final = r"""(?:"(?:[^"\\]|\\.)*"|'[^']*'|-?\d[\d.]*(?:[eE][-+]?\d+)?)"""

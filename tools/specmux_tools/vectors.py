@@ -66,13 +66,13 @@ def read_vectors(data: bytes, name: str) -> VectorSet:
     try:
         found = orjson.loads(data)
         schemas, common = found.get("schemas", {}), {"task": found["task"], "release": found.get("release")}
-        vectors = tuple(_vector({**common, **case}, schemas) for case in found["cases"])
+        vectors = tuple(_read_vector({**common, **case}, schemas) for case in found["cases"])
         return VectorSet(found["name"], found["judge"], vectors)
     except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
         raise SourceError(f"{name}: no file of vectors: {error}") from error
 
 
-def _vector(case: Mapping[str, Any], schemas: Mapping[str, Any]) -> Vector:
+def _read_vector(case: Mapping[str, Any], schemas: Mapping[str, Any]) -> Vector:
     asked = dict(case["input"])
     if isinstance(asked.get("schema"), str):
         asked["schema"] = schemas[asked["schema"]]

@@ -22,7 +22,7 @@ from specmux_tools.inputs.validated_objects import (
 )
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.sources.input import Input
-from specmux_tools.sources.options import Command, SourceOptions, bundle_options
+from specmux_tools.sources.options import SourceOptions, bundle_options
 from specmux_tools.validation.requests import PatchType
 from specmux_tools.validation.stored_objects import StoredObjects
 
@@ -69,9 +69,7 @@ class OperationOptions:
         """Raises SourceError."""
         if not self.old_from_cluster:
             return None
-        from specmux_tools.sources.remote.cluster_objects import (
-            stored_in_cluster,  # imports an event loop
-        )
+        from specmux_tools.sources.remote.cluster_objects import stored_in_cluster  # which imports what asks
 
         values = [value for item in manifests if (value := object_of(item)) is not None]
         return stored_in_cluster(values, documents, source, are_required=self.operation == "update")
@@ -80,13 +78,7 @@ class OperationOptions:
         """Raises SourceError."""
         if self.patch is None or self.patch_type is None:
             return None
-        form = PATCH_TYPES[self.patch_type]
-        return ObjectPatch(form, b"" if self.applies else patch_bytes(self.patch))
-
-
-def operation_options(command: Command) -> Command:
-    """Adds the options; the command gets them as ``operation: OperationOptions``."""
-    return bundle_options("operation", OperationOptions, *_OPTIONS, check=_check_operation)(command)
+        return ObjectPatch(PATCH_TYPES[self.patch_type], b"" if self.applies else patch_bytes(self.patch))
 
 
 def _check_operation(asked: OperationOptions, others: Mapping[str, Any]) -> OperationOptions:
@@ -126,6 +118,10 @@ _OPTIONS: Final = (
         help="What --patch is; with apply, its objects are applied to those of PATH, which may be left out.",
     ),
 )  # fmt: skip
+
+
+operation_options: Final = bundle_options("operation", OperationOptions, *_OPTIONS, check=_check_operation)
+"""Adds the options; the command gets them as ``operation: OperationOptions``."""
 
 
 def unmatched_hints(stored: StoredObjects, checked: Sequence[ValidatedObject]) -> Iterator[str]:

@@ -114,7 +114,7 @@ def explain(
             said = f"{_title(asked.chosen)} is explained; there is also {named}"
             click.echo(printable_lines(said), err=True)
         if output != "skeleton":
-            note_missing_descriptions(documents, source)
+            note_missing_descriptions(documents.where, source)
         wanted = FieldView(output, recursive, max_depth)
         _show(documents, chosen, asked, wanted)
 

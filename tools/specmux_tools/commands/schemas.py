@@ -131,7 +131,7 @@ def _write(
 ) -> list[Kind]:
     """The kinds that could not be converted. Raises FileRefused, SpecmuxError."""
     with open_documents(source) as documents:
-        note_missing_descriptions(documents, source)
+        note_missing_descriptions(documents.where, source)
         loaded = documents.load()
     report_unread(loaded.unread)
     held = loaded.documents.documents

@@ -66,7 +66,7 @@ def search(
         from specmux_tools.search_index.query import search as rows_for
         from specmux_tools.sources.search_index import SearchIndex
 
-        note_missing_descriptions(documents, source)
+        note_missing_descriptions(documents.where, source)
         kept = SearchIndex(documents, source.directory_of_cache)
         index = kept.current()
         report_unread(kept.unread)

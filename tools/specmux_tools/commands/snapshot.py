@@ -78,7 +78,7 @@ def snapshot(
         source = source.at(words[0])
     with report_errors(), progress("reading documents"):
         with open_documents(source, is_published=True) as documents:
-            note_missing_descriptions(documents, source)
+            note_missing_descriptions(documents.where, source)
             loaded = documents.load()
         if loaded.unread and not allows_unread:
             raise FileRefused(loaded.unread[0].where, f"{loaded.unread[0].reason}; --allow-unread omits it")

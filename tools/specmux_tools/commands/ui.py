@@ -10,7 +10,7 @@ import click
 
 from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.exits import report_errors
-from specmux_tools.sources import SourceOptions, own_kinds_option, page_options
+from specmux_tools.sources import SourceOptions, note_missing_descriptions, own_kinds_option, page_options
 from specmux_tools.sources.options import KUBERNETES
 
 if TYPE_CHECKING:  # the types bring the service with them, which --help does not need
@@ -60,7 +60,7 @@ def _settings(source: SourceOptions, port: int) -> Settings:
     from specmux_aggregator.config.settings import KubernetesSettings, ListenSettings, Settings
     from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
     from specmux_tools.sources.access import context_of, named_server
-    from specmux_tools.sources.releases import note_missing_descriptions, with_default
+    from specmux_tools.sources.releases import with_default
 
     listen = ListenSettings(address="127.0.0.1", port=port)
     if source.server is not None:
@@ -73,10 +73,9 @@ def _settings(source: SourceOptions, port: int) -> Settings:
         return Settings(listen=listen, backends=backends)
     source = with_default(source)
     if source.kubernetes is not None:
-        name = BackendName(f"kubernetes-{source.kubernetes}")
-        note_missing_descriptions(f"{KUBERNETES}{source.kubernetes}", source.directory_of_cache)
+        note_missing_descriptions(f"{KUBERNETES}{source.kubernetes}", source)
         own = Backend(
-            name=name,
+            name=BackendName(f"kubernetes-{source.kubernetes}"),
             kind=BackendKind.DIRECTORY,
             kubernetes=source.kubernetes,
             directory=source.directory_of_cache,

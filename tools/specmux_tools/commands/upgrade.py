@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -116,9 +117,10 @@ def upgrade(
 
 
 def _report(judged: Sequence[UpgradedObject], origin: str, target: str) -> FindingReport:
-    from specmux_tools.upgrades import count_outcomes
+    from specmux_tools.upgrades import UpgradeOutcome
 
-    counts = count_outcomes(each.verdict for each in judged)
+    found = Counter(each.verdict.outcome for each in judged)
+    counts = {outcome: found[outcome] for outcome in UpgradeOutcome}
     document: dict[str, Any] = {
         "from": origin,
         "to": target,

@@ -23,17 +23,9 @@ class KindDifference:
     says: str
 
 
-@dataclass(frozen=True, slots=True)
-class KindComparison:
-    """``differences``: sorted by path. ``documentation``: number of places that differ only in
-    descriptions."""
-
-    differences: tuple[KindDifference, ...]
-    documentation: int
-
-
-def compare_kinds(old: KindSchema, new: KindSchema) -> KindComparison:
-    """Raises LimitExceeded."""
+def compare_kinds(old: KindSchema, new: KindSchema) -> tuple[list[KindDifference], int]:
+    """The differences by path, and the number of places that differ only in descriptions. Raises
+    LimitExceeded."""
     comparison = SchemaComparison(
         ComponentSchemas(old.document),
         ComponentSchemas(new.document),
@@ -48,7 +40,7 @@ def compare_kinds(old: KindSchema, new: KindSchema) -> KindComparison:
             each.id, "" if each.what is None else word(each.what), short(each.old), short(each.new)
         )
         found.add(KindDifference(print_path(each.steps), said.format(left=left, right=right)))
-    return KindComparison(tuple(sorted(found)), result.documentation)
+    return sorted(found), result.documentation
 
 
 _STATES: Final = {

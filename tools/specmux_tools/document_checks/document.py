@@ -18,6 +18,7 @@ import yaml
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decode_body
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.document_check import Summary
+from specmux_converters.counted_nouns import counted
 from specmux_converters.crd import build
 from specmux_converters.crd.manifest import shown_name
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
@@ -240,17 +241,13 @@ def against_standard(document: Document, kind: DocumentKind) -> Iterator[Documen
     except Exception as error:  # noqa: BLE001  # the library's own faults, on documents that are none
         reason = f"openapi-spec-validator ends with {type(error).__name__}: {cut(str(error))}"
         yield DocumentFinding(Level.ERROR, "unchecked", "", reason)
-    if zeros:
-        yield _of_zeros(sorted(set(zeros)))
-
-
-def _of_zeros(places: Sequence[str]) -> DocumentFinding:
-    # kube-openapi publishes Go's zero value for fields that are not pointers; no apiserver applies it.
-    message = (
-        f"{len(places)} {'default' if len(places) == 1 else 'defaults'} of Kubernetes' own, such as {{}} or "
-        '"", are not valid by their schemas: zero values of Go, which no apiserver applies; the first is here'
-    )
-    return DocumentFinding(Level.NOTE, "zero-default", places[0], message)
+    if places := sorted(set(zeros)):
+        # kube-openapi publishes Go's zero value for fields that are not pointers; no apiserver applies it.
+        message = (
+            f'{counted(len(places), "default")} of Kubernetes\' own, such as {{}} or "", are not valid by '
+            "their schemas: zero values of Go, which no apiserver applies; the first is here"
+        )
+        yield DocumentFinding(Level.NOTE, "zero-default", places[0], message)
 
 
 def _validator(document: Document, kind: DocumentKind) -> Any:

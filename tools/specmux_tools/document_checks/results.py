@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
@@ -47,16 +47,13 @@ class Results:
     def open(cls, directory: Path | None, *, warn: Callable[[str], None]) -> Iterator[Self]:
         """In the disk cache, which is made where it is missing; with None nothing is kept. ``warn`` gets why
         it cannot be used."""
-        if directory is None:
-            yield cls(None)
-            return
-        try:
-            store = DiskStore.open(directory, warn=warn)
-        except StoreError as error:
-            warn(f"{error}; results of checks are not kept")
-            yield cls(None)
-            return
-        with store:
+        with ExitStack() as stack:
+            store = None
+            try:
+                if directory is not None:
+                    store = stack.enter_context(DiskStore.open(directory, warn=warn))
+            except StoreError as error:
+                warn(f"{error}; results of checks are not kept")
             yield cls(store)
 
     def get(self, subject: Subject) -> DocumentReport | None:

@@ -10,11 +10,11 @@ from typing import Any, Final
 import orjson
 
 from specmux_converters.document import Document
-from specmux_converters.json_values import array, text
+from specmux_converters.json_values import array, objects, text, texts
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.operations import operations_of
 from specmux_converters.resources import GroupVersionKind
-from specmux_tools.explanation.layers import Schema, strings
+from specmux_tools.explanation.layers import Schema
 from specmux_tools.unions import Union, unions_of
 
 _LIMITS: Final = (
@@ -116,16 +116,15 @@ def _limits(said: Schema) -> Iterator[tuple[str, Any]]:
 def _list_type(said: Schema) -> str:
     kind = said.get("x-kubernetes-list-type")
     if kind == "map":
-        keys = strings(said.get("x-kubernetes-list-map-keys"))
+        keys = texts(said.get("x-kubernetes-list-map-keys"))
         return f"map by {', '.join(keys)}" if keys else "map"
     return text(kind)
 
 
 def _rules(said: Schema) -> Iterator[DeclaredRule]:
-    for entry in array(said.get("x-kubernetes-validations")):
-        match entry:
-            case {"rule": str(rule)}:
-                yield DeclaredRule(rule, text(entry.get("message")))
+    for entry in objects(said.get("x-kubernetes-validations")):
+        if isinstance(entry.get("rule"), str):
+            yield DeclaredRule(entry["rule"], text(entry.get("message")))
 
 
 def _deprecation_text(said: Schema) -> str:

@@ -5,10 +5,10 @@ Layers are in order of precedence: siblings of a reference precede its target.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from specmux_converters.json_values import mapping
+from specmux_converters.json_values import mapping, objects, texts
 from specmux_converters.references import name_in
 
 Schema = Mapping[str, Any]
@@ -36,9 +36,7 @@ def layers_of(schemas: Schemas, schema: Schema) -> Layers:
             target = schemas.get(name)
             if isinstance(target, dict):
                 waiting.append(target)
-        parts = current.get("allOf")
-        if isinstance(parts, list):
-            waiting += [part for part in parts if isinstance(part, dict)]
+        waiting += objects(current.get("allOf"))
     return tuple(found)
 
 
@@ -75,10 +73,7 @@ def properties_of(layers: Layers) -> dict[str, Schema]:
 
 def required_of(layers: Layers) -> frozenset[str]:
     """The names required by any layer."""
-    listed = (layer.get("required") for layer in layers)
-    return frozenset(
-        name for names in listed if isinstance(names, list) for name in names if isinstance(name, str)
-    )
+    return frozenset(name for layer in layers for name in texts(layer.get("required")))
 
 
 def element_of(schemas: Schemas, layers: Layers) -> Layers | None:
@@ -101,7 +96,3 @@ def innermost(schemas: Schemas, layers: Layers) -> Layers:
             return layers
         layers = inner
     return layers
-
-
-def strings(value: Any) -> tuple[str, ...]:
-    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, Sequence) else ()

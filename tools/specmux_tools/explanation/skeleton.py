@@ -16,6 +16,7 @@ from typing import Any, Final
 import orjson
 
 from specmux_converters.document import Document
+from specmux_converters.json_values import array, objects, texts
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.references import schemas_of
 from specmux_converters.resources import GroupVersionKind
@@ -125,8 +126,7 @@ class _Writer:
     def select_member(self, union: Union, schema: Schema) -> Member | None:
         """The member for the discriminator's default or first value; the first member if it has neither."""
         said = said_by(layers_of(schemas_of(self.document), schema))
-        enum = said.get("enum")
-        value = said.get("default") or (enum[0] if isinstance(enum, list) and enum else None)
+        value = said.get("default") or next(iter(array(said.get("enum"))), None)
         return union.members[0] if value is None else union.member(value)
 
     def field(
@@ -269,15 +269,10 @@ def _alternatives(layers: Layers) -> list[str]:
     """The fields of which one is required, by the branches of ``oneOf`` or ``anyOf``."""
     for keyword in ("oneOf", "anyOf"):
         for layer in layers:
-            members = layer.get(keyword)
-            if isinstance(members, list):
-                names = [
-                    each["required"][0]
-                    for each in members
-                    if isinstance(each, dict) and isinstance(each.get("required"), list) and each["required"]
-                ]
-                if len(names) == len(members) and names:
-                    return [name for name in dict.fromkeys(names) if isinstance(name, str)]
+            branches = array(layer.get(keyword))
+            names = [each["required"][0] for each in objects(branches) if array(each.get("required"))]
+            if names and len(names) == len(branches):
+                return [*dict.fromkeys(texts(names))]
     return []
 
 

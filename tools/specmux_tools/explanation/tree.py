@@ -13,7 +13,7 @@ from typing import Any, Final
 import orjson
 
 from specmux_converters.document import Document
-from specmux_converters.json_values import text
+from specmux_converters.json_values import objects, text
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.references import component_of, schemas_of
 from specmux_converters.resources import GroupVersionKind
@@ -190,11 +190,8 @@ def _component_of(inner: Layers) -> str | None:
 
 def _value_of_map(schemas: Schema, schema: Schema) -> Schema:
     """The schema of a map's values; empty if there is none."""
-    for layer in layers_of(schemas, schema):
-        values = layer.get("additionalProperties")
-        if isinstance(values, dict):
-            return values
-    return {}
+    values = objects([layer.get("additionalProperties") for layer in layers_of(schemas, schema)])
+    return values[0] if values else {}
 
 
 def as_json(

@@ -132,11 +132,18 @@ def _side_of_files(word: str, source: SourceOptions, *, allows_unread: bool) -> 
         return Side(ServedSide(), (f"{cut(word)}: the revision has no such path, so this side is empty",))
     read = _SideDocuments()
     for file in files:
-        _recognise(file, _name_from_here(file, word), read, is_only=len(files) == 1)
+        # The name in the working tree of a revision's file, since annotations need it.
+        tree, path = word.removeprefix(GIT).partition(":")[2], file.relative
+        name = str(PurePath(tree, path)) if word.startswith(GIT) else file.name
+        _recognise(file, name, read, is_only=len(files) == 1)
     served = _serve_documents(read)
     where = "standard input" if word == str(STDIN) else word
     if read.unread and not allows_unread:
-        raise FileRefused(where if len(files) > 1 else "", _refusal(read.unread, len(files)))
+        shown = list_first(read.unread, 3, separator="; ")
+        if len(files) == 1:
+            raise FileRefused("", shown)
+        step = "Correct it, or pass --allow-unread to compare the rest"
+        raise FileRefused(where, f"not all of it can be read: {shown}. {step}")
     if not served.group_versions and not served.stored_versions:
         raise FileRefused(where, "; ".join([*read.unread, *read.others][:3]) or "nothing in it is served")
     for other in read.others:
@@ -144,20 +151,6 @@ def _side_of_files(word: str, source: SourceOptions, *, allows_unread: bool) -> 
     return Side(
         served, tuple(f"{_NOT_COMPARED}{each}" for each in read.unread), (*read.documents, *read.manifests)
     )
-
-
-def _name_from_here(file: Input, word: str) -> str:
-    """The name in the working tree of a revision's file, since annotations need it."""
-    if not word.startswith(GIT):
-        return file.name
-    return str(PurePath(word.removeprefix(GIT).partition(":")[2], file.relative))
-
-
-def _refusal(unread: list[str], files: int) -> str:
-    shown = list_first(unread, 3, separator="; ")
-    if files == 1:
-        return shown
-    return f"not all of it can be read: {shown}. Correct it, or pass --allow-unread to compare the rest"
 
 
 def _recognise(file: Input, name: str, read: _SideDocuments, *, is_only: bool) -> None:
@@ -187,7 +180,12 @@ def _serve_documents(read: _SideDocuments) -> ServedSide:
         add_document(served, each.document)
         seen.add(group_version_of_file(each.file))
     for each in read.swagger:
-        _add_swagger(served, each.document, seen)
+        from specmux_converters.from_swagger2.conversion import convert  # takes as long to import as all else
+
+        there = seen | served.group_versions.keys()
+        for group_version, document in convert(each.document).documents.items():
+            if group_version not in there:
+                add_document(served, document)
     first: dict[Any, SourceDocument] = {}
     for each in read.manifests:
         name, key = each.file, shown_name(each.document)
@@ -206,12 +204,3 @@ def _serve_documents(read: _SideDocuments) -> ServedSide:
             continue
         read.unread += [f"{cut(name)}: {cut(each.pointer)}: {each.reason}" for each in problems]
     return served
-
-
-def _add_swagger(served: ServedSide, swagger: Document, seen: set[Any]) -> None:
-    from specmux_converters.from_swagger2.conversion import convert
-
-    there = set(served.group_versions)
-    for key, document in convert(swagger).documents.items():
-        if key not in there and key not in seen:
-            add_document(served, document)

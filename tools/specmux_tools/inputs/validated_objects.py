@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
@@ -98,6 +99,26 @@ class ObjectPatch:
 
     type: PatchType
     data: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoredField:
+    """A field of every object, or with ``kind`` (``Secret``, ``v1/Secret``) of those alone."""
+
+    kind: str
+    path: tuple[str, ...]
+
+    @classmethod
+    def of(cls, text: str) -> IgnoredField:
+        """The field that ``[KIND:]/POINTER`` names. Raises ValueError."""
+        kind, _, pointer = text.rpartition(":") if not text.startswith("/") else ("", "", text)
+        first, *parts = pointer.split("/")
+        if first or not parts or not all(parts):
+            raise ValueError(f"{text!r} is no field: write /sops, or Secret:/sops")
+        return cls(kind, tuple(map(unescape, parts)))
+
+    def is_of(self, value: dict[str, Any]) -> bool:
+        return self.kind in ("", value.get("kind"), f"{value.get('apiVersion')}/{value.get('kind')}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -314,30 +335,8 @@ def _place(each: ValidatedObject, places: Mapping[GroupVersionKind, KindPlace | 
 
 
 def counts(checked: Iterable[ValidatedObject]) -> Mapping[ObjectVerdict, int]:
-    found = dict.fromkeys(ObjectVerdict, 0)
-    for each in checked:
-        found[each.outcome] += 1
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class IgnoredField:
-    """A field of every object, or with ``kind`` (``Secret``, ``v1/Secret``) of those alone."""
-
-    kind: str
-    path: tuple[str, ...]
-
-    @classmethod
-    def of(cls, text: str) -> IgnoredField:
-        """The field that ``[KIND:]/POINTER`` names. Raises ValueError."""
-        kind, _, pointer = text.rpartition(":") if not text.startswith("/") else ("", "", text)
-        first, *parts = pointer.split("/")
-        if first or not parts or not all(parts):
-            raise ValueError(f"{text!r} is no field: write /sops, or Secret:/sops")
-        return cls(kind, tuple(map(unescape, parts)))
-
-    def is_of(self, value: dict[str, Any]) -> bool:
-        return self.kind in ("", value.get("kind"), f"{value.get('apiVersion')}/{value.get('kind')}")
+    found = Counter(each.outcome for each in checked)
+    return {outcome: found[outcome] for outcome in ObjectVerdict}
 
 
 def without_fields(body: Body, fields: Sequence[IgnoredField]) -> Body:

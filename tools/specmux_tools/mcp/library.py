@@ -135,11 +135,9 @@ class Library:
             each["violations"] = violations[: max(left, 0)]
             left -= len(violations)
         told: dict[str, Any] = {"valid": all(map(_is_valid, checked)), "objects": objects}
-        return {
-            **told,
-            **({"violationsLeftOut": -left} if left < 0 else {}),
-            **({"hints": list(places)} if places else {}),
-        }
+        if left < 0:
+            told["violationsLeftOut"] = -left
+        return {**told, "hints": list(places)} if places else told
 
     def _judge_manifests(
         self, source: Source, inputs: list[Manifest]

@@ -86,7 +86,8 @@ class BadReview(Exception):
 
 
 def questions_in(body: bytes, form: BodyFormat, directive: Directive) -> tuple[list[ObjectQuestion], bool]:
-    """Questions in the order of the body; and whether it holds several objects. Raises BadReview."""
+    """Questions in the order of the body; and whether it holds several objects. Raises BadReview,
+    InvalidDirective."""
     parts = list(parts_of(body)) if form is BodyFormat.YAML else []
     if len(parts) <= 1:
         return _of_part(body, form, directive)
@@ -107,7 +108,7 @@ def _of_part(data: bytes, form: BodyFormat, directive: Directive) -> tuple[list[
 
 
 def _review(body: Body, directive: Directive) -> ObjectQuestion:
-    """The request described by a ValidationReview. Raises BadReview."""
+    """The request described by a ValidationReview. Raises BadReview, InvalidDirective."""
     review = body.value
     for name in review:
         if name not in _FIELDS:
@@ -117,10 +118,7 @@ def _review(body: Body, directive: Directive) -> ObjectQuestion:
         raise BadReview(f"ValidationReview: operation must be one of {', '.join(_OPTIONS)}")
     wanted = mapping(review.get("options") or {}).get("fieldValidation")
     if isinstance(wanted, str):
-        try:
-            directive = parse_directive(wanted, _OPTIONS[operation])
-        except InvalidDirective as error:
-            raise BadReview(error.text, error.status) from error
+        directive = parse_directive(wanted, _OPTIONS[operation])
     wrong = next(_wrong_fields(review, operation), None)
     if wrong is not None:
         raise BadReview(f"ValidationReview: {wrong}")
@@ -189,16 +187,13 @@ def _validate(state: ReaderState, request: ValidationRequest) -> Judgement | Que
     try:
         form = body_format(request.media_type)
         directive = parse_directive(request.directive)
+        if form is BodyFormat.PROTOBUF:
+            accepted = ", ".join(f"application/{form}" for form in READ)
+            return QuestionRefusal(415, f"{protobuf_text(body)}; accepted media types include: {accepted}")
+        questions, are_several = questions_in(body, form, directive)
     except UnsupportedMediaType:
         return QuestionRefusal(415, UNKNOWN_FORM)
-    except InvalidDirective as error:
-        return Judgement(error.status["code"], orjson.dumps(error.status), False)
-    if form is BodyFormat.PROTOBUF:
-        accepted = ", ".join(f"application/{form}" for form in READ)
-        return QuestionRefusal(415, f"{protobuf_text(body)}; accepted media types include: {accepted}")
-    try:
-        questions, are_several = questions_in(body, form, directive)
-    except BadReview as error:
+    except (BadReview, InvalidDirective) as error:
         if error.status is None:
             return QuestionRefusal(400, str(error))
         return Judgement(error.status["code"], orjson.dumps(error.status), False)

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from specmux_aggregator.console import warn
+from specmux_aggregator.console import warn, write_note
 from specmux_aggregator.errors import SpecmuxError
 from specmux_aggregator.folders import is_layout
-from specmux_tools.sources.options import KUBERNETES, STDIN, SourceOptions
+from specmux_tools.sources.options import KUBERNETES, STDIN, SourceOptions, release_of
 
 if TYPE_CHECKING:  # the types bring the converters with them, which --help does not need
     from specmux_tools.sources.source import Source, UnreadSource
@@ -53,12 +53,14 @@ def open_documents(options: SourceOptions, *, is_published: bool = False) -> Ite
         yield source
 
 
-def note_missing_descriptions(source: Source, options: SourceOptions) -> None:
-    """Say on standard error how to get the descriptions of a release that is packaged without them."""
-    if source.where.startswith(KUBERNETES):
-        from specmux_tools.sources.releases import note_missing_descriptions as note
+def note_missing_descriptions(where: str, options: SourceOptions) -> None:
+    """Say on standard error how to get the descriptions of a release, which is packaged without them, unless
+    the disk cache has them. ``where``: of a source."""
+    if where.startswith(KUBERNETES):
+        from specmux_aggregator.built_in_releases import PublishedDocuments
 
-        note(source.where, options.directory_of_cache)
+        if not PublishedDocuments(release_of(where), options.directory_of_cache).is_complete:
+            write_note(f'without descriptions: "specmux cache fetch {where}" gets them, once')
 
 
 def report_unread(unread: Sequence[UnreadSource]) -> None:

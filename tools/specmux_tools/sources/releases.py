@@ -87,12 +87,6 @@ class ReleaseSource:
         return self._loaded[key, schemas_only]
 
 
-def note_missing_descriptions(word: str, directory: Path) -> None:
-    """Say how to get the descriptions of the release that ``word`` names, unless the disk cache has them."""
-    if not PublishedDocuments(release_of(word), directory).is_complete:
-        write_note(f'without descriptions: "specmux cache fetch {word}" gets them, once')
-
-
 def with_default(options: SourceOptions) -> SourceOptions:
     """The options; where they name nothing and there is no cluster, the newest release, with a line to say
     so, once."""

@@ -23,7 +23,7 @@ from specmux_aggregator.reader.requests import (
 )
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion, api_version, split
-from specmux_converters.json_values import mapping
+from specmux_converters.json_values import array, mapping
 from specmux_converters.operations import KindOperation, operations_of
 from specmux_converters.references import schemas_of
 from specmux_converters.resources import GroupVersionKind
@@ -40,7 +40,7 @@ from specmux_tools.reader.questions import kind_called, refusal_of
 from specmux_tools.reader.state import ReaderState
 from specmux_tools.search_index.graph import differing_fields, summary_of
 from specmux_tools.web_ui.change_pages import shown_entries
-from specmux_tools.web_ui.page_frame import load, prose, render_page, split_description
+from specmux_tools.web_ui.page_frame import environment, prose, render_page, split_description
 from specmux_tools.web_ui.pages import PROVENANCES
 from specmux_tools.web_ui.tree import marks_text, tree_html
 
@@ -134,7 +134,8 @@ def kind_page(site: SiteParts, state: ReaderState, request: DocumentRequest, doc
 
 def load_pages(state: ReaderState) -> None:
     """Import and compile what the first page needs: some 0.1 s of processor time."""
-    load("home.html", "kind.html")
+    for template in ("home.html", "kind.html"):
+        environment().get_template(template)
 
 
 def _versions(state: ReaderState, name: KindName) -> list[dict[str, Any]]:
@@ -209,12 +210,7 @@ def _list_components(schema: Any) -> Iterator[str]:
         own = component_in(schema)
         if own is not None:
             yield own
-        parts = schema.get("allOf")
-        for each in (
-            schema.get("items"),
-            schema.get("additionalProperties"),
-            *(parts if isinstance(parts, list) else ()),
-        ):
+        for each in (schema.get("items"), schema.get("additionalProperties"), *array(schema.get("allOf"))):
             yield from _list_components(each)
 
 
@@ -268,8 +264,8 @@ def compare_page(site: SiteParts, state: ReaderState, request: DocumentRequest, 
         raise UnknownKind("no second version to compare with", name=request.name)
     left = kind_called(document, request.origin.group_version, request.name)[1]
     right = kind_called(beside_it, other.group_version, request.name)[1]
-    found = compare_kinds(left, right)
-    rows = [_comparison_row(each, left, right) for each in found.differences[:_ROWS_MAX]]
+    differences, documentation = compare_kinds(left, right)
+    rows = [_comparison_row(each, left, right) for each in differences[:_ROWS_MAX]]
     return render_page(
         "compare.html",
         root=root_from(request.below),
@@ -279,8 +275,8 @@ def compare_page(site: SiteParts, state: ReaderState, request: DocumentRequest, 
         left={"name": left.kind.api_version, "key": left.group_version},
         right={"name": right.kind.api_version, "key": right.group_version},
         rows=rows,
-        left_off=len(found.differences) - len(rows),
-        documentation=found.documentation,
+        left_off=len(differences) - len(rows),
+        documentation=documentation,
     )
 
 

@@ -26,26 +26,21 @@ _WORDS: Final = re.compile(r"(?<=[.])(?=.)|(?<=[a-z0-9])(?=[A-Z])")
 
 
 @cache
-def _environment() -> Any:
+def environment() -> Any:
+    """Jinja2's, which compiles a template when it is first got."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     folder = files(__package__).joinpath("templates")
-    environment = Environment(
+    made = Environment(
         loader=FunctionLoader(lambda name: folder.joinpath(name).read_text(encoding="utf-8")),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["breakable"] = breakable
-    environment.filters["coded"] = lambda text: Markup(mark_code(text))  # noqa: S704  # escaped there
-    return environment
-
-
-def load(*templates: str) -> None:
-    """Import Jinja2 and compile these ahead of the first page."""
-    for template in templates:
-        _environment().get_template(template)
+    made.filters["breakable"] = breakable
+    made.filters["coded"] = lambda text: Markup(mark_code(text))  # noqa: S704  # escaped there
+    return made
 
 
 def breakable(name: str) -> Markup:
@@ -56,7 +51,7 @@ def breakable(name: str) -> Markup:
 def render_page(template: str, *, root: str, title: str, site: SiteParts, **values: Any) -> bytes:
     """``root``: the relative path from the page to the home page, "./" for home itself."""
     named = {name.rpartition(".")[2]: asset.name for name, asset in assets().items()}
-    frame = _environment().get_template(template)
+    frame = environment().get_template(template)
     given = {"query": "", "current": "", **values}
     text: str = frame.render(root=root, title=title, site=site, asset=named, **given)
     return text.encode()

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeGuard
 
 import orjson
 
-from specmux_converters.json_values import array
+from specmux_converters.json_values import array, texts
 from specmux_tools.differences.findings import Finding
 from specmux_tools.differences.schema.views import conjuncts
 
@@ -158,21 +158,14 @@ def _pattern_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator
     )
     if len(added) > len(gone):
         change = "constraint-tightened"
-    listed = old.get("enum")
-    is_met = (
-        isinstance(listed, list)
-        and bool(listed)
-        and all(
-            not isinstance(value, str) or all(_matches(pattern, value) for pattern in added)
-            for value in listed
-        )
-    )
+    listed = array(old.get("enum"))
+    is_met = bool(listed) and all(_matches(pattern, value) for value in texts(listed) for pattern in added)
     if change == "constraint-relaxed" or not is_met:
         yield Finding(change, "", what="pattern", old=_together(before), new=_together(after))
 
 
 def _patterns(schema: Mapping[str, Any]) -> set[str]:
-    return {pattern for pattern in conjuncts(schema, "pattern") if isinstance(pattern, str)}
+    return set(texts(conjuncts(schema, "pattern")))
 
 
 def _together(patterns: set[str]) -> str | None:
@@ -215,10 +208,8 @@ def _all_meet(old: Mapping[str, Any], keyword: str, schema: Mapping[str, Any]) -
     properties."""
     if keyword == "minProperties" and len(required_names(old)) >= schema[keyword]:
         return True
-    values = old.get("enum")
-    return (
-        isinstance(values, list) and bool(values) and all(_meets(value, keyword, schema) for value in values)
-    )
+    values = array(old.get("enum"))
+    return bool(values) and all(_meets(value, keyword, schema) for value in values)
 
 
 def takes(schema: Mapping[str, Any], value: Any) -> bool | None:
@@ -267,8 +258,7 @@ def _is_within(value: float, keyword: str, bound: float) -> bool:
 
 
 def required_names(schema: Mapping[str, Any]) -> frozenset[str]:
-    names = array(schema.get("required"))
-    return frozenset(name for name in names if isinstance(name, str))
+    return frozenset(texts(schema.get("required")))
 
 
 def _is_number(value: Any) -> TypeGuard[int | float]:

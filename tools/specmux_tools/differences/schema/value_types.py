@@ -55,18 +55,19 @@ def type_changes(old: ValueType, new: ValueType, *, is_enforced: bool = False) -
     if old.types == new.types:
         if old.format == new.format:
             return
-        formats = (
+        before, after = (
             side.format if not is_enforced or _is_checked(side.format) else None for side in (old, new)
         )
-        yield from _format_changes(*formats)
+        if before != after:
+            is_wider = after is None or (before, after) in _WIDER
+            is_narrower = before is None or (after, before) in _WIDER
+            change = "widened" if is_wider else "narrowed" if is_narrower else "changed"
+            yield Finding(f"format-{change}", "", old=before, new=after)
         return
-    before, after = _describe_type(old), _describe_type(new)
-    if new.types is None or (old.types is not None and old.types < new.types):
-        yield Finding("type-widened", "", old=before, new=after)
-    elif old.types is None or new.types < old.types:
-        yield Finding("type-narrowed", "", old=before, new=after)
-    else:
-        yield Finding("type-changed", "", old=before, new=after)
+    is_wider = new.types is None or (old.types is not None and old.types < new.types)
+    is_narrower = old.types is None or (new.types is not None and new.types < old.types)
+    change = "widened" if is_wider else "narrowed" if is_narrower else "changed"
+    yield Finding(f"type-{change}", "", old=_describe_type(old), new=_describe_type(new))
 
 
 def _is_checked(name: str | None) -> bool:
@@ -74,17 +75,6 @@ def _is_checked(name: str | None) -> bool:
     from specmux_tools.validation.schema.formats import find_format  # only where a format differs
 
     return name in _NUMERIC or find_format(name) is not None
-
-
-def _format_changes(old: str | None, new: str | None) -> Iterator[Finding]:
-    if old == new:
-        return
-    if new is None or (old, new) in _WIDER:
-        yield Finding("format-widened", "", old=old, new=new)
-    elif old is None or (new, old) in _WIDER:
-        yield Finding("format-narrowed", "", old=old, new=new)
-    else:
-        yield Finding("format-changed", "", old=old, new=new)
 
 
 def types_alone(schemas: ComponentSchemas, branches: list[Any]) -> frozenset[str] | None:

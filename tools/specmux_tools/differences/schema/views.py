@@ -121,7 +121,7 @@ def _merge_keywords(part: Mapping[str, Any], own: Mapping[str, Any]) -> Mapping[
     for bound, flag in _EXCLUSIVE:
         _join_bounds(both, part, own, bound, flag)
     if apart:
-        both["allOf"] = _union(both.get("allOf", []), sorted(apart, key=str))
+        both["allOf"] = _JOINS["allOf"](both.get("allOf", []), sorted(apart, key=str))
     return both
 
 
@@ -137,48 +137,24 @@ def _join_bounds(
 ) -> None:
     """OpenAPI 3.0: exclusiveMinimum and exclusiveMaximum belong to the bound that applies."""
     if flag in both and True in (part.get(flag), own.get(flag)):
-        flags = [schema.get(flag) is True and bound in schema for schema in (part, own)]
-        holding = [
-            is_exclusive
-            for schema, is_exclusive in zip((part, own), flags, strict=True)
-            if schema.get(bound) == both.get(bound)
-        ]
-        both[flag] = any(holding)
+        holding = [schema for schema in (part, own) if schema.get(bound) == both.get(bound)]
+        both[flag] = any(schema.get(flag) is True and bound in schema for schema in holding)
 
 
-def _all_of(part: Any, own: Any) -> Any:
-    return {"allOf": [part, own]} if isinstance(part, dict) and isinstance(own, dict) else own
+def _join_both(kind: Any, join: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Joins two values of that type; else the outer one wins."""
+    return lambda part, own: join(part, own) if isinstance(part, kind) and isinstance(own, kind) else own
 
 
-def _properties(part: Any, own: Any) -> Any:
-    if not (isinstance(part, dict) and isinstance(own, dict)):
-        return own
+_all_of: Final = _join_both(dict, lambda part, own: {"allOf": [part, own]})
+
+
+def _merge_properties(part: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
     return {**part, **own, **{name: _all_of(part[name], own[name]) for name in part if name in own}}
 
 
-def _union(part: Any, own: Any) -> Any:
-    if not (isinstance(part, list) and isinstance(own, list)):
-        return own
+def _unite(part: list[Any], own: list[Any]) -> list[Any]:
     return [*part, *(item for item in own if item not in part)]
-
-
-def _common(part: Any, own: Any) -> Any:
-    if not (isinstance(part, list) and isinstance(own, list)):
-        return own
-    return [item for item in own if item in part]
-
-
-def _type(part: Any, own: Any) -> Any:
-    return "integer" if (part, own) == ("integer", "number") else own
-
-
-def _bound(choose: Callable[..., Any]) -> Callable[[Any, Any], Any]:
-    def join(part: Any, own: Any) -> Any:
-        if isinstance(part, int | float) and isinstance(own, int | float):
-            return choose(part, own)
-        return own
-
-    return join
 
 
 def _multiple(part: Any, own: Any) -> Any:
@@ -192,20 +168,20 @@ def _multiple(part: Any, own: Any) -> Any:
     return int(common) if common.denominator == 1 else float(common)
 
 
+_larger: Final = _join_both((int, float), max)
+_smaller: Final = _join_both((int, float), min)
 _JOINS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
-    "properties": _properties,
-    "required": _union,
+    "properties": _join_both(dict, _merge_properties),
     "items": _all_of,
     "additionalProperties": _all_of,
-    "enum": _common,
-    "type": _type,
+    "enum": _join_both(list, lambda part, own: [item for item in own if item in part]),
+    "type": lambda part, own: "integer" if (part, own) == ("integer", "number") else own,
     "multipleOf": _multiple,
-    "uniqueItems": _bound(max),
-    "allOf": _union,
-    "x-kubernetes-validations": _union,
-    **dict.fromkeys(("minimum", "minLength", "minItems", "minProperties"), _bound(max)),
-    **dict.fromkeys(("maximum", "maxLength", "maxItems", "maxProperties"), _bound(min)),
-    **dict.fromkeys(("exclusiveMaximum", "exclusiveMinimum"), _bound(max)),
+    "uniqueItems": _larger,
+    **dict.fromkeys(("required", "allOf", "x-kubernetes-validations"), _join_both(list, _unite)),
+    **dict.fromkeys(("minimum", "minLength", "minItems", "minProperties"), _larger),
+    **dict.fromkeys(("maximum", "maxLength", "maxItems", "maxProperties"), _smaller),
+    **dict.fromkeys(("exclusiveMaximum", "exclusiveMinimum"), _larger),
 }
 """The conjunction of two values, by keyword; for any other keyword the outer one wins."""
 
