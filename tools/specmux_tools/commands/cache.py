@@ -30,6 +30,7 @@ from specmux_aggregator.console import table, warn, write_error
 from specmux_aggregator.errors import SourceError, SourceUnreachable
 from specmux_aggregator.exits import FOUND, NO_ANSWER, UNREADABLE, InputPath, exit_code
 from specmux_cache.errors import (
+    BadValue,
     CacheError,
     GroupVersionNotFound,
     NotCached,
@@ -285,26 +286,21 @@ def verify(store: DiskStore, fix: bool, output: Output) -> None:
         raise SystemExit(UNREADABLE)
 
 
-class _ByteCount(click.ParamType[int]):
+def _parse_bytes(_: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
     """A size as the configuration has it: 50000000, 50MB, 1GiB."""
+    from specmux_aggregator.config.setting_fields import byte_count
 
-    name = "bytes"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        from specmux_aggregator.config.setting_fields import byte_count
-        from specmux_cache.errors import BadValue
-
-        try:
-            return byte_count(str(value))
-        except BadValue as error:
-            self.fail(str(error), param, ctx)
+    try:
+        return None if value is None else byte_count(value)
+    except BadValue as error:
+        raise click.BadParameter(str(error), param=parameter) from error
 
 
 @cache.command(
     epilog=examples("specmux cache compact --dry-run", "specmux cache compact --max-bytes 50000000")
 )
 @click.option(
-    "--max-bytes", metavar="BYTES", type=_ByteCount(),
+    "--max-bytes", metavar="BYTES", callback=_parse_bytes,
     help="Shrink to this size, such as 50MB or 1GiB.  [default: the low mark]",
 )  # fmt: skip
 @click.option(

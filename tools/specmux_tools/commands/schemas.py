@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -17,10 +17,10 @@ from specmux_aggregator.command_line.progress import progress
 from specmux_aggregator.console import warn, write_line
 from specmux_aggregator.exits import NOT_CHECKED, report_errors
 from specmux_converters.counted_nouns import counted, size
+from specmux_converters.document import Document
 from specmux_converters.errors import ConverterError
-from specmux_converters.json_schema.catalogue import LAYOUTS, files, gone, is_chosen
-from specmux_converters.json_schema.document import DocumentSchemas
-from specmux_converters.json_schema.kinds import Kind
+from specmux_converters.group_versions import GroupVersion
+from specmux_converters.json_schema import DocumentSchemas, Kind
 from specmux_converters.json_schema.paths import MASTER
 from specmux_converters.json_values import mapping
 from specmux_converters.releases import RELEASES
@@ -113,10 +113,15 @@ def schemas(
     if KUSTOMIZE in layouts and (len(set(layouts)) > 1 or kinds):
         raise click.UsageError("--layout kustomize is of all kinds, and goes with no other layout")
     with report_errors(), progress("writing schemas"):
+        with open_documents(source) as documents:
+            note_missing_descriptions(documents.where, source)
+            loaded = documents.load()
+        report_unread(loaded.unread)
+        held = loaded.documents.documents
         if KUSTOMIZE in layouts:
-            _write_kustomize(Path(target), source)
+            _write_kustomize(Path(target), held)
             return
-        left_out = _write(Path(target), layouts, release, kinds, base_url, source)
+        left_out = _write(Path(target), layouts, release, kinds, base_url, held)
     if left_out and not allows_left_out:
         raise click.exceptions.Exit(NOT_CHECKED)
 
@@ -127,15 +132,10 @@ def _write(
     release: str,
     kinds: tuple[str, ...],
     base_url: str,
-    source: SourceOptions,
+    documents: Mapping[GroupVersion, Document],
 ) -> list[Kind]:
-    """The kinds that could not be converted. Raises FileRefused, SpecmuxError."""
-    with open_documents(source) as documents:
-        note_missing_descriptions(documents.where, source)
-        loaded = documents.load()
-    report_unread(loaded.unread)
-    held = loaded.documents.documents
-    made = {key: DocumentSchemas(each, key, example_of) for key, each in held.items()}
+    """The kinds that could not be converted. Raises FileRefused."""
+    made = {key: DocumentSchemas(each, key, example_of) for key, each in documents.items()}
     for pattern in kinds:
         if not any(is_chosen(kind, (pattern,)) for each in made.values() for kind in each.kinds):
             raise FileRefused(f"--kinds {pattern}", "no kind has this name; nothing was written")
@@ -159,16 +159,13 @@ def _write(
     return left_out
 
 
-def _write_kustomize(folder: Path, source: SourceOptions) -> None:
-    """Raises FileRefused, SpecmuxError."""
+def _write_kustomize(folder: Path, documents: Mapping[GroupVersion, Document]) -> None:
+    """Raises FileRefused."""
     from specmux_converters.to_swagger2.kustomize import kustomize_schema  # which no other layout needs
 
-    with open_documents(source) as documents:
-        loaded = documents.load()
-    report_unread(loaded.unread)
     path = folder / f"{KUSTOMIZE}.json"
     with refusals(path):
-        data = orjson.dumps(kustomize_schema(loaded.documents.documents), option=orjson.OPT_SORT_KEYS)
+        data = orjson.dumps(kustomize_schema(documents), option=orjson.OPT_SORT_KEYS)
     is_new = replace_file(path, data)
     write_line(f"{path}, {size(len(data))}: {'written' if is_new else 'as it was'}")
 

@@ -79,11 +79,9 @@ class _Comparer:
         old, new = self._old.group_versions, self._new.group_versions
         for name in sorted(old.keys() | new.keys()):
             if name not in new and name is not OUTSIDE:
-                yield self._place(
-                    name, old[name].basis, "group-version-removed", self._group_version_gone(old[name])
-                )
+                yield self._place(old[name], "group-version-removed", self._group_version_gone(old[name]))
             elif name not in old and name is not OUTSIDE:
-                yield self._place(name, new[name].basis, "group-version-added")
+                yield self._place(new[name], "group-version-added")
             else:
                 empty = ServedGroupVersion(name, Basis.DESCRIBED)
                 yield from self._group_version(old.get(name, empty), new.get(name, empty))
@@ -91,15 +89,14 @@ class _Comparer:
 
     def _place(
         self,
-        name: GroupVersion,
-        basis: Basis,
+        served: ServedGroupVersion,
         change: str,
         impacts: Impacts | None = None,
         *,
         kind: str = "",
         what: Any = None,
     ) -> Place:
-        judge = Judge(name, self._basis or basis)
+        judge = Judge(served.name, self._basis or served.basis)
         return judge.place(
             Finding(change, "", what=what), kind, judge.whole(impacts or RULES[change].impacts)
         )
@@ -122,22 +119,21 @@ class _Comparer:
         )
 
     def _stored_versions(self) -> Iterator[Place]:
+        outside = ServedGroupVersion(OUTSIDE, Basis.ENFORCED)
         for key, before in self._old.stored_versions.items():
             after = self._new.stored_versions.get(key)
             if after is None:
                 continue
             if before.by_webhook and not after.by_webhook and len(after.defined) > 1:
-                yield self._place(OUTSIDE, Basis.ENFORCED, "conversion-removed", kind=before.kind)
+                yield self._place(outside, "conversion-removed", kind=before.kind)
             for version in sorted(before.stored - after.defined):
-                yield self._place(
-                    OUTSIDE, Basis.ENFORCED, "stored-version-removed", kind=before.kind, what=version
-                )
+                yield self._place(outside, "stored-version-removed", kind=before.kind, what=version)
 
     def _group_version(self, old: ServedGroupVersion, new: ServedGroupVersion) -> Iterator[Place]:
         for plural in sorted(old.resources.keys() | new.resources.keys()):
             before, after = old.resources.get(plural), new.resources.get(plural)
             if before is None and after is not None:
-                yield self._place(new.name, new.basis, "resource-added", kind=after.kind)
+                yield self._place(new, "resource-added", kind=after.kind)
             elif after is None and before is not None:
                 yield self._resource_gone(old, before)
             elif before is not None and after is not None:
@@ -151,7 +147,7 @@ class _Comparer:
         is_lost = direction.stored and not self._is_elsewhere(old.name, resource.plural)
         stored = Impact.BREAKING if is_lost else Impact.NONE
         impacts = RULES["resource-removed"].impacts._replace(stored=stored)
-        return self._place(old.name, old.basis, "resource-removed", impacts, kind=resource.kind)
+        return self._place(old, "resource-removed", impacts, kind=resource.kind)
 
     def _resource(
         self, old: ServedGroupVersion, new: ServedGroupVersion, before: ServedResource, after: ServedResource
@@ -210,12 +206,10 @@ class _Comparer:
             if old.name is OUTSIDE and self._is_of_gone_group(gone.path):
                 continue
             impacts = _READ_BREAKS if gone.is_reading else _WRITE_BREAKS
-            yield self._place(
-                old.name, old.basis, "operation-removed", impacts, kind=gone.shown_kind, what=gone.what
-            )
+            yield self._place(old, "operation-removed", impacts, kind=gone.shown_kind, what=gone.what)
         for key in sorted(after.keys() - before.keys()) if not is_moved else ():
             fresh = after[key]
-            yield self._place(new.name, new.basis, "operation-added", kind=fresh.shown_kind, what=fresh.what)
+            yield self._place(new, "operation-added", kind=fresh.shown_kind, what=fresh.what)
         for key in sorted(before.keys() & after.keys()):
             yield from self._operation(new, before[key], after[key], keeps_id=keeps_id)
 

@@ -149,10 +149,7 @@ def add_document(served: ServedSide, document: Document, *, by_name: bool = Fals
     """
     basis = Basis.ENFORCED if is_of_custom_resources(document) else Basis.DESCRIBED
     schemas = ComponentSchemas(document)
-    paths = document.get("paths")
-    for path, item in paths.items() if isinstance(paths, dict) else ():
-        if not isinstance(item, dict) or not isinstance(path, str):
-            continue
+    for path, item in members(document.get("paths")):
         key = group_version_of(path)
         is_inside = key is not None and split(key) is not None
         group_version = served.group_version(key if key and is_inside else OUTSIDE, basis)

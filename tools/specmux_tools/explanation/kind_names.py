@@ -106,20 +106,14 @@ def find_kind(kinds: Sequence[KindName], steps: Sequence[Step], *, version: str 
 def _unknown(name: str, version: str, kinds: Sequence[KindName], among: Sequence[KindName]) -> UnknownKind:
     """Suggests another place of the kind, or lists what exists if no name is similar."""
     similar = similar_to(name, (each for kind in among for each in (kind.names[0], kind.kind.kind)))
-    elsewhere = _list_versions(
-        {each.kind.api_version for each in kinds if name.casefold() in map(str.casefold, each.names)}
-    )
-    known = _list_versions({each.kind.kind for each in among})
+    elsewhere = {each.kind.api_version for each in kinds if name.casefold() in map(str.casefold, each.names)}
+    known = {each.kind.kind for each in among}
     where = f" in {version}" if version else ""
     hint = ""
     if elsewhere:
-        hint = f"; it is in {elsewhere}"
+        hint = f"; it is in {list_first(sorted(elsewhere), LISTED)}"
     elif not kinds:
         hint = "; the documents describe no kind at all"
     elif known and not similar:
-        hint = f"; known: {known}"
+        hint = f"; known: {list_first(sorted(known), LISTED)}"
     return UnknownKind(f"no kind, resource or short name {name!r}{where}{hint}", name=name, similar=similar)
-
-
-def _list_versions(names: set[str]) -> str:
-    return list_first(sorted(names), LISTED)

@@ -68,14 +68,18 @@ class SearchIndex:
         self.unread = loaded.unread
         return index
 
+    def _key(self) -> Key | None:
+        kept_as = self._source.kept_as
+        return None if kept_as is None else Key(*kept_as, NAME, "", MEDIA_TYPE)
+
     def _read_kept_index(self) -> tuple[FieldIndex, str] | None:
         """The index in the cache, and the state of the source that it describes."""
-        kept_as = self._source.kept_as
-        if kept_as is None or self._directory is None:
+        key = self._key()
+        if key is None or self._directory is None:
             return None
         try:
             with DiskStore.open(self._directory) as store:
-                found = store.get(_key(kept_as))
+                found = store.get(key)
         except StoreError:
             return None
         if found is None or found.row.metadata.get("release") != VERSION:
@@ -84,13 +88,8 @@ class SearchIndex:
         return None if index is None or not isinstance(state, str) else (index, state)
 
     def _keep(self, index: FieldIndex, state: str) -> None:
-        kept_as = self._source.kept_as
-        if kept_as is None or self._directory is None:
-            return
-        metadata = {"release": VERSION, "state": state}
-        with contextlib.suppress(StoreError), DiskStore.open(self._directory) as store:
-            store.put(_key(kept_as), dump(index), metadata=metadata)
-
-
-def _key(kept_as: tuple[str, str]) -> Key:
-    return Key(*kept_as, NAME, "", MEDIA_TYPE)
+        key = self._key()
+        if key is not None and self._directory is not None:
+            metadata = {"release": VERSION, "state": state}
+            with contextlib.suppress(StoreError), DiskStore.open(self._directory) as store:
+                store.put(key, dump(index), metadata=metadata)

@@ -55,28 +55,22 @@ class Source(Protocol):
     @property
     def where(self) -> str:
         """The source's name, for messages."""
-        ...
 
     @property
     def kept_as(self) -> tuple[str, str] | None:
         """Server and partition in the disk cache for results made of its documents; None: not cached."""
-        ...
 
     def state(self) -> str:
         """A token that changes whenever a document does; "" if unknown without reading them."""
-        ...
 
     def refresh(self) -> Source:
         """The source as it is now: itself, or another where something changed. Raises SpecmuxError."""
-        ...
 
     def hashes(self) -> Mapping[GroupVersion, str]:
         """A hash of each document that changes with it; "" if it has none."""
-        ...
 
     def group_versions(self) -> tuple[GroupVersion, ...]:
         """The available group-versions, sorted."""
-        ...
 
     def load(
         self, group_versions: Collection[GroupVersion] | None = None, *, schemas_only: bool = False
@@ -86,11 +80,9 @@ class Source(Protocol):
         ``schemas_only``: they may lack their paths, where that is less to fetch. Not to judge objects: paths
         say what has a status subresource and what needs a name.
         """
-        ...
 
     def resources(self) -> Mapping[GroupVersion, Resources]:
         """The resources of each group-version: plurals, short names, kinds."""
-        ...
 
 
 def digest_of(document: Document) -> str:

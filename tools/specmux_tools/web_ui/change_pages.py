@@ -35,10 +35,9 @@ _GONE: Final = frozenset(("resource-removed", "group-version-removed"))
 def changes_page(
     site: SiteParts, state: ReaderState, request: ChangesRequest, coding: Coding
 ) -> ReaderAnswer | QuestionRefusal:
-    make = _all_page if request.group_version is None else _group_version_page
     try:
         with limited_time(RENDER_SECONDS):
-            return ReaderAnswer(encode_body(make(site, request), coding))
+            return ReaderAnswer(encode_body(_render_changes(site, request), coding))
     except QueryTooLong:
         return QuestionRefusal(503, "this page takes too long to make")
 
@@ -57,31 +56,21 @@ def shown_entries(
     return made
 
 
-def _all_page(site: SiteParts, request: ChangesRequest) -> bytes:
-    return render_page(
-        "changes.html",
-        root="./",
-        title="Changes",
-        site=site,
-        current="changes",
-        since=_since(request),
-        entries=[_entry(orjson.loads(body), [], is_whole=True) for body in request.entries],
-    )
-
-
-def _group_version_page(site: SiteParts, request: ChangesRequest) -> bytes:
-    name = request.group_version or GroupVersion("")
+def _render_changes(site: SiteParts, request: ChangesRequest) -> bytes:
+    name = request.group_version
+    common: dict[str, Any] = {"site": site, "current": "changes", "since": _since(request)}
+    if name is None:
+        entries = [_entry(orjson.loads(body), [], is_whole=True) for body in request.entries]
+        return render_page("changes.html", root="./", title="Changes", entries=entries, **common)
     return render_page(
         "group_version_changes.html",
         root=root_from(f"changes/{name}"),
         title=f"Changes of {name}",
-        site=site,
-        current="changes",
         key=name,
         is_published=request.is_published,
-        since=_since(request),
         entries=shown_entries(request.entries, group_version=name),
         most=ENTRIES_MAX,
+        **common,
     )
 
 

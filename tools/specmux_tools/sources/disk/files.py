@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import field
 from pathlib import Path
 from typing import Final
 
@@ -41,8 +42,8 @@ _NO_KEY: Final = (
 class _Contents:
     """The contents of one file. ``documents`` are v3 as they lie there, ``converted`` from Swagger 2.0."""
 
-    documents: Mapping[GroupVersion, Document]
-    converted: Mapping[GroupVersion, Document]
+    documents: Mapping[GroupVersion, Document] = field(default_factory=dict)
+    converted: Mapping[GroupVersion, Document] = field(default_factory=dict)
     manifests: tuple[Document, ...] = ()
     unread: UnreadSource | None = None
     is_skipped: bool = False
@@ -215,25 +216,24 @@ def _read_contents(file: Input, kustomize: KustomizeFiles) -> _Contents:
     try:
         file = file.load()
         if file.group_version is None and kustomize.has(file):
-            return _Contents({}, {}, is_skipped=True)
+            return _Contents(is_skipped=True)
         found = file.recognise()
         match found.kind:
             case DocumentKind.OPENAPI_3:
                 keys = [file.group_version] if file.group_version else _keys(found.documents[0])
                 if not keys:
-                    return _Contents({}, {}, unread=UnreadSource(file.name, _NO_KEY))
-                return _Contents(dict.fromkeys(keys, found.documents[0]), {})
+                    return _Contents(unread=UnreadSource(file.name, _NO_KEY))
+                return _Contents(dict.fromkeys(keys, found.documents[0]))
             case DocumentKind.SWAGGER_2:
                 # As long to import as all else of a command takes.
                 from specmux_converters.from_swagger2.conversion import convert
 
-                return _Contents({}, dict(convert(found.documents[0]).documents))
+                return _Contents(converted=dict(convert(found.documents[0]).documents))
             case DocumentKind.CRDS:
-                return _Contents({}, {}, manifests=found.documents)
-    except FileRefused as error:
-        return _Contents({}, {}, unread=UnreadSource(file.name, error.reason))
-    except ConverterError as error:
-        return _Contents({}, {}, unread=UnreadSource(file.name, str(error)))
+                return _Contents(manifests=found.documents)
+    except (FileRefused, ConverterError) as error:
+        reason = error.reason if isinstance(error, FileRefused) else str(error)
+        return _Contents(unread=UnreadSource(file.name, reason))
 
 
 def _keys(document: Document) -> list[GroupVersion]:
