@@ -95,8 +95,8 @@ class UpgradeJudge:
             for each in now.violations
             if each.severity is Severity.ERROR and _without_bounds(each) not in told
         )
-        yield from body.located(_note_removal(now.kind))
-        yield from body.located([*self._find_differences(body.value, now.kind)])
+        yield from body.locate(_note_removal(now.kind))
+        yield from body.locate([*self._find_differences(body.value, now.kind)])
 
     def _report_removed_kind(self, kind: GroupVersionKind, *, is_known: bool) -> Violation:
         version = kind.api_version

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from specmux_tools.sources import SourceOptions, group_versions_option, source_options
-from specmux_tools.sources.listing import is_path
+from specmux_tools.sources.open_source import is_path
 from specmux_tools.sources.options import is_url
 
 

@@ -28,7 +28,7 @@ from specmux_tools.document_checks.findings import (
 )
 from specmux_tools.reports import FORMS, Case, FindingReport, Level, ReportFinding, Suite, Where
 from specmux_tools.sources import SourceOptions, group_versions_option, source_options
-from specmux_tools.sources.listing import SourceWord, inputs_of
+from specmux_tools.sources.open_source import SourceWord, inputs_of
 from specmux_tools.sources.options import bundle_options
 from specmux_tools.sources.source import UnreadSource
 

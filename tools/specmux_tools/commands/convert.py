@@ -20,7 +20,6 @@ from specmux_converters import codecs, media_types
 from specmux_converters.codecs import messages
 from specmux_converters.crd import build, templates_for
 from specmux_converters.document import Document, canonical
-from specmux_converters.document_forms import FORMS
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.from_swagger2.conversion import convert as convert_documents
 from specmux_converters.from_swagger2.conversion import convert_whole
@@ -28,7 +27,7 @@ from specmux_converters.from_swagger2.reading.source import Profile
 from specmux_converters.group_versions import GroupVersion, group_version_of
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.losses import Grade, Loss
-from specmux_converters.media_types import FORMS, DocumentForm
+from specmux_converters.media_types import FORMS
 from specmux_converters.merge_types import to_merge_schema
 from specmux_converters.recognise import DocumentKind
 from specmux_converters.to_swagger2.conversion import join_pieces, piece_of
@@ -37,7 +36,7 @@ from specmux_tools.command_line.output_files import file_of, output_file_option,
 from specmux_tools.command_line.report_output import count_losses, list_losses
 from specmux_tools.sources import SourceOptions, source_options
 from specmux_tools.sources.input import Input, refusals
-from specmux_tools.sources.listing import SourceWord, inputs_of
+from specmux_tools.sources.open_source import SourceWord, inputs_of
 from specmux_tools.sources.options import bundle_options
 from specmux_tools.sources.source import FileRefused
 

@@ -7,7 +7,7 @@ import click
 from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.exits import report_errors
 from specmux_tools.sources import SourceOptions, open_documents, own_kinds_option, source_options
-from specmux_tools.sources.listing import SourceWord
+from specmux_tools.sources.open_source import SourceWord
 
 
 @click.command(

@@ -16,17 +16,16 @@ from specmux_converters.document import Document, canonical_pieces
 from specmux_converters.errors import cut
 from specmux_converters.from_swagger2.conversion import convert
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.merging.merge import MergeResult
-from specmux_converters.merging.merge import merge as merge_documents
-from specmux_converters.merging.short_names import with_short_names
+from specmux_converters.merging import MergeResult
+from specmux_converters.merging import merge as merge_documents
 from specmux_converters.recognise import DocumentKind
-from specmux_converters.short_names import NameCollision, with_short_names
+from specmux_converters.short_names import with_short_names
 from specmux_converters.yaml import to_yaml
 from specmux_tools.command_line.output_files import output_file_option, write_out
 from specmux_tools.command_line.report_output import count_losses
 from specmux_tools.sources import SourceOptions, own_kinds_option, source_options
 from specmux_tools.sources.input import Input, refusals
-from specmux_tools.sources.listing import SourceWord, inputs_of, is_path
+from specmux_tools.sources.open_source import SourceWord, inputs_of, is_path
 from specmux_tools.sources.options import is_given
 from specmux_tools.sources.source import FileRefused
 

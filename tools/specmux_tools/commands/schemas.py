@@ -20,7 +20,9 @@ from specmux_converters.counted_nouns import counted, size
 from specmux_converters.document import Document
 from specmux_converters.errors import ConverterError
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.json_schema import DocumentSchemas, Kind
+from specmux_converters.json_schema.catalogue import LAYOUTS, files, gone, is_chosen
+from specmux_converters.json_schema.document import DocumentSchemas
+from specmux_converters.json_schema.kinds import Kind
 from specmux_converters.json_schema.paths import MASTER
 from specmux_converters.json_values import mapping
 from specmux_converters.releases import RELEASES

@@ -22,7 +22,7 @@ from specmux_tools.sources import (
     report_unread,
     source_options,
 )
-from specmux_tools.sources.listing import SourceWord
+from specmux_tools.sources.open_source import SourceWord
 from specmux_tools.sources.options import is_given
 from specmux_tools.sources.source import FileRefused
 

@@ -25,10 +25,10 @@ from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.recognise import DocumentKind
 from specmux_tools.differences import ServedSide, add_document, add_manifests
 from specmux_tools.sources import SourceOptions
-from specmux_tools.sources.disk.git_files import PREFIX as GIT
 from specmux_tools.sources.input import Input
-from specmux_tools.sources.listing import WORDS, NotInRevision, inputs_of, is_document_url, is_path
-from specmux_tools.sources.options import CONTEXT, KUBERNETES, STDIN, is_url
+from specmux_tools.sources.listing import NotInRevision
+from specmux_tools.sources.open_source import WORDS, inputs_of, is_document_url, is_path
+from specmux_tools.sources.options import CONTEXT, GIT, KUBERNETES, STDIN, is_url
 from specmux_tools.sources.source import FileRefused
 
 _HASH: Final = re.compile(r"[0-9A-Fa-f]{32,128}")

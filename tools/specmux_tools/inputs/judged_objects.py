@@ -22,8 +22,7 @@ from specmux_tools.inputs.diff_sides import Side
 from specmux_tools.inputs.validated_objects import manifest_files, manifests_in
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.sources import SourceOptions, open_documents
-from specmux_tools.sources.disk.git_files import PREFIX as GIT
-from specmux_tools.sources.options import CONTEXT, KUBERNETES, release_of
+from specmux_tools.sources.options import CONTEXT, GIT, KUBERNETES, release_of
 from specmux_tools.sources.remote.fetching import answer_of
 from specmux_tools.sources.source import FileRefused
 from specmux_tools.validation import Severity, ValidationReport, Validator

@@ -30,8 +30,8 @@ from specmux_tools.inputs.diff_sides import side_of, side_of_source
 from specmux_tools.inputs.judged_objects import stored_objects, validator_of
 from specmux_tools.inputs.validated_objects import Manifest, manifest_files, manifests_in
 from specmux_tools.sources import SourceOptions
-from specmux_tools.sources.disk.git_files import PREFIX as GIT
-from specmux_tools.sources.listing import is_path
+from specmux_tools.sources.open_source import is_path
+from specmux_tools.sources.options import GIT
 from specmux_tools.upgrades import (
     UpgradeJudge,
     UpgradeOutcome,
@@ -126,7 +126,7 @@ def judge_upgrade(
         is_files = is_path(origin) or origin.startswith((GIT, LAYOUT))
         cluster = source if is_files else source.at(origin)
         for data in stored_objects(cluster, before):
-            verdicts = _verdicts(Body.sent(data, BodyFormat.JSON), judge)
+            verdicts = _verdicts(Body.receive(data, BodyFormat.JSON), judge)
             judged += (UpgradedObject(CLUSTER, 1, each) for each in verdicts)
     return judged
 

@@ -29,7 +29,7 @@ from specmux_tools.sources.listing import MANIFESTS, inputs_at, without_kustomiz
 from specmux_tools.sources.options import STDIN
 from specmux_tools.sources.source import FileRefused
 from specmux_tools.validation import Directive, Severity, UnionAlgorithm, ValidationReport, Validator
-from specmux_tools.validation.decoding.body import Body, flattened, is_list, objects_in, read
+from specmux_tools.validation.decoding.body import Body, flatten, is_list, objects_in, read
 from specmux_tools.validation.decoding.json_reader import Repeats, pairs_of
 from specmux_tools.validation.decoding.json_syntax import syntax_error
 from specmux_tools.validation.decoding.manifests import (

@@ -1,44 +1,31 @@
-"""The inputs that words and options name: a file, a folder, ``-``, a git revision, a bundle, a snapshot, a
-URL, a server.
-
-The one way in for commands that read whole documents; those that ask for single kinds open a Source.
-"""
+"""The inputs that a word names on this machine: a file, a folder, ``-``, a git revision, a bundle or a
+snapshot."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
-import click
-
-from specmux_aggregator.errors import NoSource
-from specmux_aggregator.exits import UnreadableInput
 from specmux_aggregator.folders import LAYOUT, walk_files
 from specmux_aggregator.workers.file_names import (
     COMPRESSED,
     KEY,
     SUFFIXES,
     group_version_of_file,
-    is_document_name,
 )
 from specmux_cache.errors import BundleError
 from specmux_converters.document import DEFAULT_LIMITS
-from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_tools.sources.disk.git_files import PREFIX as GIT
 from specmux_tools.sources.disk.git_files import git_files
 from specmux_tools.sources.disk.tool_files import KustomizeFiles, report_skipped
 from specmux_tools.sources.input import Input
-from specmux_tools.sources.open_source import open_documents
-from specmux_tools.sources.options import CONTEXT, KUBERNETES, STDIN, SourceOptions, is_url, release_of
-from specmux_tools.sources.source import FileRefused, UnreadSource
+from specmux_tools.sources.options import GIT, STDIN
+from specmux_tools.sources.source import FileRefused
 
 BUNDLE_MAX: Final = 1024 * 1024 * 1024
 """Bytes of all documents of a bundle or a snapshot, unpacked."""
-_ROOT_PATHS: Final = ("/openapi/v3/", "/openapi/v2")
-WORDS: Final = "nor http(s)://, git:REV:PATH, oci:PATH, context:NAME or kubernetes:1.N"
 _ZIP: Final = b"PK\x03\x04"
 """A bundle's first bytes."""
 
@@ -162,77 +149,3 @@ def _inputs_of_layout(word: str) -> Iterator[Input]:
         if left < 0:
             raise FileRefused(word, f"its documents have more than {BUNDLE_MAX} bytes")
         yield Input(f"{word}/{each.name}", data=data, group_version=each.group_version, relative=each.name)
-
-
-class SourceWord(click.ParamType[str]):
-    """A word that names a source. Only a path can be told to be wrong at once."""
-
-    name = "source"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        word = str(value)
-        if word.startswith(KUBERNETES):
-            try:
-                release_of(word)
-            except NoSource as error:
-                self.fail(str(error), param, ctx)
-        if is_path(word) and word != str(STDIN) and not Path(word).exists():
-            raise UnreadableInput(
-                f"{cut(word)!r} does not exist: no such file or folder, {WORDS}", ctx=ctx, param=param
-            )
-        return word
-
-
-def is_path(word: str) -> bool:
-    return not is_url(word) and not word.startswith((CONTEXT, GIT, KUBERNETES, LAYOUT))
-
-
-def inputs_of(
-    words: Iterable[str],
-    source: SourceOptions,
-    *,
-    group_versions: Collection[GroupVersion] = (),
-    unread: list[UnreadSource] | None = None,
-) -> list[Input]:
-    """The inputs of the words and of the options; without any, the documents of the server that is meant.
-
-    ``group_versions``: those of a server. ``unread`` takes what a server does not give, which is refused
-    where it is None. Raises FileRefused, SpecmuxError.
-    """
-    named = [*words, *map(str, source.files), *map(str, source.directories)]
-    if named.count(str(STDIN)) > 1:
-        raise click.UsageError("standard input (-) can be read once")
-    if not named:
-        return _documents_of(source, group_versions, unread)
-    found: list[Input] = []
-    for word in named:
-        if is_url(word) and is_document_url(word):
-            from specmux_tools.sources.remote.fetching import download  # which imports what asks
-
-            found.append(Input(word, data=download(source.at(word))))
-        elif is_url(word) or word.startswith((CONTEXT, KUBERNETES)):
-            found += _documents_of(source.at(word), group_versions, unread)
-        else:
-            found += inputs_at(word)
-    return without_kustomize(found)
-
-
-def is_document_url(url: str) -> bool:
-    """Whether it names one document, and not a server."""
-    path = url.partition("?")[0].partition("#")[0]
-    return is_document_name(path) or any(part in path for part in _ROOT_PATHS)
-
-
-def _documents_of(
-    source: SourceOptions, group_versions: Collection[GroupVersion], unread: list[UnreadSource] | None
-) -> list[Input]:
-    with open_documents(source) as server:
-        loaded = server.load([*group_versions] or None)
-    if unread is not None:
-        unread += loaded.unread
-    for each in loaded.unread if unread is None else ():
-        raise FileRefused(each.where, each.reason)
-    return [
-        Input(str(key), document=document, group_version=key, relative=str(key))
-        for key, document in sorted(loaded.documents.documents.items())
-    ]

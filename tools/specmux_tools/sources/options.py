@@ -35,7 +35,8 @@ KUBERNETES: Final = "kubernetes:"
 """Before a release of Kubernetes whose own kinds are meant, where one word names a source."""
 
 _FILE: Final = InputPath(path_type=Path, exists=True, dir_okay=False)
-_GIT: Final = "git:"
+GIT: Final = "git:"
+"""Before a revision and a path in it, where one word names a source."""
 
 
 def is_url(word: str) -> bool:
@@ -173,7 +174,7 @@ _FILES: Final = (
     click.option(
         "--file", "files", metavar="FILE", multiple=True,
         type=InputPath(
-            path_type=Path, exists=True, dir_okay=False, allow_dash=True, words=(_GIT, LAYOUT)
+            path_type=Path, exists=True, dir_okay=False, allow_dash=True, words=(GIT, LAYOUT)
         ),
         help="Read this file instead of a server: a document, a bundle, git:REV:PATH, oci:PATH, or - for"
         " standard input. Repeatable.",

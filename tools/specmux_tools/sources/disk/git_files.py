@@ -15,9 +15,9 @@ from specmux_aggregator.folders import is_hidden
 from specmux_aggregator.workers.file_names import is_document_name
 from specmux_converters.document import DEFAULT_LIMITS
 from specmux_converters.errors import cut
+from specmux_tools.sources.options import GIT
 from specmux_tools.sources.source import FileRefused
 
-PREFIX: Final = "git:"
 _SECONDS: Final = 60.0
 _LINK: Final = "120000"
 """The mode of a symbolic link in a tree."""
@@ -36,7 +36,7 @@ def git_files(word: str) -> dict[str, bytes] | None:
 
     None where the revision does not have the path. Raises FileRefused.
     """
-    revision, colon, path = word.removeprefix(PREFIX).partition(":")
+    revision, colon, path = word.removeprefix(GIT).partition(":")
     if not colon or not revision or revision.startswith("-"):
         raise FileRefused(word, 'must be written as git:REV:PATH, such as "git:main:crds/"')
     asked = _run_git(word, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
