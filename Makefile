@@ -8,8 +8,8 @@ SETUP := setup
 PYTEST_FLAGS :=
 # What "make test" leaves to CI: SELECTION= runs every test.
 SELECTION := not long
-# Three for each processor: much of the suite's time is waiting for processes and clocks.
-WORKERS := $(shell expr 3 \* $$(getconf _NPROCESSORS_ONLN))
+# Two for each processor: tests wait for processes and clocks too. Each more collects them all once more.
+WORKERS := $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
 
 .PHONY: setup demo test lint helm sbom release bench docs stress cluster clean ui upstream reference
 

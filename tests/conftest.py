@@ -6,6 +6,7 @@ It stands at the top because with several workers only this file is loaded where
 from __future__ import annotations
 
 import asyncio
+import gc
 import inspect
 import os
 from collections import Counter
@@ -13,8 +14,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 
+import sampling
 import shared_data
 from specmux_aggregator.workers.worker import PRELOADED
 
@@ -25,9 +26,19 @@ os.environ.setdefault("OPENAPI_SPEC_VALIDATOR_SCHEMA_VALIDATOR_BACKEND", "jsonsc
 
 PRELOADED.insert(0, "running.even_precedence")
 
-# How long an example takes says more about the machine than about the code.
-settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("any machine")
+# Garbage is looked for at every so many new objects: documents are trees of many, and hold no cycles.
+OBJECTS_UNTIL_COLLECTED = 50_000
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    sampling.load_profile(is_whole="not long" not in config.option.markexpr)
+    gc.disable()  # while modules are imported and tests collected, which stay
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.set_threshold(OBJECTS_UNTIL_COLLECTED)
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
+from deadline import DEADLINE
 from specmux_aggregator.documents.memory_pressure import (
     MemoryState,
     MemoryUsage,
@@ -35,7 +36,7 @@ class Kernel:
     async def looked(self, times: int = 2) -> None:
         """Until what was put there has been acted upon."""
         until = self.looks + times
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(DEADLINE):
             while self.looks < until:
                 await asyncio.sleep(0.001)
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from deadline import DEADLINE
 from specmux_aggregator.config.settings import ListenSettings, Settings
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.process import SHARED_MEMORY, find_temporary_directory, handle_signals, run
@@ -33,7 +34,7 @@ def test_bug_in_following_the_configuration_is_told_and_serving_goes_on(
         bound = asyncio.Event()
         serving = asyncio.create_task(run(SETTINGS, changes=changes, started=lambda *_: bound.set()))
         await bound.wait()
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(DEADLINE):
             while "no longer followed" not in caplog.text:
                 await asyncio.sleep(0.01)
         assert not serving.done()
@@ -61,7 +62,7 @@ async def test_hangup_asks_for_a_reading_and_signals_do_not_pile_up() -> None:
     await bound.wait()
     for _ in range(50):
         os.kill(os.getpid(), signal.SIGHUP)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(DEADLINE):
         while not asked:
             await asyncio.sleep(0.01)
     os.kill(os.getpid(), signal.SIGINT)
@@ -89,7 +90,7 @@ async def test_no_signal_ends_the_process_while_handlers_change(
         with handle_signals(stop, reread, is_last=is_last):
             os.kill(os.getpid(), signal.SIGTERM)
             os.kill(os.getpid(), signal.SIGHUP)
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(DEADLINE):
                 await asyncio.gather(stop.wait(), reread.wait())
         for given, _, after in handlers.values():
             assert after is (signal.SIG_IGN if is_last else given)

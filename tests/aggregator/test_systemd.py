@@ -14,6 +14,7 @@ from shutil import which
 
 import pytest
 
+from deadline import DEADLINE
 from running.process import Process, specmux, write_documents
 from specmux_aggregator.errors import CannotListen
 from specmux_aggregator.process import notify, take_handed_sockets
@@ -56,7 +57,7 @@ def test_service_answers_on_sockets_that_systemd_keeps_while_it_restarts(tmp_pat
         handed = [first.detach(), second.detach()]
         kept = [socket.socket(fileno=each) for each in handed]
         ports = [each.getsockname()[1] for each in kept]
-        clients = [http.client.HTTPConnection("127.0.0.1", port, timeout=60) for port in ports]
+        clients = [http.client.HTTPConnection("127.0.0.1", port, timeout=DEADLINE) for port in ports]
         try:
             for each in kept:
                 each.set_inheritable(True)
@@ -118,14 +119,20 @@ def test_the_units_are_ones_that_systemd_takes(tmp_path: Path) -> None:
     for unit in (UNIT, SOCKET_UNIT):
         (tmp_path / unit.name).write_text(unit.read_text().replace("/opt/specmux/bin/specmux", "/bin/true"))
     copies = [str(tmp_path / unit.name) for unit in (UNIT, SOCKET_UNIT)]
-    done = subprocess.run(["systemd-analyze", "verify", *copies], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        ["systemd-analyze", "verify", *copies], capture_output=True, text=True, timeout=DEADLINE
+    )
     assert [line for line in done.stderr.splitlines() if "specmux." in line] == []
 
 
 def system_calls(name: str) -> set[str]:
     """Of a set such as ``@resources``, with those in it."""
     done = subprocess.run(
-        ["systemd-analyze", "syscall-filter", name], capture_output=True, text=True, timeout=60, check=True
+        ["systemd-analyze", "syscall-filter", name],
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE,
+        check=True,
     )
     lines = [line.strip() for line in done.stdout.splitlines()[1:]]
     found = {line for line in lines if line and line[0] not in "#@"}

@@ -7,9 +7,10 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from sampling import examples
 from specmux_aggregator.api_discovery.aggregated import parse_aggregated
 from specmux_cache.reading.resources import KindResource, resources_in
 from specmux_converters.document import Limits
@@ -88,7 +89,7 @@ def test_both_refuse_another_document(body: bytes) -> None:
             read(body)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.data())
 def test_both_read_the_same_of_a_damaged_list(data: st.DataObject) -> None:
     """One value somewhere in a list is replaced by another."""

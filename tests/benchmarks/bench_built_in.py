@@ -22,7 +22,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve()
 sys.path.append(str(HERE.parents[1]))
 
-from running.schema_clients import CACHE, LIMIT, go_program, kubeconform, tried  # noqa: E402
+from deadline import DEADLINE  # noqa: E402
+from running.schema_clients import CACHE, go_program, kubeconform, tried  # noqa: E402
 
 SPECMUX = Path(sys.executable).with_name("specmux")
 KUBECTL_VALIDATE = "sigs.k8s.io/kubectl-validate@v0.0.4"
@@ -139,7 +140,7 @@ def outcome(command: list[object], task: Task) -> str:
             env={"PATH": os.environ["PATH"], "HOME": folder, "XDG_CACHE_HOME": f"{folder}/cache"},
             capture_output=True,
             text=True,
-            timeout=LIMIT,
+            timeout=DEADLINE,
             check=False,
         )
     said = done.stdout + done.stderr

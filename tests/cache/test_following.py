@@ -13,6 +13,7 @@ import orjson
 import pytest
 from aiohttp import web
 
+from deadline import DEADLINE
 from specmux_cache import AsyncSchemaCache, CacheOptions, SchemaCache
 from specmux_cache.client import CONNECTIONS_MAX
 from specmux_cache.reading.following import Publication
@@ -80,7 +81,7 @@ async def followed(server: Published, folder: Path, count: int, then: Any = None
     found: list[Publication] = []
     options = CacheOptions(directory=folder)
     async with (
-        asyncio.timeout(60),
+        asyncio.timeout(DEADLINE),
         published(server),
         AsyncSchemaCache(server.url, options, warn=lambda _: None) as cache,
         aclosing(cache.follow(interval=0.05)) as publications,
@@ -132,7 +133,7 @@ class OpenStreams(Published):
 async def test_streams_take_no_place_of_requests(tmp_path: Path) -> None:
     server = OpenStreams({KEY: "A"})
     async with (
-        asyncio.timeout(60),
+        asyncio.timeout(DEADLINE),
         published(server),
         AsyncSchemaCache(server.url, CacheOptions(directory=tmp_path), warn=lambda _: None) as cache,
         AsyncExitStack() as stack,

@@ -10,13 +10,10 @@ import pytest
 
 from cluster.binaries import Binaries, Unbuildable, obstacles
 from cluster.control_plane import ControlPlane
-from running import process
 
 IS_WANTED = bool(os.environ.get("SPECMUX_CLUSTER"))
 
 collect_ignore_glob = [] if IS_WANTED else ["test_*.py"]
-if IS_WANTED:
-    process.DEADLINE = 120.0  # seconds: a control plane takes both cores of a small machine at times
 
 
 @pytest.fixture(scope="session")

@@ -9,9 +9,10 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from sampling import examples
 from shared_data import DATA, load
 from specmux_aggregator.built_in_releases import built_in_releases
 from specmux_converters import ConverterError, convert, parse
@@ -147,13 +148,13 @@ def outcome(document: Any) -> str:
     return "converted"
 
 
-@settings(max_examples=120)
+@examples(120)
 @given(st.dictionaries(KEYS, NODES, max_size=8))
 def test_any_tree_is_converted_or_refused(document: Any) -> None:
     outcome({"swagger": "2.0", **document})
 
 
-@settings(max_examples=120)
+@examples(120)
 @given(
     st.dictionaries(st.sampled_from(["A", "B"]), NODES),
     st.dictionaries(KEYS, NODES),
@@ -164,7 +165,7 @@ def test_any_parts_are_converted_or_refused(definitions: Any, operation: Any, pa
     outcome({"swagger": "2.0", "definitions": definitions, "parameters": definitions, "paths": paths})
 
 
-@settings(max_examples=120)
+@examples(120)
 @given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode) | JSON_VALUES.map(orjson.dumps))
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     for read in (parse, recognise):

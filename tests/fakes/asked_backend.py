@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from deadline import DEADLINE
 from specmux_aggregator.config.settings import LimitSettings, PollingSettings
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.upstream.client import BackendClient
 
-POLLING = PollingSettings(connect_timeout=5.0, idle_timeout=5.0, total_timeout=10.0)
+POLLING = PollingSettings(connect_timeout=DEADLINE, idle_timeout=DEADLINE, total_timeout=DEADLINE)
 
 
 async def root_of(backend: Backend, times: int = 1) -> Any:

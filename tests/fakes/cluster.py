@@ -46,6 +46,7 @@ from typing import Any, Self
 import orjson
 from aiohttp import web
 
+from deadline import DEADLINE
 from fakes.apiserver import FakeAPIServer
 
 API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
@@ -210,7 +211,7 @@ class FakeCluster(FakeAPIServer):
 
     async def until_watched(self, path: str) -> None:
         """Wait until somebody watches the resource."""
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(DEADLINE):
             while not self.open_watches(path):
                 await asyncio.sleep(0.005)
 

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from deadline import DEADLINE
+
 HELD: Final = 400
 """Connections that are left hanging at a time."""
 
@@ -62,7 +64,7 @@ def handshakes_that(fail: Callable[[socket.socket], None]) -> Iterator[int]:
             yield listening.getsockname()[1]
         finally:
             listening.shutdown(socket.SHUT_RDWR)
-            thread.join(60)
+            thread.join(DEADLINE)
             for client in accepted:
                 client.close()
 

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from deadline import DEADLINE
 from fakes.sending import send
 
 STRAY = (
@@ -103,7 +104,7 @@ async def misframing(seed: int) -> AsyncIterator[Misframing]:
         yield backend
     finally:
         server.close()
-        await asyncio.wait_for(asyncio.gather(*backend.tasks), 60)
+        await asyncio.wait_for(asyncio.gather(*backend.tasks), DEADLINE)
 
 
 def _answer(kind: str, method: str, asked: str) -> bytes:

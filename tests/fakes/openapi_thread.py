@@ -7,6 +7,7 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from deadline import DEADLINE
 from fakes.openapi_server import Server
 
 if TYPE_CHECKING:
@@ -29,16 +30,16 @@ class ThreadedServer:
         return self.server.url
 
     def start(self) -> None:
-        asyncio.run_coroutine_threadsafe(self.server.start(), self._loop).result(60)
+        asyncio.run_coroutine_threadsafe(self.server.start(), self._loop).result(DEADLINE)
 
     def stop(self) -> None:
-        asyncio.run_coroutine_threadsafe(self.server.stop(), self._loop).result(60)
+        asyncio.run_coroutine_threadsafe(self.server.stop(), self._loop).result(DEADLINE)
 
     def close(self) -> None:
         self.stop()
-        asyncio.run_coroutine_threadsafe(_ended(), self._loop).result(60)
+        asyncio.run_coroutine_threadsafe(_ended(), self._loop).result(DEADLINE)
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(60)
+        self._thread.join(DEADLINE)
         self._loop.close()
 
 

@@ -13,11 +13,11 @@ from typing import Any, Final
 
 from aiohttp import web
 
+from deadline import DEADLINE
 from specmux_aggregator.model.backend import Backend, BackendName
 
 TOKEN: Final = "tokenreviews"
 ACCESS: Final = "subjectaccessreviews"
-LIMIT: Final = 60.0
 
 
 class FakeReviewer:
@@ -106,10 +106,10 @@ class Reviewing:
         self._loop = loop
 
     def start(self) -> None:
-        asyncio.run_coroutine_threadsafe(self.fake.start(), self._loop).result(LIMIT)
+        asyncio.run_coroutine_threadsafe(self.fake.start(), self._loop).result(DEADLINE)
 
     def stop(self) -> None:
-        asyncio.run_coroutine_threadsafe(self.fake.stop(), self._loop).result(LIMIT)
+        asyncio.run_coroutine_threadsafe(self.fake.stop(), self._loop).result(DEADLINE)
 
 
 @contextmanager
@@ -124,5 +124,5 @@ def reviewing() -> Iterator[Reviewing]:
     finally:
         running.stop()
         loop.call_soon_threadsafe(loop.stop)
-        thread.join(LIMIT)
+        thread.join(DEADLINE)
         loop.close()

@@ -17,6 +17,7 @@ import yaml
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 
+from deadline import DEADLINE
 from running.helm_chart import CHART, NAMESPACE, Object, helm, of_kind, one, require_helm
 
 require_helm()
@@ -62,7 +63,7 @@ def served(cluster: Cluster) -> Iterator[str]:
     finally:
         server.shutdown()
         server.server_close()
-        thread.join(60)
+        thread.join(DEADLINE)
 
 
 Upgrade = Callable[..., Object]

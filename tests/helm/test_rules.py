@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from deadline import DEADLINE
 from running.helm_chart import CHART
 
 PROMTOOL = shutil.which("promtool")
@@ -23,7 +24,12 @@ pytestmark = pytest.mark.skipif(
 def promtool(*arguments: object, folder: Path = CASES.parent) -> subprocess.CompletedProcess[str]:
     assert PROMTOOL is not None
     return subprocess.run(
-        [PROMTOOL, *map(str, arguments)], cwd=folder, capture_output=True, text=True, timeout=60, check=False
+        [PROMTOOL, *map(str, arguments)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE,
+        check=False,
     )
 
 
@@ -44,6 +50,7 @@ def test_every_alert_has_a_case() -> None:
     assert {alert for alert in alerts if alert not in CASES.read_text()} == set()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [("specmux_backend_up) == 0", "specmux_backend_up) == 1"), ("> 0.01", "> 0.5"), ("> 3600", "> 36000")],

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from deadline import DEADLINE
 from running.helm_chart import CHART, ROOT, lint, needs_helm
 
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
@@ -72,7 +73,7 @@ def test_nothing_of_ours_is_open() -> None:
 def test_generated_files_are_current() -> None:
     result = subprocess.run(
         [sys.executable, ROOT / "helm" / "generate.py", "--check"],
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=DEADLINE, check=False,
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
 

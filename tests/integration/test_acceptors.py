@@ -17,8 +17,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from deadline import DEADLINE
 from fakes.apiserver import FakeAPIServer, document, serving
-from running.process import DEADLINE, Process, specmux, write_documents
+from running.process import Process, specmux, write_documents
 from running.processor_time import family
 from specmux_aggregator.server.acceptors.passing import LEASE
 

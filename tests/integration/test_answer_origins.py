@@ -9,9 +9,10 @@ from dataclasses import replace
 
 import pytest
 
+from deadline import DEADLINE
 from fakes.apiserver import FakeAPIServer, document, serving, swagger
 from fakes.cluster import FakeCluster
-from running.service import DEADLINE, QUICK, Client, backend, service
+from running.service import QUICK, Client, backend, service
 from specmux_aggregator.config.settings import AuthSettings, KubernetesSettings
 
 APPS = "apis/apps/v1"

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 import orjson
 import pytest
 
+from deadline import DEADLINE
 from fakes.streaming_backend import StreamingBackend, streaming
 from running.service import Client, backend, service
 from running.wire_client import connected
@@ -34,7 +35,7 @@ async def statuses(client: Client, sent: bytes) -> list[int]:
             await wire.send(sent)
         received = b""
         with contextlib.suppress(ConnectionError):
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(DEADLINE):
                 while piece := await wire.reader.read(1 << 16):
                     received += piece
     return [int(code) for code in re.findall(rb"(?:^|\n|\})HTTP/1\.1 (\d{3}) ", received)]
@@ -135,7 +136,7 @@ async def saying_always(said: bytes) -> AsyncIterator[str]:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     finally:
         server.close()
-        await asyncio.wait_for(asyncio.gather(*filter(None, tasks)), 60)
+        await asyncio.wait_for(asyncio.gather(*filter(None, tasks)), DEADLINE)
 
 
 @pytest.mark.parametrize("attack", BACKENDS)

@@ -12,10 +12,11 @@ from typing import Any
 import orjson
 import pytest
 
+from deadline import DEADLINE
 from fakes.apiserver import document, swagger
 from fakes.cluster import FakeCluster
 from running.process import specmux
-from running.service import DEADLINE, Client, backend, service
+from running.service import Client, backend, service
 from specmux_aggregator.app import App
 from specmux_aggregator.auth import token_file
 from specmux_aggregator.config.settings import (

@@ -9,7 +9,7 @@ import logging
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ import trustme
 
 from fakes import faulty_backend as faulty
 from fakes.faulty_backend import FAULTS, SLOW_FAULTS, Fault, FaultyBackend, document, document_hash
-from running.service import QUICK, Client, backend, service
+from running.service import IMPATIENT, QUICK, Client, backend, service
 from specmux_aggregator.config.settings import LimitSettings
 from specmux_aggregator.model.backend import BackendKind
 from specmux_aggregator.model.failure import Cause
@@ -29,7 +29,6 @@ from specmux_converters.media_types import CBOR, PROTOBUF
 
 GOOD, BAD = "apis/good/v1", "apis/bad/v1"
 LIMITS = LimitSettings(max_document_bytes=4 * 1024 * 1024, max_root_bytes=4 * 1024 * 1024)
-PATIENT = replace(QUICK, connect_timeout=20.0, idle_timeout=20.0, total_timeout=30.0)
 V2_FAULTS = [
     "reset", "reset_mid_body", "disconnect", "drip", "hang", "error_500", "throttled_429", "redirect_302",
     "short_body", "truncated_gzip", "cut_chunks", "not_json", "huge_length", "endless_body", "bomb",
@@ -95,7 +94,7 @@ class Bench:
 
 @asynccontextmanager
 async def bench(bad: FaultyBackend, fault: str = "", **fields: Any) -> AsyncIterator[Bench]:
-    polling = QUICK if fault in SLOW_FAULTS else PATIENT
+    polling = IMPATIENT if fault in SLOW_FAULTS else QUICK
     healthy = FaultyBackend({GOOD: document(GOOD)})
     async with healthy, bad:
         backends = (backend("bad", bad.url, **fields), backend("good", healthy.url))

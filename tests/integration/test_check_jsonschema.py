@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from data import catalogue_documents as catalogue
+from deadline import DEADLINE
 from specmux_converters.json_schema.forms import STRICT
 from specmux_tools.commands.schemas import schemas
 
@@ -46,7 +47,7 @@ spec:
 
 def checked(*arguments: str | Path) -> tuple[int, str]:
     command = [str(PROGRAM), "--color", "never", *map(str, arguments)]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    run = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=False)
     return run.returncode, run.stdout + run.stderr
 
 

@@ -15,8 +15,9 @@ from typing import Any, Protocol
 
 import pytest
 
+from deadline import DEADLINE
 from fakes.openapi_server import Reference, Server, document
-from running.service import DEADLINE, directory, service
+from running.service import directory, service
 from specmux_aggregator.config.settings import ListenSettings
 from specmux_cache import AsyncSchemaCache, CacheOptions, GroupVersionNotFound, Schema
 from specmux_cache.errors import ServerUnreachable

@@ -16,6 +16,7 @@ import orjson
 import pytest
 from aiohttp import web
 
+from deadline import DEADLINE
 from fakes.apiserver import FakeAPIServer, document, serving
 from fakes.cluster import API_SERVICES, CRDS, FakeCluster
 from running.cluster_service import (
@@ -198,7 +199,7 @@ def test_watches_that_end_all_the_time_lose_no_change() -> None:
             await client.until(lambda: set(client.app.publisher.current.entries) == wanted, "all there")
             for kind, step in alive.items():
                 key = f"apis/{kind.lower()}.example.com/v1"
-                async with asyncio.timeout(60):
+                async with asyncio.timeout(DEADLINE):
                     while f"step {step}".encode() not in (await client.get((await client.paths())[key]))[2]:
                         await asyncio.sleep(0.02)
 
@@ -423,7 +424,7 @@ def test_names_of_definitions_stay_listed_while_others_change() -> None:
                 }
 
             async def until(wanted: dict[str, list[str]]) -> None:
-                async with asyncio.timeout(60):
+                async with asyncio.timeout(DEADLINE):
                     while await short_names() != wanted:
                         await asyncio.sleep(0.01)
 

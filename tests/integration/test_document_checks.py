@@ -13,8 +13,8 @@ import pytest
 from running.service import Client, directory, service
 from specmux_aggregator.config.settings import DocumentSettings
 
-# The process that checks runs when the machine has nothing else to do.
-pytestmark = pytest.mark.timeout(600)
+PATIENCE = 1500.0  # seconds: the process that checks runs when the machine has nothing else to do
+pytestmark = pytest.mark.timeout(2 * PATIENCE)
 
 OK = {"200": {"description": "d"}}
 
@@ -28,7 +28,7 @@ def write(folder: Path, group: str, responses: Any) -> None:
 
 async def checks(client: Client, *, count: int) -> Any:
     """The report, once so many documents are checked."""
-    async with asyncio.timeout(300):
+    async with asyncio.timeout(PATIENCE):
         while True:
             _, _, body = await client.get("/status")
             report = json.loads(body)["documentChecks"]
@@ -43,7 +43,8 @@ async def test_what_is_found_is_in_status_metrics_and_the_log_once(
     write(tmp_path, "good.io", OK)
     write(tmp_path, "bad.io", 1)
     caplog.set_level(logging.WARNING)
-    async with service(directory("files", tmp_path), documents=DocumentSettings(check="warn")) as client:
+    patient = DocumentSettings(check="warn", check_timeout=PATIENCE)
+    async with service(directory("files", tmp_path), documents=patient) as client:
         await client.ready()
         report = await checks(client, count=2)
         assert report["findings"].keys() == {"apis/bad.io/v1"}
@@ -56,7 +57,7 @@ async def test_what_is_found_is_in_status_metrics_and_the_log_once(
         write(tmp_path, "new.io", OK)
         await checks(client, count=3)
         write(tmp_path, "bad.io", OK)
-        async with asyncio.timeout(300):
+        async with asyncio.timeout(PATIENCE):
             while (await checks(client, count=3))["findings"]:
                 await asyncio.sleep(0.1)
     told = [record.getMessage() for record in caplog.records if "standard" in record.getMessage()]

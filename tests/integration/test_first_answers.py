@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 
 import aiohttp
 import orjson
 import pytest
 
+from deadline import DEADLINE
 from fakes.apiserver import FakeAPIServer, document, serving
-from running.service import QUICK, backend, service
+from running.service import backend, service
 from specmux_aggregator.aggregation import first_look
 from specmux_aggregator.aggregation.backend_sets import BackendSets
 from specmux_aggregator.api_discovery import watch
@@ -44,7 +44,6 @@ async def test_an_empty_list_is_not_told_before_a_backend_has_answered() -> None
 
 
 LISTS = ("/openapi/v3", "/api", "/apis", "/schemas/index.json", "/schemas/catalog.json", "/schemas/all.json")
-PATIENT = replace(QUICK, connect_timeout=60.0, idle_timeout=60.0, total_timeout=60.0)
 
 
 @asynccontextmanager
@@ -64,7 +63,7 @@ async def test_starting_is_not_being_empty_however_long_it_takes(monkeypatch: py
     monkeypatch.setattr(first_look, "BOUND", 0.2)
     monkeypatch.setattr(watch, "BOUND", 0.2)
 
-    async with silent() as url, service(backend("silent", url), polling=PATIENT) as client:
+    async with silent() as url, service(backend("silent", url)) as client:
         await asyncio.sleep(0.5)
         for path in (*LISTS, "/schemas/apps/deployment_v1.json", EXPLAINED, "/readyz"):
             status, headers, _ = await client.get(path)
@@ -80,7 +79,7 @@ async def test_list_without_a_backend_that_was_not_heard_says_so(monkeypatch: py
     async with (
         silent() as url,
         serving(good),
-        service(backend("silent", url), backend("good", good.url), polling=PATIENT) as client,
+        service(backend("silent", url), backend("good", good.url)) as client,
     ):
         discovery = client.app.discovery
         assert discovery is not None
@@ -119,7 +118,7 @@ async def test_nothing_is_denied_before_it_is_known_which_backends_there_are(
     monkeypatch.setattr(HTTPServer, "start", told)
 
     async def asked() -> None:
-        await asyncio.wait_for(listening.wait(), 60)
+        await asyncio.wait_for(listening.wait(), DEADLINE)
         base = "http://{}:{}".format(*bound[0])
         try:
             await nothing_is_denied(base)

@@ -26,7 +26,7 @@ from running.generators import (
 )
 from shared_data import DATA, GOLDEN
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.long
 
 DOCUMENTS = DATA / "k8s-pairs" / "1.35" / "v3"
 GROUP_VERSIONS = 36

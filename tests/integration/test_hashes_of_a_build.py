@@ -10,8 +10,9 @@ from pathlib import Path
 
 import orjson
 
+from deadline import DEADLINE
 from fakes.openapi_server import Reference, document, serving
-from running.service import DEADLINE, Client, backend, service
+from running.service import Client, backend, service
 from specmux_cache import AsyncSchemaCache, CacheOptions
 
 KEYS = ("apis/a.example.com/v1", "apis/b.example.com/v1")

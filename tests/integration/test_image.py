@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from deadline import DEADLINE
 from fakes.openapi_server import Reference, document
 from fakes.openapi_thread import serving_in_thread
 from running.image import ENVIRONMENT, REPOSITORY, ImageRoot, Instruction, environment, gathered, instructions
@@ -60,7 +61,11 @@ def serve_command() -> tuple[str, ...]:
 
 def run(image: ImageRoot, config: Path, *command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*image.inside(config=config), *command], capture_output=True, text=True, timeout=60, check=False
+        [*image.inside(config=config), *command],
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE,
+        check=False,
     )
 
 

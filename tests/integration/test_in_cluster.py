@@ -206,7 +206,6 @@ def test_without_sources_the_cluster_is_asked_for_reviews_and_nothing_else(tmp_p
 
 
 @pytest.mark.long
-@pytest.mark.timeout(600)
 def test_image_runs_the_default_values_and_takes_over_an_exchanged_token(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -20,6 +20,7 @@ import pytest
 import trustme
 
 from data.crd_manifests import manifests
+from deadline import DEADLINE
 from fakes.apiserver import FakeAPIServer, document, hash_of, serving
 from fakes.cluster import API_SERVICES, CRDS, FakeCluster, api_service
 from running.cluster_service import (
@@ -35,7 +36,7 @@ from running.cluster_service import (
     until_ready,
 )
 from running.process import specmux
-from running.service import DEADLINE, backend, service
+from running.service import backend, service
 from shared_data import DATA, needs
 from specmux_aggregator.config.settings import KubernetesSettings
 from specmux_aggregator.model.backend import Backend, BackendName

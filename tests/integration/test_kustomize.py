@@ -12,6 +12,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from deadline import DEADLINE
 from running.kubectl import KUBECTLS
 from specmux_tools.commands.schemas import schemas
 
@@ -80,7 +81,7 @@ def test_a_patch_keeps_the_other_items_of_a_list(tmp_path: Path, has_schema: boo
     )
     arguments = [str(tmp_path / "schemas"), "--layout", "kustomize", "--directory", str(tmp_path / "crds")]
     assert CliRunner().invoke(schemas, arguments).exit_code == 0
-    built = subprocess.run([*BUILD, str(tmp_path)], capture_output=True, text=True, timeout=60)
+    built = subprocess.run([*BUILD, str(tmp_path)], capture_output=True, text=True, timeout=DEADLINE)
     assert built.returncode == 0, built.stderr
     parts = {part["name"]: part["size"] for part in yaml.safe_load(built.stdout)["spec"]["parts"]}
     assert parts == ({"a": 1, "b": 3} if has_schema else {"b": 3})

@@ -18,8 +18,9 @@ import orjson
 import pytest
 
 from data.explained_documents import bed
+from deadline import DEADLINE
 from running.nginx import needs_nginx, nginx_before
-from running.service import DEADLINE, Client, directory, service
+from running.service import Client, directory, service
 from specmux_aggregator.config.settings import ChangeSettings
 from specmux_cache import CacheOptions, SchemaCache
 

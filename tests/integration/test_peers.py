@@ -17,7 +17,7 @@ from fakes.apiserver import FakeAPIServer, document, serving
 from fakes.balanced import AlternatingServer, Balancer, balanced
 from fakes.cluster import API_SERVICES, ENDPOINT_SLICES, FakeCluster, api_service
 from running.cluster_service import serves
-from running.service import QUICK, Client, backend, service
+from running.service import IMPATIENT, QUICK, Client, backend, service
 from specmux_aggregator.cli import main
 from specmux_aggregator.config.settings import KubernetesSettings
 
@@ -177,7 +177,7 @@ async def test_server_that_hangs_among_three_is_said_and_noticed_by_no_reader() 
     servers = [server(AFTER, "v1.37.2"), server(AFTER, "v1.37.2"), server(AFTER, "v1.37.2")]
     async with serving(servers[0]), serving(servers[1]), serving(servers[2]):
         urls = tuple(each.url for each in servers)
-        async with service(backend("ha", urls[0], urls=urls)) as client:
+        async with service(backend("ha", urls[0], urls=urls), polling=IMPATIENT) as client:
             await until_published(client, {A, NEW})
             servers[0].delay = 30.0
             assert await read_all(client, 5) == []  # documents that nobody has asked for before

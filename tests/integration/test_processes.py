@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from deadline import DEADLINE
 from fakes.apiserver import document
 from running.process import Process, specmux, write_documents
 from shared_data import DATA
@@ -123,7 +124,7 @@ def test_running_request_is_finished_before_the_end(tmp_path: Path) -> None:
         process.until_ready()
         url = process.paths()[APPS]
         assert len(process.get(url)[2]) > 3_000_000
-        connection = http.client.HTTPConnection("127.0.0.1", process.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", process.port, timeout=DEADLINE)
         connection.request("GET", url)
         response = connection.getresponse()
         start = response.read(1000)
@@ -216,7 +217,7 @@ def test_demo_serves_the_documents_of_a_release() -> None:
         listed = next(line for line in text.splitlines() if line.startswith("  kubernetes "))
         assert listed.endswith(" …")
         url = text.split("serving at ", 1)[1].split()[0]
-        with urllib.request.urlopen(f"{url}/openapi/v3/apis/apps/v1", timeout=60) as answer:
+        with urllib.request.urlopen(f"{url}/openapi/v3/apis/apps/v1", timeout=DEADLINE) as answer:
             assert b"io.k8s.api.apps.v1.Deployment" in answer.read()
 
 
@@ -230,7 +231,7 @@ def test_demo_prints_lines_that_work() -> None:
             pytest.skip("no curl or xxd on this machine")
         steps = "\n".join(f"echo '== {number}'\n{line}" for number, line in enumerate(script))
         result = subprocess.run(
-            ["bash", "-c", steps], capture_output=True, text=True, timeout=60, check=False
+            ["bash", "-c", steps], capture_output=True, text=True, timeout=DEADLINE, check=False
         )
         said = result.stdout
         assert result.returncode == 0, result.stderr
@@ -244,7 +245,7 @@ def test_demo_prints_lines_that_work() -> None:
         if shutil.which("kubectl") is not None:
             commands = [line.split() for line in lines if line.startswith("kubectl")]
             told = [
-                subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+                subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=True).stdout
                 for command in commands
             ]
             assert "As printed on the spine" in told[0]
@@ -264,7 +265,7 @@ def test_kubectl_reads_the_root_and_the_documents_of_a_real_release() -> None:
 
         def kubectl(path: str) -> bytes:
             command = ["kubectl", server, "get", "--raw", path]
-            return subprocess.run(command, capture_output=True, timeout=60, check=True).stdout
+            return subprocess.run(command, capture_output=True, timeout=DEADLINE, check=True).stdout
 
         root = json.loads(kubectl("/openapi/v3"))["paths"]
         assert len(root) == 36

@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 import pytest
 
+from deadline import DEADLINE
 from fakes.apiserver import FakeAPIServer, document, serving
 from fakes.cluster import API_SERVICES, CRDS, FakeCluster
 from fakes.streaming_backend import Seen, StreamingBackend, answer_ok, saying, streaming
@@ -119,10 +120,10 @@ async def test_silent_backend_is_504_and_one_that_hangs_up_is_502() -> None:
     async def hangs_up(seen: Seen) -> None:
         seen.writer.close()
 
-    async with proxying(silent, proxy=replace(ON, answer_timeout=0.3)) as (origin, client):
+    async with proxying(silent, proxy=replace(ON, answer_timeout=3.0)) as (origin, client):
         status, headers, body = await client.get(THINGS)
         assert (status, reason_of(body)) == (504, "Timeout")
-        await asyncio.wait_for(origin.requests[0].left.wait(), 60)
+        await asyncio.wait_for(origin.requests[0].left.wait(), DEADLINE)
         origin.script = hangs_up
         status, headers, body = await client.get(THINGS, method="POST")
         assert (status, reason_of(body)) == (502, "BadGateway")
@@ -183,9 +184,9 @@ async def test_stopping_the_service_ends_watches_within_its_time() -> None:
     async with proxying(watch) as (origin, client), connected(client.base) as wire:
         await wire.ask(f"{THINGS}?watch=true")
         await wire.head()
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(DEADLINE):
             await client.app.server.stop()
-        await asyncio.wait_for(origin.requests[0].left.wait(), 60)
+        await asyncio.wait_for(origin.requests[0].left.wait(), DEADLINE)
 
 
 async def test_resources_of_a_cluster_go_to_their_extension_or_to_the_apiserver_as_the_client() -> None:
@@ -242,7 +243,7 @@ async def test_kubectl_reads_and_writes_through_us(tmp_path: Path) -> None:
         async def kubectl(*arguments: str) -> Any:
             command = ["kubectl", f"--kubeconfig={config}", f"--server={client.base}", *arguments]
             done = await asyncio.to_thread(
-                subprocess.run, command, capture_output=True, timeout=30, check=False
+                subprocess.run, command, capture_output=True, timeout=DEADLINE, check=False
             )
             assert done.returncode == 0, done.stderr
             return orjson.loads(done.stdout)
@@ -288,7 +289,7 @@ async def test_kubectl_watches_through_us_and_leaves_nothing_behind(tmp_path: Pa
         )
         assert kubectl.stdout is not None
         try:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(DEADLINE):
                 assert b"one.example.com" in await kubectl.stdout.readline()
                 cluster.put(CRDS, {"metadata": {"name": "two.example.com"}})
                 assert b"two.example.com" in await kubectl.stdout.readline()
@@ -301,6 +302,6 @@ async def test_kubectl_watches_through_us_and_leaves_nothing_behind(tmp_path: Pa
 
 
 async def until_listed(client: Client, path: str) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(DEADLINE):
         while (await client.get(path))[0] != 200:
             await asyncio.sleep(0.02)

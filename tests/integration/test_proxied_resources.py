@@ -204,12 +204,11 @@ async def test_body_that_breaks_its_framing_is_400_and_cut_for_the_backend() -> 
 
 
 async def test_body_that_stops_coming_is_408_and_a_slow_one_is_taken() -> None:
-    patient = replace(ON, answer_timeout=0.4)
-    async with proxying(proxy=patient) as (origin, client):
+    async with proxying(proxy=replace(ON, answer_timeout=3.0)) as (origin, client):
         async with connected(client.base) as wire:
             await wire.ask(THINGS, "Content-Length: 8", method="POST")
             for _ in range(8):
-                await asyncio.sleep(0.1)
+                await asyncio.sleep(0.5)
                 await wire.send(b"x")
             assert (await wire.answer())[0].status == 200
             assert origin.requests[0].body == b"x" * 8
@@ -225,14 +224,16 @@ async def test_body_that_stops_coming_is_408_and_a_slow_one_is_taken() -> None:
 async def test_backend_has_its_time_from_the_end_of_a_body_on() -> None:
     async def slow(seen: Seen) -> None:
         await seen.read_body()
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(2.0)
         await seen.write(OK)
 
-    patient = replace(ON, answer_timeout=0.5)
-    async with proxying(slow, proxy=patient) as (_, client), connected(client.base) as wire:
+    async with (
+        proxying(slow, proxy=replace(ON, answer_timeout=3.0)) as (_, client),
+        connected(client.base) as wire,
+    ):
         await wire.ask(THINGS, "Transfer-Encoding: chunked", method="POST")
         await wire.send(b"3\r\nabc\r\n")
-        await asyncio.sleep(0.4)
+        await asyncio.sleep(2.0)
         await wire.send(b"0\r\n\r\n")
         assert (await wire.answer())[0].status == 200
 

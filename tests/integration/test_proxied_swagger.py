@@ -12,7 +12,7 @@ import pytest
 from fakes.apiserver import FakeAPIServer, document, serving, swagger
 from fakes.streaming_backend import Seen, StreamingBackend, saying, streaming
 from running.proxying_service import APPS, CHUNKED, proxying, reason_of
-from running.service import QUICK, backend, directory, service
+from running.service import IMPATIENT, QUICK, backend, directory, service
 from running.wire_client import connected
 from specmux_aggregator.config.settings import LimitSettings
 from specmux_aggregator.http.content_codings import decode_body
@@ -122,7 +122,7 @@ async def test_part_is_never_served_as_the_whole(how: str) -> None:
     async with (
         serving(part),
         streaming(StreamingBackend(script=AWAY[how])) as origin,
-        service(*_of_a_cluster(origin, part), polling=replace(QUICK, interval=0.1)) as client,
+        service(*_of_a_cluster(origin, part), polling=IMPATIENT if how == "hangs" else QUICK) as client,
     ):
         await client.ready()
         for _ in range(3):
@@ -256,7 +256,7 @@ async def test_swagger_of_a_silent_backend_is_503_and_one_that_stalls_is_cut() -
         await seen.write(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")
         await seen.wait_until_left()
 
-    async with proxying(silent) as (origin, client):
+    async with proxying(silent, polling=IMPATIENT) as (origin, client):
         status, headers, body = await client.get("/openapi/v2")
         assert (status, reason_of(body), headers["Retry-After"]) == (503, "ServiceUnavailable", "1")
         origin.script = stalls

@@ -14,9 +14,10 @@ from urllib.parse import urlsplit
 import pytest
 import trustme
 
+from deadline import DEADLINE
 from fakes.streaming_backend import OK, Seen, StreamingBackend, saying, streaming
 from running.proxying_service import APPS, CHUNKED, ON, THINGS, exchange, proxying, reason_of
-from running.service import backend, service
+from running.service import IMPATIENT, backend, service
 from running.wire_client import WireClient, connected
 from specmux_aggregator.config.settings import ListenSettings, ProxySettings
 
@@ -96,7 +97,8 @@ async def test_interim_answers_put_nothing_off(target: str, refusal: tuple[int, 
             await seen.write(b"HTTP/1.1 102 Processing\r\n\r\n")
             await asyncio.sleep(0.05)
 
-    async with proxying(chatters, proxy=ProxySettings(resources=True, answer_timeout=0.5)) as (_, client):
+    impatient = {"polling": IMPATIENT, "proxy": ProxySettings(resources=True, answer_timeout=0.5)}
+    async with proxying(chatters, **impatient) as (_, client):
         status, _, body = await client.get(target)
         assert (status, reason_of(body)) == refusal
 
@@ -115,7 +117,7 @@ async def test_backend_that_did_not_take_a_whole_body_reads_nobody_elses_request
         assert (await client.get(THINGS))[0] == 200
         posted, asked = origin.requests
         assert asked.reader is not posted.reader
-        await asyncio.wait_for(posted.left.wait(), 60)
+        await asyncio.wait_for(posted.left.wait(), DEADLINE)
 
 
 async def test_silent_backend_keeps_nobody_from_the_others() -> None:
@@ -193,7 +195,7 @@ async def test_body_under_way_is_taken_to_its_end_when_the_service_stops() -> No
         answer, _ = await wire.answer()
         assert (answer.status, origin.requests[0].body) == (200, b"0123456789")
         assert await wire.at_end()
-        await asyncio.wait_for(stopping, 60)
+        await asyncio.wait_for(stopping, DEADLINE)
 
 
 async def test_client_that_fills_the_queue_and_leaves_holds_no_backend() -> None:
@@ -207,7 +209,7 @@ async def test_client_that_fills_the_queue_and_leaves_holds_no_backend() -> None
             await wire.head()
             await wire.send(b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n" * (QUEUE_MAX + 1))
             await asyncio.sleep(0.2)
-        await asyncio.wait_for(origin.requests[0].left.wait(), 60)
+        await asyncio.wait_for(origin.requests[0].left.wait(), DEADLINE)
 
 
 async def test_client_that_sends_more_than_is_taken_and_leaves_holds_no_backend() -> None:
@@ -256,4 +258,4 @@ async def test_large_answers_and_watches_stream_over_tls(tmp_path: Path) -> None
         await wire.head()
         assert [await wire.chunk() for _ in range(10)] == [b"%d" % number for number in range(10)]
         writer.close()
-        await asyncio.wait_for(origin.requests[-1].left.wait(), 60)
+        await asyncio.wait_for(origin.requests[-1].left.wait(), DEADLINE)

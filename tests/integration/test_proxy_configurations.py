@@ -18,6 +18,7 @@ import zstandard
 from yarl import URL
 
 from data.deltas import FILLER, decompressed, offer
+from deadline import DEADLINE
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.http.negotiation import coding_for
 from specmux_cache import AsyncSchemaCache, CacheOptions
@@ -164,7 +165,7 @@ def test_proxy_gives_the_right_bytes_or_no_dictionary(
             async with before as port, aiohttp.ClientSession(auto_decompress=False) as session:
                 base = f"http://127.0.0.1:{port}"
                 cached = AsyncSchemaCache(base, CacheOptions(tmp_path / "cache"))
-                async with asyncio.timeout(60), cached as cache:
+                async with asyncio.timeout(DEADLINE), cached as cache:
                     hashes = [(await cache.schema("example.com/v1")).hash]
                     for number in (1, 2):
                         await kept(session, replica, hashes[-1])

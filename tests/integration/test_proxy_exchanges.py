@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from deadline import DEADLINE
 from fakes.streaming_backend import OK, Seen
 from running.proxying_service import THINGS, proxying
 from running.service import Client
@@ -60,7 +61,7 @@ async def wrong_answers(client: Client, sloppy: Sloppy, count: int) -> list[Any]
                 if (
                     target in sloppy.quiet
                 ):  # else the request did not reach the backend: its connection had ended
-                    await asyncio.wait_for(sloppy.quiet[target].wait(), 60)
+                    await asyncio.wait_for(sloppy.quiet[target].wait(), DEADLINE)
 
     await asyncio.gather(*(user(number) for number in range(USERS)))
     return wrong

@@ -8,8 +8,9 @@ import gzip
 import cbor2
 import orjson
 
+from deadline import DEADLINE
 from fakes.apiserver import FakeAPIServer, document, hash_of, serving
-from running.service import DEADLINE, QUICK, Client, backend, service
+from running.service import QUICK, Client, backend, service
 from specmux_aggregator.config.settings import PollingSettings
 from specmux_aggregator.model.backend import BackendName
 from specmux_converters.media_types import CBOR, PROTOBUF

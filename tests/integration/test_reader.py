@@ -19,8 +19,9 @@ import orjson
 import pytest
 
 from data.explained_documents import bed
+from deadline import DEADLINE
 from fakes.apiserver import FakeAPIServer, serving
-from running.service import DEADLINE, Client, backend, directory, service
+from running.service import Client, backend, directory, service
 from specmux_aggregator.reader.page_answers import POLICY
 from specmux_aggregator.reader.process import Reader, ReaderBusy, ReaderFailed, ReaderFault
 from specmux_aggregator.workers.document_share import WHOLE_SHARE

@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
 
+from deadline import DEADLINE
 from fakes.cluster import FakeCluster
 from integration.proxied import watch
 from running.proxying_service import THINGS, proxying
-from running.service import DEADLINE, QUICK, backend
+from running.service import backend
 from running.wire_client import connected
 from specmux_aggregator.auth import token_file
 from specmux_aggregator.config.settings import AuthSettings, KubernetesSettings
@@ -81,7 +81,7 @@ async def test_connections_are_opened_a_few_at_a_time_and_who_waits_is_not_late(
             opening[0] -= 1
 
     monkeypatch.setattr(exchanges, "CONNECT_TIMEOUT", 2.0)
-    async with proxying(watch, polling=replace(QUICK, connect_timeout=2.0)) as (origin, client):
+    async with proxying(watch) as (origin, client):
         monkeypatch.setattr(connector, "open_connection", slowly)
         async with contextlib.AsyncExitStack() as stack:
             for _ in range(126):  # every resource that informers of client-go watch, at once

@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
 
+from deadline import DEADLINE
 from fakes.apiserver import FakeAPIServer, document, serving
 from fakes.cluster import API_SERVICES, CRDS, FakeCluster
 from running.cluster_service import APPS, WIDGETS, builtin, definition, owner, serves, with_discovery
-from running.service import QUICK, Client, backend, service
+from running.service import Client, backend, service
 from specmux_aggregator.config.settings import ValidationSettings
 from specmux_aggregator.kubernetes import shared_crd_parts as templates
 from specmux_converters.crd import build
@@ -53,7 +53,7 @@ async def widgets(client: Client) -> dict[str, Any]:
 
 
 async def until_says(client: Client, status: str) -> dict[str, Any]:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(DEADLINE):
         while True:
             document = await widgets(client)
             if document["components"]["schemas"][META + "Status"]["description"] == status:
@@ -64,13 +64,14 @@ async def until_says(client: Client, status: str) -> dict[str, Any]:
 async def test_documents_follow_the_clusters_release_and_its_upgrade(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(templates, "FIRST_READ", 60.0)  # a process has to start, on a machine that is busy
-    patient = {"polling": replace(QUICK, idle_timeout=60.0, total_timeout=60.0)}
+    monkeypatch.setattr(
+        templates, "FIRST_READ", DEADLINE
+    )  # a process has to start, on a machine that is busy
     async with FakeCluster({APPS: release("1.32", "as 1.32 says")}) as cluster:
         with_discovery(cluster)
         cluster.put(API_SERVICES, builtin("apps", "v1"))
         cluster.put(CRDS, definition("Widget"))
-        async with serves(cluster, state=tmp_path, settings=patient) as client:
+        async with serves(cluster, state=tmp_path) as client:
             # Not first as another release has them: nobody is told of a change that there is not.
             first = (await client.paths())[WIDGETS]
             document = await until_says(client, "as 1.32 says")

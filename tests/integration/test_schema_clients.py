@@ -15,7 +15,8 @@ import orjson
 import pytest
 
 from data import catalogue_documents as catalogue
-from running.schema_clients import LIMIT, MISSING, LanguageServer, kubeconform, node_modules
+from deadline import DEADLINE
+from running.schema_clients import MISSING, LanguageServer, kubeconform, node_modules
 from running.service import directory, service
 from shared_data import CRDS, GOLDEN, SHARED, needs
 from specmux_aggregator.config.settings import SchemaSettings
@@ -45,10 +46,10 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
     thread.start()
-    assert started.wait(60)
+    assert started.wait(DEADLINE)
     yield found[0]
     ended.set()
-    thread.join(60)
+    thread.join(DEADLINE)
 
 
 def checked(*arguments: str) -> tuple[int, dict[str, Any]]:
@@ -56,7 +57,7 @@ def checked(*arguments: str) -> tuple[int, dict[str, Any]]:
     if program is None:
         pytest.skip(MISSING)
     command = [str(program), "-output", "json", "-summary", *arguments]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
+    run = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=False)
     return run.returncode, json.loads(run.stdout)
 
 
@@ -203,7 +204,6 @@ console.log(count)
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)
 def test_ajv_compiles_every_schema(tally: Callable[[str, int], None]) -> None:
     modules = node_modules()
     if modules is None:
@@ -231,7 +231,6 @@ def judged() -> list[Any]:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)
 def test_kubeconform_says_what_the_schemas_say(
     address: str, tmp_path: Path, tally: Callable[[str, int], None]
 ) -> None:

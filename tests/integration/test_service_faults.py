@@ -15,6 +15,7 @@ import pytest
 from aiohttp import web
 from blockbuster import blockbuster_ctx
 
+from deadline import DEADLINE
 from fakes.apiserver import FakeAPIServer, document, hash_of, serving, swagger
 from running.process import specmux, write_documents
 from running.service import Client, backend, directory, service
@@ -200,7 +201,7 @@ async def test_backend_removed_during_its_download_is_503_or_404_at_once() -> No
         waiting = asyncio.create_task(client.get((await client.paths())[APPS]))
         await client.until(lambda: origin.count(f"/openapi/v3/{APPS}") == 1)
         await client.app.reconfigure(Settings(backends=(backend("b", other.url),)))
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(DEADLINE):
             status, _, body = await waiting
         assert status in (404, 503)
         assert orjson.loads(body)["kind"] == "Status"
@@ -299,7 +300,7 @@ def test_second_signal_during_the_end_changes_nothing(tmp_path: Path) -> None:
     with specmux("serve", "--directory", str(folder), "--listen-port", "0") as process:
         process.until_ready()
         process.send(signal.SIGHUP)
-        connection = http.client.HTTPConnection("127.0.0.1", process.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", process.port, timeout=DEADLINE)
         connection.request("GET", process.paths()[APPS])
         response = connection.getresponse()
         response.read(1000)

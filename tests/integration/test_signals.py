@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from running.process import DEADLINE, specmux, write_documents
+from deadline import DEADLINE
+from running.process import specmux, write_documents
 
 DOCUMENT = b'{"openapi":"3.0.0","info":{"title":"t","version":"v1"},"paths":{}}'
 

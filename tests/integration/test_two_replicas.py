@@ -21,8 +21,8 @@ from running.cluster_service import (
     port_of,
     until_ready,
 )
-from running.service import QUICK, Client, backend, service
-from specmux_aggregator.config.settings import KubernetesSettings
+from running.service import IMPATIENT, QUICK, Client, backend, service
+from specmux_aggregator.config.settings import KubernetesSettings, PollingSettings
 from specmux_aggregator.kubernetes.watch import WatchPhase
 from specmux_aggregator.model.backend import Backend, BackendName
 
@@ -30,10 +30,10 @@ OLD, NEW = "apis/example.com/v0", "apis/new.example.com/v1"
 
 
 @asynccontextmanager
-async def replica(url: str) -> AsyncIterator[Client]:
+async def replica(url: str, polling: PollingSettings = QUICK) -> AsyncIterator[Client]:
     settings = KubernetesSettings(in_cluster=True, service_url="http://127.0.0.1:{port}")
     server = Backend(name=BackendName("kubernetes"), url=url)
-    async with service(cluster=server, kubernetes=settings) as client:
+    async with service(cluster=server, kubernetes=settings, polling=polling) as client:
         await until_ready(client)
         yield client
 
@@ -64,7 +64,7 @@ async def test_a_frozen_replica_sends_nobody_in_circles_and_does_not_say_that_it
         async with (
             FreezableWay(port_of(cluster)) as way,
             replica(cluster.url) as live,
-            replica(way.url) as frozen,
+            replica(way.url, IMPATIENT) as frozen,
         ):
             both = live, frozen
             for client in both:

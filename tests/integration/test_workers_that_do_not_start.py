@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from running.process import DEADLINE, specmux, write_documents
+from deadline import DEADLINE
+from running.process import specmux, write_documents
 
 pytestmark = pytest.mark.long
 

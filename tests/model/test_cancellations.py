@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import pytest
 
+from deadline import DEADLINE
 from fakes.openapi_server import Reference, document, hash_of, serving
 from fakes.streaming_backend import Seen
 from running.open_files import OWN, needs_proc
@@ -32,8 +33,6 @@ APPS: Final = GroupVersion("apis/apps/v1")
 BODY: Final = document("apps")
 HASH: Final = Hash(hash_of(BODY))
 POINTS_MAX: Final = 400
-PATIENCE: Final = 60.0
-"""Seconds for what was cancelled to be gone."""
 
 
 @dataclass
@@ -75,7 +74,7 @@ Operation = Callable[[Switch], Awaitable[None]]
 @asynccontextmanager
 async def upstream(answer: Callable[[BackendClient], Coroutine[Any, Any, Any]]) -> AsyncIterator[Operation]:
     """A backend's client, which is used on after each cancellation."""
-    polling = PollingSettings(connect_timeout=PATIENCE, idle_timeout=PATIENCE, total_timeout=PATIENCE)
+    polling = PollingSettings(connect_timeout=DEADLINE, idle_timeout=DEADLINE, total_timeout=DEADLINE)
     async with serving(Reference({str(APPS): BODY})) as server:
         client = BackendClient(backend("b", server.url), polling=polling, limits=LimitSettings())
 
@@ -156,7 +155,7 @@ async def _asked(client: Client, target: str, body: bytes | None) -> int | None:
         % (method.encode(), target.encode(), length, body or b"")
     )
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(DEADLINE):
             answer = await reader.read()
     except ConnectionError:
         answer = b""
@@ -193,7 +192,7 @@ async def test_nothing_is_left_of_a_request_cancelled_at_any_await(name: str, tm
         else:
             raise AssertionError("it never ends")
         assert point > 2
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(DEADLINE):
             while (after := await _held()) > before:
                 await asyncio.sleep(0.05)
         assert after <= before

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 import yaml
 
+from deadline import DEADLINE
 from running.process import Process, specmux, write_documents
 from specmux_converters import build, canonical
 
@@ -170,7 +171,7 @@ def furnish(here: Path) -> None:
         ["add", "manifests"],
         ["commit", "-q", "-m", "manifests"],
     ):
-        subprocess.run([*git, *arguments], cwd=here, check=True, timeout=30)
+        subprocess.run([*git, *arguments], cwd=here, check=True, timeout=DEADLINE)
     (manifests / "box.yaml").write_text(box(1))
 
 
@@ -247,7 +248,7 @@ def run_line(line: str, url: str, here: Path, environment: dict[str, str]) -> No
         ["bash", "-c", command],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=DEADLINE,
         check=False,
         cwd=here,
         env=environment,

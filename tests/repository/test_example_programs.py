@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from deadline import DEADLINE
 from fakes.openapi_server import Reference
 from fakes.openapi_thread import ThreadedServer, serving_in_thread
 from specmux_converters import build, canonical
@@ -54,7 +55,7 @@ def run(name: str, *arguments: str, home: Path) -> subprocess.CompletedProcess[s
         [sys.executable, "-W", "error", str(PROGRAMS / f"{name}.py"), *arguments],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=DEADLINE,
         check=False,
         cwd=home,
         env={**os.environ, "HOME": str(home), "XDG_CACHE_HOME": str(home / "cache")},

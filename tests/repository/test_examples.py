@@ -20,6 +20,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from deadline import DEADLINE
 from shared_data import DATA, needs
 from specmux_aggregator.cli import main
 from specmux_aggregator.config.settings import Settings
@@ -49,7 +50,7 @@ def load(path: Path) -> Any:
 )
 def test_example_is_what_its_standard_says(schema: str, path: str) -> None:
     command = [str(CHECKER), "--builtin-schema", f"vendor.{schema}", str(ROOT / path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -244,10 +245,10 @@ def repository(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("file", "text", "failing"),
     [
-        ("manifests/box.yaml", BOX.replace("SIZE", "1"), None),
+        pytest.param("manifests/box.yaml", BOX.replace("SIZE", "1"), None, marks=pytest.mark.long),
         ("manifests/box.yaml", BOX.replace("SIZE", "x"), "validate"),
         ("manifests/pod.yaml", POD.replace("FIELD", ", replicas: 1"), "validate"),
-        ("manifests/pod.yaml", POD.replace("Pod", "Pood"), "validate"),
+        pytest.param("manifests/pod.yaml", POD.replace("Pod", "Pood"), "validate", marks=pytest.mark.long),
     ],
 )
 def test_recipes_find_what_is_wrong(

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from deadline import DEADLINE
 from fakes.openapi_server import Reference, document
 from fakes.openapi_thread import serving_in_thread
 
@@ -80,7 +81,7 @@ def test_a_block_runs(block: str, tmp_path: Path) -> None:
             [sys.executable, "-W", "error", "-c", code],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=DEADLINE,
             env=environment,
         )
     assert done.returncode == 0, done.stderr

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from deadline import DEADLINE
+
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SHOWN = "http://127.0.0.1:8080"
@@ -55,7 +57,7 @@ def demo() -> Iterator[tuple[str, str]]:
         yield found[0], "".join(printed)
     finally:
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=20)
+        process.communicate(timeout=DEADLINE)
 
 
 @pytest.mark.parametrize(("command", "shown"), transcript(), ids=[command for command, _ in transcript()])
@@ -77,7 +79,7 @@ def test_a_command_prints_what_is_shown(
     else:
         call = [program, *arguments]
     environment = {**os.environ, "HOME": str(tmp_path), "KUBECONFIG": str(tmp_path / "none")}
-    done = subprocess.run(call, capture_output=True, text=True, timeout=60, env=environment)
+    done = subprocess.run(call, capture_output=True, text=True, timeout=DEADLINE, env=environment)
     assert done.returncode == 0, done.stderr
     assert re.match(pattern(shown, url), done.stdout), done.stdout
 
@@ -89,7 +91,7 @@ def test_the_program_prints_the_fields_of_a_tree(demo: tuple[str, str], tmp_path
         [sys.executable, "-c", program.replace(SHOWN, url)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=DEADLINE,
         env={**os.environ, "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)},
     )
     assert done.stderr == ""

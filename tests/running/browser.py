@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 import pytest
 
+from deadline import DEADLINE
 from fakes.prefix_proxy import proxying
 from running.nginx import NGINX, nginx_before
 from running.service import Client, directory, service
@@ -23,7 +24,6 @@ from specmux_aggregator.config.settings import ChangeSettings, ValidationSetting
 PREFIX = "/clusters/one"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
-READ_SECONDS = 60.0
 
 LONG_TASKS = """
 window.blocked = 0;
@@ -67,11 +67,11 @@ def served(
         thread = threading.Thread(target=lambda: loop.run_until_complete(scenario()), daemon=True)
         thread.start()
         try:
-            assert started.wait(2 * READ_SECONDS), "the service did not start"
+            assert started.wait(2 * DEADLINE), "the service did not start"
             yield address[0], address[1]
         finally:
             loop.call_soon_threadsafe(ended.set)
-            thread.join(60)
+            thread.join(DEADLINE)
             loop.close()
 
 
@@ -84,7 +84,7 @@ def _write(folder: Path, documents: Mapping[Any, Any]) -> None:
 
 async def _read(client: Client) -> None:
     """Wait until the reader has every document: the first pages of a busy machine are those of a start."""
-    async with asyncio.timeout(READ_SECONDS):
+    async with asyncio.timeout(DEADLINE):
         while True:
             status, _, body = await client.get("/openapi/ui/")
             if status == 200 and b"missing</summary>" not in body:

@@ -10,6 +10,7 @@ from typing import Any
 
 from aiohttp import web
 
+from deadline import DEADLINE
 from fakes.apiserver import FakeAPIServer
 from fakes.cluster import API_SERVICES, CRDS, FakeCluster, api_service
 from running.service import Client, service
@@ -98,7 +99,7 @@ async def serves(
 
 
 async def until_ready(client: Client) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(DEADLINE):
         while (await client.get("/readyz"))[0] != 200:
             await asyncio.sleep(0.01)
 

@@ -8,6 +8,8 @@ import threading
 from collections.abc import Iterator
 from typing import Protocol, TypeVar
 
+from deadline import DEADLINE
+
 
 class Startable(Protocol):
     async def start(self) -> None: ...
@@ -24,10 +26,10 @@ def serving(server: Server) -> Iterator[Server]:
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
     try:
-        asyncio.run_coroutine_threadsafe(server.start(), loop).result(60)
+        asyncio.run_coroutine_threadsafe(server.start(), loop).result(DEADLINE)
         yield server
     finally:
-        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(60)
+        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(DEADLINE)
         loop.call_soon_threadsafe(loop.stop)
-        thread.join(60)
+        thread.join(DEADLINE)
         loop.close()

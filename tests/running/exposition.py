@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
+from deadline import DEADLINE
 from fakes.apiserver import FakeAPIServer, document, serving, swagger
 from fakes.cluster import FakeCluster
-from running.service import QUICK, backend, service
+from running.service import backend, service
 from specmux_aggregator.aggregation import document_checks
 from specmux_aggregator.config.settings import DocumentSettings, KubernetesSettings
 from specmux_aggregator.model.backend import Backend
@@ -59,7 +59,6 @@ async def _metrics_of(one: FakeAPIServer, two: FakeAPIServer, three: FakeAPIServ
             cluster=backend("kubernetes", cluster.url),
             kubernetes=KubernetesSettings(in_cluster=True),
             documents=DocumentSettings(check="warn"),
-            polling=replace(QUICK, idle_timeout=60.0, total_timeout=60.0),
         ) as client,
     ):
         await client.ready()
@@ -69,7 +68,7 @@ async def _metrics_of(one: FakeAPIServer, two: FakeAPIServer, three: FakeAPIServ
         await client.get("/openapi/v3/apis/apps/v1?hash=STALE")
         await client.get("/openapi/v2")
         checks = client.app.document_checks
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(DEADLINE):
             while checks is None or not checks.known:
                 await asyncio.sleep(0.05)
         return (await client.get("/metrics"))[2].decode()

@@ -11,11 +11,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
+from deadline import DEADLINE
 from running.ports import free_port
 
 SECRET: Final = "application/from-the-front"
-DEADLINE: Final = 60.0
-"""Seconds until it listens, and until it has ended."""
 
 _NGINX: Final = """\
 {user}

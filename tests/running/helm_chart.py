@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
+from deadline import DEADLINE
+
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "helm" / "specmux"
 EXAMPLES = {path.name.removesuffix("-values.yaml"): path for path in sorted((CHART / "ci").glob("*.yaml"))}
@@ -42,7 +44,7 @@ def require_helm() -> None:
 
 def helm(*arguments: str) -> subprocess.CompletedProcess[str]:
     assert HELM is not None
-    return subprocess.run([HELM, *arguments], capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run([HELM, *arguments], capture_output=True, text=True, timeout=DEADLINE, check=False)
 
 
 def lint(*arguments: str) -> subprocess.CompletedProcess[str]:

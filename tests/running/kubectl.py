@@ -7,8 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-LIMIT = 60.0
-"""Seconds for one run of kubectl."""
+from deadline import DEADLINE
 
 
 def installed() -> list[Path]:
@@ -43,7 +42,7 @@ class Kubectl:
                 input=given,
                 capture_output=True,
                 text=True,
-                timeout=LIMIT,
+                timeout=DEADLINE,
                 env=environment,
                 check=False,
             )

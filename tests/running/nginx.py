@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from deadline import DEADLINE
 from running.ports import free_port
 
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
@@ -35,8 +36,6 @@ http {{
 }}
 """
 TEMPORARY = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-DEADLINE = 60.0
-"""Seconds until it listens, and until it has ended."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-DEADLINE = 60.0
-"""Seconds for anything a process is waited for."""
+from deadline import DEADLINE
 
 
 class Process:

@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from deadline import DEADLINE
 from fakes.streaming_backend import Script, StreamingBackend, answer_ok, streaming
 from running.service import Client, backend, service
 from running.wire_client import Answer, connected
@@ -17,7 +18,7 @@ from specmux_aggregator.config.settings import ProxySettings
 
 APPS = "apis/apps/v1"
 THINGS = f"/{APPS}/namespaces/a/things"
-ON = ProxySettings(resources=True, answer_timeout=5.0)
+ON = ProxySettings(resources=True, answer_timeout=DEADLINE)
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 

@@ -18,11 +18,11 @@ from pathlib import Path
 from queue import Empty, Queue
 from typing import Any, Final
 
+from deadline import DEADLINE
+
 KUBECONFORM: Final = "github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0"
 PACKAGES: Final = ("yaml-language-server@2.0.0", "ajv@8.17.1", "ajv-formats@3.0.1")
 CACHE: Final = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "specmux-tests"
-LIMIT: Final = 120.0
-"""Seconds for one run of a program, or one answer."""
 _INSTALL_LIMIT: Final = 240.0
 
 MISSING: Final = "no toolchain for it here, or no registry"
@@ -131,7 +131,7 @@ class LanguageServer:
         """What was waited for; questions of the server are answered meanwhile."""
         while True:
             try:
-                message = self._received.get(timeout=LIMIT)
+                message = self._received.get(timeout=DEADLINE)
             except Empty:
                 raise AssertionError("the language server said nothing") from None
             if is_it(message):

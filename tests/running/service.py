@@ -14,6 +14,7 @@ import orjson
 from multidict import CIMultiDictProxy
 from yarl import URL
 
+from deadline import DEADLINE
 from specmux_aggregator.app import App
 from specmux_aggregator.config.settings import ListenSettings, PollingSettings, Settings, StateSettings
 from specmux_aggregator.documents.archive import open_state
@@ -23,15 +24,18 @@ from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
 QUICK = PollingSettings(
     interval=0.1,
     jitter=0.0,
-    connect_timeout=5.0,
-    idle_timeout=0.5,
-    total_timeout=2.0,
+    connect_timeout=DEADLINE,
+    idle_timeout=DEADLINE,
+    total_timeout=DEADLINE,
     backoff_min=0.05,
     backoff_max=0.1,
     removal_grace=0.1,
     revalidate_interval=0.2,
     v3_probe_interval=0.3,
 )
+"""Asks again at once, and waits for an answer as long as a busy machine takes."""
+IMPATIENT = replace(QUICK, idle_timeout=2.0, total_timeout=5.0)
+"""For backends that say nothing."""
 QUICK_WATCH = Timing(
     standing=0.1,
     backoff_min=0.02,
@@ -41,8 +45,6 @@ QUICK_WATCH = Timing(
     settled=0.1,
     refused_for=0.3,
 )
-DEADLINE = 60.0
-"""Seconds after which a test gives up waiting for what should take milliseconds."""
 
 
 def backend(name: str, url: str = "", **fields: Any) -> Backend:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from deadline import DEADLINE
 from specmux_aggregator.auth.guard import RequestGuard
 from specmux_aggregator.config.settings import ListenSettings
 from specmux_aggregator.http.messages import Request
@@ -23,7 +24,6 @@ from specmux_aggregator.server.protocols import Pending
 from specmux_aggregator.server.stats import RequestCounts
 
 TIERS = ("parsed", "memoised")
-LIMIT = 60.0  # seconds for anything on loopback before a test gives up
 
 BIG = bytes(range(256)) * 4096
 MIDDLE = bytes(range(256)) * 1040  # 266 KB: more than is copied once there is a file
@@ -95,7 +95,7 @@ class Running:
         client = socket.socket()
         if receive_buffer is not None:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        client.settimeout(LIMIT)
+        client.settimeout(DEADLINE)
         try:
             client.connect(("127.0.0.1", self.port))
         except OSError:
@@ -128,7 +128,7 @@ class Running:
 
     def call(self, coroutine: Any) -> Any:
         """Run it in the server's loop."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(LIMIT)
+        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(DEADLINE)
 
 
 @contextmanager
@@ -143,7 +143,7 @@ def running(
 ) -> Iterator[Running]:
     """A server in a thread of its own, stopped at the end, and the gate in front of it with it."""
     service = FakeService() if service is None else service
-    settings = {"header_timeout": 0.5, "shutdown_timeout": 1.0, **listen}
+    settings = {"header_timeout": DEADLINE, "shutdown_timeout": 1.0, **listen}
     server = HTTPServer(
         service,
         ListenSettings(port=0, **settings),
@@ -156,15 +156,15 @@ def running(
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
     try:
-        _, port = asyncio.run_coroutine_threadsafe(server.start(), loop).result(LIMIT)
+        _, port = asyncio.run_coroutine_threadsafe(server.start(), loop).result(DEADLINE)
         if gate is not None:
             loop.call_soon_threadsafe(gate.start)
         yield Running(server, service, port, loop)
     finally:
-        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(LIMIT)
+        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(DEADLINE)
         if gate is not None:
-            asyncio.run_coroutine_threadsafe(gate.close(), loop).result(LIMIT)
-        asyncio.run_coroutine_threadsafe(loop.shutdown_default_executor(), loop).result(LIMIT)
+            asyncio.run_coroutine_threadsafe(gate.close(), loop).result(DEADLINE)
+        asyncio.run_coroutine_threadsafe(loop.shutdown_default_executor(), loop).result(DEADLINE)
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
@@ -172,7 +172,7 @@ def running(
 
 def eventually(claim: Callable[[], bool]) -> None:
     """Wait until it is true: what the server counts, it counts after the client has its answer."""
-    deadline = time.monotonic() + LIMIT
+    deadline = time.monotonic() + DEADLINE
     while not claim():
         assert time.monotonic() < deadline, "it never came true"
         time.sleep(0.01)

@@ -14,14 +14,13 @@ import orjson
 from multidict import CIMultiDictProxy
 from yarl import URL
 
-from running.service import DEADLINE, Client, directory, service
+from deadline import DEADLINE
+from running.service import Client, directory, service
 from specmux_aggregator.config.settings import ValidationSettings
 from specmux_aggregator.model.backend import Backend
 from specmux_converters.crd import build
 
 PATH = "/openapi/validate"
-PATIENCE = 30.0
-"""Seconds that a check may take, unless a test says otherwise."""
 KIND = {"apiVersion": "shop.example.org/v1", "kind": "Order"}
 
 ENDLESS = "!has(self.lines) || self.lines.all(a, self.lines.all(b, self.lines.all(c, a + b + c != 'x')))"
@@ -105,7 +104,7 @@ class Shop:
 async def shop(
     folder: Path,
     *,
-    timeout: float = PATIENCE,
+    timeout: float = DEADLINE,
     most: int = 16,
     cluster: Backend | None = None,
     **settings: Any,

@@ -8,8 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-LIMIT = 60.0
-"""Seconds for anything on loopback before a test gives up."""
+from deadline import DEADLINE
 
 
 @dataclass
@@ -38,7 +37,7 @@ class WireClient:
 
     async def send(self, data: bytes) -> None:
         self.writer.write(data)
-        await asyncio.wait_for(self.writer.drain(), LIMIT)
+        await asyncio.wait_for(self.writer.drain(), DEADLINE)
 
     async def ask(self, target: str, *fields: str, method: str = "GET", body: bytes = b"") -> None:
         lines = [f"{method} {target} HTTP/1.1", "Host: specmux", *fields]
@@ -48,7 +47,7 @@ class WireClient:
 
     async def head(self) -> Answer:
         """Raises IncompleteReadError when the connection ends first."""
-        async with asyncio.timeout(LIMIT):
+        async with asyncio.timeout(DEADLINE):
             head = await self.reader.readuntil(b"\r\n\r\n")
         first, *lines = head.decode("latin-1").split("\r\n")[:-2]
         assert first.startswith("HTTP/1.1 ")
@@ -56,7 +55,7 @@ class WireClient:
 
     async def chunk(self) -> bytes:
         """One chunk; b"" for the last. Raises IncompleteReadError when the connection ends first."""
-        async with asyncio.timeout(LIMIT):
+        async with asyncio.timeout(DEADLINE):
             line = await self.reader.readuntil(b"\r\n")
             size = int(line, 16)
             return (await self.reader.readexactly(size + 2))[:-2]
@@ -65,7 +64,7 @@ class WireClient:
         """Raises IncompleteReadError or ConnectionError where it breaks off."""
         if answer.status in (204, 304):
             return b""
-        async with asyncio.timeout(LIMIT):
+        async with asyncio.timeout(DEADLINE):
             if answer.value("Transfer-Encoding") == "chunked":
                 parts = []
                 while part := await self.chunk():
@@ -80,7 +79,7 @@ class WireClient:
 
     async def at_end(self) -> bool:
         """Whether the server closes with nothing more to say."""
-        async with asyncio.timeout(LIMIT):
+        async with asyncio.timeout(DEADLINE):
             return await self.reader.read() == b""
 
 

@@ -5,6 +5,7 @@ import logging
 
 import pytest
 
+from deadline import DEADLINE
 from running.service import backend
 from specmux_aggregator.aggregation.backend_sets import BackendSets
 from specmux_aggregator.model.backend import Backend
@@ -77,6 +78,6 @@ async def test_set_that_cannot_be_put_in_force_is_told_and_the_next_one_is_tried
     await asyncio.sleep(0.01)
     assert "could not be put in force" in caplog.text
     sets.find((backend("b"),))
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(DEADLINE):
         await done.wait()
     await sets.close()

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from deadline import DEADLINE
 from specmux_aggregator.aggregation import document_checks
 from specmux_aggregator.aggregation.document_checks import DocumentChecks, document_checks_of
 from specmux_aggregator.aggregation.ownership import merge
@@ -120,7 +121,7 @@ async def test_what_cannot_be_had_is_tried_again_after_a_while_or_a_change(
         assert len(bench.asked) == 2, "it asks without a pause"
         monkeypatch.setattr(document_checks, "RETRY", 0.001)
         bench.checks.follow(snapshot(a="1", b="1"))
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(DEADLINE):
             while len(bench.asked) < 5:
                 await asyncio.sleep(0.001)
             del bench.bodies["a"]

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deadline import DEADLINE
 from specmux_aggregator.aggregation.loop import LONG, TICK, Loop, Pace, due_at
 
 
@@ -23,7 +24,7 @@ async def test_loop_looks_again_when_its_time_is_over_and_when_it_is_poked() -> 
     assert looks == 3
     for _ in range(5):
         loop.poke()
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(DEADLINE):
         while looks < 4:
             await asyncio.sleep(0.01)
     await asyncio.sleep(0.3)
@@ -59,13 +60,13 @@ async def test_first_looks_are_so_many_at_a_time_and_one_that_hangs_gives_its_pl
         return None
 
     tasks = [asyncio.create_task(Loop(look, pace=pace).run()) for _ in range(20)]
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(DEADLINE):
         while done < 20:
             await asyncio.sleep(0.001)
     assert most == 2
     tasks += [asyncio.create_task(Loop(hang, pace=pace).run()) for _ in range(4)]
     tasks += [asyncio.create_task(Loop(look, pace=pace).run()) for _ in range(20)]
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(DEADLINE):
         while done < 40:
             await asyncio.sleep(0.001)
     assert pace._places._value == 2

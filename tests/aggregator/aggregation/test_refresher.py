@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from deadline import DEADLINE
 from specmux_aggregator.aggregation.check_schedule import after, delay
 from specmux_aggregator.aggregation.refresher import Refresher
 from specmux_aggregator.backend_sources.outcome import BackendOffers, Outcome, UnchangedOffers
@@ -179,7 +180,7 @@ async def test_every_change_is_published_and_nothing_else() -> None:
     origin, published = FakeOrigin(seen("A"), UnchangedOffers(), DOWN, DOWN, seen("B"), UnchangedOffers()), []
     refresher = await running(origin, published)
     task = asyncio.create_task(refresher.run())
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(DEADLINE):
         while origin.observed < 7:
             await asyncio.sleep(0.01)
     task.cancel()
@@ -207,7 +208,7 @@ async def test_a_check_vouches_for_nothing_before_clients_can_see_what_it_found(
         observed=lambda *_: None,
     )
     task = asyncio.create_task(refresher.run())
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(DEADLINE):
         await published.wait()
         assert refresher.vouched_until is None
         asking = asyncio.create_task(refresher.revalidate(timeout=600))
@@ -244,7 +245,7 @@ def test_system_that_has_nothing_left_is_no_bug(
             origin, FIRST, polling=FAST, publish=publish, observed=lambda observation, outcome, seconds: None
         )
         task = asyncio.create_task(refresher.run())
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(DEADLINE):
             while len(failed) < 2:
                 await asyncio.sleep(0.01)
         task.cancel()
@@ -260,7 +261,7 @@ async def test_bug_in_one_backend_is_contained(caplog: pytest.LogCaptureFixture)
     origin, published = FakeOrigin(ValueError("bug"), seen()), []
     refresher = await running(origin, published)
     task = asyncio.create_task(refresher.run())
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(DEADLINE):
         while len(published) < 2:
             await asyncio.sleep(0.01)
     task.cancel()
@@ -276,7 +277,7 @@ async def test_callers_of_revalidate_share_one_check_which_then_vouches() -> Non
     polling = PollingSettings(interval=60, revalidate_interval=0.2)
     refresher = await running(origin, published, polling, clock=lambda: now)
     task = asyncio.create_task(refresher.run())
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(DEADLINE):
         while not published:
             await asyncio.sleep(0.01)
         assert refresher.vouched_until is not None
@@ -294,7 +295,7 @@ async def test_revalidate_waits_no_longer_than_it_may() -> None:
     origin, published = FakeOrigin(seen()), []
     refresher = await running(origin, published, PollingSettings(interval=60, revalidate_interval=0.01))
     task = asyncio.create_task(refresher.run())
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(DEADLINE):
         while not published:
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.02)
@@ -310,7 +311,7 @@ async def test_failing_backend_is_not_asked_by_clients() -> None:
     polling = PollingSettings(interval=60, backoff_min=60, revalidate_interval=0.01)
     refresher = await running(origin, published, polling)
     task = asyncio.create_task(refresher.run())
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(DEADLINE):
         while not published:
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.02)
@@ -374,7 +375,7 @@ async def test_refused_credentials_are_tried_again_once_their_file_is_another(tm
 
 async def run_until(refresher: Refresher, claim: Callable[[], bool]) -> None:
     task = asyncio.create_task(refresher.run())
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(DEADLINE):
         while not claim():
             await asyncio.sleep(0.01)
     task.cancel()

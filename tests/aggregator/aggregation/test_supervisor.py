@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
+from deadline import DEADLINE
 from running.service import backend
 from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.aggregation.refresher import Refresher
@@ -153,7 +154,7 @@ async def test_client_that_waits_for_a_check_is_let_go_when_the_backend_is_remov
     await asyncio.sleep(0)
     waiting[0].cancel()
     await bench.backends.apply([])
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(DEADLINE):
         await asyncio.gather(*waiting, return_exceptions=True)
     assert not refresher._waiting
     await bench.backends.close()

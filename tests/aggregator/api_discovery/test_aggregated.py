@@ -6,9 +6,10 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from sampling import examples
 from specmux_aggregator.api_discovery.aggregated import Lists, parse_aggregated
 from specmux_aggregator.api_discovery.legacy import parse_core_versions, parse_groups, parse_resources
 from specmux_aggregator.api_discovery.parsing import NOTES_NAMED, BadList
@@ -178,7 +179,7 @@ json_values = st.recursive(
 
 
 @given(members=st.dictionaries(st.sampled_from(["items", "groups", "versions", "resources"]), json_values))
-@settings(max_examples=300)
+@examples(300)
 def test_hostile_content_ends_in_lists_or_a_refusal(members: dict[str, Any]) -> None:
     aggregated = {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", **members}
     lists = parsed(orjson.dumps(aggregated))

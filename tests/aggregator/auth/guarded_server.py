@@ -10,6 +10,7 @@ import orjson
 import pytest
 from prometheus_client import CollectorRegistry
 
+from deadline import DEADLINE
 from fakes.reviewer import FakeReviewer
 from running.serving import Running, eventually, request, running
 from specmux_aggregator.auth.guard import RequestGuard
@@ -22,7 +23,7 @@ on_both_tiers = pytest.mark.parametrize("tier", ["parsed", "memoised"])
 
 ALICE = "Authorization: Bearer alice-token"
 BOB = "Authorization: Bearer bob-token"
-POLLING = PollingSettings(connect_timeout=2.0, idle_timeout=2.0, total_timeout=2.0)
+POLLING = PollingSettings(connect_timeout=DEADLINE, idle_timeout=DEADLINE, total_timeout=DEADLINE)
 
 
 class Guarded:

@@ -16,6 +16,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from prometheus_client import CollectorRegistry
 
 from aggregator.auth.guarded_server import ALICE, BOB, POLLING, guarded, on_both_tiers, refused
+from deadline import DEADLINE
 from fakes.reviewer import ACCESS, TOKEN, Reviewing
 from running.serving import eventually, read_all, request, running
 from specmux_aggregator.auth import reviews
@@ -117,7 +118,7 @@ def test_caller_that_leaves_costs_the_others_nothing(reviewer: Reviewing) -> Non
             other = pool.submit(started.ask, ALICE)
             time.sleep(0.1)
             client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
-        assert other.result(60).startswith(b"HTTP/1.1 200 ")
+        assert other.result(DEADLINE).startswith(b"HTTP/1.1 200 ")
         assert reviewer.fake.count(TOKEN, token="alice-token") == 1
 
 

@@ -11,6 +11,7 @@ from contextlib import ExitStack
 import pytest
 from prometheus_client import CollectorRegistry
 
+from deadline import DEADLINE
 from fakes.reviewer import TOKEN, reviewing
 from running.serving import eventually, read_answer, request, running
 from specmux_aggregator.auth import reviews
@@ -73,7 +74,7 @@ async def test_turn_that_comes_as_its_taker_leaves_goes_to_the_next() -> None:
     await settle()
     turns.give_back(GREEDY)
     leaving.cancel()  # its turn has come, and it has not heard of that
-    await asyncio.wait_for(next_one, 60)
+    await asyncio.wait_for(next_one, DEADLINE)
     assert leaving.cancelled()
 
 

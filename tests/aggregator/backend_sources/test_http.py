@@ -7,7 +7,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
+from deadline import DEADLINE
 from fakes.apiserver import FakeAPIServer, document, hash_of, serving, swagger
 from running.service import QUICK, backend
 from specmux_aggregator.aggregation.check_schedule import after
@@ -51,11 +53,13 @@ class Watch:
 
 
 @asynccontextmanager
-async def watch(server: FakeAPIServer, *, kind: BackendKind = BackendKind.AUTO) -> AsyncIterator[Watch]:
+async def watch(
+    server: FakeAPIServer, *, kind: BackendKind = BackendKind.AUTO, total_timeout: float = DEADLINE
+) -> AsyncIterator[Watch]:
     worker = Worker(timeout=30.0)
     async with serving(server):
         configured = backend("a", server.url, kind=kind)
-        polling = replace(QUICK, connect_timeout=2.0, idle_timeout=2.0, total_timeout=2.0)
+        polling = replace(QUICK, total_timeout=total_timeout)
         connect = partial(BackendClient, configured, polling=polling, limits=LimitSettings())
         origin = HTTPOrigin(
             configured,
@@ -72,11 +76,9 @@ async def watch(server: FakeAPIServer, *, kind: BackendKind = BackendKind.AUTO) 
             await worker.close()
 
 
-def run(
-    server: FakeAPIServer, scenario: Callable[[Watch], Awaitable[None]], kind: BackendKind = BackendKind.AUTO
-) -> None:
+def run(server: FakeAPIServer, scenario: Callable[[Watch], Awaitable[None]], **options: Any) -> None:
     async def main() -> None:
-        async with watch(server, kind=kind) as watching:
+        async with watch(server, **options) as watching:
             await scenario(watching)
 
     asyncio.run(main())
@@ -99,7 +101,7 @@ def test_root_that_could_not_be_used_is_read_again_when_it_has_not_changed_since
         assert isinstance(await at.check(), BackendOffers), "the change was taken for known"
         assert at.hash(APPS) == hash_of(document(APPS, "2"))
 
-    run(FakeAPIServer({APPS: document(APPS)}), scenario)
+    run(FakeAPIServer({APPS: document(APPS)}), scenario, total_timeout=5.0)
 
 
 def test_documents_of_a_check_that_failed_are_delivered_by_the_next() -> None:
@@ -118,7 +120,7 @@ def test_documents_of_a_check_that_failed_are_delivered_by_the_next() -> None:
         await at.check()
         assert {key for key, _ in at.held} == {"apis", VERSION}
 
-    run(server, scenario)
+    run(server, scenario, total_timeout=5.0)
 
 
 def test_document_without_a_hash_that_cannot_be_had_costs_no_other() -> None:

@@ -14,6 +14,7 @@ import yaml
 import zstandard
 
 from data.compared import definition, document
+from deadline import DEADLINE
 from fakes.apiserver import FakeAPIServer
 from fakes.apiserver import serving as serving_apiserver
 from running.service import Client, backend, directory, service
@@ -122,7 +123,7 @@ async def test_a_document_that_changes_back_before_it_settles_did_not_change(tmp
 
 
 async def _until_path(client: Client, is_so: Any) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(DEADLINE):
         while not is_so((await client.paths()).get(KEY)):
             await asyncio.sleep(0.02)
 
@@ -306,7 +307,7 @@ async def test_fetched_documents_are_kept_many_at_once() -> None:
             assert (await client.get(path))[0] == 200
             await asyncio.sleep(0.02)
         kept = {0}
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(DEADLINE):
             while len(names) not in kept:
                 kept.add(sum(bool(history.hashes(GroupVersion(name))) for name in names))
                 await asyncio.sleep(0.01)

@@ -13,7 +13,8 @@ import cbor2
 import orjson
 import pytest
 
-from running.service import DEADLINE, Client, service
+from deadline import DEADLINE
+from running.service import Client, service
 from specmux_aggregator.changes import stream
 from specmux_aggregator.changes.entries import PublishedVersion
 from specmux_aggregator.changes.events import Followers

@@ -8,6 +8,7 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
@@ -16,9 +17,10 @@ import trustme
 import yaml
 
 from data.compared import definition
+from deadline import DEADLINE
 from fakes.cluster import FakeCluster
-from running.service import DEADLINE, Client, service
-from specmux_aggregator.auth import token_file
+from running.service import Client, service
+from specmux_aggregator.auth import peer, token_file
 from specmux_aggregator.changes.events import MOST_OF_ADDRESS, Feed, Followers
 from specmux_aggregator.changes.log import ChangeLog
 from specmux_aggregator.config.settings import (
@@ -133,8 +135,7 @@ async def test_stream_ends_with_its_certificate(
     pem, ca_file = tmp_path / "tls.pem", tmp_path / "clients.crt"
     servers.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(pem)
     clients.cert_pem.write_to_path(ca_file)
-    seconds = 5 if taken == "certificate" else 600
-    ends = dt.datetime.now(dt.UTC) + dt.timedelta(seconds=seconds)
+    ends = dt.datetime.now(dt.UTC) + dt.timedelta(days=1)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     servers.configure_trust(context)
     clients.issue_cert("alice@example.org", not_after=ends).configure_cert(context)
@@ -149,6 +150,8 @@ async def test_stream_ends_with_its_certificate(
             async def revoke() -> None:
                 if taken == "ca":
                     others.cert_pem.write_to_path(ca_file)
+                else:
+                    monkeypatch.setattr(peer, "time", SimpleNamespace(time=lambda: ends.timestamp() + 1))
                 async with asyncio.timeout(DEADLINE):
                     while await is_let_in():
                         await asyncio.sleep(0.05)

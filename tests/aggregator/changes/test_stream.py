@@ -14,6 +14,7 @@ import orjson
 import yaml
 
 from data.compared import definition
+from deadline import DEADLINE
 from running.service import Client, service
 from specmux_aggregator.changes.endpoint import Query, page_of
 from specmux_aggregator.changes.entries import ComparisonOutcome, PublishedVersion, entry_of, read_entry
@@ -65,7 +66,7 @@ async def events(answer: aiohttp.ClientResponse, count: int) -> list[dict[str, s
     """The fields of so many events; comments are passed over."""
     found: list[dict[str, str]] = []
     fields: dict[str, str] = {}
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(DEADLINE):
         while len(found) < count:
             line = (await answer.content.readline()).decode().rstrip("\n")
             if line and not line.startswith(":"):
@@ -378,7 +379,7 @@ async def test_a_client_of_the_cache_follows_without_asking(tmp_path: Path) -> N
     async with changing(folder) as client:
         options = CacheOptions(directory=tmp_path / "cache")
         async with (
-            asyncio.timeout(60),
+            asyncio.timeout(DEADLINE),
             AsyncSchemaCache(client.base, options) as cache,
             aclosing(cache.follow(interval=60)) as publications,
         ):
@@ -416,7 +417,7 @@ class HeldArchive:
 
 
 async def test_who_comes_while_an_entry_is_written_is_told_it_once(tmp_path: Path) -> None:
-    async with changing(tmp_path) as client, asyncio.timeout(60):
+    async with changing(tmp_path) as client, asyncio.timeout(DEADLINE):
         history = client.app.history
         assert history is not None
         history._archive = archive = HeldArchive()

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from blockbuster import blockbuster_ctx
 
+from deadline import DEADLINE
 from specmux_aggregator.config import watch as config_watch
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.config.source import ConfigSource
@@ -28,7 +29,7 @@ class Watched:
         self.reread = reread
 
     async def next(self) -> Settings | InvalidConfig:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(DEADLINE):
             return await anext(self._items)
 
     async def names(self) -> list[str]:

@@ -10,6 +10,7 @@ import pytest
 import zstandard
 
 from data.deltas import FILLER
+from deadline import DEADLINE
 from specmux_aggregator.config.settings import DictionarySettings
 from specmux_aggregator.documents.deltas import JOBS_MAX, DeltaResult, Deltas
 from specmux_aggregator.documents.repository import CodedBody
@@ -85,7 +86,7 @@ async def test_jobs_and_memory_are_bounded_whatever_clients_invent() -> None:
         await asyncio.sleep(0.001)
     assert worker.asked == JOBS_MAX
     worker.go.set()
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(DEADLINE):
         while found.made < JOBS_MAX:
             await asyncio.sleep(0.001)
     assert 0 < found.kept.bytes <= MIB

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from deadline import DEADLINE
 from fakes.cluster import CRDS, FakeCluster
 from specmux_aggregator.config.settings import PollingSettings
 from specmux_aggregator.kubernetes.api_client import ApiClient
@@ -15,15 +16,12 @@ from specmux_aggregator.kubernetes.watch import Timing, Watch
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_cache.access.server_access import Credentials
 
-POLLING = PollingSettings(connect_timeout=2.0, idle_timeout=2.0, total_timeout=5.0)
+POLLING = PollingSettings(connect_timeout=DEADLINE, idle_timeout=DEADLINE, total_timeout=DEADLINE)
 
 
 QUICK = Timing(
     standing=0.15, backoff_min=0.02, backoff_max=0.1, ask_again=0.2, grace=0.3, refused_for=0.2, settled=0.05
 )  # seconds, of milliseconds' length
-
-
-LIMIT = 60.0
 
 
 @dataclass
@@ -40,7 +38,7 @@ class Followed:
         return sorted(self.said[-1]) if self.said else []
 
     async def until(self, claim: Callable[[], bool]) -> None:
-        async with asyncio.timeout(LIMIT):
+        async with asyncio.timeout(DEADLINE):
             while not claim():
                 await asyncio.sleep(0.005)
 

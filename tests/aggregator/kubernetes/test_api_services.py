@@ -8,9 +8,10 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from sampling import examples
 from specmux_aggregator.kubernetes.api_services import (
     APIService,
     Condition,
@@ -246,7 +247,7 @@ JSON = st.recursive(
 
 
 @given(data=st.data())
-@settings(max_examples=300)
+@examples(300)
 def test_whatever_stands_in_an_object_it_is_understood_or_a_problem(data: st.DataObject) -> None:
     item = orjson.loads(orjson.dumps(METRICS))
     for _ in range(data.draw(st.integers(1, 3))):

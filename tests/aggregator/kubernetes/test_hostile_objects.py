@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import orjson
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes.cluster import api_service
 from running.cluster_service import definition
+from sampling import examples
 from specmux_aggregator.kubernetes.api_services import read_api_services, recall, write_note
 from specmux_aggregator.kubernetes.cluster_backends import Reach, cluster_backends, list_shadowed
 from specmux_aggregator.kubernetes.custom_resources import definitions, keep_definition
@@ -77,7 +78,7 @@ def spoilt(item: Mapping[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
     return st.lists(st.tuples(st.integers(0, count - 1), JUNK), min_size=1, max_size=3).map(put)
 
 
-@settings(max_examples=500)
+@examples(500)
 @given(spoilt(SERVICE), st.booleans())
 def test_any_api_service_is_a_backend_or_a_problem(item: dict[str, Any], is_recalled: bool) -> None:
     objects = recall(write_note([item, GOOD_SERVICE])) if is_recalled else [item, GOOD_SERVICE]
@@ -94,7 +95,7 @@ def test_any_api_service_is_a_backend_or_a_problem(item: dict[str, Any], is_reca
         assert len(problem) < 500
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(spoilt(WIDGET))
 def test_any_definition_is_published_or_told_of(item: dict[str, Any]) -> None:
     objects = {"a": keep_definition(item), "b": keep_definition(GOOD)}
@@ -111,7 +112,7 @@ def test_any_definition_is_published_or_told_of(item: dict[str, Any]) -> None:
     assert all(note.isprintable() for group in built for note in group.problems)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(
     st.lists(st.one_of(JSON, spoilt(WIDGET)), max_size=3),
     JSON,

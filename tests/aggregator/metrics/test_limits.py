@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from deadline import DEADLINE
 from running.serving import (
-    LIMIT,
     TIERS,
     FakeService,
     Running,
@@ -40,7 +40,7 @@ class Probed(FakeService):
 
 
 def connect_from(started: Running, address: str) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", started.port), LIMIT, source_address=(address, 0))
+    return socket.create_connection(("127.0.0.1", started.port), DEADLINE, source_address=(address, 0))
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import asyncio
 
 from prometheus_client import CollectorRegistry
 
+from deadline import DEADLINE
 from fakes.streaming_backend import Seen, StreamingBackend, streaming
 from running.service import QUICK, backend
 from specmux_aggregator.aggregation.ownership import merge
@@ -39,7 +40,7 @@ async def test_close_cuts_also_what_streams_from_a_backend_that_was_exchanged() 
         assert not before.requests[0].left.is_set()
         await exchanges.close()
         for origin in (before, after):
-            await asyncio.wait_for(origin.requests[0].left.wait(), 60)
+            await asyncio.wait_for(origin.requests[0].left.wait(), DEADLINE)
         for item in begun:
             assert not isinstance(item, Failure)
             await item.close()

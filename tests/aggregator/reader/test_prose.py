@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from sampling import examples
 from specmux_tools.web_ui.page_frame import prose
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(st.text(alphabet=st.sampled_from("<>&\"'`=/:. ahtpsjvcripx\n{}%\u2028\x00"), max_size=80))
 def test_prose_has_no_markup_but_its_own(text: str) -> None:
     made = prose(text)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from deadline import DEADLINE
 from specmux_aggregator.aggregation.ownership import merge
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
@@ -69,7 +70,7 @@ def reading_of(reader: FakeReader, provenance: Provenance) -> Reading:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(DEADLINE):
         while not condition():
             await asyncio.sleep(0.005)
 
@@ -84,7 +85,7 @@ async def test_process_starts_at_once_and_is_filled_when_documents_are_known() -
         await until(lambda: reader.jobs[-1] == "add" and not reader.may_add.is_set())
         reader.may_add.set()
         await until(lambda: not reader.may_add.is_set())
-    await asyncio.wait_for(warming, 60)
+    await asyncio.wait_for(warming, DEADLINE)
     assert reader.jobs == ["start", "load_pages", "align", *["add"] * len(KEYS), "home"]
     # The first visitor waits for the page alone.
     found = await reading.of_all(home, seconds=0)
@@ -100,7 +101,7 @@ async def test_visitor_before_that_waits_for_one_document_at_most() -> None:
     visitor = asyncio.create_task(reading.of_all(home, seconds=PAGE_SECONDS))
     await asyncio.sleep(PAGE_SECONDS + 0.1)
     reader.may_add.set()
-    found = await asyncio.wait_for(visitor, 60)
+    found = await asyncio.wait_for(visitor, DEADLINE)
     # The document that was under way, then the page, which names the rest.
     assert reader.jobs[: reader.jobs.index("home") + 1] == ["start", "load_pages", "align", "add", "home"]
     assert len(found.body.split(b",")) >= len(KEYS) - 1  # type: ignore[union-attr]
@@ -111,6 +112,6 @@ async def test_visitor_before_that_waits_for_one_document_at_most() -> None:
 async def test_backends_are_not_asked_for_documents_before_somebody_comes() -> None:
     reader = FakeReader()
     reading = reading_of(reader, Provenance.NATIVE)
-    await asyncio.wait_for(reading.warm_up(home, first=load_pages, is_known=lambda: True), 60)
+    await asyncio.wait_for(reading.warm_up(home, first=load_pages, is_known=lambda: True), DEADLINE)
     assert reader.jobs == ["start", "load_pages", "align", "home"]
     assert not reading.is_complete

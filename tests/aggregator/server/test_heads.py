@@ -11,10 +11,11 @@ from aiohttp import http_parser
 from aiohttp.base_protocol import BaseProtocol
 from aiohttp.http import HttpRequestParser
 from aiohttp.http_exceptions import HttpProcessingError
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from running.request_streams import BENDS, FIELDS, METHODS, TARGETS, VERSIONS
+from sampling import examples
 from specmux_aggregator.server.deciding_head import DECIDING, HEAD_MAX, LINES_MAX, deciding_part
 from specmux_aggregator.server.incoming import HEADERS_MAX
 from specmux_aggregator.server.refusals import LINE_MAX
@@ -153,7 +154,7 @@ def heads(draw: Any) -> bytes:
     return data
 
 
-@settings(max_examples=1500)
+@examples(1500)
 @given(heads())
 def test_parser_makes_the_same_of_a_head_and_of_what_decides_of_it(data: bytes) -> None:
     part = deciding_part(data)
@@ -162,7 +163,7 @@ def test_parser_makes_the_same_of_a_head_and_of_what_decides_of_it(data: bytes) 
 
 
 @pytest.mark.long
-@settings(max_examples=300)
+@examples(300)
 @given(st.data())
 def test_parser_makes_the_same_of_a_head_with_more_lines_that_do_not_decide(data: Any) -> None:
     lines = PLAIN[:-4].split(b"\r\n")

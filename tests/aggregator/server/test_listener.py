@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 import trustme
 
+from deadline import DEADLINE
 from running import serving
 from running.serving import (
     BIG,
-    LIMIT,
     TIERS,
     FakeService,
     eventually,
@@ -199,7 +199,7 @@ def test_client_that_leaves_ends_the_wait_for_its_answer(tier: str) -> None:
 @on_every_tier
 def test_stop_finishes_what_runs_and_closes_what_is_idle(tier: str) -> None:
     with (
-        running(tier, shutdown_timeout=LIMIT) as started,
+        running(tier, shutdown_timeout=DEADLINE) as started,
         started.connect() as idle,
         started.connect() as busy,
     ):
@@ -215,13 +215,13 @@ def test_stop_finishes_what_runs_and_closes_what_is_idle(tier: str) -> None:
         answer = read_all(busy)
         assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
         assert b"\r\nConnection: close\r\n" in answer
-        stopping.result(LIMIT)
+        stopping.result(DEADLINE)
 
 
 @on_every_tier
 def test_request_on_its_way_at_the_end_has_an_answer(tier: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "LAST_ANSWER", LIMIT)
-    with running(tier, shutdown_timeout=LIMIT) as started, started.connect() as idle:
+    monkeypatch.setattr(connections, "LAST_ANSWER", DEADLINE)
+    with running(tier, shutdown_timeout=DEADLINE) as started, started.connect() as idle:
         for _ in range(5):
             idle.sendall(request())
             assert b"\r\nConnection: close" not in read_answer(idle)
@@ -231,7 +231,7 @@ def test_request_on_its_way_at_the_end_has_an_answer(tier: str, monkeypatch: pyt
         answer = read_all(idle)
         assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
         assert b"\r\nConnection: close\r\n" in answer
-        stopping.result(LIMIT)
+        stopping.result(DEADLINE)
 
 
 @on_every_tier
@@ -241,7 +241,7 @@ def test_client_whose_answer_did_not_announce_the_end_may_ask_once_more(
     # Beside a load the client's one more request may take seconds to arrive.
     monkeypatch.setattr(connections, "LAST_ANSWER", 3.0)
     monkeypatch.setattr(serving, "BIG", bytes(8 << 20))  # more than the kernel takes
-    with running(tier, shutdown_timeout=LIMIT) as started, started.connect(receive_buffer=4096) as client:
+    with running(tier, shutdown_timeout=DEADLINE) as started, started.connect(receive_buffer=4096) as client:
         client.sendall(request("/big"))
         client.recv(1, socket.MSG_PEEK)
         stopping = asyncio.run_coroutine_threadsafe(started.server.stop(), started.loop)
@@ -249,13 +249,13 @@ def test_client_whose_answer_did_not_announce_the_end_may_ask_once_more(
         assert b"\r\nConnection: close" not in read_answer(client)
         client.sendall(request())
         assert b"\r\nConnection: close\r\n" in read_all(client)
-        stopping.result(LIMIT)
+        stopping.result(DEADLINE)
 
 
 def test_while_clients_ask_the_end_waits_for_slower_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "LAST_ANSWER", 2.0)
-    monkeypatch.setattr(connections, "LAST_ANSWERS", LIMIT)
-    with running("memoised", shutdown_timeout=LIMIT) as started, contextlib.ExitStack() as opened:
+    monkeypatch.setattr(connections, "LAST_ANSWERS", DEADLINE)
+    with running("memoised", shutdown_timeout=DEADLINE) as started, contextlib.ExitStack() as opened:
         clients = [opened.enter_context(started.connect()) for _ in range(3)]
         for client in clients:
             client.sendall(request())
@@ -265,7 +265,7 @@ def test_while_clients_ask_the_end_waits_for_slower_ones(monkeypatch: pytest.Mon
             time.sleep(1.2)
             client.sendall(request())
             assert b"\r\nConnection: close\r\n" in read_all(client)
-        stopping.result(LIMIT)
+        stopping.result(DEADLINE)
 
 
 @on_every_tier

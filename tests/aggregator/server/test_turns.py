@@ -9,7 +9,8 @@ from itertools import pairwise
 
 import pytest
 
-from running.serving import BIG, LIMIT, TIERS, Running, read_answer, read_exactly, request, running
+from deadline import DEADLINE
+from running.serving import BIG, TIERS, Running, read_answer, read_exactly, request, running
 from specmux_aggregator.server.incoming import RECEIVE, TURN_MAX
 
 COUNT = 5_000
@@ -22,7 +23,7 @@ def answered(started: Running) -> int:
 async def answers_by_turn(started: Running, count: int) -> list[int]:
     """How many there were in each turn, until there are ``count``."""
     seen = [answered(started)]
-    async with asyncio.timeout(LIMIT):
+    async with asyncio.timeout(DEADLINE):
         while seen[-1] < count:
             await asyncio.sleep(0)
             seen.append(answered(started))
@@ -39,9 +40,9 @@ def test_client_that_pipelines_has_few_answers_in_a_turn(tier: str) -> None:
         sending = threads.submit(client.sendall, sent)
         for number in range(COUNT):
             assert f"/{number}?".encode() in read_answer(client)
-        sending.result(LIMIT)
+        sending.result(DEADLINE)
         # What is watched may have its turn before a connection's one time, and after it the next.
-        assert max(turns.result(LIMIT)) <= 2 * TURN_MAX
+        assert max(turns.result(DEADLINE)) <= 2 * TURN_MAX
 
 
 def test_large_body_of_a_request_leaves_no_trace_in_the_next() -> None:
@@ -69,6 +70,6 @@ def test_client_that_reads_slowly_gets_all_of_a_large_read_in_order() -> None:
                 assert read_answer(client).endswith(b"x" * 100_000)
             else:
                 assert f"/{number}?".encode() in read_answer(client)
-        sending.result(LIMIT)
+        sending.result(DEADLINE)
         client.sendall(request("/last", close=True))
         assert read_exactly(client, 15) == b"HTTP/1.1 200 OK"

@@ -9,6 +9,7 @@ import random
 import pytest
 
 from aggregator.upstream.test_client import PATIENT, backend_at
+from deadline import DEADLINE
 from fakes.apiserver import FakeAPIServer
 from specmux_aggregator.config.settings import LimitSettings
 from specmux_aggregator.upstream.body_budget import SMALL, BodyBudget, Share
@@ -113,7 +114,7 @@ def test_who_stops_waiting_leaves_the_line_and_holds_nothing() -> None:
         leaving.cancel()
         await turns()
         del share
-        await asyncio.wait_for(staying, 60)
+        await asyncio.wait_for(staying, DEADLINE)
         late = asyncio.create_task(budget.take("d", ROOM))
         await turns()
         late.cancel()

@@ -15,6 +15,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from deadline import DEADLINE
 from fakes import faulty_backend as faulty
 from fakes.faulty_backend import FAULTS, SLOW_FAULTS, FaultyBackend, document, document_hash
 from specmux_aggregator.config.settings import LimitSettings, PollingSettings
@@ -35,7 +36,7 @@ from specmux_aggregator.upstream.connections.connector import CheckedConnector
 from specmux_converters.group_versions import GroupVersion
 
 APPS = GroupVersion("apis/apps/v1")
-PATIENT = PollingSettings(connect_timeout=20.0, idle_timeout=20.0, total_timeout=30.0)
+PATIENT = PollingSettings(connect_timeout=DEADLINE, idle_timeout=DEADLINE, total_timeout=DEADLINE)
 QUICK = PollingSettings(connect_timeout=2.0, idle_timeout=0.3, total_timeout=0.8)
 SMALL = LimitSettings(max_document_bytes=4 * 1024 * 1024, max_root_bytes=4 * 1024 * 1024)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from deadline import DEADLINE
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.upstream.credentials import Identities
 from specmux_cache.access.server_access import Credentials, ExecPlugin, ServerTLS
@@ -49,7 +50,7 @@ async def test_program_goes_on_until_the_last_who_asks_is_gone(tmp_path: Path) -
     held = Identities()
     one, two = held.take(backend), held.take(backend)
     waiting = [asyncio.ensure_future(identity.current()) for identity in (one, two)]
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(DEADLINE):
         while not pid.exists():
             await asyncio.sleep(0.01)
     await held.give_back(backend)

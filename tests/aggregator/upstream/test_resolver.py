@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from deadline import DEADLINE
 from specmux_aggregator.config.settings import LimitSettings, PollingSettings
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Cause, Failure
@@ -51,7 +52,7 @@ def test_hanging_look_ups_delay_neither_the_pool_nor_the_end(monkeypatch: pytest
     polling = PollingSettings(connect_timeout=0.2, total_timeout=1.0)
 
     def hang(*_: object, **__: object) -> list[Any]:
-        answer.wait(60)
+        answer.wait(DEADLINE)
         raise socket.gaierror(socket.EAI_AGAIN, "try again")
 
     monkeypatch.setattr(socket, "getaddrinfo", hang)

@@ -9,6 +9,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from deadline import DEADLINE
 from running.exchanges import by_transport, exchanges_that_went_wrong
 from specmux_aggregator.config.settings import PollingSettings
 from specmux_aggregator.model.backend import Backend, BackendName
@@ -43,7 +44,7 @@ class Scripted:
             writer.close()
 
     async def ended(self) -> None:
-        await asyncio.wait_for(asyncio.gather(*self._tasks, return_exceptions=True), 60)
+        await asyncio.wait_for(asyncio.gather(*self._tasks, return_exceptions=True), DEADLINE)
 
 
 def ask_all(backend: Scripted, *targets: str, path: str = "", **fields: Any) -> list[Any]:

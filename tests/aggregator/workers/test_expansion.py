@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from deadline import DEADLINE
+
 OK = {"200": {"description": "OK", "schema": {"type": "object"}}}
 MEDIA_TYPES = [f"a/b{number}" for number in range(500)]
 BODY = {"type": "object", "properties": {f"p{number}": {"type": "string"} for number in range(20)}}
@@ -72,7 +74,7 @@ def peak_of(document: dict[str, Any]) -> tuple[bytes, int]:
         input=json.dumps(document).encode(),
         capture_output=True,
         check=True,
-        timeout=100,
+        timeout=DEADLINE,
     )
     kind, peak = answer.stdout.split()
     return kind, int(peak)

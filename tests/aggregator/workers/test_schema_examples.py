@@ -105,6 +105,7 @@ def test_every_kind_of_the_release_has_one(form: SchemaForm, tally: Callable[[st
     tally(f"examples of the release, {form.name}: taken by their schemas", count)
 
 
+@pytest.mark.long
 @needs("data/crds")
 def test_every_example_of_a_custom_resource_is_taken(tally: Callable[[str, int], None]) -> None:
     count = 0

@@ -23,12 +23,11 @@ from pathlib import Path
 
 import pytest
 
+from deadline import DEADLINE
 from specmux_aggregator.errors import NoWorker, WorkerFailed
 from specmux_aggregator.reader.process import Reader
 from specmux_aggregator.workers import worker as workers
 from specmux_aggregator.workers.worker import Worker, WorkerProcess
-
-PATIENT = 30.0  # seconds: for builds that are meant to end by themselves
 
 
 def is_alive(pid: int) -> bool:
@@ -40,7 +39,7 @@ def is_alive(pid: int) -> bool:
 
 
 async def until_gone(pid: int) -> None:
-    async with asyncio.timeout(PATIENT):
+    async with asyncio.timeout(DEADLINE):
         while is_alive(pid):
             await asyncio.sleep(0.01)
 
@@ -51,13 +50,13 @@ def is_alive_in(process: workers.WorkerProcess) -> bool:
 
 
 async def until_threads_end() -> None:
-    async with asyncio.timeout(PATIENT):
+    async with asyncio.timeout(DEADLINE):
         while any(each.name.startswith("worker") for each in threading.enumerate()):
             await asyncio.sleep(0.01)
 
 
 async def test_build_that_crashes_is_worker_failed_and_costs_no_process() -> None:
-    worker = Worker(timeout=PATIENT)
+    worker = Worker(timeout=DEADLINE)
     pid = await worker.run(os.getpid)
     with pytest.raises(WorkerFailed, match="ZeroDivisionError"):
         await worker.run(operator.truediv, 1, 0)
@@ -78,18 +77,18 @@ async def test_worker_without_work_returns_what_its_last_job_took() -> None:
     def resident() -> int:
         return int(Path(f"/proc/{pid}/status").read_text().partition("VmRSS:")[2].split()[0]) // 1024
 
-    worker = Worker(timeout=PATIENT)
+    worker = Worker(timeout=DEADLINE)
     pid = await worker.run(os.getpid)
     before = resident()
     await worker.run(exec, FILL, {})
-    async with asyncio.timeout(PATIENT):
+    async with asyncio.timeout(DEADLINE):
         while resident() > before + 20:
             await asyncio.sleep(0.05)
     await worker.close()
 
 
 async def test_worker_that_dies_in_a_build_fails_that_build_alone() -> None:
-    worker = Worker(timeout=PATIENT)
+    worker = Worker(timeout=DEADLINE)
     first = asyncio.create_task(worker.run(os._exit, 1))
     waiting = [asyncio.create_task(worker.run(os.getpid)) for _ in range(3)]
     with pytest.raises(WorkerFailed, match="died"):
@@ -110,7 +109,7 @@ def busy(seconds: float, pause: float = 0.0) -> float:
 
 async def test_limit_of_a_build_is_processor_time() -> None:
     """A core that others use as well makes a build longer by the clock, not dearer."""
-    worker = Worker(timeout=PATIENT)
+    worker = Worker(timeout=DEADLINE)
     await worker.start()
     worker._timeout = 4.0
     assert await worker.run(busy, 1.0, 0.25) == 1.0  # a sixth of a core, for longer than the limit
@@ -121,7 +120,7 @@ async def test_limit_of_a_build_is_processor_time() -> None:
 
 
 async def test_worker_that_is_killed_says_what_to_do(caplog: pytest.LogCaptureFixture) -> None:
-    worker = Worker(timeout=PATIENT)
+    worker = Worker(timeout=DEADLINE)
     pid = await worker.run(os.getpid)
     running = asyncio.create_task(worker.run(time.sleep, 3600))
     await asyncio.sleep(0.05)
@@ -134,7 +133,7 @@ async def test_worker_that_is_killed_says_what_to_do(caplog: pytest.LogCaptureFi
 
 
 async def test_worker_that_died_while_idle_is_replaced_without_a_failure() -> None:
-    worker = Worker(timeout=PATIENT)
+    worker = Worker(timeout=DEADLINE)
     pid = await worker.run(os.getpid)
     os.kill(pid, signal.SIGKILL)
     await until_gone(pid)
@@ -143,19 +142,19 @@ async def test_worker_that_died_while_idle_is_replaced_without_a_failure() -> No
 
 
 async def test_build_that_takes_too_long_is_killed() -> None:
-    worker = Worker(timeout=PATIENT)
+    worker = Worker(timeout=DEADLINE)
     pid = await worker.run(os.getpid)
     worker._timeout = 0.2
     with pytest.raises(WorkerFailed, match="not done after"):
         await worker.run(time.sleep, 3600)
     await until_gone(pid)
-    worker._timeout = PATIENT
+    worker._timeout = DEADLINE
     assert await worker.run(os.getpid) != pid
     await worker.close()
 
 
 async def test_caller_that_leaves_while_it_waits_kills_nobody_else_s_build() -> None:
-    worker = Worker(timeout=PATIENT)
+    worker = Worker(timeout=DEADLINE)
     pid = await worker.run(os.getpid)
     running = asyncio.create_task(worker.run(time.sleep, 0.3))
     await asyncio.sleep(0.05)
@@ -168,7 +167,7 @@ async def test_caller_that_leaves_while_it_waits_kills_nobody_else_s_build() -> 
 
 
 async def test_caller_that_leaves_during_its_build_ends_it() -> None:
-    worker = Worker(timeout=PATIENT)
+    worker = Worker(timeout=DEADLINE)
     pid = await worker.run(os.getpid)
     running = asyncio.create_task(worker.run(time.sleep, 3600))
     await asyncio.sleep(0.05)
@@ -181,7 +180,7 @@ async def test_caller_that_leaves_during_its_build_ends_it() -> None:
 
 
 async def test_starting_does_not_hold_up_the_loop_nor_end_with_its_first_caller() -> None:
-    worker = Worker(timeout=PATIENT)
+    worker = Worker(timeout=DEADLINE)
     turns = 0
     first = asyncio.create_task(worker.run(os.getpid))
     for _ in range(5):
@@ -194,13 +193,13 @@ async def test_starting_does_not_hold_up_the_loop_nor_end_with_its_first_caller(
 
 
 async def test_memo_is_kept_between_builds() -> None:
-    worker = Worker(timeout=PATIENT)
+    worker = Worker(timeout=DEADLINE)
     assert await worker.build(id) == await worker.build(id)
     await worker.close()
 
 
 async def test_worker_closed_while_it_starts_leaves_no_process() -> None:
-    worker = Worker(timeout=PATIENT)
+    worker = Worker(timeout=DEADLINE)
     first = asyncio.create_task(worker.run(os.getpid))
     await asyncio.sleep(0)
     process = worker._process
@@ -233,7 +232,7 @@ async def test_reader_closed_while_it_starts_begins_no_other_process() -> None:
 
 @pytest.mark.parametrize("is_killed_before", [False, True])
 async def test_nothing_of_a_closed_worker_is_left_for_the_interpreter_to_end(is_killed_before: bool) -> None:
-    worker = Worker(timeout=PATIENT)
+    worker = Worker(timeout=DEADLINE)
     pid = await worker.run(os.getpid)
     if is_killed_before:
         worker.end()
@@ -243,7 +242,7 @@ async def test_nothing_of_a_closed_worker_is_left_for_the_interpreter_to_end(is_
 
 
 async def test_worker_that_was_started_has_its_process_when_work_comes() -> None:
-    worker = Worker(timeout=PATIENT)
+    worker = Worker(timeout=DEADLINE)
     await worker.start()
     assert worker._process is not None
     pid = worker._process.pid
@@ -257,7 +256,7 @@ async def test_worker_that_does_not_start_says_so_once_and_tells_whoever_brings_
     def fails(jobs: Connection) -> None:
         raise OSError(errno.EMFILE, "too many open files")
 
-    worker = Worker(timeout=PATIENT)
+    worker = Worker(timeout=DEADLINE)
     caplog.set_level(logging.INFO)
     monkeypatch.setattr(workers, "PAUSE_MIN", 0.0)
     with monkeypatch.context() as patched:
@@ -276,8 +275,8 @@ async def test_service_without_memory_for_a_thread_holds_nobody_up(monkeypatch: 
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(ThreadPoolExecutor, "_adjust_thread_count", starts_no_thread)
-    worker = Worker(timeout=PATIENT)
-    async with asyncio.timeout(PATIENT):
+    worker = Worker(timeout=DEADLINE)
+    async with asyncio.timeout(DEADLINE):
         with pytest.raises(NoWorker, match="can't start new thread"):
             await worker.run(os.getpid)
         await worker.close()
@@ -289,10 +288,10 @@ def forkserver_pid() -> int:
 
 
 async def test_stopped_worker_is_gone_once_it_is_closed() -> None:
-    worker = Worker(timeout=PATIENT)
+    worker = Worker(timeout=DEADLINE)
     pid = await worker.run(os.getpid)
     os.kill(pid, signal.SIGSTOP)
-    async with asyncio.timeout(PATIENT):
+    async with asyncio.timeout(DEADLINE):
         await worker.close()
     assert not is_alive(pid)
     await until_threads_end()
@@ -300,14 +299,14 @@ async def test_stopped_worker_is_gone_once_it_is_closed() -> None:
 
 @pytest.mark.parametrize("is_starting", [False, True])
 async def test_stopped_fork_server_holds_no_end_up(is_starting: bool) -> None:
-    worker, other = Worker(timeout=PATIENT), Worker(timeout=PATIENT)
+    worker, other = Worker(timeout=DEADLINE), Worker(timeout=DEADLINE)
     pid = await worker.run(os.getpid)
     helper = forkserver_pid()
     os.kill(helper, signal.SIGSTOP)
     if is_starting:
         starting = asyncio.create_task(other.start())
         await asyncio.sleep(0.2)
-    async with asyncio.timeout(PATIENT):
+    async with asyncio.timeout(DEADLINE):
         await asyncio.gather(worker.close(), other.close())
         if is_starting:
             starting.cancel()
@@ -324,7 +323,7 @@ async def test_fork_server_that_forks_nothing_is_replaced(monkeypatch: pytest.Mo
     monkeypatch.setattr(workers, "START_MAX", 1.0)
     monkeypatch.setattr(workers, "PAUSE_MIN", 0.0)
     monkeypatch.setattr(workers, "END_MAX", 0.2)
-    worker = Worker(timeout=PATIENT)
+    worker = Worker(timeout=DEADLINE)
     await worker.run(os.getpid)
     worker.end()
     await worker.close()
@@ -346,7 +345,7 @@ async def test_start_that_fails_is_tried_again_after_twice_the_time(monkeypatch:
 
     loop = asyncio.get_running_loop()
     now = loop.time()
-    worker = Worker(timeout=PATIENT)
+    worker = Worker(timeout=DEADLINE)
     monkeypatch.setattr(workers, "_launch", fails)
     monkeypatch.setattr(loop, "time", lambda: now)
     for second in range(600):
@@ -369,11 +368,11 @@ def half_a_result() -> None:
 
 
 async def test_worker_that_is_killed_as_it_writes_a_result_holds_nobody_up() -> None:
-    worker = Worker(timeout=PATIENT)
+    worker = Worker(timeout=DEADLINE)
     await worker.run(os.getpid)
     with pytest.raises(WorkerFailed, match="died"):
         await worker.run(half_a_result)
-    async with asyncio.timeout(PATIENT):
+    async with asyncio.timeout(DEADLINE):
         assert await worker.run(os.getpid) != os.getpid()
         await worker.close()
     await until_threads_end()
@@ -391,7 +390,7 @@ async def test_worker_starts_again_when_the_fork_server_ends_as_it_starts(
             raise failures.pop()
         return start(jobs)
 
-    worker = Worker(timeout=PATIENT)
+    worker = Worker(timeout=DEADLINE)
     monkeypatch.setattr(workers, "PAUSE_MIN", 0.0)
     monkeypatch.setattr(workers, "_launch", starts_late)
     assert await worker.run(os.getpid) != os.getpid()
@@ -429,7 +428,7 @@ def imported_once() -> set[str]:
 
 
 async def test_a_worker_imports_nothing_of_its_own_to_begin() -> None:
-    worker = Worker(timeout=PATIENT)
+    worker = Worker(timeout=DEADLINE)
     try:
         modules = set(await worker.run(eval, "[*__import__('sys').modules]"))
     finally:

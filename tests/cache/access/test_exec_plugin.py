@@ -19,6 +19,7 @@ import pytest
 import trustme
 from blockbuster import blockbuster_ctx
 
+from deadline import DEADLINE
 from fakes.cluster import FakeCluster
 from specmux_aggregator.config.settings import LimitSettings, PollingSettings
 from specmux_aggregator.model.backend import Backend, BackendName
@@ -282,7 +283,7 @@ def test_close_ends_what_runs(tmp_path: Path) -> None:
     async def scenario() -> int:
         held = ExecCredentials(plugin(command), backend().access)
         waiting = asyncio.ensure_future(held.current())
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(DEADLINE):
             while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
                 await asyncio.sleep(0.01)
         await held.close()
@@ -296,7 +297,7 @@ def test_close_ends_what_runs(tmp_path: Path) -> None:
 
 # Towards a backend
 
-POLLING = PollingSettings(connect_timeout=5.0, idle_timeout=5.0, total_timeout=10.0)
+POLLING = PollingSettings(connect_timeout=DEADLINE, idle_timeout=DEADLINE, total_timeout=DEADLINE)
 
 
 def client_of(server: FakeCluster, command: str, **tls: Any) -> BackendClient:

@@ -17,6 +17,7 @@ import trustme
 import yaml
 
 from cache.access.kubeconfigs import EXEC, config, read, refusal
+from deadline import DEADLINE
 from fakes.cluster import FakeCluster
 from specmux_aggregator.config.settings import PollingSettings
 from specmux_aggregator.kubernetes.cluster_access import backend_of
@@ -164,7 +165,7 @@ async def kubectl(*arguments: str, folder: Path, **environ: str) -> bytes:
         stdout=asyncio.subprocess.PIPE,
         env={"PATH": os.environ["PATH"], "HOME": str(folder), **environ},
     )
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(DEADLINE):
         output, _ = await process.communicate()
     return output
 

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from deadline import DEADLINE
 from specmux_cache.errors import BadAnswer, ServerUnreachable
 from specmux_cache.http import transport
 from specmux_cache.http.caching import Answer
@@ -45,7 +46,7 @@ class Peer:
     def close(self) -> None:
         self._listening.shutdown(socket.SHUT_RDWR)
         self._listening.close()
-        self._thread.join(60)
+        self._thread.join(DEADLINE)
 
     def _serve(self) -> None:
         while True:
@@ -180,7 +181,7 @@ def test_a_name_that_is_looked_up_for_ever_costs_an_event_loop_no_more_than_the_
     given_up = threading.Event()
 
     def look_up(*_: object, **__: object) -> list[object]:
-        given_up.wait(300)
+        given_up.wait(DEADLINE)
         return []
 
     async def scenario() -> None:
@@ -215,7 +216,7 @@ def test_close_ends_what_runs(answer: tuple[bytes, ...]) -> None:
         running, queued = (asyncio.create_task(own.get(server.url("/api"), ())) for _ in range(2))
         while not peer.heads:
             await asyncio.sleep(0.01)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(DEADLINE):
             await own.close()
         with pytest.raises((ServerUnreachable, BadAnswer)):
             await running

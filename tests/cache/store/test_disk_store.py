@@ -14,6 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from deadline import DEADLINE
+from sampling import examples
 from specmux_cache.errors import StoreFull, StoreUnavailable
 from specmux_cache.store import contents
 from specmux_cache.store.disk_store import DiskStore, StoreLimits
@@ -52,7 +54,7 @@ scalars = (
 keys = st.builds(Key, *[st.text(max_size=20)] * 5)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     key=keys,
     body=st.binary(max_size=2000),
@@ -337,7 +339,9 @@ with DiskStore.open(pathlib.Path(sys.argv[1])) as store:
 
 
 def test_a_forked_child_may_use_the_store_it_inherits(tmp_path: Path) -> None:
-    subprocess.run([sys.executable, "-W", "ignore", "-c", FORK, tmp_path / "cache"], check=True, timeout=60)
+    subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORK, tmp_path / "cache"], check=True, timeout=DEADLINE
+    )
 
 
 @pytest.mark.parametrize("tag", [None, "file 0", "", 7, b"\xff"])

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from deadline import DEADLINE
 from specmux_cache.errors import DiskFull, StoreFull, StoreUnavailable
 from specmux_cache.store.disk_store import DiskStore, StoreLimits
 from specmux_cache.store.keys import Key
@@ -373,6 +374,7 @@ with DiskStore.open(pathlib.Path(sys.argv[1])) as store:
 """
 
 
+@pytest.mark.long
 def test_sixteen_processes_may_open_a_new_cache_at_once(tmp_path: Path) -> None:
     children = [
         subprocess.Popen(
@@ -384,7 +386,7 @@ def test_sixteen_processes_may_open_a_new_cache_at_once(tmp_path: Path) -> None:
         assert child.stdin is not None
         child.stdin.write(b"go\n")
         child.stdin.close()
-    assert [child.wait(timeout=100) for child in children] == [0] * 16
+    assert [child.wait(timeout=DEADLINE) for child in children] == [0] * 16
     with DiskStore.open(tmp_path / "cache") as store:
         assert store.stats().entries == 16 * 10 + 10
         assert store.check() == ()
@@ -419,7 +421,7 @@ def test_two_compactors_at_once_do_the_work_once(tmp_path: Path) -> None:
         assert child.stdin is not None
         child.stdin.write("go\n")
         child.stdin.flush()
-    answers = [child.communicate(timeout=60)[0].strip() for child in children]
+    answers = [child.communicate(timeout=DEADLINE)[0].strip() for child in children]
     # Where the machine ran them one after the other, the second found nothing.
     assert sorted(answers) in (["3000", "locked"], ["0", "3000"])
 

@@ -98,6 +98,7 @@ def test_swagger_of_a_whole_release_is_recognised_when_it_is_protobuf() -> None:
     assert recognise(data) == media_types.PROTOBUF_V2
 
 
+@pytest.mark.long
 def test_shared_fragments_change_no_byte_when_all_documents_go_through_them() -> None:
     """One small memo for every release, so that parts are shared, fall out and come back."""
     fragments = Fragments(max_bytes=256 * 1024)

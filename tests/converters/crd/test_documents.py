@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from openapi_spec_validator import OpenAPIV30SpecValidator
 
 from converters.crd.widgets import COMPONENT, KEY, of_spec, widget
 from data.crd_manifests import manifests
 from data.own_definitions import own_clusters
+from sampling import examples
 from shared_data import DATA
 from specmux_converters import codecs, media_types
 from specmux_converters.crd import CRDMemo, build
@@ -53,6 +54,7 @@ def assert_valid(document: Document) -> None:
     assert [str(error) for error in Validator(document).iter_errors()] == []
 
 
+@pytest.mark.long
 def test_real_documents_are_whole_and_encode(tally: Callable[[str, int], None]) -> None:
     """Of the projects' definitions, else of our own."""
     others = [manifests(DATA / "crds")] if (DATA / "crds").is_dir() else []
@@ -346,7 +348,7 @@ MUTABLE = widget(
 PLACES = len(list(nodes(MUTABLE)))
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(st.lists(st.tuples(st.integers(0, PLACES - 1), JUNK), min_size=1, max_size=3))
 def test_any_value_anywhere_is_published_or_reported(changes: list[tuple[int, Any]]) -> None:
     manifest = copy.deepcopy(MUTABLE)

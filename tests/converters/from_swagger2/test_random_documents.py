@@ -8,11 +8,12 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from openapi_spec_validator import OpenAPIV30SpecValidator
 
 from data.random_swagger import random_swagger, with_faults
+from sampling import examples
 from specmux_converters import ConverterError
 from specmux_converters.document import canonical
 from specmux_converters.from_swagger2.conversion import convert_whole
@@ -39,7 +40,7 @@ def dangling(document: Any) -> list[str]:
 
 @pytest.mark.long
 @given(SWAGGERS)
-@settings(max_examples=25)
+@examples(25)
 def test_a_valid_document_becomes_a_valid_one(swagger: Any) -> None:
     made = convert_whole(swagger)
     assert dangling(made.document) == []
@@ -60,7 +61,7 @@ def test_what_is_lost_of_a_valid_document_has_no_place_in_v3(swagger: Any, profi
 
 
 @given(SWAGGERS, st.integers(0, 2**32), PROFILES)
-@settings(max_examples=150)
+@examples(150)
 def test_a_document_with_faults_is_refused_or_converted(swagger: Any, seed: int, profile: Profile) -> None:
     broken = with_faults(Random(seed), swagger)
     before = repr(broken)

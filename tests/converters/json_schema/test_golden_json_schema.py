@@ -94,6 +94,7 @@ def test_objects_of_go_types(tally: Callable[[str, int], None]) -> None:
     compare("verdicts-typed", tally, is_typed=True)
 
 
+@pytest.mark.long
 @needs("data/crds")
 def test_custom_resources(tally: Callable[[str, int], None]) -> None:
     compare("verdicts-cr", tally, is_typed=False)
@@ -178,6 +179,7 @@ def test_paths_that_kubeconform_asks_for(tally: Callable[[str, int], None]) -> N
     tally("golden kubeconform-paths: the kind is there", count)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["verdicts-typed", pytest.param("verdicts-cr", marks=marks("data/crds"))])
 def test_all_says_what_the_schema_of_the_kind_says(name: str, tally: Callable[[str, int], None]) -> None:
     whole = jsonschema_rs.Draft7Validator(dispatcher(catalogue.schemas(), STRICT), validate_formats=True)

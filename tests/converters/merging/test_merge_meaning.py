@@ -7,9 +7,10 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from sampling import examples
 from shared_data import NATIVE, documents, load
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.losses import pointer_to
@@ -93,7 +94,7 @@ def assert_whole(inputs: Mapping[GroupVersion, Any], merged: MergeResult) -> Non
             assert text(written_out(got, merged.document)) == text(written_out(node, document)), name
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(sets)
 def test_hostile_sets_keep_their_meaning(inputs: Mapping[GroupVersion, Any]) -> None:
     merged = merge(inputs)
@@ -102,7 +103,7 @@ def test_hostile_sets_keep_their_meaning(inputs: Mapping[GroupVersion, Any]) -> 
     assert len(set(ids)) == len(ids) == len(inputs)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(sets)
 def test_order_of_documents_and_keys_is_nothing(inputs: Mapping[GroupVersion, Any]) -> None:
     def turned(node: Any) -> Any:
@@ -115,7 +116,7 @@ def test_order_of_documents_and_keys_is_nothing(inputs: Mapping[GroupVersion, An
     assert (other.renamed, other.conflicts) == (merged.renamed, merged.conflicts)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(components)
 def test_equal_documents_share_everything(parts: Any) -> None:
     inputs = {GroupVersion(key): with_path(key, parts) for key in "abc"}

@@ -7,10 +7,11 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from data.built_in_swagger import documents_of
+from sampling import examples
 from shared_data import DATA, read
 from specmux_converters import convert_whole
 from specmux_converters.errors import ConverterError, InvalidDocument, LimitExceeded
@@ -272,7 +273,7 @@ SCHEMAS = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(SCHEMAS, st.sampled_from(["csv", "ssv", "pipes", "multi"]), st.booleans())
 def test_v2_to_v3_to_v2_keeps_the_meaning(node: Any, collection: str, is_form: bool) -> None:
     listed = {"name": "l", "in": "query", "type": "array", "items": {"type": "string"}}
@@ -333,7 +334,7 @@ V3_PARAMETERS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(V3_SCHEMAS, V3_PARAMETERS, st.sampled_from(["200", "404", "default"]))
 def test_v3_to_v2_to_v3_is_the_same_where_nothing_is_lost(node: Any, parameter: Any, status: str) -> None:
     media = {"application/json": {"schema": node}}

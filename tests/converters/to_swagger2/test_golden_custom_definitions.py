@@ -24,7 +24,7 @@ RECORDED = Path(__file__).parent / "recorded" / "custom-definitions.jsonl"
 
 
 @needs("data/crds")
-@pytest.mark.parametrize("release", ["1.34", "1.37"])
+@pytest.mark.parametrize("release", [pytest.param("1.34", marks=pytest.mark.long), "1.37"])
 def test_definitions_are_those_that_an_apiserver_publishes(
     release: str, tally: Callable[[str, int], None]
 ) -> None:

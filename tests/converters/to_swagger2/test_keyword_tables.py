@@ -7,11 +7,12 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from data.random_swagger import random_swagger
 from data.written_components import written_out
+from sampling import examples
 from specmux_converters import convert_whole
 from specmux_converters.from_swagger2.paths.operations import COPIED
 from specmux_converters.from_swagger2.paths.parameters import KEPT, LOCATIONS, SCHEMA_KEYS
@@ -230,7 +231,7 @@ def whole(**rest: Any) -> dict[str, Any]:
     return {"openapi": "3.0.3", "info": {"title": "t", "version": "1"}, "paths": {}, **rest}
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(st.randoms(use_true_random=False))
 def test_v3_of_any_swagger_means_the_same_after_both_directions(random: Random) -> None:
     first = convert_whole(random_swagger(random), profile="oas").document

@@ -9,9 +9,10 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from sampling import examples
 from specmux_converters.errors import ConverterError
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.profiles import schemas_only, with_shared_components
@@ -142,7 +143,7 @@ USES: list[Callable[[dict[str, Any]], object]] = [
 
 
 @pytest.mark.parametrize("use", range(len(USES)))
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(changes=st.lists(st.tuples(st.sampled_from(PLACES), st.sampled_from(JUNK)), min_size=1, max_size=3))
 def test_junk_is_converted_or_refused(use: int, changes: list[tuple[tuple[str | int, ...], Any]]) -> None:
     document = copy.deepcopy(DOCUMENT)

@@ -23,7 +23,9 @@ from specmux_converters.to_swagger2.conversion import convert_to_v2
 
 @pytest.mark.parametrize("profile", ["oas", "kubernetes"])
 @pytest.mark.parametrize(
-    "documents", [pytest.param("published", marks=marks(PUBLISHED, "data/crds")), "own"], indirect=True
+    "documents",
+    [pytest.param("published", marks=[*marks(PUBLISHED, "data/crds"), pytest.mark.long]), "own"],
+    indirect=True,
 )
 def test_what_does_not_come_back_is_reported(
     documents: Iterable[dict[str, Any]], profile: Profile, tally: Callable[[str, int], None]

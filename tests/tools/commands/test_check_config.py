@@ -14,6 +14,7 @@ import orjson
 import pytest
 from click.testing import CliRunner, Result
 
+from deadline import DEADLINE
 from fakes.faulty_backend import FaultyBackend, document, with_status
 from specmux_aggregator.commands.check_config import check_config
 from specmux_aggregator.errors import InvalidConfig, NoBackendReachable, SpecmuxError, WorkerFailed
@@ -28,13 +29,13 @@ def serving(*servers: FaultyBackend) -> Iterator[None]:
     thread.start()
     try:
         for server in servers:
-            asyncio.run_coroutine_threadsafe(server.listen(), loop).result(60)
+            asyncio.run_coroutine_threadsafe(server.listen(), loop).result(DEADLINE)
         yield
     finally:
         for server in servers:
-            asyncio.run_coroutine_threadsafe(server.refuse(), loop).result(60)
+            asyncio.run_coroutine_threadsafe(server.refuse(), loop).result(DEADLINE)
         loop.call_soon_threadsafe(loop.stop)
-        thread.join(60)
+        thread.join(DEADLINE)
         loop.close()
 
 

@@ -18,6 +18,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from data.built_in_swagger import swagger_of
+from deadline import DEADLINE
 from shared_data import DATA, PUBLISHED, SHARED, documents, files, read
 from specmux_aggregator.command_line.progress import progress
 from specmux_converters import codecs, media_types
@@ -317,7 +318,7 @@ def piped(path: Path, redirection: str, *, size: int = 0) -> subprocess.Complete
         ["/bin/bash", "-c", f"{command} {redirection}; exit ${{PIPESTATUS[0]}}"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=DEADLINE,
     )
 
 

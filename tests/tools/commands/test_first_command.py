@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from data.explained_documents import bed
+from deadline import DEADLINE
 from fakes.openapi_server import Reference
 from fakes.openapi_thread import serving_in_thread
 from specmux_aggregator.cli import main
@@ -107,7 +108,7 @@ def test_any_command_first_and_every_command_second(
         env={**clean, "HOME": str(home)},
         stdin=subprocess.DEVNULL,
         text=True,
-        timeout=120,
+        timeout=DEADLINE,
     )
     assert ran.returncode in {0, 1, 5}, ran.stderr
     assert not any(each in ran.stdout + ran.stderr for each in REFUSED), ran.stderr

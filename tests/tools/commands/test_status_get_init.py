@@ -15,6 +15,7 @@ import yaml
 from click.testing import CliRunner, Result
 from jsonschema import Draft202012Validator
 
+from deadline import DEADLINE
 from fakes.apiserver import FakeAPIServer, document
 from fakes.openapi_server import Reference, Reply
 from fakes.openapi_thread import serving_in_thread
@@ -51,11 +52,11 @@ def serving(*, is_down: bool = False) -> Iterator[str]:
     thread = threading.Thread(target=asyncio.run, args=(main(),))
     thread.start()
     try:
-        assert ready.wait(20)
+        assert ready.wait(DEADLINE)
         yield found[0]
     finally:
         stop.set()
-        thread.join(60)
+        thread.join(DEADLINE)
 
 
 def test_status_says_how_everything_is() -> None:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deadline import DEADLINE
 from specmux_converters.printing import printable, printable_lines
 
 HOSTILE = "\x1b]52;c;cm0gLXJmIH4K\x07\x1b[2J\x1b]8;;http://evil\x07text\x1b]8;;\x07 \x9b31m\u202e \x00\rend"
@@ -106,7 +107,7 @@ def environment(folder: Path) -> dict[str, str]:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_pipe(folder: Path, name: str) -> None:
     done = subprocess.run(
-        command(folder, name), capture_output=True, timeout=60, check=False, env=environment(folder)
+        command(folder, name), capture_output=True, timeout=DEADLINE, check=False, env=environment(folder)
     )
     said = (done.stdout + done.stderr).decode()
     assert len(said) > 20
@@ -127,7 +128,7 @@ def test_terminal(folder: Path, name: str) -> None:
                 said += data
         except OSError:  # how Linux says that the other side is closed
             pass
-        run.wait(timeout=60)
+        run.wait(timeout=DEADLINE)
     os.close(ours)
     text = said.decode().replace("\r\n", "\n")
     assert len(text) > 20

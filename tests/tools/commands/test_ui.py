@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from data.explained_documents import bed
+from deadline import DEADLINE
 from fakes.openapi_server import Reference
 from fakes.openapi_thread import serving_in_thread
 from specmux_aggregator.cli import main
@@ -30,7 +31,7 @@ async def shown(*source: str) -> None:
     )  # fmt: skip
     try:
         assert process.stdout is not None
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(DEADLINE):
             line = (await process.stdout.readline()).decode().strip()
             url = line.removeprefix("the web UI is at ")
             assert url.startswith("http://127.0.0.1:")
@@ -74,7 +75,7 @@ def test_page_of_a_server_has_its_kinds(tmp_path: Path) -> None:
         )  # fmt: skip
         try:
             assert process.stdout is not None
-            async with asyncio.timeout(60), aiohttp.ClientSession() as session:
+            async with asyncio.timeout(DEADLINE), aiohttp.ClientSession() as session:
                 page = (await process.stdout.readline()).decode().strip().removeprefix("the web UI is at ")
                 while True:
                     async with session.get(f"{page}kind/{KEY}/Bed") as answer:

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import shared_data
 from data.compared import compared_documents, document, inlined, of_documents, reversed_members, told
+from sampling import examples
 from shared_data import DATA, files
 from specmux_converters.errors import ConverterError
 from specmux_converters.recognise import DocumentKind, recognise
@@ -64,7 +65,7 @@ PLAIN = schemas(LEAVES)
 REFERENCES = st.sampled_from([{"$ref": "#/components/schemas/One"}, {"$ref": "#/components/schemas/Two"}])
 REFERRING = schemas(st.one_of(LEAVES, REFERENCES))
 
-quick = settings(max_examples=150)
+quick = examples(150)
 
 
 @quick

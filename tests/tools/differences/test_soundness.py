@@ -16,6 +16,7 @@ import pytest
 import shared_data
 from data.compared import of_manifests
 from data.schema_pairs import UNDECIDED, Schemas, outcome
+from sampling import ends
 from shared_data import DATA, needs
 from specmux_converters.crd import build
 from specmux_converters.yaml import parse_yaml_stream
@@ -28,7 +29,7 @@ PAIRS = 12
 TRIES = 12
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", ends(range(8)))
 def test_random_pairs_say_what_breaks(seed: int, tally: Callable[[str, int], None]) -> None:
     chance = Random(seed)
     schemas = Schemas(chance)

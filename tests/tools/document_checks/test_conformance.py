@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
+from deadline import DEADLINE
 from fakes.apiserver import FakeAPIServer, document, serving
 from fakes.apiserver_deviations import KNOWN, as_kubernetes
 from running.service import Client, backend, service
@@ -191,7 +192,7 @@ def test_command_tries_a_running_server(tmp_path: Path) -> None:
                 command,
                 capture_output=True,
                 text=True,
-                timeout=100,
+                timeout=DEADLINE,
                 env={**os.environ, "HOME": str(tmp_path)},
             )
 

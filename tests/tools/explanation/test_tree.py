@@ -116,6 +116,7 @@ def test_document_may_say_nonsense() -> None:
     assert [each.name for each in spec.fields] == ["allOf", "gone", "odd"]
 
 
+@pytest.mark.long
 def test_every_tree_of_the_release_has_each_field_once() -> None:
     for found in release_kinds():
         tree = tree_of(found.document, FieldPlace((), found.schema))

@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Callable, Coroutine
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,11 @@ import orjson
 import pytest
 
 from data.explained_documents import bed
+from deadline import DEADLINE
 
-mcp = pytest.importorskip("mcp", reason="the extra specmux[mcp] is not installed")
+# Not imported here: that takes a second, of every process that only collects.
+installed = pytest.mark.skipif(find_spec("mcp") is None, reason="the extra specmux[mcp] is not installed")
+pytestmark = installed
 
 NAME = {"type": "string", "description": "What it is called.", "default": "bed"}
 VERSION = "garden.example.org/v1"
@@ -32,13 +36,15 @@ def write(folder: Path, *, other: str = "", **spec: Any) -> Path:
 
 
 def asked(folder: Path, scenario: Callable[[Any], Coroutine[Any, Any, None]], *options: str) -> None:
+    import mcp
+
     async def whole() -> None:
         command = mcp.StdioServerParameters(
             command=sys.executable,
             args=["-m", "specmux_aggregator.cli", "mcp", "--directory", str(folder), *options],
             env=environment(folder),
         )
-        async with asyncio.timeout(90), mcp.Client(command) as client:
+        async with asyncio.timeout(DEADLINE), mcp.Client(command) as client:
             await scenario(client)
 
     asyncio.run(whole())

@@ -15,22 +15,22 @@ from typing import Any
 
 import pytest
 
-from tools.mcp.test_mcp import NAME, environment, told, write
+from deadline import DEADLINE
+from running.ports import free_port
+from tools.mcp.test_mcp import NAME, environment, installed, told, write
 
-mcp = pytest.importorskip("mcp", reason="the extra specmux[mcp] is not installed")
+pytestmark = installed
 
 INITIALIZE = (
     b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18",'
     b'"capabilities":{},"clientInfo":{"name":"test","version":"1"}}}'
 )
-STARTS_WITHIN = 60.0  # seconds, on a machine that is busy
 
 
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     folder = write(tmp_path_factory.mktemp("documents"), name=NAME)
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        free = int(taken.getsockname()[1])
+    free = free_port()
     command = [sys.executable, "-m", "specmux_aggregator.cli", "mcp", "--http", "--port", str(free)]
     server = subprocess.Popen(
         [*command, "--directory", str(folder)],
@@ -43,11 +43,11 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
         yield free
     finally:
         server.terminate()
-        server.wait(20)
+        server.wait(DEADLINE)
 
 
 def wait_for(port: int, server: subprocess.Popen[bytes]) -> None:
-    until = time.monotonic() + STARTS_WITHIN
+    until = time.monotonic() + DEADLINE
     while time.monotonic() < until and server.poll() is None:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
             return
@@ -56,7 +56,9 @@ def wait_for(port: int, server: subprocess.Popen[bytes]) -> None:
 
 
 async def test_tools_answer_over_http(port: int) -> None:
-    async with asyncio.timeout(60), mcp.Client(f"http://127.0.0.1:{port}/mcp") as client:
+    import mcp
+
+    async with asyncio.timeout(DEADLINE), mcp.Client(f"http://127.0.0.1:{port}/mcp") as client:
         listed: Any = await client.list_tools()
         assert {"explain", "search", "validate"} <= {each.name for each in listed.tools}
         assert 'DEFAULT:\n    "bed"' in await told(client, "explain", type="bed.spec.name")
@@ -76,7 +78,7 @@ def test_only_this_machine_is_answered(port: int, fields: dict[str, str], is_ans
     """A web site that names 127.0.0.1 as its own address sends its own name (DNS rebinding)."""
     sent = {name: value.format(port=port) for name, value in fields.items()}
     accept = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=DEADLINE)
     with contextlib.closing(connection):
         connection.request("POST", "/mcp", INITIALIZE, {**accept, **sent})
         status = connection.getresponse().status

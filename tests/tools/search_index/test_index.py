@@ -9,10 +9,11 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from data.explained_documents import bed, release, release_kinds
+from sampling import examples
 from shared_data import SHARED
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
@@ -100,7 +101,7 @@ def test_stored_index_answers_the_same() -> None:
     assert paths(loaded, "colour") == ["Bed.spec.colour"]
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.data())
 def test_torn_index_is_none_or_whole(data: st.DataObject) -> None:
     stored = bytearray(dump(indexed(v1=bed(title=TEXT))))
@@ -122,6 +123,7 @@ def test_what_is_no_index_is_none(data: bytes) -> None:
     assert load(data) is None
 
 
+@pytest.mark.long
 def test_every_field_of_the_release_is_found_where_it_is() -> None:
     index = FieldIndex()
     for key, document in release().items():

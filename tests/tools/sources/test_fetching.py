@@ -12,6 +12,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from deadline import DEADLINE
 from fakes.openapi_server import Reply, Request
 from fakes.openapi_thread import ThreadedServer, serving_in_thread
 from specmux_aggregator.errors import SourceError, SourceUnreachable
@@ -159,7 +160,7 @@ def answering(data: bytes | None) -> Iterator[str]:
     finally:
         listener.shutdown(socket.SHUT_RDWR)
         listener.close()
-        thread.join(60)
+        thread.join(DEADLINE)
 
 
 HEAD = b"HTTP/1.1 200 OK\r\n"

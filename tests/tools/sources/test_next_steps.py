@@ -20,6 +20,7 @@ import pytest
 import trustme
 from click.testing import CliRunner, Result
 
+from deadline import DEADLINE
 from fakes.openapi_server import Reference, Reply, Request
 from fakes.openapi_thread import serving_in_thread
 from shared_data import DATA
@@ -106,7 +107,7 @@ def handshaking(context: ssl.SSLContext) -> Iterator[str]:
     yield f"https://{HERE}:{listener.getsockname()[1]}"
     listener.shutdown(socket.SHUT_RDWR)
     listener.close()
-    thread.join(60)
+    thread.join(DEADLINE)
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=["client", "page"])
@@ -179,7 +180,7 @@ def test_a_full_disk_is_one_line(tmp_path: Path, words: list[str]) -> None:
             stderr=subprocess.PIPE,
             text=True,
             check=False,
-            timeout=60,
+            timeout=DEADLINE,
         )
     if words == ["search", "ws"] and "nothing found" in done.stderr:
         return  # nothing is printed
@@ -210,6 +211,6 @@ def test_ctrl_c_ends_the_workers_of_a_check_in_silence(tmp_path: Path) -> None:
             break
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=DEADLINE)
     assert process.returncode == 1
     assert said.split() == ["Aborted!"]

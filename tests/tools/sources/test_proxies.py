@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import pytest
 from click.testing import CliRunner
 
+from deadline import DEADLINE
 from specmux_aggregator.cli import main
 
 SERVER = "https://server.example:6443"
@@ -50,7 +51,7 @@ def proxy_that(answers: bytes | None) -> Iterator[str]:
     finally:
         listener.shutdown(socket.SHUT_RDWR)
         listener.close()
-        thread.join(60)
+        thread.join(DEADLINE)
 
 
 @pytest.mark.parametrize(

@@ -149,6 +149,7 @@ def test_an_upgrade_needs_no_cluster(tmp_path: Path) -> None:
     assert run("upgrade", "--to", "1.31", "flow.yaml").exit_code == 0
 
 
+@pytest.mark.long
 def test_releases_are_compared_converted_and_checked(tmp_path: Path) -> None:
     compared = run("diff", "kubernetes:1.34", "kubernetes:1.37", "-o", "json")
     folder = tmp_path / "documents"

@@ -7,9 +7,10 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from sampling import examples
 from specmux_tools.validation.rules.cel.checking.types import DYN, STRING, list_of
 from specmux_tools.validation.rules.cel.compiling import NotInstantiable, compile_expression
 from specmux_tools.validation.rules.cel.libraries.times import (
@@ -46,7 +47,7 @@ from specmux_tools.validation.rules.cel.values.values import (
 )
 
 LIMIT = 1_000_000
-quick = settings(max_examples=200)
+quick = examples(200)
 int64 = st.one_of(
     st.integers(INT_MIN, INT_MAX), st.sampled_from([INT_MIN, INT_MAX, -1, 0, 1]), st.integers(-9, 9)
 )

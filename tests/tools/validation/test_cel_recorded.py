@@ -77,6 +77,7 @@ def test_every_recorded_expression_is_judged_as_kubernetes_does(tally: Callable[
     assert not found.wrong, "\n".join(found.wrong)
 
 
+@pytest.mark.long
 def test_values_of_every_type_meet_every_function(tally: Callable[[str, int], None]) -> None:
     """``dyn`` of each type before functions of all libraries, 500 of ``benchmarks/fuzz_rules.py``, literals
     of messages, and 220 rules bent until their syntax is wrong."""

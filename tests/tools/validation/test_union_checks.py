@@ -8,9 +8,10 @@ import cbor2
 import orjson
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from sampling import examples
 from specmux_converters.group_versions import GroupVersion
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.validation import Check, UnionAlgorithm, Validator
@@ -241,7 +242,7 @@ OBJECTS = st.dictionaries(NAMES, VALUES, max_size=5)
 
 @pytest.mark.long
 @given(new=OBJECTS, old=st.none() | VALUES, unions=st.sampled_from((SEED, LEGACY)))
-@settings(max_examples=150)
+@examples(150)
 def test_no_shape_of_either_object_is_too_much(new: Any, old: Any, unions: UnionAlgorithm) -> None:
     for title in ("Kubernetes", "Kubernetes CRD Swagger"):
         report = validator(unions, title=title).validate(orjson.dumps(box(**new)), old=old)

@@ -8,9 +8,10 @@ import cbor2
 import orjson
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from sampling import examples
 from specmux_converters.group_versions import GroupVersion
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.validation import (
@@ -223,7 +224,7 @@ values = st.recursive(
 
 
 @pytest.mark.long
-@settings(max_examples=200)
+@examples(200)
 @given(st.dictionaries(keys, values, max_size=4))
 def test_the_form_does_not_matter(fields: dict[str, Any]) -> None:
     """But for places and, in CBOR, for keys in another order."""
@@ -240,7 +241,7 @@ def test_the_form_does_not_matter(fields: dict[str, Any]) -> None:
     assert all(each == first for each in others)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.text(max_size=60) | st.binary(max_size=60).map(lambda data: data.decode("latin-1")))
 def test_no_text_breaks_it(text: str) -> None:
     for media_type in ("application/json", "application/yaml", "application/cbor"):

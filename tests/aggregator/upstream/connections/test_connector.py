@@ -15,6 +15,7 @@ import aiohttp
 import pytest
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
+from deadline import DEADLINE
 from fakes.sending import send
 from running.exchanges import by_session, exchanges_that_went_wrong
 from specmux_aggregator.upstream.connections import response_reader
@@ -70,7 +71,7 @@ async def session_for(server: Server, **options: Any) -> AsyncIterator[aiohttp.C
             yield session
     finally:
         listening.close()
-        await asyncio.wait_for(asyncio.gather(*filter(None, server.tasks)), 60)
+        await asyncio.wait_for(asyncio.gather(*filter(None, server.tasks)), DEADLINE)
 
 
 async def get(session: aiohttp.ClientSession, server: Server, **options: Any) -> bytes:
@@ -118,7 +119,7 @@ def test_server_that_sent_too_much_gets_a_connection_for_each_request(
         async with session_for(server) as session:
             await get(session, server)
             connector: Any = session.connector
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(DEADLINE):
                 while not connector._record.is_distrusted:
                     await asyncio.sleep(0.01)
             for _ in range(3):
@@ -282,13 +283,13 @@ async def test_bytes_that_cost_much_have_a_small_share_of_the_loop() -> None:
     assert not costly.wire.is_on
     costly.data_received(b"a" * 5_000)
     costly.data_received(b"more")
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(DEADLINE):
         while costly.told[-1][1] != b"more":
             await asyncio.sleep(0.001)
     data = [item for _, item in costly.told if isinstance(item, bytes)]
     assert b"".join(data) == bytes(1000) + b"a" * 5_000 + b"more"
     assert time.monotonic() - began > 0.2
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(DEADLINE):
         while not costly.wire.is_on:
             await asyncio.sleep(0.001)
 

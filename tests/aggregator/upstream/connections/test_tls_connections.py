@@ -16,12 +16,11 @@ import aiohttp
 import pytest
 import trustme
 
+from deadline import DEADLINE
 from specmux_aggregator.upstream.connections.connector import CheckedConnector
 
 BODY = bytes(range(256)) * 1200
 FOR_EVER = 1 << 50
-LIMIT = 20.0
-"""Seconds: two thirds of those for which asyncio reads on after it was told to close."""
 
 
 @dataclass
@@ -49,7 +48,7 @@ class TLSServer:
                     contextlib.suppress(OSError),
                     context.wrap_socket(plain, server_side=True) as wire,
                 ):
-                    wire.settimeout(LIMIT)
+                    wire.settimeout(DEADLINE)
                     self.serve(wire)
                 self.ended.set()
 
@@ -64,7 +63,7 @@ class TLSServer:
                 wire.sendall(BODY[start % len(BODY) :][: min(self.record, self.length - start)])
 
     def has_ended(self) -> bool:
-        return self.ended.wait(LIMIT)
+        return self.ended.wait(DEADLINE)
 
 
 @asynccontextmanager
@@ -82,7 +81,7 @@ async def serving(server: TLSServer) -> AsyncIterator[aiohttp.ClientSession]:
                 yield session
         finally:
             listening.shutdown(socket.SHUT_RDWR)
-            await asyncio.to_thread(thread.join, 2 * LIMIT)
+            await asyncio.to_thread(thread.join, 2 * DEADLINE)
 
 
 @pytest.mark.parametrize("record", [1_200, 15_360, len(BODY)])

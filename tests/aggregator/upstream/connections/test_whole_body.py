@@ -17,6 +17,7 @@ import pytest
 import trustme
 from aiohttp.connector import Connection
 
+from deadline import DEADLINE
 from specmux_aggregator.upstream.connections import response_reader
 from specmux_aggregator.upstream.connections.connector import CheckedConnector
 from specmux_aggregator.upstream.connections.response_reader import reader_of
@@ -103,7 +104,7 @@ async def session_for(server: Server, authority: trustme.CA | None = None) -> As
             yield session
     finally:
         listening.close()
-        await asyncio.wait_for(asyncio.gather(*filter(None, server.tasks), return_exceptions=True), 60)
+        await asyncio.wait_for(asyncio.gather(*filter(None, server.tasks), return_exceptions=True), DEADLINE)
 
 
 class Holding(CheckedConnector):
